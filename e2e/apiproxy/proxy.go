@@ -76,18 +76,20 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{URL: "https://" + listener.Addr().String(), Authority: authority, fate: fate, target: &httputil.ReverseProxy{
-		Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(address) },
-		Transport: transport,
-		// Events of a watch do not wait for the next ones.
-		FlushInterval: -1,
-		// Programs that are killed break off what they asked for: that is not worth a line in a log.
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		},
-	}}
+	p := &Proxy{URL: "https://" + listener.Addr().String(), Authority: authority, fate: fate,
+		target: &httputil.ReverseProxy{
+			Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(address) },
+			Transport: transport,
+			// Events of a watch do not wait for the next ones.
+			FlushInterval: -1,
+			// Programs that are killed break off what they asked for: that is not worth a line in a log.
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+			},
+		}}
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
 	go func() { _ = p.server.ServeTLS(listener, "", "") }()
 	return p, nil

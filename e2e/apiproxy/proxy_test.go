@@ -19,7 +19,9 @@ import (
 )
 
 // behind starts an API server that counts what reaches it, and a proxy in front of it.
-func behind(t *testing.T, fate func(apiproxy.Binding) apiproxy.Fate, serve http.HandlerFunc) (*rest.Config, chan string) {
+func behind(
+	t *testing.T, fate func(apiproxy.Binding) apiproxy.Fate, serve http.HandlerFunc,
+) (*rest.Config, chan string) {
 	t.Helper()
 	reached := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -36,7 +38,8 @@ func behind(t *testing.T, fate func(apiproxy.Binding) apiproxy.Fate, serve http.
 			t.Error(err)
 		}
 	})
-	return &rest.Config{Host: proxy.URL, BearerToken: "scheduler", TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority}}, reached
+	return &rest.Config{Host: proxy.URL, BearerToken: "scheduler",
+		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority}}, reached
 }
 
 func created(w http.ResponseWriter, _ *http.Request) {
@@ -62,7 +65,8 @@ func TestBindingsMeetTheirFate(t *testing.T) {
 				config.ContentType = encoding
 				client := kubernetes.NewForConfigOrDie(config)
 				err := client.CoreV1().Pods("ns").Bind(t.Context(), &corev1.Binding{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}, Target: corev1.ObjectReference{Kind: "Node", Name: "there"},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"},
+					Target:     corev1.ObjectReference{Kind: "Node", Name: "there"},
 				}, metav1.CreateOptions{})
 				if !test.failed(err) {
 					t.Errorf("the scheduler is told: %v", err)
@@ -95,12 +99,13 @@ func TestABindingThatIsNoneGoesNowhere(t *testing.T) {
 
 func TestEventsOfAWatchPassAtOnce(t *testing.T) {
 	over := make(chan struct{})
-	config, _ := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Refused }, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
-		w.(http.Flusher).Flush()
-		<-over
-	})
+	config, _ := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Refused },
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
+			w.(http.Flusher).Flush()
+			<-over
+		})
 	defer close(over)
 	client := kubernetes.NewForConfigOrDie(config)
 	watch, err := client.CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})

@@ -26,7 +26,8 @@ func program(t *testing.T) archives.Program {
 	if err := os.WriteFile(file, []byte("what it does"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return archives.Program{Reference: reference, File: file, Links: []string{"bin/sleep"}, User: "65532:65532", Architecture: "arm64"}
+	return archives.Program{Reference: reference, File: file, Links: []string{"bin/sleep"}, User: "65532:65532",
+		Architecture: "arm64"}
 }
 
 func write(t *testing.T, program archives.Program) string {
@@ -127,8 +128,10 @@ func TestWhatCannotBeAnImageIsSaid(t *testing.T) {
 		"a program that needs a loader": {
 			func(p *archives.Program) { p.File = "/bin/sh" }, "build it with CGO_ENABLED=0",
 		},
-		"an image needs a tag":                {func(p *archives.Program) { p.Reference = "team/program" }, "naming the image"},
-		"a name that nobody can pull is none": {func(p *archives.Program) { p.Reference = "Team/Program:v1" }, "naming the image"},
+		"an image needs a tag": {func(p *archives.Program) { p.Reference = "team/program" },
+			"naming the image"},
+		"a name that nobody can pull is none": {func(p *archives.Program) { p.Reference = "Team/Program:v1" },
+			"naming the image"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			wrong := whole

@@ -94,8 +94,9 @@ func (s state) standings() []standing {
 		case of == nil:
 			continue
 		case pod.DeletionTimestamp != nil:
-			of.leaving = append(of.leaving, fmt.Sprintf("%s on %q since %s, finalizers %v, %d s of grace", pod.Name, pod.Spec.NodeName,
-				pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers, ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
+			of.leaving = append(of.leaving,
+				fmt.Sprintf("%s on %q since %s, finalizers %v, %d s of grace", pod.Name, pod.Spec.NodeName,
+					pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers, ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
 			continue
 		}
 		of.pods[pod.Labels[subGroupLabel]]++
@@ -138,7 +139,8 @@ func (s standing) condition() (reason, message string) {
 // unsettled is what is not over with the gang; empty if it stands or waits and says so.
 func (s standing) unsettled() string {
 	reason, message := s.condition()
-	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s; leaving: %v", s.group.Name, total(s.bound), total(s.pods),
+	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s; leaving: %v", s.group.Name,
+		total(s.bound), total(s.pods),
 		s.bound, s.pods, reason, message, s.leaving)
 	switch {
 	case s.whole() && reason == scheduling.ReasonPlaced:
@@ -173,7 +175,8 @@ func (r *Run) rest(ctx context.Context) error {
 		if len(unsettled) == 0 && time.Since(since) > still {
 			return true, "", nil
 		}
-		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s", time.Since(since).Round(time.Second), len(unsettled),
+		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s", time.Since(since).Round(time.Second),
+			len(unsettled),
 			strings.Join(unsettled[:min(20, len(unsettled))], "\n")), nil
 	})
 }
@@ -261,7 +264,8 @@ func keptInVain(s standing, whose string, all []standing) []string {
 			return nil
 		}
 	}
-	return []string{fmt.Sprintf("gang %s waits for room that is kept for gang %s, which does not wait", s.group.Name, whose)}
+	return []string{fmt.Sprintf("gang %s waits for room that is kept for gang %s, which does not wait",
+		s.group.Name, whose)}
 }
 
 // outside are the constraints of a standing gang that do not hold.
@@ -327,11 +331,13 @@ func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 		s := said[group.Name]
 		reason, message := s.condition()
 		if s.whole() && group.Verdict != scheduling.ReasonPlaced {
-			disagreed = append(disagreed, fmt.Sprintf("gang %s stands, and place says %s: %s", group.Name, group.Verdict, group.Message))
+			disagreed = append(disagreed,
+				fmt.Sprintf("gang %s stands, and place says %s: %s", group.Name, group.Verdict, group.Message))
 		}
 		for pod, node := range group.Assignments {
 			if unbound[pod] && !keptFor.MatchString(message) {
-				disagreed = append(disagreed, fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
+				disagreed = append(disagreed,
+					fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
 				break
 			}
 		}
@@ -367,7 +373,8 @@ func (r *Run) place(ctx context.Context, now state) (*answer, error) {
 	if err := manifests.Write(&input, manifests.JSON, objects); err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, filepath.Join(r.Machine.Root(), "bin", Scheduler), "place", "-f", "-", "-o", "json")
+	command := exec.CommandContext(ctx, filepath.Join(r.Machine.Root(), "bin", Scheduler), "place", "-f", "-",
+		"-o", "json")
 	command.Stdin, command.Stdout, command.Stderr = &input, &output, &complaint
 	var exit *exec.ExitError
 	// 3 says that some gangs are not placed.

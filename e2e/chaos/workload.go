@@ -156,7 +156,8 @@ func (r *Run) come(ctx context.Context) error {
 // gang is the i-th gang: of one leaf in a rack, with pods above its minimum, of two leaves in a rack each of one block, with a preferred
 // rack, or without a constraint.
 func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
-	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{}, expected: map[string]expectation{}}
+	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{},
+		expected: map[string]expectation{}}
 	size := 2 + r.choose(5)
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name, Name: g.name}}
 	podGroup.Spec.StalenessGracePeriod = &metav1.Duration{Duration: 5 * time.Second}

@@ -43,14 +43,16 @@ func filesBelow(t *testing.T, top string) []string {
 }
 
 func TestChartsAreCopiedWithOtherDefinitions(t *testing.T) {
-	charts := folder(t, map[string]string{"a/Chart.yaml": "a", "a/files/crds/one.yaml": "today", "a/files/crds/new.yaml": "today", "b/files/crds-kai/one.yaml": "today", "b/files/alerts.yaml": "b"})
+	charts := folder(t, map[string]string{"a/Chart.yaml": "a", "a/files/crds/one.yaml": "today",
+		"a/files/crds/new.yaml": "today", "b/files/crds-kai/one.yaml": "today", "b/files/alerts.yaml": "b"})
 	for claim, test := range map[string]struct {
 		definitions map[string][]byte
 		want        []string
 		one         string
 	}{
-		"those of a release": {map[string][]byte{"one.yaml": []byte("then")}, []string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"}, "then"},
-		"their own":          {nil, filesBelow(t, charts), "today"},
+		"those of a release": {map[string][]byte{"one.yaml": []byte("then")},
+			[]string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"}, "then"},
+		"their own": {nil, filesBelow(t, charts), "today"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			into := filepath.Join(t.TempDir(), "charts")
@@ -70,7 +72,8 @@ func TestChartsAreCopiedWithOtherDefinitions(t *testing.T) {
 			}
 		})
 	}
-	if err := compatibility.CopyCharts(t.TempDir(), filepath.Join(t.TempDir(), "charts"), map[string][]byte{}); err == nil {
+	if err := compatibility.CopyCharts(t.TempDir(), filepath.Join(t.TempDir(), "charts"),
+		map[string][]byte{}); err == nil {
 		t.Error("charts without definitions are nothing to exchange them in, and nobody says so")
 	}
 }

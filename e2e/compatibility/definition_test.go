@@ -8,7 +8,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"packtree.dev/e2e/compatibility"
 	"packtree.dev/shared/definitions"
 )
 
@@ -37,7 +36,8 @@ func today(t *testing.T, name string) *definition {
 // change changes the schema at a path of the first version: fields by name, "[]" for items, "{}" for entries.
 func change(path string, how func(*schema)) func(*definition) {
 	return func(d *definition) {
-		changed := changedAt(*d.Spec.Versions[0].Schema.OpenAPIV3Schema, strings.FieldsFunc(path, func(r rune) bool { return r == '.' }), how)
+		changed := changedAt(*d.Spec.Versions[0].Schema.OpenAPIV3Schema,
+			strings.FieldsFunc(path, func(r rune) bool { return r == '.' }), how)
 		d.Spec.Versions[0].Schema.OpenAPIV3Schema = &changed
 	}
 }
@@ -99,7 +99,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"clustertopologies.grove.io v1alpha1.spec.levels[].domain", "is no longer taken",
 		},
 		"only some values are taken": {
-			"podcliquesets.grove.io", change("spec.replicas", func(s *schema) { s.Enum = []apiextensionsv1.JSON{{Raw: []byte("1")}} }),
+			"podcliquesets.grove.io",
+			change("spec.replicas", func(s *schema) { s.Enum = []apiextensionsv1.JSON{{Raw: []byte("1")}} }),
 			"podcliquesets.grove.io v1alpha1.spec.replicas", "only certain values",
 		},
 		"a list may be shorter only": {
@@ -125,7 +126,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"clustertopologies.grove.io v1alpha1.spec", "there is another rule: size(self.levels) > 1",
 		},
 		"a default is another one": {
-			"podcliquesets.grove.io", change("spec.replicas", func(s *schema) { s.Default = &apiextensionsv1.JSON{Raw: []byte("3")} }),
+			"podcliquesets.grove.io",
+			change("spec.replicas", func(s *schema) { s.Default = &apiextensionsv1.JSON{Raw: []byte("3")} }),
 			"podcliquesets.grove.io v1alpha1.spec.replicas", "its default was",
 		},
 		"a list is merged in another way": {
@@ -151,7 +153,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"podgroups.scheduling.run.ai v2alpha2", "status subresource",
 		},
 		"the scale subresource reads another field": {
-			"podcliques.grove.io", func(d *definition) { d.Spec.Versions[0].Subresources.Scale.SpecReplicasPath = ".spec.minAvailable" },
+			"podcliques.grove.io",
+			func(d *definition) { d.Spec.Versions[0].Subresources.Scale.SpecReplicasPath = ".spec.minAvailable" },
 			"podcliques.grove.io v1alpha1", "scale subresource",
 		},
 		"a short name is gone": {
@@ -166,8 +169,9 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := today(t, test.definition), today(t, test.definition)
 			test.mutate(after)
-			found := compatibility.Breaks(before, after)
-			if !slices.ContainsFunc(found, func(b compatibility.Break) bool { return b.Where == test.where && strings.Contains(b.What, test.what) }) {
+			found := breaksOf(before, after)
+			if !slices.ContainsFunc(found,
+				func(b broken) bool { return b.Where == test.where && strings.Contains(b.What, test.what) }) {
 				t.Errorf("want a break at %s that says %q, got %v", test.where, test.what, found)
 			}
 		})
@@ -200,12 +204,13 @@ func TestWhatHurtsNobodyIsNoBreak(t *testing.T) {
 			next.Name = "v1beta1"
 			d.Spec.Versions = append(d.Spec.Versions, next)
 		}},
-		"a column has gone": {"podcliquesets.grove.io", func(d *definition) { d.Spec.Versions[0].AdditionalPrinterColumns = nil }},
+		"a column has gone": {"podcliquesets.grove.io",
+			func(d *definition) { d.Spec.Versions[0].AdditionalPrinterColumns = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := today(t, test.definition), today(t, test.definition)
 			test.mutate(after)
-			if found := compatibility.Breaks(before, after); len(found) > 0 {
+			if found := breaksOf(before, after); len(found) > 0 {
 				t.Errorf("breaks %v", found)
 			}
 		})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"packtree.dev/e2e/compatibility"
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -30,7 +29,7 @@ func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	upstream, err := compatibility.ReadUpstream(content)
+	upstream, err := readUpstream(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +46,7 @@ func TestFieldsOfUpstreamAreTaken(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			if diff := cmp.Diff(want, compatibility.FieldsOf(specs[name], "spec")); diff != "" {
+			if diff := cmp.Diff(want, fieldsOf(specs[name], "spec")); diff != "" {
 				t.Errorf("fields of our type (-listed +ours):\n%s", diff)
 			}
 		})

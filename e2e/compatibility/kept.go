@@ -19,12 +19,13 @@ const Namespace = "kept"
 // Waiting is the workload for which there is no room.
 const Waiting = "too-large"
 
-// BuiltIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
-var BuiltIn = []schema.GroupVersionKind{
+// builtIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
+var builtIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "batch", Version: "v1", Kind: "Job"},
 	{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
-	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
 // Kept reads what an upgrade has to keep: all objects of our kinds, in the version in which they are stored, and what is built in of the
@@ -35,7 +36,7 @@ func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructu
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
-	for _, kind := range append(ours, BuiltIn...) {
+	for _, kind := range append(ours, builtIn...) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := cluster.List(ctx, list); meta.IsNoMatchError(err) {
@@ -63,7 +64,8 @@ func Stored() ([]schema.GroupVersionKind, error) {
 	for _, definition := range all {
 		for _, version := range definition.Spec.Versions {
 			if version.Storage {
-				kinds = append(kinds, schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+				kinds = append(kinds,
+					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
 			}
 		}
 	}

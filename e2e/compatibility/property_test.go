@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"pgregory.net/rapid"
-
-	"packtree.dev/e2e/compatibility"
 )
 
 // admission is what an API server does with an object of a schema, by its own code.
@@ -27,7 +25,8 @@ type admission struct {
 
 func admissionOf(written *schema) (admission, error) {
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written.DeepCopy(), internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written.DeepCopy(), internal,
+		nil); err != nil {
 		return admission{}, err
 	}
 	structural, err := structuralschema.NewStructural(internal)
@@ -103,7 +102,7 @@ func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
 		if errOld != nil || errNow != nil {
 			return // No API server takes such a definition.
 		}
-		if len(compatibility.Breaks(versioned(before), versioned(after))) > 0 {
+		if len(breaksOf(versioned(before), versioned(after))) > 0 {
 			told++
 			return
 		}
@@ -186,7 +185,9 @@ func aSchema(depth int) *rapid.Generator[*schema] {
 		case 3:
 			s = anObject(depth).Draw(t, "object")
 		case 4:
-			s = &schema{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: aSchema(depth-1).Draw(t, "entries")}}
+			s = &schema{Type: "object",
+				AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true,
+					Schema: aSchema(depth-1).Draw(t, "entries")}}
 		default:
 			s = &schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: aSchema(depth-1).Draw(t, "items")}}
 			s.MaxItems = set(int64(rapid.IntRange(1, 3).Draw(t, "maxItems")))

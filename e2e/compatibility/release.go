@@ -127,7 +127,8 @@ func (r Release) Write(definitions fs.FS, nodes []byte) error {
 		}
 		objects = append(objects, content)
 	}
-	if err := os.WriteFile(filepath.Join(r.Folder, objectsFile), bytes.Join(objects, []byte(separator)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.Folder, objectsFile), bytes.Join(objects, []byte(separator)),
+		0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(r.NodesFile(), nodes, 0o600)
@@ -143,6 +144,7 @@ func asStored(object *unstructured.Unstructured) *unstructured.Unstructured {
 // sorted orders objects by kind and name, so that a later release differs where something differs.
 func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),
+			cmp.Compare(a.GetName(), b.GetName()))
 	})
 }

@@ -14,8 +14,10 @@ import (
 
 // judged are breaks that somebody has looked at and found to hurt nobody, by the release and what is told, with why.
 var judged = map[string]string{
-	"v0.1.0 topologies.kai.scheduler v1alpha1.spec.levels: there is another rule: " + hostsAreNarrowest:                      "it takes whatever the rule of before took, and levels with alias numa besides",
-	"v0.1.0 dynamographdeployments.nvidia.com v1beta1.spec.components[].multinode.nodeCount: its default was unset and is 2": "the number was required, so nothing that is stored lacks it",
+	"v0.1.0 topologies.kai.scheduler v1alpha1.spec.levels: there is another rule: " +
+		hostsAreNarrowest: "it takes whatever the rule of before took, and levels with alias numa besides",
+	"v0.1.0 dynamographdeployments.nvidia.com v1beta1.spec.components[].multinode.nodeCount: " +
+		"its default was unset and is 2": "the number was required, so nothing that is stored lacks it",
 }
 
 const hostsAreNarrowest = "!self.exists(l, l.nodeLabel == 'kubernetes.io/hostname') || " +
@@ -45,7 +47,7 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 				t.Errorf("%s had %s, which is gone", release.Version, before.Name)
 				continue
 			}
-			for _, broken := range compatibility.Breaks(before, now[at]) {
+			for _, broken := range breaksOf(before, now[at]) {
 				told := release.Version + " " + broken.String()
 				found[told] = true
 				if judged[told] == "" {
@@ -96,8 +98,9 @@ func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 	object := func(kind, name, uid string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "grove.io/v1alpha1", "kind": kind,
-			"metadata": map[string]any{"name": name, "namespace": "n", "uid": uid, "resourceVersion": "7", "generation": int64(2)},
-			"spec":     map[string]any{"text": "a\n---\nb\n"},
+			"metadata": map[string]any{"name": name, "namespace": "n", "uid": uid, "resourceVersion": "7",
+				"generation": int64(2)},
+			"spec": map[string]any{"text": "a\n---\nb\n"},
 		}}
 	}
 	for _, version := range []string{"v0.10.0", "v0.9.0"} {
@@ -121,7 +124,8 @@ func TestReleasesAreReadAsTheyWereWritten(t *testing.T) {
 	for _, object := range read.Objects {
 		uids = append(uids, string(object.GetUID()))
 		if object.GetResourceVersion() != "" || object.GetGeneration() != 2 {
-			t.Errorf("%s has resource version %q and generation %d", object.GetName(), object.GetResourceVersion(), object.GetGeneration())
+			t.Errorf("%s has resource version %q and generation %d", object.GetName(), object.GetResourceVersion(),
+				object.GetGeneration())
 		}
 		if text, _, _ := unstructured.NestedString(object.Object, "spec", "text"); text != "a\n---\nb\n" {
 			t.Errorf("the text became %q", text)

@@ -24,7 +24,9 @@ var Discoverable = map[string]string{v1beta1.LabelDiscoveryBackend: "kubernetes"
 
 // Find returns the registered instances of one Dynamo namespace that are ready: their pods stand in a ready endpoint of an EndpointSlice with
 // the labels. Sorted by the names of their pods.
-func Find(dynamoNamespace string, endpoints []discoveryv1.EndpointSlice, registered []dynamov1alpha1.DynamoWorkerMetadata) []Instance {
+func Find(
+	dynamoNamespace string, endpoints []discoveryv1.EndpointSlice, registered []dynamov1alpha1.DynamoWorkerMetadata,
+) []Instance {
 	ready := map[string]bool{}
 	for i := range endpoints {
 		for label, value := range Discoverable {
@@ -57,7 +59,8 @@ func Find(dynamoNamespace string, endpoints []discoveryv1.EndpointSlice, registe
 // go round all of them. None if nobody decodes.
 func Route(found []Instance, request int) []Instance {
 	of := func(components ...string) []Instance {
-		return slices.DeleteFunc(slices.Clone(found), func(instance Instance) bool { return !slices.Contains(components, instance.Component) })
+		return slices.DeleteFunc(slices.Clone(found),
+			func(instance Instance) bool { return !slices.Contains(components, instance.Component) })
 	}
 	prefill, decode := of(Prefill), of(Decode, Worker)
 	if len(decode) == 0 {

@@ -20,7 +20,8 @@ import (
 
 func environment(changes ...string) func(string) string {
 	all := map[string]string{
-		"DYN_COMPONENT": "decode", "DYN_NAMESPACE": "ns-d", "POD_NAMESPACE": "ns", "POD_NAME": "p", "POD_UID": "u", "POD_IP": "10.0.0.7",
+		"DYN_COMPONENT": "decode", "DYN_NAMESPACE": "ns-d", "POD_NAMESPACE": "ns", "POD_NAME": "p", "POD_UID": "u",
+		"POD_IP":          "10.0.0.7",
 		"DYN_SYSTEM_PORT": "9090", "DYN_HTTP_PORT": "8000", "DYN_DISCOVERY_BACKEND": "kubernetes",
 	}
 	for _, change := range changes {
@@ -38,13 +39,16 @@ func TestIdentityFrom(t *testing.T) {
 		wrong   string
 	}{
 		"a worker answers at its system port": {listen: ":9090", address: "10.0.0.7:9090"},
-		"a frontend at that of users":         {changes: []string{"DYN_COMPONENT=frontend"}, listen: ":8000", address: "10.0.0.7:8000"},
+		"a frontend at that of users": {changes: []string{"DYN_COMPONENT=frontend"}, listen: ":8000",
+			address: "10.0.0.7:8000"},
 		"one beside the cluster where it is told": {
 			changes: []string{"ENGINE_ADDRESS=127.0.0.1:4711"}, listen: "127.0.0.1:4711", address: "127.0.0.1:4711",
 		},
-		"an environment that lacks something": {changes: []string{"POD_UID="}, wrong: "the environment has no POD_UID: dynamo-operator sets it"},
+		"an environment that lacks something": {changes: []string{"POD_UID="},
+			wrong: "the environment has no POD_UID: dynamo-operator sets it"},
 		"discovery by etcd": {
-			changes: []string{"DYN_DISCOVERY_BACKEND=etcd"}, wrong: `DYN_DISCOVERY_BACKEND is "etcd": only kubernetes is known here`,
+			changes: []string{"DYN_DISCOVERY_BACKEND=etcd"},
+			wrong:   `DYN_DISCOVERY_BACKEND is "etcd": only kubernetes is known here`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,29 +74,36 @@ func slice(discoverable bool, ready bool, pods ...string) discoveryv1.EndpointSl
 	}
 	for _, pod := range pods {
 		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{
-			TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: pod}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+			TargetRef:  &corev1.ObjectReference{Kind: "Pod", Name: pod},
+			Conditions: discoveryv1.EndpointConditions{Ready: &ready},
 		})
 	}
 	return made
 }
 
 func metadata(data string) dynamov1alpha1.DynamoWorkerMetadata {
-	return dynamov1alpha1.DynamoWorkerMetadata{Spec: dynamov1alpha1.DynamoWorkerMetadataSpec{Data: &runtime.RawExtension{Raw: []byte(data)}}}
+	return dynamov1alpha1.DynamoWorkerMetadata{
+		Spec: dynamov1alpha1.DynamoWorkerMetadataSpec{Data: &runtime.RawExtension{Raw: []byte(data)}},
+	}
 }
 
 func of(pod, component string) dynamov1alpha1.DynamoWorkerMetadata {
-	return metadata(`{"pod":"` + pod + `","component":"` + component + `","dynamoNamespace":"ns-d","address":"` + pod + `:1"}`)
+	return metadata(
+		`{"pod":"` + pod + `","component":"` + component + `","dynamoNamespace":"ns-d","address":"` + pod + `:1"}`)
 }
 
 func TestOnlyThoseCountThatAreReadyAndRegistered(t *testing.T) {
 	found := engine.Find("ns-d", []discoveryv1.EndpointSlice{
-		slice(true, true, "b", "a", "unregistered", "of-others"), slice(true, false, "not-ready"), slice(false, true, "not-discoverable"),
+		slice(true, true, "b", "a", "unregistered", "of-others"), slice(true, false, "not-ready"),
+		slice(false, true, "not-discoverable"),
 	}, []dynamov1alpha1.DynamoWorkerMetadata{
-		of("b", "decode"), of("a", "prefill"), of("not-ready", "decode"), of("not-discoverable", "decode"), of("gone", "decode"),
+		of("b", "decode"), of("a", "prefill"), of("not-ready", "decode"), of("not-discoverable", "decode"),
+		of("gone", "decode"),
 		metadata(`{"pod":"of-others","component":"decode","dynamoNamespace":"ns-e"}`), metadata(`"text"`), {},
 	})
 	want := []engine.Instance{
-		{Pod: "a", Component: "prefill", DynamoNamespace: "ns-d", Address: "a:1"}, {Pod: "b", Component: "decode", DynamoNamespace: "ns-d", Address: "b:1"},
+		{Pod: "a", Component: "prefill", DynamoNamespace: "ns-d", Address: "a:1"},
+		{Pod: "b", Component: "decode", DynamoNamespace: "ns-d", Address: "b:1"},
 	}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
@@ -100,7 +111,8 @@ func TestOnlyThoseCountThatAreReadyAndRegistered(t *testing.T) {
 }
 
 func TestRequestsGoRoundAllWorkers(t *testing.T) {
-	all := []engine.Instance{{Pod: "d0", Component: "decode"}, {Pod: "d1", Component: "decode"}, {Pod: "p0", Component: "prefill"}, {Pod: "f", Component: "frontend"}}
+	all := []engine.Instance{{Pod: "d0", Component: "decode"}, {Pod: "d1", Component: "decode"},
+		{Pod: "p0", Component: "prefill"}, {Pod: "f", Component: "frontend"}}
 	var passed []string
 	for request := range 3 {
 		for _, instance := range engine.Route(all, request) {
@@ -110,7 +122,8 @@ func TestRequestsGoRoundAllWorkers(t *testing.T) {
 	if diff := cmp.Diff("p0 d0 p0 d1 p0 d0", strings.Join(passed, " ")); diff != "" {
 		t.Errorf("passed (-want +got):\n%s", diff)
 	}
-	if alone := engine.Route([]engine.Instance{{Pod: "w", Component: "worker"}}, 5); len(alone) != 1 || alone[0].Pod != "w" {
+	if alone := engine.Route([]engine.Instance{{Pod: "w", Component: "worker"}}, 5); len(alone) != 1 ||
+		alone[0].Pod != "w" {
 		t.Errorf("one that does both: %v", alone)
 	}
 	if none := engine.Route([]engine.Instance{{Pod: "p", Component: "prefill"}}, 0); none != nil {
@@ -136,11 +149,13 @@ func TestARequestPassesAllHosts(t *testing.T) {
 	frontend := serve(t, "f", "frontend", func() ([]engine.Instance, error) {
 		return []engine.Instance{{Component: "prefill", Address: prefill}, {Component: "decode", Address: decode}}, nil
 	})
-	answer, err := engine.Post(t.Context(), "http://"+frontend+"/v1/completions", engine.Work{Prompt: "why", Hosts: []string{"forged"}})
+	answer, err := engine.Post(t.Context(), "http://"+frontend+"/v1/completions",
+		engine.Work{Prompt: "why", Hosts: []string{"forged"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &engine.Work{Prompt: "why", Hosts: []string{"f", "p", "d"}, Components: []string{"frontend", "prefill", "decode"}}
+	want := &engine.Work{Prompt: "why", Hosts: []string{"f", "p", "d"},
+		Components: []string{"frontend", "prefill", "decode"}}
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
@@ -151,13 +166,15 @@ func TestWhatIsSaidWhereNobodyServes(t *testing.T) {
 		workers func() ([]engine.Instance, error)
 		want    string
 	}{
-		"nobody decodes": {func() ([]engine.Instance, error) { return []engine.Instance{{Component: "prefill"}}, nil }, "503 Service Unavailable: none of 1 workers decodes"},
+		"nobody decodes": {func() ([]engine.Instance, error) { return []engine.Instance{{Component: "prefill"}}, nil },
+			"503 Service Unavailable: none of 1 workers decodes"},
 		"a worker that is gone": {
 			func() ([]engine.Instance, error) {
 				return []engine.Instance{{Component: "decode", Address: "127.0.0.1:1"}}, nil
 			}, "502 Bad Gateway: asking http://127.0.0.1:1/generate",
 		},
-		"the cluster does not say": {func() ([]engine.Instance, error) { return nil, errors.New("forbidden") }, "500 Internal Server Error: looking for workers: forbidden"},
+		"the cluster does not say": {func() ([]engine.Instance, error) { return nil, errors.New("forbidden") },
+			"500 Internal Server Error: looking for workers: forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			frontend := serve(t, "f", "frontend", c.workers)

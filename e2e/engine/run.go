@@ -32,7 +32,8 @@ func Run(ctx context.Context, get func(name string) string, config *rest.Config)
 	if err != nil {
 		return fmt.Errorf("reaching the API server: %w", err)
 	}
-	engine := &Engine{Identity: identity, Workers: func(ctx context.Context) ([]Instance, error) { return workers(ctx, cluster, identity) }}
+	engine := &Engine{Identity: identity,
+		Workers: func(ctx context.Context) ([]Instance, error) { return workers(ctx, cluster, identity) }}
 	server := &http.Server{Addr: identity.Listen, Handler: engine.Handler(), ReadHeaderTimeout: patience}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
@@ -69,7 +70,8 @@ func OwnAddress() string {
 // register applies the pod's DynamoWorkerMetadata, which goes with the pod.
 func register(ctx context.Context, cluster client.Client, identity Identity) error {
 	data, err := json.Marshal(Instance{
-		Pod: identity.Pod, Component: identity.Component, DynamoNamespace: identity.DynamoNamespace, Address: identity.Address,
+		Pod: identity.Pod, Component: identity.Component, DynamoNamespace: identity.DynamoNamespace,
+		Address: identity.Address,
 	})
 	if err != nil {
 		return err
@@ -82,11 +84,14 @@ func register(ctx context.Context, cluster client.Client, identity Identity) err
 		"apiVersion": dynamov1alpha1.GroupVersion.String(), "kind": "DynamoWorkerMetadata",
 		"metadata": map[string]any{
 			"name": identity.Pod, "namespace": identity.Namespace,
-			"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "name": identity.Pod, "uid": identity.UID}},
+			"ownerReferences": []any{
+				map[string]any{"apiVersion": "v1", "kind": "Pod", "name": identity.Pod, "uid": identity.UID},
+			},
 		},
 		"spec": map[string]any{"data": content},
 	}}
-	if err := cluster.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("dynamo-worker"), client.ForceOwnership); err != nil {
+	if err := cluster.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner("dynamo-worker"),
+		client.ForceOwnership); err != nil {
 		return fmt.Errorf("registering: %w", err)
 	}
 	return nil
@@ -94,7 +99,8 @@ func register(ctx context.Context, cluster client.Client, identity Identity) err
 
 func workers(ctx context.Context, cluster client.Client, identity Identity) ([]Instance, error) {
 	var endpoints discoveryv1.EndpointSliceList
-	if err := cluster.List(ctx, &endpoints, client.InNamespace(identity.Namespace), client.MatchingLabels(Discoverable)); err != nil {
+	if err := cluster.List(ctx, &endpoints, client.InNamespace(identity.Namespace),
+		client.MatchingLabels(Discoverable)); err != nil {
 		return nil, fmt.Errorf("listing EndpointSlices: %w", err)
 	}
 	var registered dynamov1alpha1.DynamoWorkerMetadataList

@@ -79,7 +79,8 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: only the last example is the one that cannot fit", example.Name)
 		}
 		for _, object := range example.Objects {
-			namespaced := object.GetKind() != "ClusterTopology" && object.GetKind() != "Topology" && object.GetKind() != "PriorityClass"
+			namespaced := object.GetKind() != "ClusterTopology" && object.GetKind() != "Topology" &&
+				object.GetKind() != "PriorityClass"
 			if namespaced != (object.GetNamespace() == "somewhere") {
 				t.Errorf("%s: %s %s is in namespace %q", example.Name, object.GetKind(), object.GetName(), object.GetNamespace())
 			}

@@ -140,7 +140,9 @@ func (c *Cluster) DefaultTopologyMade(ctx context.Context) (bool, string, error)
 }
 
 // Condition reads one condition of an object; nil if the object does not have it.
-func (c *Cluster) Condition(ctx context.Context, object *unstructured.Unstructured, condition string) (*metav1.Condition, error) {
+func (c *Cluster) Condition(
+	ctx context.Context, object *unstructured.Unstructured, condition string,
+) (*metav1.Condition, error) {
 	read := object.DeepCopy()
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), read); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", Name(object), err)

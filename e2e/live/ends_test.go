@@ -16,8 +16,10 @@ func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 		end  devcluster.End
 		told bool
 	}{
-		"a program of the control plane":        {devcluster.End{Program: "etcd", How: crashed}, true},
-		"a component that has ended once":       {devcluster.End{Program: "podgrouper", How: crashed, Again: time.Second}, false},
+		"a program of the control plane": {devcluster.End{Program: "etcd", How: crashed}, true},
+		"a component that has ended once": {
+			devcluster.End{Program: "podgrouper", How: crashed, Again: time.Second}, false,
+		},
 		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless}, true},
 	} {
 		for when, first := range map[string]bool{"before the wait": true, "during the wait": false} {

@@ -29,7 +29,8 @@ func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructur
 	case ready == nil:
 		return false, Name(object) + " has no Ready condition", nil
 	case ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, proof):
-		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status, ready.Message, proof), nil
+		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status, ready.Message,
+			proof), nil
 	}
 	return true, "", nil
 }
@@ -72,7 +73,8 @@ func (c *Cluster) proof(ctx context.Context, object *unstructured.Unstructured) 
 			continue
 		}
 		for _, condition := range group.Status.Conditions {
-			if condition.Type == schedulingv2alpha2.ConditionScheduled && condition.Reason == schedulingv2alpha2.ReasonInfeasible {
+			if condition.Type == schedulingv2alpha2.ConditionScheduled &&
+				condition.Reason == schedulingv2alpha2.ReasonInfeasible {
 				return condition.Message, nil
 			}
 		}

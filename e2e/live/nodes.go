@@ -26,7 +26,8 @@ func FakeNode(name string, labels map[string]string, gpus int) *corev1.Node {
 	maps.Copy(all, labels)
 	now := metav1.Now()
 	ready := corev1.NodeCondition{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now,
+		LastTransitionTime: now,
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, Labels: all},

@@ -47,7 +47,8 @@ func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Dir, options.Progress, options.Heartbeat = filepath.Join(directory, "cluster"), os.Stderr, cmp.Or(options.Heartbeat, heartbeat)
+	options.Dir, options.Progress, options.Heartbeat = filepath.Join(directory, "cluster"), os.Stderr,
+		cmp.Or(options.Heartbeat, heartbeat)
 	own := &Own{directory: directory}
 	if own.Machine, err = devcluster.Up(ctx, options); err != nil {
 		return nil, fmt.Errorf("bringing a dev cluster up: %w", joined(err, os.RemoveAll(directory)))
@@ -78,7 +79,8 @@ func (o *Own) connect(ctx context.Context, components []string) (err error) {
 // stands in the error too.
 func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (string, error) {
 	common := []string{
-		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace, "--cache-dir=" + filepath.Join(o.Machine.Dir, "kubectl"),
+		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace,
+		"--cache-dir=" + filepath.Join(o.Machine.Dir, "kubectl"),
 	}
 	program := filepath.Join(o.Machine.Root(), "bin", "tools", "kubectl")
 	output, err := exec.CommandContext(ctx, program, append(common, args...)...).CombinedOutput()
@@ -92,7 +94,8 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 // which ours is without a configuration. It ends with the context, and whoever started it waits for that.
 func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
 	program := filepath.Join(o.Machine.Root(), "bin", "kai-topology-plugin")
-	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false", "--secure-port=0")
+	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false",
+		"--secure-port=0")
 	if err := scheduler.Start(); err != nil {
 		return nil, fmt.Errorf("starting kube-scheduler: %w", err)
 	}

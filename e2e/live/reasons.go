@@ -12,7 +12,7 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Reasons tells why gangs of a namespace wait, a line for each, for the report of a failure.
+// Reasons says why gangs of a namespace wait, a line for each, for the report of a failure.
 func (c *Cluster) Reasons(ctx context.Context, namespace string) string {
 	var groups schedulingv2alpha2.PodGroupList
 	if err := c.List(ctx, &groups, client.InNamespace(namespace)); err != nil {

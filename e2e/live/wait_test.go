@@ -26,8 +26,12 @@ func TestWaitTellsWhatItSawLast(t *testing.T) {
 		look live.Look
 		says string
 	}{
-		"a state":                              {func(context.Context) (bool, string, error) { return false, "2 of 3 pods", nil }, "2 of 3 pods"},
-		"an error, for which it does not stop": {func(context.Context) (bool, string, error) { return true, "", errors.New("refused") }, "refused"},
+		"a state": {
+			func(context.Context) (bool, string, error) { return false, "2 of 3 pods", nil }, "2 of 3 pods",
+		},
+		"an error, for which it does not stop": {
+			func(context.Context) (bool, string, error) { return true, "", errors.New("refused") }, "refused",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/devcluster"
+	"packtree.dev/e2e/live"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/client/clientset/versioned"
 )
 
 const (
@@ -29,30 +30,28 @@ const (
 
 // bench is the cluster that things are measured on.
 type bench struct {
-	Options
-	cluster *devcluster.Cluster
+	Common
+	*live.Cluster
+	machine *devcluster.Cluster
 	config  *rest.Config
-	core    kubernetes.Interface
-	kai     versioned.Interface
-	began   time.Time
-	// made counts the workloads, so that each has names of its own.
-	made int
+	// core watches, and reads the API server's metrics.
+	core  kubernetes.Interface
+	began time.Time
 }
 
-func connect(cluster *devcluster.Cluster, o Options) (*bench, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+func connect(machine *devcluster.Cluster, c Common) (*bench, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", machine.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", cluster.Kubeconfig, err)
+		return nil, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
 	}
 	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{} // A thousand sets would be warned of the same.
-	b := &bench{Options: o, cluster: cluster, config: config, began: time.Now()}
-	if b.kai, err = versioned.NewForConfig(config); err != nil {
+	// A thousand sets would be warned of the same.
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
+	b := &bench{Common: c, machine: machine, config: config, began: time.Now()}
+	if b.Cluster, err = live.Connect(config); err != nil {
 		return nil, err
 	}
-	binary := rest.CopyConfig(config)
-	binary.ContentType = runtime.ContentTypeProtobuf
-	b.core, err = kubernetes.NewForConfig(binary)
+	b.core, err = kubernetes.NewForConfig(config)
 	return b, err
 }
 
@@ -60,63 +59,36 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.Progress, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// prepare makes what pods need before there can be any.
-func (b *bench) prepare(ctx context.Context) error {
-	if _, err := b.kai.KaiV1alpha1().Topologies().Create(ctx, topology(), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating the topology: %w", err)
-	}
-	return b.makeNamespace(ctx)
-}
-
 func (b *bench) makeNamespace(ctx context.Context) error {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := b.core.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
+	if err := b.Create(ctx, space); err != nil {
 		return fmt.Errorf("creating the namespace: %w", err)
 	}
-	return b.until(ctx, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
-		_, err := b.core.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, "it has none", nil
-		}
-		return err == nil, "", err
-	})
+	return b.until(ctx, "the namespace takes pods", b.NamespaceTakesPods(namespace))
 }
 
-// until looks every half second.
-func (b *bench) until(ctx context.Context, what string, look func(context.Context) (bool, string, error)) error {
+// until waits as long as the options allow.
+func (b *bench) until(ctx context.Context, what string, look live.Look) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
-	for {
-		done, state, err := look(ctx)
-		if done && err == nil {
-			return nil
-		}
-		if err != nil {
-			state = err.Error()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until %s: %w; last seen: %s", what, context.Cause(ctx), state)
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
+	return live.Wait(ctx, what, look)
 }
 
-// create writes PodGroups first and then pods, and returns when the last pod was taken.
-func (b *bench) create(ctx context.Context, groups []*scheduling.PodGroup, pods []*corev1.Pod) error {
-	err := parallel(ctx, groups, func(ctx context.Context, group *scheduling.PodGroup) error {
-		_, err := b.kai.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{})
-		return err
+// createAll writes objects, many at a time, and returns when the last was taken.
+func createAll[T client.Object](ctx context.Context, b *bench, objects []T) error {
+	return parallel(ctx, objects, func(ctx context.Context, object T) error {
+		if err := b.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		}
+		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("creating PodGroups: %w", err)
-	}
-	err = parallel(ctx, pods, func(ctx context.Context, pod *corev1.Pod) error {
-		_, err := b.core.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("creating pods: %w", err)
+}
+
+// merge changes an object by a merge patch.
+func (b *bench) merge(ctx context.Context, object client.Object, patch string, arguments ...any) error {
+	change := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, patch, arguments...))
+	if err := b.Patch(ctx, object, change); err != nil {
+		return fmt.Errorf("changing %T %s: %w", object, object.GetName(), err)
 	}
 	return nil
 }
@@ -130,23 +102,27 @@ func parallel[T any](ctx context.Context, items []T, do func(context.Context, T)
 	return group.Wait()
 }
 
-// clear removes all PodGroups and pods, and returns when they are gone.
-func (b *bench) clear(ctx context.Context) error {
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	pods, groups := b.core.CoreV1().Pods(namespace), b.kai.SchedulingV2alpha2().PodGroups(namespace)
+// clear removes the PodGroups and pods of one workload, and returns when they are gone and nobody works on them any more.
+func (b *bench) clear(ctx context.Context, workload string) error {
+	its := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
+	var pods corev1.PodList
 	err := errors.Join(
-		groups.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-		b.removePods(ctx, now),
+		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}),
+		b.List(ctx, &pods, its...),
 	)
 	if err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
 	}
+	// One by one: the API server would take a collection one after the other.
+	err = parallel(ctx, pods.Items, func(ctx context.Context, pod corev1.Pod) error {
+		return client.IgnoreNotFound(b.Delete(ctx, &pod, client.GracePeriodSeconds(0)))
+	})
+	if err != nil {
+		return fmt.Errorf("deleting what was placed: %w", err)
+	}
 	err = b.until(ctx, "all pods are gone", func(ctx context.Context) (bool, string, error) {
-		left, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil {
-			return false, "", err
-		}
-		return len(left.Items) == 0, "pods are left", nil
+		err := b.List(ctx, &pods, append(its, client.Limit(1))...)
+		return len(pods.Items) == 0, "pods are left", err
 	})
 	if err != nil {
 		return err
@@ -157,37 +133,19 @@ func (b *bench) clear(ctx context.Context) error {
 // quiet waits until nobody asks anything about pods any more: KWOK still works on those that are gone, at the cost of whoever is measured
 // next.
 func (b *bench) quiet(ctx context.Context) error {
-	var before metrics
+	var before float64
+	var busy time.Time
 	return b.until(ctx, "KWOK has come to rest", func(ctx context.Context) (bool, string, error) {
-		now, err := b.apiServerMetrics(ctx)
+		counted, err := b.apiServerMetrics(ctx)
 		if err != nil {
 			return false, "", err
 		}
-		asked := now.sum("apiserver_request_total", `resource="pods"`) - before.sum("apiserver_request_total", `resource="pods"`)
-		first := before == nil
-		before = now
-		const watchesAndTheLike = 3
-		return !first && asked <= watchesAndTheLike, fmt.Sprintf("%.0f requests about pods in the last moment", asked), nil
-	})
-}
-
-// removePods deletes pods one by one: the API server would take a collection one after the other.
-func (b *bench) removePods(ctx context.Context, options metav1.DeleteOptions) error {
-	list, err := b.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return err
-	}
-	return parallel(ctx, list.Items, func(ctx context.Context, pod corev1.Pod) error {
-		err := b.core.CoreV1().Pods(namespace).Delete(ctx, pod.Name, options)
-		if apierrors.IsNotFound(err) {
-			return nil
+		const watchesAndTheLike = 6
+		all := counted.sum("apiserver_request_total", model.LabelSet{"resource": "pods"})
+		asked := all - before
+		if asked > watchesAndTheLike {
+			before, busy = all, time.Now()
 		}
-		return err
+		return time.Since(busy) > time.Second, fmt.Sprintf("%.0f requests about pods in the last moment", asked), nil
 	})
-}
-
-// next gives a workload a name that was not used before.
-func (b *bench) next() string {
-	b.made++
-	return fmt.Sprintf("w%03d", b.made)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -44,16 +43,12 @@ func (b *deploymentsBench) measure(ctx context.Context) error {
 	if err := b.starts(ctx, 0); err != nil || b.options.Deployments == 0 {
 		return err
 	}
-	err := b.step(ctx, "created", func() error {
-		names := make([]string, b.options.Deployments)
-		for i := range names {
-			names[i] = fmt.Sprintf("standing-%04d", i)
-		}
-		return parallel(ctx, names, func(ctx context.Context, name string) error {
-			return b.createDeployment(ctx, name, podsOfSmallDeployment)
-		})
-	}, b.are(b.options.Deployments*podsOfSmallDeployment))
-	if err != nil {
+	standing := make([]*dynamov1beta1.DynamoGraphDeployment, b.options.Deployments)
+	for i := range standing {
+		standing[i] = deploymentOf(fmt.Sprintf("standing-%04d", i), podsOfSmallDeployment)
+	}
+	create := func() error { return createAll(ctx, b.bench, standing) }
+	if err := b.step(ctx, "created", create, b.are(len(standing)*podsOfSmallDeployment)); err != nil {
 		return err
 	}
 	if err := b.rest(ctx, b.options.Quiet); err != nil {
@@ -69,15 +64,13 @@ func (b *deploymentsBench) measure(ctx context.Context) error {
 func (b *deploymentsBench) starts(ctx context.Context, beside int) error {
 	exist := b.pods.count()
 	for i := range b.options.Repeats {
-		name := fmt.Sprintf("start-%d-%d", beside, i)
-		err := b.step(ctx, fmt.Sprintf("start beside %d", beside), func() error {
-			return b.createDeployment(ctx, name, b.options.Services)
-		}, b.are(exist+b.options.Services))
-		if err != nil {
+		deployment := deploymentOf(fmt.Sprintf("start-%d-%d", beside, i), b.options.Services)
+		create := func() error { return b.Create(ctx, deployment) }
+		if err := b.step(ctx, fmt.Sprintf("start beside %d", beside), create, b.are(exist+b.options.Services)); err != nil {
 			return err
 		}
-		if err := b.deleteDeployment(ctx, name); err != nil {
-			return err
+		if err := b.Delete(ctx, deployment); err != nil {
+			return fmt.Errorf("deleting deployment %s: %w", deployment.Name, err)
 		}
 		if _, err := b.are(exist)(ctx); err != nil {
 			return err
@@ -89,23 +82,16 @@ func (b *deploymentsBench) starts(ctx context.Context, beside int) error {
 	return nil
 }
 
-func (b *deploymentsBench) deleteDeployment(ctx context.Context, name string) error {
-	err := b.kai.NvidiaV1beta1().DynamoGraphDeployments(namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil {
-		return fmt.Errorf("deleting deployment %s: %w", name, err)
-	}
-	return nil
-}
-
 const podsOfSmallDeployment = 2
 
-// createDeployment creates a deployment of a frontend and workers, of one pod each.
-func (b *deploymentsBench) createDeployment(ctx context.Context, name string, services int) error {
-	deployment := &dynamov1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+// deploymentOf is a deployment of a frontend and workers, of one pod each.
+func deploymentOf(name string, services int) *dynamov1beta1.DynamoGraphDeployment {
+	deployment := &dynamov1beta1.DynamoGraphDeployment{ObjectMeta: named(name)}
 	deployment.Spec.BackendFramework = dynamov1beta1.BackendFrameworkVLLM
 	for i := range services {
 		component := dynamov1beta1.ComponentSpec{Name: fmt.Sprintf("Worker%d", i), Type: "worker"}
-		main := corev1.Container{Name: "main", Image: "none", Command: []string{"python3"}, Args: []string{"-m", "dynamo.vllm", "--model", "none"}}
+		main := corev1.Container{Name: "main", Image: "none", Command: []string{"python3"},
+			Args: []string{"-m", "dynamo.vllm", "--model", "none"}}
 		if i == 0 {
 			component.Name, component.Type = "Frontend", "frontend"
 			main = corev1.Container{Name: "main", Image: "none"}
@@ -113,9 +99,5 @@ func (b *deploymentsBench) createDeployment(ctx context.Context, name string, se
 		component.PodTemplate.Spec.Containers = []corev1.Container{main}
 		deployment.Spec.Components = append(deployment.Spec.Components, component)
 	}
-	_, err := b.kai.NvidiaV1beta1().DynamoGraphDeployments(namespace).Create(ctx, deployment, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating deployment %s: %w", name, err)
-	}
-	return nil
+	return deployment
 }

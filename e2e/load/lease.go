@@ -24,13 +24,14 @@ type tenure struct {
 }
 
 // watchLease takes an old lease away, so that nobody waits for it to expire, and watches for the next.
-func (b *bench) watchLease(ctx context.Context, s scheduler) (*tenure, error) {
+func (b *schedulersBench) watchLease(ctx context.Context, s scheduler) (*tenure, error) {
 	leases := b.core.CoordinationV1().Leases(s.leaseNamespace)
 	err := leases.Delete(ctx, s.lease, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("deleting the lease of %s: %w", s.program, err)
 	}
-	watched, err := leases.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.lease).String()})
+	watched, err := leases.Watch(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.lease).String()})
 	if err != nil {
 		return nil, fmt.Errorf("watching the lease of %s: %w", s.program, err)
 	}

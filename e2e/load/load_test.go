@@ -2,11 +2,13 @@ package load
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -72,47 +74,99 @@ func TestNodesStandInWholeRacks(t *testing.T) {
 	}
 }
 
+func parsed(t *testing.T, text string) metrics {
+	t.Helper()
+	read, err := parseMetrics([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
 func TestMetricsAreSummedOverTheLabelsAskedFor(t *testing.T) {
-	read := parseMetrics("# HELP a b\na{x=\"1\",y=\"2\"} 3\na{x=\"1\",y=\"3\"} 4.5\nab{x=\"1\"} 100\na 1e1\n")
+	read := parsed(t, "# HELP a b\na{x=\"1\",y=\"2\"} 3\na{x=\"1\",y=\"3\"} 4.5\nab{x=\"1\"} 100\na 1e1\n")
 	for name, test := range map[string]struct {
-		labels []string
+		labels model.LabelSet
 		want   float64
 	}{
 		"all":       {nil, 17.5},
-		"one label": {[]string{`x="1"`}, 7.5},
-		"two":       {[]string{`x="1"`, `y="2"`}, 3},
-		"none such": {[]string{`x="9"`}, 0},
+		"one label": {model.LabelSet{"x": "1"}, 7.5},
+		"two":       {model.LabelSet{"x": "1", "y": "2"}, 3},
+		"none such": {model.LabelSet{"x": "9"}, 0},
 	} {
-		if got := read.sum("a", test.labels...); got != test.want {
+		if got := read.sum("a", test.labels); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
 func TestRequestsAreCountedBetweenTwoReadings(t *testing.T) {
-	const bind = `apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="binding",verb="POST",version="v1"}`
-	refused := strings.Replace(bind, "201", "429", 1)
-	got := requests(metrics{bind: 5}, metrics{bind: 25, refused: 12, strings.Replace(bind, "pods", "nodes", 1): 3}, 10)
+	const bind = `apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="pods",` +
+		`scope="resource",subresource="binding",verb="POST",version="v1"} `
+	refused, nodes := strings.Replace(bind, "201", "429", 1), strings.Replace(bind, "pods", "nodes", 1)
+	got := requests(parsed(t, bind+"5\n"), parsed(t, bind+"25\n"+refused+"12\n"+nodes+"3\n"), 10)
 	if diff := cmp.Diff(map[string]int{"POST pods/binding": 20, "POST pods/binding 429": 12}, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
-func TestReportHasMediansAndRatios(t *testing.T) {
-	report := Report{
-		Machine: "m", Date: "d", Nodes: 7, QPS: 9,
-		Throughput: []*Row{
-			{Scheduler: unmodified.program, Workload: "plain pods", Pods: 10, Runs: []Run{{PodsPerSecond: 90}, {PodsPerSecond: 100}, {PodsPerSecond: 500}}},
-			{Scheduler: ours.program, Workload: "gangs of 4", Pods: 12, Runs: []Run{{PodsPerSecond: 100}, {PodsPerSecond: 200}}},
-		},
-		Start:  &Starts{Gang: 50, Seconds: []float64{1, 3, 0.5}},
-		Memory: []*Resident{{Scheduler: "a", MiB: []float64{100}, Most: []float64{110}}, {Scheduler: "b", MiB: []float64{120}, Most: []float64{130}}},
+func TestReconcilesAreBoundedByTheBucketsOfTheirHistogram(t *testing.T) {
+	histogram := func(upTo5ms, upTo100ms, all int) metrics {
+		const name = "controller_runtime_reconcile_time_seconds"
+		return parsed(t, fmt.Sprintf("# TYPE %[1]s histogram\n%[1]s_bucket{controller=\"c\",le=\"0.005\"} %[2]d\n"+
+			"%[1]s_bucket{controller=\"c\",le=\"0.1\"} %[3]d\n%[1]s_bucket{controller=\"c\",le=\"+Inf\"} %[4]d\n"+
+			"%[1]s_sum{controller=\"c\"} 1\n%[1]s_count{controller=\"c\"} %[4]d\n", name, upTo5ms, upTo100ms, all))
 	}
+	before, after := histogram(100, 100, 100), histogram(160, 200, 200)
+	if diff := cmp.Diff([]Reconciles{{"c", 100, 5, 100}}, reconciles(before, after)); diff != "" {
+		t.Errorf("reconciles (-want +got):\n%s", diff)
+	}
+	if got := reconciles(after, after); len(got) > 0 {
+		t.Errorf("a controller that did nothing is reported: %v", got)
+	}
+}
+
+func TestFlowsAreThoseOfEachSchema(t *testing.T) {
+	got := flows(parsed(t, `apiserver_flowcontrol_dispatched_requests_total{flow_schema="b",priority_level="l"} 4
+apiserver_flowcontrol_rejected_requests_total{flow_schema="a",priority_level="l",reason="time-out"} 2
+apiserver_flowcontrol_rejected_requests_total{flow_schema="a",priority_level="l",reason="queue-full"} 3
+# TYPE apiserver_flowcontrol_request_wait_duration_seconds histogram
+apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute="true",flow_schema="b",priority_level="l",le="+Inf"} 4
+apiserver_flowcontrol_request_wait_duration_seconds_sum{execute="true",flow_schema="b",priority_level="l"} 2
+apiserver_flowcontrol_request_wait_duration_seconds_count{execute="true",flow_schema="b",priority_level="l"} 4
+`))
+	want := []Flow{{Schema: "a", Level: "l", Rejected: 5},
+		{Schema: "b", Level: "l", Requests: 4, MeanWaitMilliseconds: 500}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("flows (-want +got):\n%s", diff)
+	}
+}
+
+func TestAProcessSaysWhatItUses(t *testing.T) {
+	used, err := usageOf(os.Getpid())
+	if err != nil || used.resident <= 1 || used.most < used.resident {
+		t.Errorf("this process uses %+v, %v", used, err)
+	}
+}
+
+func TestReportHasMediansAndRatios(t *testing.T) {
+	report := &Report{Machine: "m", Date: "d", Nodes: 7, QPS: 9}
+	add := func(by scheduler, scenario, figure string, values ...float64) {
+		for _, value := range values {
+			report.add(by, scenario, figure, value)
+		}
+	}
+	add(unmodified, "plain pods", podsPerSecond, 90, 100, 500)
+	add(ours, "gangs of 4", podsPerSecond, 100, 200)
+	add(ours, "a gang of 50", "s", 1, 3, 0.5)
+	add(unmodified, "beside 9", "MiB", 100)
+	add(ours, "beside 9", "MiB", 120)
 	var out bytes.Buffer
 	if err := report.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"100     1.00", "150     1.50", "1.00 s", "2.00", "120  1.20"} {
+	for _, want := range []string{"100     1.00   90 100 500", "150     1.50   100 200", "1       -      1 3 0.5",
+		"120     1.20   120"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
@@ -146,12 +200,12 @@ func TestPodsAreCountedFromTheirAppearanceUntilTheyGo(t *testing.T) {
 }
 
 func TestAProcessThatWasStartedAnewHasCountedFromNothing(t *testing.T) {
-	before := reading{process: 1, operatorCPU: 9 * time.Second, restCPU: time.Second}
+	before := reading{process: 1, operatorUse: usage{cpu: 9}, apiServerUse: usage{cpu: 1}}
 	for name, test := range map[string]struct {
 		process int
 		want    float64
 	}{"the same": {1, 2}, "another": {2, 11}} {
-		after := reading{process: test.process, operatorCPU: 11 * time.Second, restCPU: 4 * time.Second, resident: 3 << 20, most: 5 << 20}
+		after := reading{process: test.process, operatorUse: usage{11, 3, 5}, apiServerUse: usage{cpu: 4}}
 		got := cost(before, after)
 		if got.CPUSeconds != test.want || got.APIServerCPUSeconds != 3 || got.MiB != 3 || got.MostMiB != 5 {
 			t.Errorf("%s: %+v, want %.0f s of the operator", name, got, test.want)
@@ -168,7 +222,8 @@ func TestStepsAreShownWithWhatWasWritten(t *testing.T) {
 	if err := report.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"scaled  7", "1.5", "2.5", "scaled  podclique   3           ≤ 5        ≤ 10", "POST pods  12"} {
+	for _, want := range []string{"scaled  7", "1.5", "2.5", "scaled  podclique   3           ≤ 5        ≤ 10",
+		"POST pods  12"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}

@@ -1,18 +1,24 @@
 package load
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
-	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/e2e/devcluster"
 )
+
+// schedulersBench is the cluster that schedulers are measured on.
+type schedulersBench struct {
+	*bench
+	options Options
+	report  *Report
+	// made counts the workloads, so that each has a name of its own.
+	made int
+}
 
 // Measure brings a dev cluster up, measures what the options say, and takes it down again.
 func Measure(ctx context.Context, o Options) (report *Report, err error) {
@@ -29,71 +35,47 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := connect(cluster, o)
+	b := &schedulersBench{options: o, report: &Report{
+		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS, FlowControl: o.FlowControl,
+	}}
+	if b.bench, err = connect(cluster, o.Common); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(b.Create(ctx, topology()), b.makeNamespace(ctx)); err != nil {
+		return nil, err
+	}
+	err = b.takeParts(ctx, part{Throughput, b.throughput}, part{Start, b.starts}, part{Memory, b.memory},
+		part{Refusal, b.refusals})
 	if err != nil {
 		return nil, err
 	}
-	if err := b.prepare(ctx); err != nil {
-		return nil, err
-	}
-	report = &Report{
-		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS, FlowControl: o.FlowControl,
-	}
-	if err := b.measure(ctx, report); err != nil {
-		return nil, err
-	}
-	report.APIServer, err = b.flows(ctx)
-	return report, err
+	counted, err := b.apiServerMetrics(ctx)
+	b.report.APIServer = flows(counted)
+	return b.report, err
 }
 
-func (b *bench) measure(ctx context.Context, report *Report) (err error) {
-	if b.wants(Throughput) {
-		if report.Throughput, err = b.throughput(ctx); err != nil {
-			return err
-		}
-	}
-	if b.wants(Start) {
-		starts, err := b.starts(ctx)
-		if err != nil {
-			return err
-		}
-		report.Start = &starts
-	}
-	if !b.wants(Memory) && !b.wants(Refusal) {
-		return nil
-	}
-	if err := b.fill(ctx); err != nil {
-		return err
-	}
-	report.Running = b.Running
-	if b.wants(Memory) {
-		if report.Memory, err = b.memory(ctx); err != nil {
-			return err
-		}
-	}
-	if b.wants(Refusal) {
-		refused, err := b.refusals(ctx)
-		if err != nil {
-			return err
-		}
-		report.Refusal = &refused
-	}
-	return nil
+// next gives a workload a name that was not used before.
+func (b *schedulersBench) next() string {
+	b.made++
+	return fmt.Sprintf("w%03d", b.made)
 }
 
-func (b *bench) wants(part Part) bool { return slices.Contains(b.Parts, part) }
-
-// machine names the processor and how many of it there are.
-func machine() string {
-	model := runtime.GOARCH
-	if file, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer file.Close()
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			if name, found := strings.CutPrefix(lines.Text(), "model name"); found {
-				model = strings.TrimLeft(name, "\t :")
-				break
-			}
-		}
+// place creates a workload and returns a function that waits until it is bound, and returns the moment of the last binding.
+func (b *schedulersBench) place(
+	ctx context.Context, name string, w workload, by scheduler,
+) (bound func(context.Context) (time.Time, error), err error) {
+	groups, pods := w.objects(name, by.takes)
+	// Pods that do not match yet enter the watch with the event that binds them, and no other pod is sent.
+	counter := &podCounter{
+		labels: runLabel + "=" + name, fields: "spec.nodeName!=", done: func(*corev1.Pod) bool { return true },
 	}
-	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
+	watching, stop := context.WithCancel(ctx)
+	err = errors.Join(counter.watch(watching, b.core), createAll(ctx, b.bench, groups))
+	if err == nil {
+		err = createAll(ctx, b.bench, pods)
+	}
+	return func(ctx context.Context) (time.Time, error) {
+		defer stop()
+		return b.become(ctx, counter, len(pods))
+	}, err
 }

@@ -3,21 +3,11 @@ package load
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// Resident is the memory of a scheduler beside the running pods.
-type Resident struct {
-	Scheduler string `json:"scheduler"`
-	// MiB are what was resident, one for each repeat, after some hundred pods were bound and the scheduler had come to rest.
-	MiB []float64 `json:"mib"`
-	// Most are the most that was ever resident.
-	Most []float64 `json:"mostMiB"`
-}
 
 const (
 	// bindings is how many pods a scheduler binds before its memory is looked at.
@@ -26,21 +16,27 @@ const (
 	looks = 10
 )
 
-// fill has gangs stand on all nodes evenly, without a scheduler.
-func (b *bench) fill(ctx context.Context) error {
-	b.say("creating %d running pods", b.Running)
-	name := b.next()
-	groups, pods := gangs(4, b.Running).objects(name, ours.takes)
+// fill has gangs stand on all nodes evenly, without a scheduler, unless it has done so before.
+func (b *schedulersBench) fill(ctx context.Context) error {
+	if b.report.Running > 0 {
+		return nil
+	}
+	b.report.Running = b.options.Running
+	b.say("creating %d running pods", b.options.Running)
+	groups, pods := gangs(4, b.options.Running).objects(b.next(), ours.takes)
 	for i, pod := range pods {
 		// Four pods of a gang on one node, and the next gang on the next.
-		pod.Spec.NodeName = fmt.Sprintf("node-%05d", i/4%b.Nodes)
+		pod.Spec.NodeName = nodeName(i / 4 % b.options.Nodes)
 	}
-	if err := b.create(ctx, groups, pods); err != nil {
+	if err := createAll(ctx, b.bench, groups); err != nil {
+		return err
+	}
+	if err := createAll(ctx, b.bench, pods); err != nil {
 		return err
 	}
 	return b.until(ctx, "the pods run", func(ctx context.Context) (bool, string, error) {
-		list, err := b.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
+		var list corev1.PodList
+		if err := b.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return false, "", err
 		}
 		running := 0
@@ -54,73 +50,50 @@ func (b *bench) fill(ctx context.Context) error {
 }
 
 // memory has the schedulers take turns beside the pods that run.
-func (b *bench) memory(ctx context.Context) ([]*Resident, error) {
-	var found []*Resident
-	for _, s := range both {
-		found = append(found, &Resident{Scheduler: s.program})
+func (b *schedulersBench) memory(ctx context.Context) error {
+	if err := b.fill(ctx); err != nil {
+		return err
 	}
-	for range b.Repeats {
-		for i, s := range both {
-			now, most, err := b.resident(ctx, s)
-			if err != nil {
-				return nil, fmt.Errorf("memory of %s: %w", s.program, err)
+	for range b.options.Repeats {
+		for _, s := range both {
+			if err := b.take(ctx, s, b.resident); err != nil {
+				return fmt.Errorf("memory of %s: %w", s.program, err)
 			}
-			found[i].MiB, found[i].Most = append(found[i].MiB, now), append(found[i].Most, most)
-			b.say("%s beside %d running pods: %.0f MiB, at most %.0f MiB", s.program, b.Running, now, most)
 		}
 	}
-	return found, nil
+	return nil
 }
 
-func (b *bench) resident(ctx context.Context, s scheduler) (now, most float64, err error) {
-	t, err := b.start(ctx, s)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = t.end(err) }()
+// resident looks at the memory of a scheduler after it has bound some hundred pods: the median of some seconds at rest, and the most that
+// there ever was.
+func (b *schedulersBench) resident(ctx context.Context, t *turn) error {
 	w := plain(bindings)
-	if s == ours {
+	if t.scheduler == ours {
 		w = gangs(bindings/8, bindings)
 	}
 	name := b.next()
-	groups, pods := w.objects(name, s.takes)
-	watched, err := b.watchBindings(ctx, name, len(pods))
+	bound, err := b.place(ctx, name, w, t.scheduler)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	if err := b.create(ctx, groups, pods); err != nil {
-		return 0, 0, err
+	if _, err := bound(ctx); err != nil {
+		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, b.Patience)
-	defer cancel()
-	if _, err := watched.all(waiting, t.ended); err != nil {
-		return 0, 0, err
-	}
-	now, most, err = t.settled(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	return now, most, b.remove(ctx, groups, pods)
-}
-
-// settled is the median of some seconds at rest, and the most that there ever was, in MiB.
-func (t *turn) settled(ctx context.Context) (float64, float64, error) {
 	var seen []float64
-	var most int64
+	var used usage
 	for range looks {
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			return 0, 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		now, peak, err := memoryOf(t.pid)
-		if err != nil {
-			return 0, 0, err
+		if used, err = usageOf(t.pid); err != nil {
+			return err
 		}
-		seen, most = append(seen, mebibytes(now)), peak
+		seen = append(seen, used.resident)
 	}
-	slices.Sort(seen)
-	return seen[len(seen)/2], mebibytes(most), nil
+	scenario := fmt.Sprintf("beside %d running pods", b.options.Running)
+	t.add(scenario, "MiB resident", median(seen))
+	t.add(scenario, "MiB at the most", used.most)
+	return b.clear(ctx, name)
 }
-
-func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }

@@ -1,83 +1,191 @@
 package load
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
-	"k8s.io/client-go/rest"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// ask reads a path of the scheduler's own server, as the administrator.
-func (t *turn) ask(ctx context.Context, path string) ([]byte, error) {
-	verified, err := rest.TLSConfigFor(t.config)
+// metrics are what a program had counted at a moment.
+type metrics model.Vector
+
+func parseMetrics(text []byte) (metrics, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
-	// The scheduler makes its own certificate.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: verified.Certificates, GetClientCertificate: verified.GetClientCertificate, InsecureSkipVerify: true}} //nolint:gosec // see above
-	defer transport.CloseIdleConnections()
-	url := strings.TrimSuffix(t.cluster.Health(t.program), "/readyz") + path
+	samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
+	return metrics(samples), err
+}
+
+// sum adds the samples of a name that have these labels.
+func (m metrics) sum(name model.LabelValue, labels model.LabelSet) float64 {
+	total := 0.0
+samples:
+	for _, sample := range m {
+		if sample.Metric[model.MetricNameLabel] != name {
+			continue
+		}
+		for label, value := range labels {
+			if sample.Metric[label] != value {
+				continue samples
+			}
+		}
+		total += float64(sample.Value)
+	}
+	return total
+}
+
+// by adds the samples of a name for each combination of the values of up to four labels.
+func (m metrics) by(name model.LabelValue, labels ...model.LabelName) map[[4]string]float64 {
+	sums := map[[4]string]float64{}
+	for _, sample := range m {
+		if sample.Metric[model.MetricNameLabel] != name {
+			continue
+		}
+		var values [4]string
+		for i, label := range labels {
+			values[i] = string(sample.Metric[label])
+		}
+		sums[values] += float64(sample.Value)
+	}
+	return sums
+}
+
+// fetch reads a URL.
+func fetch(ctx context.Context, by *http.Client, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	response, err := by.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of %s: %w", path, t.program, err)
+		return nil, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("reading %s of %s: %s: %s", path, t.program, response.Status, content)
+		err = fmt.Errorf("reading %s: %s: %s", url, response.Status, content)
 	}
 	return content, err
 }
 
-// metrics are samples by name and labels, as Prometheus writes them.
-type metrics map[string]float64
-
-func (t *turn) metrics(ctx context.Context) (metrics, error) {
-	content, err := t.ask(ctx, "/metrics")
+func (b *bench) apiServerMetrics(ctx context.Context) (metrics, error) {
+	content, err := b.core.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the metrics of the API server: %w", err)
 	}
-	return parseMetrics(string(content)), nil
+	return parseMetrics(content)
 }
 
-func parseMetrics(text string) metrics {
-	samples := metrics{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		space := strings.LastIndexByte(line, ' ')
-		if space < 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if value, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			samples[line[:space]] = value
-		}
+// requests counts what was answered between two readings, by verb and resource, where it was more than a number.
+func requests(before, after metrics, moreThan int) map[string]int {
+	answered := func(by metrics) map[[4]string]float64 {
+		return by.by("apiserver_request_total", "verb", "resource", "subresource", "code")
 	}
-	return samples
+	counts, earlier := map[string]int{}, answered(before)
+	for of, count := range answered(after) {
+		name := of[0] + " " + strings.TrimSuffix(of[1]+"/"+of[2], "/")
+		if of[3] >= "400" {
+			name += " " + of[3]
+		}
+		counts[name] += int(count - earlier[of])
+	}
+	maps.DeleteFunc(counts, func(_ string, count int) bool { return count <= moreThan })
+	return counts
 }
 
-// sum adds the samples of a name over all labels that hold the given pairs, each written as name="value".
-func (m metrics) sum(name string, labels ...string) float64 {
-	total := 0.0
-samples:
-	for sample, value := range m {
-		if base, _, _ := strings.Cut(sample, "{"); base != name {
+// writes counts what was written between two readings. Leases are how the programs of the control plane say that they live, and reviews are
+// questions.
+func writes(before, after metrics) map[string]int {
+	counts := requests(before, after, 0)
+	maps.DeleteFunc(counts, func(name string, _ int) bool {
+		verb, resource, _ := strings.Cut(name, " ")
+		reads := slices.Contains([]string{"GET", "LIST", "WATCH", "CONNECT"}, verb)
+		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") || resource == "" ||
+			strings.HasPrefix(resource, "nodes") || strings.HasPrefix(resource, "serviceaccounts/token")
+	})
+	return counts
+}
+
+// Flow is what the API server's flow control did with the requests of one flow schema.
+type Flow struct {
+	Schema string `json:"schema"`
+	Level  string `json:"priorityLevel"`
+	// Requests were served, Rejected turned down because the level was full.
+	Requests float64 `json:"requests"`
+	Rejected float64 `json:"rejected"`
+	// MeanWaitMilliseconds is how long a request was kept waiting before it was served. One that did not wait counts with 0.
+	MeanWaitMilliseconds float64 `json:"meanWaitMilliseconds"`
+}
+
+// flows reads what the API server counted of its flow control.
+func flows(counted metrics) []Flow {
+	of := func(name model.LabelValue) map[[4]string]float64 {
+		return counted.by("apiserver_flowcontrol_"+name, "flow_schema", "priority_level")
+	}
+	served, rejected := of("dispatched_requests_total"), of("rejected_requests_total")
+	waited, waits := of("request_wait_duration_seconds_sum"), of("request_wait_duration_seconds_count")
+	all := maps.Clone(served)
+	maps.Copy(all, rejected)
+	var found []Flow
+	for key := range all {
+		flow := Flow{Schema: key[0], Level: key[1], Requests: served[key], Rejected: rejected[key]}
+		if waits[key] > 0 {
+			flow.MeanWaitMilliseconds = 1000 * waited[key] / waits[key]
+		}
+		found = append(found, flow)
+	}
+	slices.SortFunc(found, func(a, b Flow) int { return strings.Compare(a.Schema+a.Level, b.Schema+b.Level) })
+	return found
+}
+
+// Reconciles says how long those of one controller took.
+type Reconciles struct {
+	Controller string `json:"controller"`
+	Count      int    `json:"count"`
+	// Median and P99 are bounds of the histogram's bucket that has them, in milliseconds.
+	Median float64 `json:"medianMilliseconds"`
+	P99    float64 `json:"p99Milliseconds"`
+}
+
+// reconciles reads controller-runtime's histogram between two readings.
+func reconciles(before, after metrics) []Reconciles {
+	buckets := func(by metrics) map[[4]string]float64 {
+		return by.by("controller_runtime_reconcile_time_seconds_bucket", "controller", "le")
+	}
+	earlier, byController := buckets(before), map[string]map[float64]float64{}
+	for of, count := range buckets(after) {
+		bound, err := strconv.ParseFloat(of[1], 64)
+		if err != nil {
 			continue
 		}
-		for _, label := range labels {
-			if !strings.Contains(sample, label) {
-				continue samples
-			}
+		if byController[of[0]] == nil {
+			byController[of[0]] = map[float64]float64{}
 		}
-		total += value
+		byController[of[0]][bound] = count - earlier[of]
 	}
-	return total
+	var found []Reconciles
+	for _, controller := range slices.Sorted(maps.Keys(byController)) {
+		upTo := byController[controller]
+		bounds, all := slices.Sorted(maps.Keys(upTo)), upTo[math.Inf(1)]
+		quantile := func(q float64) float64 {
+			return 1000 * bounds[slices.IndexFunc(bounds, func(bound float64) bool { return upTo[bound] >= q*all })]
+		}
+		if all > 0 {
+			found = append(found, Reconciles{controller, int(all), quantile(0.5), quantile(0.99)})
+		}
+	}
+	return found
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"packtree.dev/e2e/live"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
@@ -20,8 +20,6 @@ const (
 	zoneLabel    = corev1.LabelTopologyZone
 	blockLabel   = "topology.packtree.dev/block"
 	rackLabel    = "topology.packtree.dev/rack"
-
-	gpu corev1.ResourceName = "nvidia.com/gpu"
 )
 
 // topology has the levels of the nodes' labels.
@@ -39,22 +37,14 @@ func nodes(count int) []*corev1.Node {
 	made := make([]*corev1.Node, count)
 	perZone := (count + zones - 1) / zones
 	for i := range made {
-		inZone := i % perZone
-		rack := inZone / nodesPerRack
-		made[i] = &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("node-%05d", i),
-				Labels: map[string]string{
-					zoneLabel:  fmt.Sprintf("zone-%d", i/perZone),
-					blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
-					rackLabel:  fmt.Sprintf("rack-%d", rack%racksPerBlock),
-				},
-			},
-			Status: corev1.NodeStatus{Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("128"), corev1.ResourceMemory: resource.MustParse("1Ti"),
-				corev1.ResourcePods: resource.MustParse("110"), gpu: *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
-			}},
-		}
+		rack := i % perZone / nodesPerRack
+		made[i] = live.FakeNode(nodeName(i), map[string]string{
+			zoneLabel:  fmt.Sprintf("zone-%d", i/perZone),
+			blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
+			rackLabel:  fmt.Sprintf("rack-%d", rack%racksPerBlock),
+		}, gpusPerNode)
 	}
 	return made
 }
+
+func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }

@@ -37,7 +37,7 @@ type Common struct {
 	Profile string
 	// Patience bounds each wait.
 	Patience time.Duration
-	// Progress is told what happens.
+	// Progress receives lines that say what happens.
 	Progress io.Writer
 }
 

@@ -13,11 +13,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podCounter knows how many pods there are, and how many of them an operator is done with.
+// podCounter knows how many pods there are, and how many of them are done. It is an informer, for the API server drops single watches when a
+// machine is busy.
 type podCounter struct {
-	// selector is that of the pods that count.
-	selector string
-	// done is whether the operator is done with a pod.
+	// labels and fields select the pods that count.
+	labels, fields string
+	// done is whether a pod is as it is to become.
 	done func(*corev1.Pod) bool
 
 	mu   sync.Mutex
@@ -30,7 +31,7 @@ type podCounter struct {
 func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error {
 	c.pods = map[string]bool{}
 	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = c.selector }))
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = c.labels, c.fields }))
 	informer := factory.Core().V1().Pods().Informer()
 	if err := informer.SetTransform(markOnly); err != nil {
 		return err
@@ -91,35 +92,31 @@ func (c *podCounter) miss(object any) {
 	c.changed = time.Now()
 }
 
+// counts are how many pods there are and how many of them are done, when that changed last, and when a pod was new last.
+func (c *podCounter) counts() (all, done int, changed, appeared time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, is := range c.pods {
+		if is {
+			done++
+		}
+	}
+	return len(c.pods), done, c.changed, c.appeared
+}
+
 // count is how many pods there are.
 func (c *podCounter) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.pods)
+	all, _, _, _ := c.counts()
+	return all
 }
 
-func (c *podCounter) lastAppeared() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.appeared
-}
-
-// are returns a function that waits until there are so many pods, all of them done, and returns the moment of the last change.
-func (b *observed) are(pods int) until {
-	return func(ctx context.Context) (last time.Time, err error) {
-		err = b.until(ctx, fmt.Sprintf("the operators are done with %d pods", pods), func(context.Context) (bool, string, error) {
-			c := b.pods
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			last = c.changed
-			done := 0
-			for _, is := range c.pods {
-				if is {
-					done++
-				}
-			}
-			return len(c.pods) == pods && done == pods, fmt.Sprintf("%d pods, %d of them done", len(c.pods), done), nil
+// become waits until there are so many pods, all of them done, and returns the moment of the last change.
+func (b *bench) become(ctx context.Context, c *podCounter, pods int) (last time.Time, err error) {
+	err = b.until(ctx, fmt.Sprintf("there are %d pods, and all are done", pods),
+		func(context.Context) (bool, string, error) {
+			all, done, changed, _ := c.counts()
+			last = changed
+			return all == pods && done == pods, fmt.Sprintf("%d pods, %d of them done", all, done), nil
 		})
-		return last, err
-	}
+	return last, err
 }

@@ -22,8 +22,10 @@ type scheduler struct {
 }
 
 var (
-	ours       = scheduler{program: "kai-topology-plugin", takes: "kai-scheduler", leaseNamespace: "packtree-system", lease: "kai-topology-plugin"}
-	unmodified = scheduler{program: "kube-scheduler", takes: "default-scheduler", leaseNamespace: "kube-system", lease: "kube-scheduler"}
+	ours = scheduler{program: "kai-topology-plugin", takes: "kai-scheduler", leaseNamespace: "packtree-system",
+		lease: "kai-topology-plugin"}
+	unmodified = scheduler{program: "kube-scheduler", takes: "default-scheduler", leaseNamespace: "kube-system",
+		lease: "kube-scheduler"}
 )
 
 // both in the order of their turns.

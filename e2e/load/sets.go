@@ -56,13 +56,14 @@ const (
 
 // MeasureSets brings a dev cluster up that has grove-operator and no scheduler, measures, and takes it down again.
 func MeasureSets(ctx context.Context, o SetsOptions) (*OperatorReport, error) {
-	return o.observe(ctx, map[string]any{"config": o.config()}, podsOfSets(), func(ctx context.Context, seen *observed) error {
-		b := &setsBench{observed: seen, options: o}
-		return o.takeParts(ctx, []part{
-			{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Restart, b.restart},
-			{Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
-		}...)
-	}, groveOperator)
+	return o.observe(ctx, map[string]any{"config": o.config()}, podsOfSets(),
+		func(ctx context.Context, seen *observed) error {
+			b := &setsBench{observed: seen, options: o}
+			return o.takeParts(ctx, []part{
+				{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Restart, b.restart},
+				{Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
+			}...)
+		}, groveOperator)
 }
 
 // setsBench is the cluster that grove-operator is measured on.
@@ -74,8 +75,8 @@ type setsBench struct {
 // podsOfSets are done when they have no gate of the operator any more.
 func podsOfSets() *podCounter {
 	return &podCounter{
-		selector: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
-		done:     func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
+		labels: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
+		done:   func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
 	}
 }
 

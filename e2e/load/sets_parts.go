@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 const (
@@ -17,30 +19,29 @@ const (
 
 // scale creates the large set, scales it to zero and back.
 func (b *setsBench) scale(ctx context.Context) error {
-	for _, step := range []struct {
-		name string
-		pods int
-		do   func() error
-	}{
-		{"created", b.options.Replicas * ofReplica, func() error { return b.createSet(ctx, setOf(large, b.options.Replicas, ofReplica)) }},
-		{"scaled to zero", 0, func() error { return b.scaleSet(ctx, large, 0) }},
-		{"scaled back", b.options.Replicas * ofReplica, func() error { return b.scaleSet(ctx, large, b.options.Replicas) }},
-	} {
-		if err := b.become(ctx, step.name, step.pods, step.do); err != nil {
-			return err
-		}
+	pods := b.options.Replicas * ofReplica
+	if err := b.create(ctx, "created", pods, setOf(large, b.options.Replicas, ofReplica)); err != nil {
+		return err
+	}
+	if err := b.reach(ctx, "scaled to zero", 0, func() error { return b.scaleSet(ctx, large, 0) }); err != nil {
+		return err
+	}
+	if err := b.reach(ctx, "scaled back", pods,
+		func() error { return b.scaleSet(ctx, large, b.options.Replicas) }); err != nil {
+		return err
 	}
 	return b.checkStatus(ctx, large, b.options.Replicas)
 }
 
 // checkStatus makes sure that what was measured came to the right end.
 func (b *setsBench) checkStatus(ctx context.Context, name string, replicas int) error {
-	set, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
+	set := &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}
+	if err := b.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
 	}
 	if int(set.Status.Replicas) != replicas || len(set.Status.LastErrors) > 0 {
-		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas, replicas, set.Status.LastErrors)
+		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas,
+			replicas, set.Status.LastErrors)
 	}
 	return nil
 }
@@ -48,10 +49,8 @@ func (b *setsBench) checkStatus(ctx context.Context, name string, replicas int) 
 // restart makes pods up to the number that is asked for, and starts the operator anew: once with these pods, and once with
 // as many more of nobody's.
 func (b *setsBench) restart(ctx context.Context) error {
-	exist := b.pods.count()
-	replicas := (b.options.Pods - exist) / ofStanding
-	err := b.become(ctx, "standing", exist+replicas*ofStanding, func() error { return b.createSet(ctx, setOf(standing, replicas, ofStanding)) })
-	if err != nil {
+	count := (b.options.Pods - b.pods.count()) / ofStanding
+	if err := b.create(ctx, "standing", count*ofStanding, setOf(standing, count, ofStanding)); err != nil {
 		return err
 	}
 	for _, foreign := range []int{0, b.options.Foreign} {
@@ -59,11 +58,12 @@ func (b *setsBench) restart(ctx context.Context) error {
 			return err
 		}
 		// What comes after the leader's election and the caches: every PodClique is looked at.
-		list, err := b.kai.GroveV1alpha1().PodCliques(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
+		var list grovev1alpha1.PodCliqueList
+		if err := b.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
-		if err := b.startAnew(ctx, fmt.Sprintf("restart beside %d of nobody's", foreign), "podclique", len(list.Items)); err != nil {
+		if err := b.startAnew(ctx, fmt.Sprintf("restart beside %d of nobody's", foreign), "podclique",
+			len(list.Items)); err != nil {
 			return err
 		}
 		if b.options.Foreign == 0 {
@@ -78,5 +78,5 @@ func (b *setsBench) createForeign(ctx context.Context, count int) error {
 	for i := range pods {
 		pods[i] = podOf("foreign", fmt.Sprintf("foreign-%05d", i), "nobody")
 	}
-	return b.create(ctx, nil, pods)
+	return createAll(ctx, b.bench, pods)
 }

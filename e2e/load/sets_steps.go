@@ -2,27 +2,32 @@ package load
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// become makes a change of sets and waits until there are so many pods, none of them gated.
-func (b *setsBench) become(ctx context.Context, name string, pods int, change func() error) error {
+// reach makes a change of sets and waits until there are so many pods, none of them gated.
+func (b *setsBench) reach(ctx context.Context, name string, pods int, change func() error) error {
 	return b.step(ctx, name, change, b.are(pods))
+}
+
+// create creates sets and waits until their pods are there beside those that were, none of them gated.
+func (b *setsBench) create(ctx context.Context, name string, pods int, sets ...*grovev1alpha1.PodCliqueSet) error {
+	return b.reach(ctx, name, b.pods.count()+pods, func() error { return createAll(ctx, b.bench, sets) })
 }
 
 // setOf is a PodCliqueSet with one clique.
 func setOf(name string, replicas, pods int) *grovev1alpha1.PodCliqueSet {
-	set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	set := &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}
 	set.Spec.Replicas = int32(replicas)
 	set.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{cliqueOf("worker", pods)}
 	return set
 }
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: namespace} }
 
 func cliqueOf(name string, pods int) grovev1alpha1.PodCliqueTemplateSpec {
 	clique := grovev1alpha1.PodCliqueTemplateSpec{Name: name}
@@ -45,18 +50,9 @@ func smallSet(name string) *grovev1alpha1.PodCliqueSet {
 
 const podsOfSmallSet = 6
 
-func (b *setsBench) createSet(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
-	_, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Create(ctx, set, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating set %s: %w", set.Name, err)
-	}
-	return nil
-}
+// replicas scales a set, a PodClique or a PodCliqueScalingGroup.
+const replicas = `{"spec":{"replicas":%d}}`
 
-func (b *setsBench) scaleSet(ctx context.Context, name string, replicas int) error {
-	_, err := b.kai.GroveV1alpha1().PodCliqueSets(namespace).Patch(ctx, name, types.MergePatchType, replicasPatch(replicas), metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("scaling set %s: %w", name, err)
-	}
-	return nil
+func (b *setsBench) scaleSet(ctx context.Context, name string, to int) error {
+	return b.merge(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}, replicas, to)
 }

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/client/clientset/versioned"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // topologies has many sets use a topology, and changes it and another one.
 func (b *setsBench) topologies(ctx context.Context) error {
 	for _, name := range []string{used, unused} {
-		if _, err := b.kai.GroveV1alpha1().ClusterTopologies().Create(ctx, clusterTopology(name), metav1.CreateOptions{}); err != nil {
+		if err := b.Create(ctx, clusterTopology(name)); err != nil {
 			return fmt.Errorf("creating ClusterTopology %s: %w", name, err)
 		}
 	}
@@ -28,13 +28,16 @@ func (b *setsBench) topologies(ctx context.Context) error {
 	for i := range sets {
 		sets[i] = setOf(fmt.Sprintf("user-%04d", i), 1, 1)
 		sets[i].Spec.Template.ClusterTopologyName = used
-		sets[i].Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{PackDomain: grovev1alpha1.TopologyDomainRack}
+		sets[i].Spec.Template.TopologyConstraint = &grovev1alpha1.TopologyConstraint{
+			PackDomain: grovev1alpha1.TopologyDomainRack,
+		}
 	}
-	all := b.pods.count() + len(sets)
-	if err := b.become(ctx, "users", all, func() error { return parallel(ctx, sets, b.createSet) }); err != nil {
+	if err := b.create(ctx, "users", len(sets), sets...); err != nil {
 		return err
 	}
-	if err := b.become(ctx, "an unused topology changed", all, func() error { return b.setLevels(ctx, unused, "zone") }); err != nil {
+	all := b.pods.count()
+	if err := b.reach(ctx, "an unused topology changed", all,
+		func() error { return b.setLevels(ctx, unused, "zone") }); err != nil {
 		return err
 	}
 	if err := b.spread(ctx, "a level goes", metav1.ConditionTrue, "zone"); err != nil {
@@ -43,8 +46,8 @@ func (b *setsBench) topologies(ctx context.Context) error {
 	if err := b.spread(ctx, "it returns", metav1.ConditionFalse, "zone", "rack"); err != nil {
 		return err
 	}
-	return b.become(ctx, "the topology deleted", all, func() error {
-		return b.kai.GroveV1alpha1().ClusterTopologies().Delete(ctx, used, metav1.DeleteOptions{})
+	return b.reach(ctx, "the topology deleted", all, func() error {
+		return b.Delete(ctx, clusterTopology(used))
 	})
 }
 
@@ -66,19 +69,20 @@ func (b *setsBench) setLevels(ctx context.Context, name string, domains ...grove
 		}
 		levels += fmt.Sprintf(`{"domain":%q,"key":%q}`, domain, keyOf(domain))
 	}
-	patch := fmt.Appendf(nil, `{"spec":{"levels":[%s]}}`, levels)
-	_, err := b.kai.GroveV1alpha1().ClusterTopologies().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("changing the levels of ClusterTopology %s: %w", name, err)
-	}
-	return nil
+	return b.merge(ctx, clusterTopology(name), `{"spec":{"levels":[%s]}}`, levels)
 }
 
-// spread changes the levels of the topology in use and waits until all sets tell, as a watch sees it.
-func (b *setsBench) spread(ctx context.Context, name string, wanted metav1.ConditionStatus, domains ...grovev1alpha1.TopologyDomain) error {
+// spread changes the levels of the topology in use and waits until the conditions of all sets say so, as a watch sees them.
+func (b *setsBench) spread(
+	ctx context.Context, name string, wanted metav1.ConditionStatus, domains ...grovev1alpha1.TopologyDomain,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, b.options.Patience)
 	defer cancel()
-	sets := b.kai.GroveV1alpha1().PodCliqueSets(namespace)
+	ofOurKinds, err := versioned.NewForConfig(b.config)
+	if err != nil {
+		return err
+	}
+	sets := ofOurKinds.GroveV1alpha1().PodCliqueSets(namespace)
 	list, err := sets.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
@@ -88,20 +92,22 @@ func (b *setsBench) spread(ctx context.Context, name string, wanted metav1.Condi
 		return err
 	}
 	defer events.Stop()
-	told := map[string]bool{}
+	said := map[string]bool{}
 	see := func(set *grovev1alpha1.PodCliqueSet) {
 		if set.Spec.Template.ClusterTopologyName == used {
-			told[set.Name] = meta.IsStatusConditionPresentAndEqual(set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable, wanted)
+			said[set.Name] = meta.IsStatusConditionPresentAndEqual(
+				set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable, wanted)
 		}
 	}
 	for i := range list.Items {
 		see(&list.Items[i])
 	}
-	allTell := func(ctx context.Context) (time.Time, error) {
-		for count(told) < len(told) {
+	allSay := func(ctx context.Context) (time.Time, error) {
+		for count(said) < len(said) {
 			select {
 			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("waiting until %d sets tell: %w; %d do", len(told), context.Cause(ctx), count(told))
+				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do", len(said),
+					context.Cause(ctx), count(said))
 			case event, open := <-events.ResultChan():
 				set, ok := event.Object.(*grovev1alpha1.PodCliqueSet)
 				if !open || !ok {
@@ -112,11 +118,11 @@ func (b *setsBench) spread(ctx context.Context, name string, wanted metav1.Condi
 		}
 		return time.Now(), nil
 	}
-	return b.step(ctx, name, func() error { return b.setLevels(ctx, used, domains...) }, allTell)
+	return b.step(ctx, name, func() error { return b.setLevels(ctx, used, domains...) }, allSay)
 }
 
-func count(told map[string]bool) (yes int) {
-	for _, is := range told {
+func count(said map[string]bool) (yes int) {
+	for _, is := range said {
 		if is {
 			yes++
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Step is one thing that happened, and what that cost.
@@ -43,16 +45,21 @@ type OperatorReport struct {
 // profiled is how many seconds of a step a profile covers.
 const profiled = 20
 
-// until waits for something, and returns the moment in which it came.
-type until func(context.Context) (time.Time, error)
+// moment waits for something, and returns the moment in which it came.
+type moment func(context.Context) (time.Time, error)
+
+// are waits until there are so many pods, all of them done.
+func (b *observed) are(pods int) moment {
+	return func(ctx context.Context) (time.Time, error) { return b.become(ctx, b.pods, pods) }
+}
 
 // step makes a change, and waits until it is done, which says when that was, and until the operators rest.
-func (b *observed) step(ctx context.Context, name string, change func() error, done until) error {
+func (b *observed) step(ctx context.Context, name string, change func() error, done moment) error {
 	before, err := b.read(ctx)
 	if err != nil {
 		return err
 	}
-	profile := b.profile(ctx, name, profiled)
+	profile := b.profiles.cpu(ctx, name, profiled)
 	began := time.Now()
 	if err := change(); err != nil {
 		return err
@@ -77,14 +84,15 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 		return err
 	}
 	s := cost(before, after)
-	s.Name, s.Pods = name, b.pods.count()
+	all, _, _, appeared := b.pods.counts()
+	s.Name, s.Pods = name, all
 	s.Answered, s.Seconds = answered.Sub(began).Seconds(), last.Sub(began).Seconds()
 	s.Settled = settled.Sub(began).Seconds()
-	if created := b.pods.lastAppeared().Sub(began); created > 0 {
+	if created := appeared.Sub(began); created > 0 {
 		s.Created = created.Seconds()
 	}
 	b.add(s)
-	return b.heap(ctx, name)
+	return b.profiles.save(ctx, name+"-heap", "heap")
 }
 
 func (b *observed) add(s Step) {
@@ -96,15 +104,15 @@ func (b *observed) add(s Step) {
 // cost is what was counted between two readings. A process that was started meanwhile has counted from nothing.
 func cost(before, after reading) Step {
 	if before.process != after.process {
-		before.operator, before.operatorCPU = nil, 0
+		before.operator, before.operatorUse = nil, usage{}
 	}
 	return Step{
-		CPUSeconds:          (after.operatorCPU - before.operatorCPU).Seconds(),
-		APIServerCPUSeconds: (after.restCPU - before.restCPU).Seconds(),
-		MiB:                 mebibytes(after.resident),
-		MostMiB:             mebibytes(after.most),
-		Writes:              writes(before, after),
-		Reconciles:          reconciles(before, after),
+		CPUSeconds:          after.operatorUse.cpu - before.operatorUse.cpu,
+		APIServerCPUSeconds: after.apiServerUse.cpu - before.apiServerUse.cpu,
+		MiB:                 after.operatorUse.resident,
+		MostMiB:             after.operatorUse.most,
+		Writes:              writes(before.apiServer, after.apiServer),
+		Reconciles:          reconciles(before.operator, after.operator),
 	}
 }
 
@@ -131,12 +139,12 @@ func (b *observed) rest(ctx context.Context, quiet time.Duration) error {
 
 // startAnew starts the operator anew, and waits until a controller of it has made so many passes and it rests.
 func (b *observed) startAnew(ctx context.Context, name, controller string, passes int) error {
-	if err := b.cluster.Stop(ctx, b.measured.program); err != nil {
+	if err := b.machine.Stop(ctx, b.measured.program); err != nil {
 		return err
 	}
 	unprofiled := *b
-	unprofiled.profiles = ""
-	start := func() error { return b.cluster.Start(ctx, b.measured.program) }
+	unprofiled.profiles = profiles{}
+	start := func() error { return b.machine.Start(ctx, b.measured.program) }
 	err := unprofiled.step(ctx, name, start, func(ctx context.Context) (time.Time, error) {
 		what := fmt.Sprintf("the operator has looked at %d of %s", passes, controller)
 		err := b.until(ctx, what, func(ctx context.Context) (bool, string, error) {
@@ -144,7 +152,7 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 			if err != nil {
 				return false, "", err
 			}
-			seen := counted.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+			seen := counted.sum("controller_runtime_reconcile_total", model.LabelSet{"controller": model.LabelValue(controller)})
 			return int(seen) >= passes, fmt.Sprintf("%.0f of %d", seen, passes), nil
 		})
 		return time.Now(), err
@@ -152,7 +160,7 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 	if err != nil {
 		return err
 	}
-	return b.heap(ctx, name)
+	return b.profiles.save(ctx, name+"-heap", "heap")
 }
 
 // Print writes the report as tables.

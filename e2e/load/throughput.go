@@ -7,163 +7,118 @@ import (
 	"time"
 )
 
-// Run is one workload placed by one scheduler.
-type Run struct {
-	// PodsPerSecond is from the lease until the last pod is bound.
-	PodsPerSecond float64 `json:"podsPerSecond"`
-	// CPUSeconds is what the scheduler has computed since its start, which includes reading nodes and pods.
-	CPUSeconds float64 `json:"cpuSeconds"`
-	// APIServerCPUSeconds is what the API server has computed meanwhile.
-	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
-	// LeaseGapSeconds is the longest time between two renewals of the scheduler's lease.
-	LeaseGapSeconds float64 `json:"leaseGapSeconds"`
-	// Requests are what the API server answered meanwhile, to anybody, by verb and resource: those for which there was more than one for ten pods.
-	Requests map[string]int `json:"requests"`
-}
-
-// Row has the runs of one workload by one scheduler.
-type Row struct {
-	Scheduler string `json:"scheduler"`
-	Workload  string `json:"workload"`
-	Pods      int    `json:"pods"`
-	Runs      []Run  `json:"runs"`
-}
+// podsPerSecond is from the moment in which a scheduler holds its lease until the last pod is bound.
+const podsPerSecond = "pods/s"
 
 // throughput has the schedulers take turns with each workload, and repeats the whole round, every other time in reverse: who comes
 // after another one works beside what the API server still does for that.
-func (b *bench) throughput(ctx context.Context) ([]*Row, error) {
+func (b *schedulersBench) throughput(ctx context.Context) error {
 	type pair struct {
 		by scheduler
 		w  workload
 	}
-	pairs := []pair{{unmodified, plain(b.Pods)}, {ours, plain(b.Pods)}}
-	for _, size := range b.Gangs {
-		pairs = append(pairs, pair{ours, gangs(size, b.Pods)})
+	pairs := []pair{{unmodified, plain(b.options.Pods)}, {ours, plain(b.options.Pods)}}
+	for _, size := range b.options.Gangs {
+		pairs = append(pairs, pair{ours, gangs(size, b.options.Pods)})
 	}
-	rows := make([]*Row, len(pairs))
-	for i, p := range pairs {
-		rows[i] = &Row{Scheduler: p.by.program, Workload: p.w.name, Pods: p.w.pods}
-	}
-	for round := range b.Repeats {
+	for round := range b.options.Repeats {
 		for turn := range pairs {
-			i := turn
 			if round%2 == 1 {
-				i = len(pairs) - 1 - turn
+				turn = len(pairs) - 1 - turn
 			}
-			p := pairs[i]
-			run, err := b.place(ctx, p.by, p.w)
-			if err != nil {
-				return nil, fmt.Errorf("%s with %s: %w", p.by.program, p.w.name, err)
+			p := pairs[turn]
+			if err := b.bind(ctx, p.by, p.w); err != nil {
+				return fmt.Errorf("%s with %s: %w", p.by.program, p.w.name, err)
 			}
-			rows[i].Runs = append(rows[i].Runs, run)
-			b.say("requests: %v", run.Requests)
-			b.say("round %d of %d: %s, %s: %.0f pods/s, CPU %.1fs, API server's CPU %.1fs, longest time between renewals of the lease %.1fs",
-				round+1, b.Repeats, p.by.program, p.w.name, run.PodsPerSecond, run.CPUSeconds, run.APIServerCPUSeconds, run.LeaseGapSeconds)
 		}
 	}
-	return rows, nil
+	return nil
 }
 
-// place creates a workload while no scheduler runs, and measures one.
-func (b *bench) place(ctx context.Context, by scheduler, w workload) (run Run, err error) {
+// bind creates a workload while no scheduler runs, and measures one.
+func (b *schedulersBench) bind(ctx context.Context, by scheduler, w workload) error {
 	name := b.next()
-	groups, pods := w.objects(name, by.takes)
-	if err := b.create(ctx, groups, pods); err != nil {
-		return run, err
-	}
-	watched, err := b.watchBindings(ctx, name, len(pods))
+	bound, err := b.place(ctx, name, w, by)
 	if err != nil {
-		return run, err
+		return err
 	}
-	apiServer := b.cluster.PID("kube-apiserver")
-	before, err := cpuOf(apiServer)
+	apiServer := b.machine.PID("kube-apiserver")
+	before, err := usageOf(apiServer)
 	if err != nil {
-		return run, err
+		return err
 	}
 	counted, err := b.apiServerMetrics(ctx)
 	if err != nil {
-		return run, err
+		return err
 	}
-	t, err := b.start(ctx, by)
-	if err != nil {
-		return run, err
-	}
-	defer func() {
-		err = t.end(err)
-		if err == nil {
-			err = b.clear(ctx)
+	err = b.take(ctx, by, func(ctx context.Context, t *turn) error {
+		profiled := profiles{b.Profile, t.ask}.cpu(ctx, by.program+"-"+strings.ReplaceAll(w.name, " ", "-"), 5)
+		last, err := bound(ctx)
+		if err != nil {
+			return err
 		}
-	}()
-	profiled := t.profile(ctx, strings.ReplaceAll(w.name, " ", "-"), 5)
-	waiting, cancel := context.WithTimeout(ctx, b.Patience)
-	defer cancel()
-	last, err := watched.all(waiting, t.ended)
+		after, err := usageOf(apiServer)
+		if err != nil {
+			return err
+		}
+		used, err := usageOf(t.pid)
+		if err != nil {
+			return err
+		}
+		counts, err := b.apiServerMetrics(ctx)
+		if err != nil {
+			return err
+		}
+		answered := requests(counted, counts, w.pods/10)
+		b.say("requests: %v", answered)
+		for what, count := range answered {
+			b.report.add(by, w.name, "requests "+what, float64(count))
+		}
+		t.add(w.name, podsPerSecond, float64(w.pods)/last.Sub(t.began).Seconds())
+		t.add(w.name, "CPU s since the start", used.cpu)
+		t.add(w.name, "API server's CPU s", after.cpu-before.cpu)
+		t.add(w.name, "longest s between renewals of the lease", t.tenure.gap().Seconds())
+		return profiled()
+	})
 	if err != nil {
-		return run, t.explain(err)
+		return err
 	}
-	after, err := cpuOf(apiServer)
-	if err != nil {
-		return run, err
-	}
-	used, err := cpuOf(t.pid)
-	if err != nil {
-		return run, err
-	}
-	counts, err := b.apiServerMetrics(ctx)
-	if err != nil {
-		return run, err
-	}
-	run = Run{
-		Requests:      requests(counted, counts, len(pods)/10),
-		PodsPerSecond: float64(len(pods)) / last.Sub(t.began).Seconds(), CPUSeconds: used.Seconds(),
-		APIServerCPUSeconds: (after - before).Seconds(), LeaseGapSeconds: t.tenure.gap().Seconds(),
-	}
-	return run, <-profiled
+	return b.clear(ctx, name)
 }
 
-// Starts has the times that gangs took to start.
-type Starts struct {
-	// Gang is the number of pods.
-	Gang int `json:"gang"`
-	// Seconds are from the moment in which the API server took the last pod until all were bound.
-	Seconds []float64 `json:"seconds"`
+// add reports a figure, and says it.
+func (t *turn) add(scenario, figure string, value float64) {
+	t.say("%s, %s: %.4g %s", t.program, scenario, value, figure)
+	t.report.add(t.scheduler, scenario, figure, value)
 }
 
 // starts measures gangs that come one after the other to a scheduler that runs.
-func (b *bench) starts(ctx context.Context) (starts Starts, err error) {
-	t, err := b.start(ctx, ours)
-	if err != nil {
-		return starts, err
-	}
-	defer func() { err = t.end(err) }()
-	starts.Gang = b.Gang
-	for range b.Repeats {
-		took, err := t.startGang(ctx)
-		if err != nil {
-			return starts, fmt.Errorf("starting a gang of %d: %w", b.Gang, err)
+func (b *schedulersBench) starts(ctx context.Context) error {
+	return b.take(ctx, ours, func(ctx context.Context, t *turn) error {
+		for range b.options.Repeats {
+			if err := t.startGang(ctx, b.options.Gang); err != nil {
+				return fmt.Errorf("starting a gang of %d: %w", b.options.Gang, err)
+			}
 		}
-		b.say("a gang of %d: bound %.2fs after the last pod was created", b.Gang, took.Seconds())
-		starts.Seconds = append(starts.Seconds, took.Seconds())
-		if err := b.clear(ctx); err != nil {
-			return starts, err
-		}
-	}
-	return starts, nil
+		return nil
+	})
 }
 
-func (t *turn) startGang(ctx context.Context) (time.Duration, error) {
-	name := t.next()
-	groups, pods := gangs(t.Gang, t.Gang).objects(name, t.takes)
-	watched, err := t.watchBindings(ctx, name, len(pods))
+func (t *turn) startGang(ctx context.Context, size int) error {
+	name, w := t.next(), gangs(size, size)
+	bound, err := t.place(ctx, name, w, ours)
 	if err != nil {
-		return 0, err
-	}
-	if err := t.create(ctx, groups, pods); err != nil {
-		return 0, err
+		return err
 	}
 	created := time.Now()
-	waiting, cancel := context.WithTimeout(ctx, t.Patience)
-	defer cancel()
-	last, err := watched.all(waiting, t.ended)
-	return last.Sub(created), err
+	last, err := bound(ctx)
+	if err != nil {
+		return err
+	}
+	scenario, took := fmt.Sprintf("a gang of %d", size), last.Sub(created).Seconds()
+	t.add(scenario, "s from the last pod's creation until all are bound", took)
+	if rate := t.report.unmodified(podsPerSecond); rate > 0 {
+		t.add(scenario, "times as long as that many plain pods by kube-scheduler", took*rate/float64(size))
+	}
+	return t.clear(ctx, name)
 }

@@ -2,19 +2,23 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 var errEnded = errors.New("the scheduler ended")
 
 // turn is the time in which one of the schedulers runs.
 type turn struct {
-	*bench
+	*schedulersBench
 	scheduler
 	tenure *tenure
 	pid    int
@@ -23,27 +27,37 @@ type turn struct {
 	began time.Time
 }
 
-// start has a scheduler take over. What it finds it has read before the clock starts, as kube-scheduler reads everything before it
-// asks for its lease.
-func (b *bench) start(ctx context.Context, s scheduler) (*turn, error) {
+// take has a scheduler run while something is done. What it finds it has read before the clock starts, as kube-scheduler reads everything
+// before it asks for its lease. The context of what is done ends with the scheduler.
+func (b *schedulersBench) take(ctx context.Context, s scheduler, do func(context.Context, *turn) error) (err error) {
 	tenure, err := b.watchLease(ctx, s)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := b.cluster.Start(ctx, s.program); err != nil {
-		return nil, err
+	if err := b.machine.Start(ctx, s.program); err != nil {
+		return err
 	}
-	t := &turn{bench: b, scheduler: s, tenure: tenure, pid: b.cluster.PID(s.program), ended: b.cluster.Ended(s.program)}
+	t := &turn{schedulersBench: b, scheduler: s, tenure: tenure, pid: b.machine.PID(s.program),
+		ended: b.machine.Ended(s.program)}
+	defer func() { err = t.end(err) }()
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-t.ended:
+			stop(errEnded)
+		case <-running.Done():
+		}
+	}()
 	select {
 	case t.began = <-tenure.began:
-		return t, nil
-	case <-t.ended:
-		return nil, fmt.Errorf("waiting until %s holds its lease: it ended, see its log", s.program)
+		return t.explain(do(running, t))
+	case <-running.Done():
+		err = context.Cause(running)
 	case <-time.After(b.Patience):
-		return nil, fmt.Errorf("waiting until %s holds its lease: it has none after %s", s.program, b.Patience)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		err = fmt.Errorf("it has none after %s", b.Patience)
 	}
+	return t.explain(fmt.Errorf("waiting until %s holds its lease: %w", s.program, err))
 }
 
 // end stops the scheduler, whatever came before.
@@ -51,15 +65,18 @@ func (t *turn) end(err error) error {
 	t.tenure.watch.Stop()
 	stopping, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if left := t.cluster.Stop(stopping, t.program); left != nil {
-		return errors.Join(err, t.cluster.Kill(t.program))
+	if left := t.machine.Stop(stopping, t.program); left != nil {
+		return errors.Join(err, t.machine.Kill(t.program))
 	}
 	return err
 }
 
 // explain adds what the scheduler said last to an error.
 func (t *turn) explain(err error) error {
-	content, unread := os.ReadFile(filepath.Join(t.cluster.Dir, "logs", t.program+".log"))
+	if err == nil {
+		return nil
+	}
+	content, unread := os.ReadFile(filepath.Join(t.machine.Dir, "logs", t.program+".log"))
 	if unread != nil {
 		return errors.Join(err, unread)
 	}
@@ -68,19 +85,24 @@ func (t *turn) explain(err error) error {
 	return fmt.Errorf("%w, and said last:\n%s", err, strings.Join(lines[max(0, len(lines)-last):], "\n"))
 }
 
-// profile writes a CPU profile of the scheduler of the next seconds, and tells when it is done.
-func (t *turn) profile(ctx context.Context, of string, seconds int) <-chan error {
-	done := make(chan error, 1)
-	if t.Profile == "" {
-		done <- nil
-		return done
+// ask reads a path of the scheduler's own server, as the administrator.
+func (t *turn) ask(ctx context.Context, path string) ([]byte, error) {
+	verified, err := rest.TLSConfigFor(t.config)
+	if err != nil {
+		return nil, err
 	}
-	go func() {
-		content, err := t.ask(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(t.Profile, t.program+"-"+of+".pprof"), content, 0o600)
-		}
-		done <- err
-	}()
-	return done
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		Certificates: verified.Certificates, GetClientCertificate: verified.GetClientCertificate,
+		InsecureSkipVerify: true, //nolint:gosec // The scheduler makes its own certificate.
+	}}
+	defer transport.CloseIdleConnections()
+	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program), "/readyz")+path)
+}
+
+func (t *turn) metrics(ctx context.Context) (metrics, error) {
+	content, err := t.ask(ctx, "/metrics")
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of %s: %w", t.program, err)
+	}
+	return parseMetrics(content)
 }

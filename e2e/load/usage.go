@@ -1,58 +1,72 @@
 package load
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"os"
-	"strconv"
+	"path/filepath"
+	"runtime"
 	"strings"
-	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// cpuOf is how much computing a process has done.
-func cpuOf(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// usage is what a process has used: seconds of computing, and MiB of resident memory, now and at the most.
+type usage struct{ cpu, resident, most float64 }
+
+func usageOf(pid int) (usage, error) {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0, err
+		return usage{}, err
 	}
-	// The name, in parentheses, may hold blanks; utime and stime are fields 14 and 15 in ticks of 10 ms.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const afterName, utime, stime = 3, 14, 15
-	var ticks int
-	for _, field := range []int{utime, stime} {
-		count, err := strconv.Atoi(fields[field-afterName])
-		if err != nil {
-			return 0, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
-		}
-		ticks += count
+	stat, err := process.Stat()
+	if err != nil {
+		return usage{}, err
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
+	status, err := process.NewStatus()
+	return usage{stat.CPUTime(), mebibytes(status.VmRSS), mebibytes(status.VmHWM)}, err
 }
 
-// memoryOf is the resident memory of a process, now and at its most, in bytes.
-func memoryOf(pid int) (now, most int64, err error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+// profiles are written into a directory, unless that is empty.
+type profiles struct {
+	into string
+	// ask reads a path of the program.
+	ask func(ctx context.Context, path string) ([]byte, error)
+}
+
+// cpu writes a profile of the next seconds. What it returns waits until it is written.
+func (p profiles) cpu(ctx context.Context, of string, seconds int) func() error {
+	done := make(chan error, 1)
+	go func() { done <- p.save(ctx, of, fmt.Sprintf("profile?seconds=%d", seconds)) }()
+	return func() error { return <-done }
+}
+
+// save writes one of the program's profiles.
+func (p profiles) save(ctx context.Context, of, which string) error {
+	if p.into == "" {
+		return nil
+	}
+	content, err := p.ask(ctx, "/debug/pprof/"+which)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	for line := range strings.Lines(string(status)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
+	return os.WriteFile(filepath.Join(p.into, of+".pprof"), content, 0o600)
+}
+
+// machine names the processor and how many of it there are.
+func machine() string {
+	model := runtime.GOARCH
+	if file, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer file.Close()
+		for lines := bufio.NewScanner(file); lines.Scan(); {
+			if name, found := strings.CutPrefix(lines.Text(), "model name"); found {
+				model = strings.TrimLeft(name, "\t :")
+				break
+			}
 		}
-		var into *int64
-		switch fields[0] {
-		case "VmRSS:":
-			into = &now
-		case "VmHWM:":
-			into = &most
-		default:
-			continue
-		}
-		kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("reading the memory of process %d: %w", pid, err)
-		}
-		*into = kilobytes * 1024
 	}
-	return now, most, nil
+	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
 }

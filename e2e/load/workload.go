@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"packtree.dev/e2e/live"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 const (
 	namespace = "load"
-	// runLabel tells the pods of one workload from those of others.
+	// runLabel has the name of the workload that a pod or a PodGroup is of.
 	runLabel = "load.packtree.dev/run"
 	// ofSubGroup is how many pods of a big gang share a rack. A rack has room for 128.
 	ofSubGroup = 100
@@ -43,7 +44,7 @@ func (w workload) objects(prefix, schedulerName string) ([]*scheduling.PodGroup,
 		if w.gang > 0 {
 			name := fmt.Sprintf("%s-gang-%04d", prefix, i/w.gang)
 			if i%w.gang == 0 {
-				groups = append(groups, gangOf(name, w.gang))
+				groups = append(groups, gangOf(prefix, name, w.gang))
 			}
 			pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: name}
 			pod.Labels[kai.LabelSubGroupName] = subGroup(i % w.gang / sizeOfSubGroup(w.gang))
@@ -56,7 +57,7 @@ func (w workload) objects(prefix, schedulerName string) ([]*scheduling.PodGroup,
 func podOf(run, name, schedulerName string) *corev1.Pod {
 	needs := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
-		gpu: *resource.NewQuantity(1, resource.DecimalSI),
+		live.GPU: *resource.NewQuantity(1, resource.DecimalSI),
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{runLabel: run}},
@@ -70,9 +71,9 @@ func podOf(run, name, schedulerName string) *corev1.Pod {
 }
 
 // gangOf is a gang in one zone, in groups of up to a hundred pods that share a rack each.
-func gangOf(name string, size int) *scheduling.PodGroup {
+func gangOf(run, name string, size int) *scheduling.PodGroup {
 	group := &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{runLabel: run}},
 		Spec:       scheduling.PodGroupSpec{TopologyConstraint: required(zoneLabel)},
 	}
 	each := sizeOfSubGroup(size)

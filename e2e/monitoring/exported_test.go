@@ -45,7 +45,8 @@ var counts = []struct {
 	{"dynamo-operator", "packtree_dynamo_deployments", "reason", dynamo.ReasonServicesNotReady, 1},
 	{"dynamo-operator", "packtree_dynamo_deployments", "reason", dynamo.ReasonAllServicesReady, 0},
 	{"grove-operator", "packtree_grove_podcliquesets", "reason", grove.ReasonAllReplicasAvailable, 0},
-	{"grove-operator", "packtree_grove_podcliquesets_topology_levels", "reason", grove.ReasonAllClusterTopologyLevelsAvailable, 2},
+	{"grove-operator", "packtree_grove_podcliquesets_topology_levels", "reason",
+		grove.ReasonAllClusterTopologyLevelsAvailable, 2},
 	{"grove-operator", "packtree_grove_events_total", "reason", "PodsCreated", 2},
 	{"grove-operator", "packtree_grove_podgangs", "phase", "Running", 0},
 	{"podgrouper", "packtree_podgrouper_podgroups", "reason", scheduling.ReasonAccepted, 4},
@@ -82,13 +83,14 @@ func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 	create(t, server.Config)
 
 	var lacks []string
-	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
-		found := lacking(ctx, asked, programs)
-		if ctx.Err() == nil { // Else nobody could answer, and what was found before stands.
-			lacks = found
-		}
-		return len(found) == 0, nil
-	})
+	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			found := lacking(ctx, asked, programs)
+			if ctx.Err() == nil { // Else nobody could answer, and what was found before stands.
+				lacks = found
+			}
+			return len(found) == 0, nil
+		})
 	if err != nil {
 		t.Errorf("dashboards and alerts ask for what is not exported:\n%s", strings.Join(lacks, "\n"))
 	}
@@ -113,7 +115,8 @@ func lacking(ctx context.Context, asked []use, programs map[string]*program) []s
 	}
 	for _, count := range counts {
 		if scraped, ok := exported[count.chart]; ok && total(scraped[count.metric], count.label, count.value) != count.want {
-			lacks = append(lacks, fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label, count.value, count.want))
+			lacks = append(lacks,
+				fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label, count.value, count.want))
 		}
 	}
 	for _, use := range asked {
@@ -133,7 +136,8 @@ func lacking(ctx context.Context, asked []use, programs map[string]*program) []s
 func create(t *testing.T, config *rest.Config) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, dynamo.AddToScheme, grove.AddToScheme, kai.AddToScheme, scheduling.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, dynamo.AddToScheme, grove.AddToScheme,
+		kai.AddToScheme, scheduling.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -144,15 +148,19 @@ func create(t *testing.T, config *rest.Config) {
 	}
 	objects := []crclient.Object{
 		&corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"example.com/rack": "r", "kubernetes.io/hostname": "n"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "n",
+				Labels: map[string]string{"example.com/rack": "r", "kubernetes.io/hostname": "n"}},
 			Status: corev1.NodeStatus{
-				Allocatable: corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("20")},
-				Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+				Allocatable: corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("8Gi"),
+					"pods": resource.MustParse("20")},
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			},
 		},
 		&kai.Topology{
 			ObjectMeta: metav1.ObjectMeta{Name: "t"},
-			Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "example.com/rack"}, {NodeLabel: "kubernetes.io/hostname"}}},
+			Spec: kai.TopologySpec{
+				Levels: []kai.TopologyLevel{{NodeLabel: "example.com/rack"}, {NodeLabel: "kubernetes.io/hostname"}},
+			},
 		},
 		&dynamo.DynamoGraphDeployment{
 			ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "default"},
@@ -162,16 +170,18 @@ func create(t *testing.T, config *rest.Config) {
 		},
 		&grove.PodCliqueSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default"},
-			Spec: grove.PodCliqueSetSpec{Replicas: 1, Template: grove.PodCliqueSetTemplateSpec{Cliques: []grove.PodCliqueTemplateSpec{{
-				Name: "c", Spec: grove.PodCliqueSpec{RoleName: "c", Replicas: 1, PodSpec: pod("x", "").Spec},
-			}}}},
+			Spec: grove.PodCliqueSetSpec{Replicas: 1,
+				Template: grove.PodCliqueSetTemplateSpec{Cliques: []grove.PodCliqueTemplateSpec{{
+					Name: "c", Spec: grove.PodCliqueSpec{RoleName: "c", Replicas: 1, PodSpec: pod("x", "").Spec},
+				}}}},
 		},
 	}
 	for name, cpu := range map[string]string{"fits": "1", "large": "100"} {
 		objects = append(objects, pod(name, cpu))
 	}
 	objects = append(objects, &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: "incomplete", Namespace: "default"}, Spec: scheduling.PodGroupSpec{MinMember: new(int32(2))},
+		ObjectMeta: metav1.ObjectMeta{Name: "incomplete", Namespace: "default"},
+		Spec:       scheduling.PodGroupSpec{MinMember: new(int32(2))},
 	})
 	for _, object := range objects {
 		status := object.DeepCopyObject().(crclient.Object)

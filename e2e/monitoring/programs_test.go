@@ -29,7 +29,8 @@ type program struct {
 }
 
 // client trusts whom it talks to: the programs have made their certificates themselves.
-var client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute} //nolint:gosec // see above
+var client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	Timeout: time.Minute} //nolint:gosec // see above
 
 // start starts a program of bin until the test ends.
 func (p *program) start(t *testing.T, root, kubeconfig string, args ...string) {
@@ -144,7 +145,8 @@ func startOperator(t *testing.T, root, kubeconfig, name string) *program {
 func startGroveOperator(t *testing.T, root, kubeconfig string) *program {
 	t.Helper()
 	metrics, webhooks := address(t), address(t)
-	config := write(t, filepath.Join(t.TempDir(), "config.yaml"), fmt.Sprintf(`apiVersion: operator.config.grove.io/v1alpha1
+	config := write(t, filepath.Join(t.TempDir(), "config.yaml"),
+		fmt.Sprintf(`apiVersion: operator.config.grove.io/v1alpha1
 kind: OperatorConfiguration
 server:
   webhooks: {bindAddress: 127.0.0.1, port: %s, serverCertDir: %s, certProvisionMode: manual}
@@ -174,7 +176,8 @@ profiles:
       queueSort: {disabled: [{name: "*"}], enabled: [{name: KAITopology}]}
 `)
 	started := &program{name: "kai-topology-plugin", metrics: "https://" + serving + "/metrics"}
-	own := []string{"--config=" + config, "--bind-address=127.0.0.1", "--secure-port=" + port(serving), "--cert-dir=" + t.TempDir()}
+	own := []string{"--config=" + config, "--bind-address=127.0.0.1", "--secure-port=" + port(serving),
+		"--cert-dir=" + t.TempDir()}
 	started.start(t, root, kubeconfig, append(own, further...)...)
 	return started
 }

@@ -60,8 +60,10 @@ func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 func giveRight(t *testing.T, api kubernetes.Interface, root, name string) {
 	t.Helper()
 	var made bytes.Buffer
-	helm := exec.Command(filepath.Join(root, "bin", "tools", "helm"), "template", "release", filepath.Join(root, "charts", "kai-topology-plugin"),
-		"--show-only", "templates/metricsreader.yaml", "--set", "monitoring.readers[0].name="+name+",monitoring.readers[0].namespace=default")
+	helm := exec.Command(filepath.Join(root, "bin", "tools", "helm"), "template", "release",
+		filepath.Join(root, "charts", "kai-topology-plugin"),
+		"--show-only", "templates/metricsreader.yaml", "--set",
+		"monitoring.readers[0].name="+name+",monitoring.readers[0].namespace=default")
 	helm.Stdout, helm.Stderr = &made, os.Stderr
 	if err := helm.Run(); err != nil {
 		t.Fatal(err)
@@ -86,7 +88,8 @@ func giveRight(t *testing.T, api kubernetes.Interface, root, name string) {
 func tokenOf(t *testing.T, api kubernetes.Interface, name string) string {
 	t.Helper()
 	accounts := api.CoreV1().ServiceAccounts("default")
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	request, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -100,22 +103,23 @@ func tokenOf(t *testing.T, api kubernetes.Interface, name string) string {
 func (p *program) statusFor(t *testing.T, token string) int {
 	t.Helper()
 	status := 0
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, http.NoBody)
-		if err != nil {
-			return false, err
-		}
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return false, nil // It does not listen yet.
-		}
-		defer response.Body.Close()
-		status = response.StatusCode
-		return status != http.StatusInternalServerError, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 3*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, http.NoBody)
+			if err != nil {
+				return false, err
+			}
+			if token != "" {
+				request.Header.Set("Authorization", "Bearer "+token)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				return false, nil // It does not listen yet.
+			}
+			defer response.Body.Close()
+			status = response.StatusCode
+			return status != http.StatusInternalServerError, nil
+		})
 	if err != nil {
 		t.Fatal(fmt.Errorf("asking for %s: %w; the last status was %d", p.metrics, err, status))
 	}

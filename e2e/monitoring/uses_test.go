@@ -75,7 +75,8 @@ func missing(asked use, exported families, words map[string][]string) string {
 	}
 	own := strings.HasPrefix(series, "packtree_")
 	for _, label := range asked.Labels {
-		if slices.Contains(fromScraping, label) || label == model.BucketLabel && family.GetType() == dto.MetricType_HISTOGRAM {
+		if slices.Contains(fromScraping, label) ||
+			label == model.BucketLabel && family.GetType() == dto.MetricType_HISTOGRAM {
 			continue
 		}
 		told := valuesOf(family, label)
@@ -137,10 +138,16 @@ took_seconds_count{name="a"} 1
 		asked use
 		want  string
 	}{
-		"a metric that is there":        {use{Metric: "packtree_x", Labels: []string{"job", "reason"}, Values: map[string][]string{"reason": {"Known", "Possible"}}}, ""},
-		"a metric that is not there":    {use{Metric: "packtree_y"}, "no series"},
-		"a label that is not there":     {use{Metric: "packtree_x", Labels: []string{"phase"}}, "no label phase"},
-		"a word that is never told":     {use{Metric: "packtree_x", Labels: []string{"reason"}, Values: map[string][]string{"reason": {"Knwon"}}}, `label reason is never "Knwon"`},
+		"a metric that is there": {
+			use{Metric: "packtree_x", Labels: []string{"job", "reason"},
+				Values: map[string][]string{"reason": {"Known", "Possible"}}}, "",
+		},
+		"a metric that is not there": {use{Metric: "packtree_y"}, "no series"},
+		"a label that is not there":  {use{Metric: "packtree_x", Labels: []string{"phase"}}, "no label phase"},
+		"a word that is never told": {
+			use{Metric: "packtree_x", Labels: []string{"reason"}, Values: map[string][]string{"reason": {"Knwon"}}},
+			`label reason is never "Knwon"`,
+		},
 		"buckets of a histogram":        {use{Metric: "took_seconds_bucket", Labels: []string{"le", "name"}}, ""},
 		"buckets of what has none":      {use{Metric: "packtree_x_bucket", Labels: []string{"le"}}, "no label le"},
 		"what Prometheus makes itself":  {use{Metric: "up", Labels: []string{"job"}}, ""},

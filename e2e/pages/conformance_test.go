@@ -22,8 +22,10 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []pages.Statement{
-		{Number: 1, Text: "gangs are whole", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"}, {File: "c_test.go", Words: "stand or wait"}}},
-		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}}, Pages: []string{"guide.md#labels"}},
+		{Number: 1, Text: "gangs are whole",
+			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"}, {File: "c_test.go", Words: "stand or wait"}}},
+		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}},
+			Pages: []string{"guide.md#labels"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statements (-want +got):\n%s", diff)
@@ -32,9 +34,12 @@ func TestStatements(t *testing.T) {
 
 func TestStatementsRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ page, says string }{
-		"a bar in a cell":               {conformance, "line 7: a row has a number, a statement and what shows it, not 4 cells"},
-		"a row that is missing":         {"| 1 | a | [x](x.md) |\n| 3 | b | [x](x.md) |", "line 2: the row after 1 is numbered 3"},
-		"a statement without a showing": {"| 1 | gangs are whole | everybody knows |", "line 1: nothing shows that gangs are whole"},
+		"a bar in a cell": {conformance,
+			"line 7: a row has a number, a statement and what shows it, not 4 cells"},
+		"a row that is missing": {"| 1 | a | [x](x.md) |\n| 3 | b | [x](x.md) |",
+			"line 2: the row after 1 is numbered 3"},
+		"a statement without a showing": {"| 1 | gangs are whole | everybody knows |",
+			"line 1: nothing shows that gangs are whole"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := pages.Statements([]byte(c.page)); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -45,9 +50,11 @@ func TestStatementsRefuses(t *testing.T) {
 }
 
 func TestShownByIsFoundInItsFile(t *testing.T) {
-	const source = "func TestGangs(t *testing.T) {\n\tIt(\"waits for room\", func() {})\n}\n\nfunc TestGangsOfMany(t *testing.T) {}\n"
+	const source = "func TestGangs(t *testing.T) {\n\tIt(\"waits for room\", func() {})\n}\n\nfunc TestGangsOfMany(t " +
+		"*testing.T) {}\n"
 	for words, want := range map[string]bool{
-		"TestGangs": true, "TestGangsOfMany": true, "TestGang": false, "waits for room": true, "waits": true, "for room": false, "TestOthers": false,
+		"TestGangs": true, "TestGangsOfMany": true, "TestGang": false, "waits for room": true, "waits": true,
+		"for room": false, "TestOthers": false,
 	} {
 		if got := (pages.ShownBy{Words: words}).In(source); got != want {
 			t.Errorf("%q is found: %t, want %t", words, got, want)

@@ -34,10 +34,13 @@ func TestReplaced(t *testing.T) {
 
 func TestReplacedRefuses(t *testing.T) {
 	for name, example := range map[string]struct{ glossary, says string }{
-		"a table without the column":         {"\n| word | meaning |\n|---|---|\n", `line 2: the last column of a glossary is headed "replaces"`},
-		"a word that is replaced by two":     {glossary + "| node | a machine | parcel |\n", `line 11: "parcel" is replaced already, by "item"`},
-		"a word twice, once with a capital":  {glossary + "| node | a machine | Dream |\n", `"dream" is replaced already`},
-		"a word twice within a single table": {glossary + "| node | a machine | host |\n| bin | a node | host |\n", `"host" is replaced already, by "node"`},
+		"a table without the column": {"\n| word | meaning |\n|---|---|\n",
+			`line 2: the last column of a glossary is headed "replaces"`},
+		"a word that is replaced by two": {glossary + "| node | a machine | parcel |\n",
+			`line 11: "parcel" is replaced already, by "item"`},
+		"a word twice, once with a capital": {glossary + "| node | a machine | Dream |\n", `"dream" is replaced already`},
+		"a word twice within a single table": {glossary + "| node | a machine | host |\n| bin | a node | host |\n",
+			`"host" is replaced already, by "node"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := pages.Replaced([]byte(example.glossary)); err == nil || !strings.Contains(err.Error(), example.says) {
@@ -49,11 +52,12 @@ func TestReplacedRefuses(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for text, c := range map[string]struct{ has, lacks []string }{
-		"bypassLedger":                           {[]string{"bypass", "bypassledger", "ledger"}, []string{"pass"}},
-		"The DREAM, in dream.go.":                {[]string{"dream", "the dream", "in dream go"}, []string{"the in"}},
-		"two_words 3":                            {[]string{"two", "words", "two words"}, []string{"two_words"}},
-		"Überbau":                                {[]string{"überbau"}, []string{"bau"}},
-		"// It reports\n// whether, and retells": {[]string{"reports whether", "retells"}, []string{"whether and re", "tells"}},
+		"bypassLedger":            {[]string{"bypass", "bypassledger", "ledger"}, []string{"pass"}},
+		"The DREAM, in dream.go.": {[]string{"dream", "the dream", "in dream go"}, []string{"the in"}},
+		"two_words 3":             {[]string{"two", "words", "two words"}, []string{"two_words"}},
+		"Überbau":                 {[]string{"überbau"}, []string{"bau"}},
+		"// It reports\n// whether, and retells": {[]string{"reports whether", "retells"},
+			[]string{"whether and re", "tells"}},
 	} {
 		read := pages.ReadText(text)
 		for _, word := range c.has {
@@ -85,7 +89,8 @@ func TestReplacedWordsAreNotUsed(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "bin", "dist", "CHANGELOG", "client", "testdata", "node_modules"}, entry.Name()):
+		case entry.IsDir() &&
+			slices.Contains([]string{".git", "bin", "dist", "CHANGELOG", "client", "testdata", "node_modules"}, entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir() || !slices.Contains([]string{".go", ".md", ".yaml", ".tpl", ".sh"}, filepath.Ext(path)),
 			entry.Name() == "glossary.md", entry.Name() == "glossary_test.go":
@@ -99,7 +104,8 @@ func TestReplacedWordsAreNotUsed(t *testing.T) {
 		written := pages.ReadText(string(text))
 		for word, instead := range replaced {
 			if written.Has(word) {
-				t.Errorf("%s: %q is not used any more: docs/glossary.md has %q instead", strings.TrimPrefix(path, root+"/"), word, instead)
+				t.Errorf("%s: %q is not used any more: docs/glossary.md has %q instead", strings.TrimPrefix(path, root+"/"), word,
+					instead)
 			}
 		}
 		return nil

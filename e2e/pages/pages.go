@@ -91,24 +91,25 @@ func Read(root string, below ...string) ([]Page, error) {
 func Parse(file string, source []byte) (Page, error) {
 	page := Page{File: file}
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
-	err := ast.Walk(markdown.Parser().Parse(text.NewReader(source)), func(node ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
+	err := ast.Walk(markdown.Parser().Parse(text.NewReader(source)),
+		func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+			if !entering {
+				return ast.WalkContinue, nil
+			}
+			switch node := node.(type) {
+			case *ast.Heading:
+				page.Anchors = append(page.Anchors, anchor(plain(node, source), page.Anchors))
+			case *ast.Link:
+				page.Links = append(page.Links, Link{Destination: string(node.Destination), Line: lineOf(node, source)})
+			case *ast.Image:
+				page.Links = append(page.Links, Link{Destination: string(node.Destination), Line: lineOf(node, source)})
+			case *ast.FencedCodeBlock:
+				return ast.WalkSkipChildren, page.take(node, string(node.Language(source)), source)
+			case *ast.CodeBlock:
+				return ast.WalkSkipChildren, page.take(node, "indented", source)
+			}
 			return ast.WalkContinue, nil
-		}
-		switch node := node.(type) {
-		case *ast.Heading:
-			page.Anchors = append(page.Anchors, anchor(plain(node, source), page.Anchors))
-		case *ast.Link:
-			page.Links = append(page.Links, Link{Destination: string(node.Destination), Line: lineOf(node, source)})
-		case *ast.Image:
-			page.Links = append(page.Links, Link{Destination: string(node.Destination), Line: lineOf(node, source)})
-		case *ast.FencedCodeBlock:
-			return ast.WalkSkipChildren, page.take(node, string(node.Language(source)), source)
-		case *ast.CodeBlock:
-			return ast.WalkSkipChildren, page.take(node, "indented", source)
-		}
-		return ast.WalkContinue, nil
-	})
+		})
 	if err != nil {
 		return Page{}, err
 	}

@@ -30,8 +30,10 @@ func TestParse(t *testing.T) {
 		Links:   []pages.Link{{Destination: "other.md#there", Line: 2}, {Destination: "images/a.svg", Line: 2}},
 		Blocks: []pages.Block{
 			{Page: "docs/page.md", Line: 7, Language: "yaml", Code: "kind: Pod\n"},
-			{Page: "docs/page.md", Line: 13, Language: "sh", Code: "make images\n", Mark: pages.Mark{How: pages.NotRun, Detail: "needs a registry"}},
-			{Page: "docs/page.md", Line: 21, Language: "yaml", Code: "a: b\n", Mark: pages.Mark{How: pages.ValuesOf, Detail: "packtree"}, SavedAs: "a.yaml"},
+			{Page: "docs/page.md", Line: 13, Language: "sh", Code: "make images\n",
+				Mark: pages.Mark{How: pages.NotRun, Detail: "needs a registry"}},
+			{Page: "docs/page.md", Line: 21, Language: "yaml", Code: "a: b\n",
+				Mark: pages.Mark{How: pages.ValuesOf, Detail: "packtree"}, SavedAs: "a.yaml"},
 			{Page: "docs/page.md", Line: 26, Language: "indented", Code: "indented\n"},
 			{Page: "docs/page.md", Line: 33, Code: "text\n"},
 		},

@@ -39,7 +39,8 @@ func SVG(hosts []Host) string {
 		x, bottom = right+margin, max(bottom, below)
 	}
 	c.legend(groups, bottom+margin)
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %[3]s</svg>
 `, x, bottom+3*margin+cell, c.drawn.String())
@@ -85,7 +86,8 @@ func (c *canvas) rack(x, y int, name string, hosts []Host) (right, below int) {
 		if host.Group != "" {
 			said, fill = host.Name+": "+host.Group, c.colour[host.Group]
 		}
-		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"><title>%s</title></rect>\n",
+		fmt.Fprintf(&c.drawn,
+			"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"><title>%s</title></rect>\n",
 			x+margin/2+i%perLine*cell, y+title+i/perLine*cell, cell-4, cell-4, fill, html.EscapeString(said))
 	}
 	return right, below
@@ -94,7 +96,8 @@ func (c *canvas) rack(x, y int, name string, hosts []Host) (right, below int) {
 func (c *canvas) legend(groups []string, y int) {
 	x := margin
 	for _, group := range groups {
-		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y, cell-4, cell-4, c.colour[group])
+		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y, cell-4,
+			cell-4, c.colour[group])
 		fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+cell, y+cell-7, html.EscapeString(group))
 		x += 2*cell + 8*len(group)
 	}

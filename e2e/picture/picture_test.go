@@ -25,7 +25,8 @@ func TestSVG(t *testing.T) {
 	if !slices.Equal(words, want) {
 		t.Errorf("it says %q, want %q: broad before narrow, by name, what has no name last", words, want)
 	}
-	for _, host := range []string{"<title>h1: workers</title>", "<title>h2</title>", "<title>cpu&lt;1&gt;: front &amp; end</title>"} {
+	for _, host := range []string{"<title>h1: workers</title>", "<title>h2</title>",
+		"<title>cpu&lt;1&gt;: front &amp; end</title>"} {
 		if !strings.Contains(drawn, host) {
 			t.Errorf("it lacks %s", host)
 		}

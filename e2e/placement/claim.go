@@ -133,7 +133,8 @@ func (c Claim) judge(pods []corev1.Pod, nodes map[string]*corev1.Node) Finding {
 	slices.Sort(finding.Domains)
 	slices.Sort(finding.Outside)
 	for _, domain := range finding.Domains {
-		if slices.ContainsFunc(c.Beside, func(kind []func(*corev1.Pod) bool) bool { return count(kind, standing[domain]) != c.Each }) {
+		if slices.ContainsFunc(c.Beside,
+			func(kind []func(*corev1.Pod) bool) bool { return count(kind, standing[domain]) != c.Each }) {
 			finding.Unequal = append(finding.Unequal, domain)
 		}
 	}

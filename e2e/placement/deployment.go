@@ -178,7 +178,8 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service, g
 func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
 	for replica := range orOne(group.Replicas) {
 		if err := r.claim(fmt.Sprintf("%s %d", group.Name, replica), group.TopologyConstraint, pods, map[string]string{
-			grovev1alpha1.LabelPodCliqueScalingGroup:             fmt.Sprintf("%s-0-%s", r.object.GetName(), strings.ToLower(group.Name)),
+			grovev1alpha1.LabelPodCliqueScalingGroup: fmt.Sprintf("%s-0-%s", r.object.GetName(),
+				strings.ToLower(group.Name)),
 			grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
 		}); err != nil {
 			return err
@@ -196,7 +197,8 @@ func (r *deploymentReader) readService(each service) error {
 	}
 	for replica := range orOne(each.Replicas) {
 		labels := r.replicaLabels(each, replica)
-		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(), labels); err != nil {
+		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(),
+			labels); err != nil {
 			return err
 		}
 	}
@@ -242,7 +244,9 @@ func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service
 	return nil
 }
 
-func (r *deploymentReader) claim(group string, constraint *deploymentConstraint, pods int, labels map[string]string) error {
+func (r *deploymentReader) claim(
+	group string, constraint *deploymentConstraint, pods int, labels map[string]string,
+) error {
 	if constraint == nil {
 		return nil
 	}

@@ -45,7 +45,8 @@ func TestRead(t *testing.T) {
 		"dgd-block": {Pods: 11, Claims: []string{": one zone", "Decode 0: one block", "Decode 1: one block"}},
 		"dgd-rack":  {Pods: 13, Claims: []string{"Decode 0: one rack", "Decode 1: one rack", "Prefill 0: one rack"}},
 		"dgd-side-by-side": {Pods: 13, Claims: []string{
-			"Decode 0: one rack", "Decode 1: one rack", "Decode 2: one rack", "Prefill 0: one rack", "Prefill 1: one rack", "Prefill 2: one rack",
+			"Decode 0: one rack", "Decode 1: one rack", "Decode 2: one rack", "Prefill 0: one rack", "Prefill 1: one rack",
+			"Prefill 2: one rack",
 			"Prefill beside Decode: 1 of each per rack",
 		}},
 		"job-topology-aware": {Pods: 8, Claims: []string{
@@ -94,7 +95,8 @@ spec:
 	if err != nil || workload.Pods != 11 {
 		t.Errorf("%d pods, want 1 and twice 5 (%v)", workload.Pods, err)
 	}
-	if diff := cmp.Diff([]string{": one zone", "Serve 0: one rack", "Serve 1: one rack"}, claimLines(workload)); diff != "" {
+	if diff := cmp.Diff([]string{": one zone", "Serve 0: one rack", "Serve 1: one rack"},
+		claimLines(workload)); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 	member := pod("p", "a1", map[string]string{
@@ -124,14 +126,20 @@ func TestJudge(t *testing.T) {
 		preferred bool
 		want      verdict
 	}{
-		"pods in one rack hold":                                     {on: []string{"a1", "a2"}, want: verdict{Held: true, Domains: []string{"a/1"}}},
-		"two racks of one name in two zones are two":                {on: []string{"a1", "b1"}, want: verdict{Domains: []string{"a/1", "b/1"}}},
-		"a node without the level's label is in no domain":          {on: []string{"a1", "a-rackless"}, want: verdict{Domains: []string{"a/1"}, Outside: 1}},
-		"a node without the label of a level above is in no domain": {on: []string{"rack-without-zone", "rack-without-zone"}, want: verdict{Outside: 2}},
-		"a pod that is not bound breaks the claim":                  {on: []string{"a1", ""}, want: verdict{Domains: []string{"a/1"}}},
-		"a pod too few breaks the claim":                            {on: []string{"a1"}, want: verdict{Domains: []string{"a/1"}}},
-		"a preferred level may be spread":                           {on: []string{"a1", "b1"}, preferred: true, want: verdict{Held: true, Domains: []string{"a/1", "b/1"}}},
-		"a preferred level still wants every pod bound":             {on: []string{"a1", ""}, preferred: true, want: verdict{Domains: []string{"a/1"}}},
+		"pods in one rack hold": {on: []string{"a1", "a2"},
+			want: verdict{Held: true, Domains: []string{"a/1"}}},
+		"two racks of one name in two zones are two": {on: []string{"a1", "b1"},
+			want: verdict{Domains: []string{"a/1", "b/1"}}},
+		"a node without the level's label is in no domain": {on: []string{"a1", "a-rackless"},
+			want: verdict{Domains: []string{"a/1"}, Outside: 1}},
+		"a node without the label of a level above is in no domain": {on: []string{"rack-without-zone", "rack-without-zone"},
+			want: verdict{Outside: 2}},
+		"a pod that is not bound breaks the claim": {on: []string{"a1", ""}, want: verdict{Domains: []string{"a/1"}}},
+		"a pod too few breaks the claim":           {on: []string{"a1"}, want: verdict{Domains: []string{"a/1"}}},
+		"a preferred level may be spread": {on: []string{"a1", "b1"}, preferred: true,
+			want: verdict{Held: true, Domains: []string{"a/1", "b/1"}}},
+		"a preferred level still wants every pod bound": {on: []string{"a1", ""}, preferred: true,
+			want: verdict{Domains: []string{"a/1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			workload := placement.Workload{Claims: []placement.Claim{{
@@ -157,21 +165,27 @@ func TestJudgeSideBySide(t *testing.T) {
 		node("a", map[string]string{"zone": "z", "rack": "a"}), node("b", map[string]string{"zone": "z", "rack": "b"}),
 		node("c", map[string]string{"zone": "z", "rack": "c"}), node("nowhere", map[string]string{"zone": "z"}),
 	}
-	topologies := placement.Topologies{placement.DefaultTopology: {Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
+	topologies := placement.Topologies{
+		placement.DefaultTopology: {Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}},
+	}
 	for name, c := range map[string]struct {
 		p0, p1, d0, d1 string
 		each           int
 		unequal        []string
 		held           bool
 	}{
-		"one of each in each":                   {p0: "a a", p1: "b b", d0: "b b", d1: "a a", each: 1, held: true},
-		"all in one":                            {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 1, unequal: []string{"z/a"}},
-		"all in one, where each has two":        {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 2, held: true},
-		"each kind by itself":                   {p0: "a a", p1: "a a", d0: "b b", d1: "b b", each: 2, unequal: []string{"z/a", "z/b"}},
-		"a rack with one kind alone":            {p0: "a a", p1: "b b", d0: "a a", d1: "c c", each: 1, unequal: []string{"z/b", "z/c"}},
-		"one that spans two racks counts twice": {p0: "a c", p1: "b b", d0: "b b", d1: "a a", each: 1, unequal: []string{"z/c"}},
-		"one in no rack":                        {p0: "a a", p1: "b nowhere", d0: "b b", d1: "a a", each: 1},
-		"one that is not bound":                 {p0: "a a", p1: "b", d0: "b b", d1: "a a", each: 1},
+		"one of each in each": {p0: "a a", p1: "b b", d0: "b b", d1: "a a", each: 1, held: true},
+		"all in one": {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 1,
+			unequal: []string{"z/a"}},
+		"all in one, where each has two": {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 2, held: true},
+		"each kind by itself": {p0: "a a", p1: "a a", d0: "b b", d1: "b b", each: 2,
+			unequal: []string{"z/a", "z/b"}},
+		"a rack with one kind alone": {p0: "a a", p1: "b b", d0: "a a", d1: "c c", each: 1,
+			unequal: []string{"z/b", "z/c"}},
+		"one that spans two racks counts twice": {p0: "a c", p1: "b b", d0: "b b", d1: "a a", each: 1,
+			unequal: []string{"z/c"}},
+		"one in no rack":        {p0: "a a", p1: "b nowhere", d0: "b b", d1: "a a", each: 1},
+		"one that is not bound": {p0: "a a", p1: "b", d0: "b b", d1: "a a", each: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := &unstructured.Unstructured{}
@@ -232,37 +246,6 @@ func TestClaimsSelectTheGroupsPods(t *testing.T) {
 	want := []string{"replica 0", "replica 0 decode 1", "replica 0 decode 1 d-worker"}
 	if diff := cmp.Diff(want, selecting); diff != "" {
 		t.Errorf("claims on a pod of a scaled gang (-want +got):\n%s", diff)
-	}
-}
-
-func TestDraw(t *testing.T) {
-	nodes := []corev1.Node{
-		node("n-1", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("n-2", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("n-4", map[string]string{"zone": "zone-a", "rack": "r1"}),
-		node("lone", map[string]string{"zone": "zone-a"}),
-		node("nowhere", nil),
-	}
-	pods := []corev1.Pod{
-		pod("x-1", "n-1", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("x-2", "n-2", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("x-3", "n-4", map[string]string{grovev1alpha1.LabelPodClique: "x"}),
-		pod("free", "nowhere", nil),
-		pod("pending", "", nil),
-	}
-	var out strings.Builder
-	drawing := placement.Drawing{Topology: placement.Topology{Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}}}
-	if err := drawing.Draw(&out, nodes, pods); err != nil {
-		t.Fatal(err)
-	}
-	want := `zone-a  4 nodes
-└─ rack r1  3 nodes
-   └─ x  3 pods on n-1…2, n-4
-(no domain)  1 node
-└─ free  1 pod on nowhere
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("tree (-want +got):\n%s", diff)
 	}
 }
 

@@ -86,7 +86,9 @@ func (r *setReader) readGroupCopy(replica, copyOf int, group grovev1alpha1.PodCl
 	return nil
 }
 
-func (r *setReader) claim(group string, constraint *grovev1alpha1.TopologyConstraint, pods int, labels map[string]string) error {
+func (r *setReader) claim(
+	group string, constraint *grovev1alpha1.TopologyConstraint, pods int, labels map[string]string,
+) error {
 	if constraint == nil {
 		return nil
 	}

@@ -27,7 +27,8 @@ func readPodGroup(group *schedulingv2alpha2.PodGroup, topologies Topologies) (Wo
 	workload.Claims = claims
 	for _, subGroup := range group.Spec.SubGroups {
 		leaves := leavesBelow(group, subGroup.Name)
-		claims, err := podGroupClaims(topologies, subGroup.Name, subGroup.TopologyConstraint, membersBelow(group, subGroup.Name),
+		claims, err := podGroupClaims(topologies, subGroup.Name, subGroup.TopologyConstraint,
+			membersBelow(group, subGroup.Name),
 			func(pod *corev1.Pod) bool { return owns(pod) && slices.Contains(leaves, pod.Labels[subGroupLabel]) })
 		if err != nil {
 			return Workload{}, err

@@ -62,7 +62,8 @@ func (r Repository) buildAsServed(ctx context.Context, release Release, along []
 		if err := clone.unpack(sibling, revision, beside); err != nil {
 			return err
 		}
-		if err := goCommand(ctx, unpacked, output, "mod", "edit", "-replace", sibling.GoMod.Module.Mod.Path+"="+beside); err != nil {
+		if err := goCommand(ctx, unpacked, output, "mod", "edit", "-replace",
+			sibling.GoMod.Module.Mod.Path+"="+beside); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 func TestAModuleThatWorksByItselfIsBuiltAndTested(t *testing.T) {
-	if printed, err := buildGrouper(t, repository(t, nil)); err != nil || !strings.Contains(printed, "ok  \tpacktree.dev/podgrouper/words") {
+	if printed, err := buildGrouper(t, repository(t, nil)); err != nil ||
+		!strings.Contains(printed, "ok  \tpacktree.dev/podgrouper/words") {
 		t.Errorf("along with its library: %v\n%s", err, printed)
 	}
 	if printed, err := buildGrouper(t, repository(t, allTags, nextGrouper(nil))); err != nil {
@@ -34,18 +35,24 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 		want string
 	}{
 		"a requirement that only go.work knows": {edit{
-			"podgrouper/go.mod": "module packtree.dev/podgrouper\n\ngo 1.26.0\n"}, "building podgrouper/v0.2.0 as others get it"},
+			"podgrouper/go.mod": "module packtree.dev/podgrouper\n\ngo 1.26.0\n"},
+			"building podgrouper/v0.2.0 as others get it"},
 		"a file that is in no zip": {edit{
-			"podgrouper/words/more.go": "package words\n\nconst more = 1\n", "podgrouper/words/use.go": "package words\n\n// Second uses the file.\nconst Second = more\n",
+			"podgrouper/words/more.go":  "package words\n\nconst more = 1\n",
+			"podgrouper/words/use.go":   "package words\n\n// Second uses the file.\nconst Second = more\n",
 			"podgrouper/.gitattributes": "words/more.go export-ignore\n"}, "building podgrouper/v0.2.0 as others get it"},
 		"a test that fails": {edit{
-			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`, `First != ""`, 1)}, "GOWORK=off go test -timeout 30m ./... in podgrouper"},
+			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`,
+				`First != ""`, 1)}, "GOWORK=off go test -timeout 30m ./... in podgrouper"},
 		"a requirement of tests that only go.work knows": {edit{
-			"podgrouper/go.mod":              "module packtree.dev/podgrouper\n\ngo 1.26.0\n",
-			"podgrouper/words/words.go":      "// Package words has words.\npackage words\n\n// First is the first word.\nconst First = \"hello\"\n",
-			"podgrouper/words/words_test.go": "package words\n\nimport \"packtree.dev/shared/greet\"\n\nconst _ = greet.Hello\n"}, "GOWORK=off go vet ./... in podgrouper"},
+			"podgrouper/go.mod": "module packtree.dev/podgrouper\n\ngo 1.26.0\n",
+			"podgrouper/words/words.go": "// Package words has words.\npackage words\n\n// First is the first " +
+				"word.\nconst First = \"hello\"\n",
+			"podgrouper/words/words_test.go": "package words\n\nimport \"packtree.dev/shared/greet\"\n\nconst _ = " +
+				"greet.Hello\n"}, "GOWORK=off go vet ./... in podgrouper"},
 		"a call that vet refuses": {edit{
-			"podgrouper/words/wrong.go": "package words\n\nimport \"fmt\"\n\nfunc wrong() string { return fmt.Sprintf(\"%d\", \"a\") }\n"}, "GOWORK=off go vet ./... in podgrouper"},
+			"podgrouper/words/wrong.go": "package words\n\nimport \"fmt\"\n\nfunc wrong() string { return " +
+				"fmt.Sprintf(\"%d\", \"a\") }\n"}, "GOWORK=off go vet ./... in podgrouper"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed, err := buildGrouper(t, repository(t, allTags, nextGrouper(test.edit)))
@@ -104,12 +111,14 @@ func proxyOf(t *testing.T, checkout release.Repository) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, versions, map[string]string{"list": "v0.1.0\n", "v0.1.0.info": `{"Version":"v0.1.0"}`, "v0.1.0.mod": string(goMod)})
+		write(t, versions, map[string]string{"list": "v0.1.0\n", "v0.1.0.info": `{"Version":"v0.1.0"}`,
+			"v0.1.0.mod": string(goMod)})
 		archive, err := os.Create(filepath.Join(versions, "v0.1.0.zip"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"}, checkout.Root, "HEAD", name); err != nil {
+		if err := zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"}, checkout.Root,
+			"HEAD", name); err != nil {
 			t.Fatal(err)
 		}
 		if err := archive.Close(); err != nil {
@@ -128,7 +137,8 @@ func buildElsewhere(t *testing.T, proxy string) (string, error) {
 	})
 	command := exec.Command("go", "build", "-mod=mod", "-modcacherw", "-o", os.DevNull, ".")
 	command.Dir = elsewhere
-	command.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=file://"+proxy, "GONOSUMDB=packtree.dev", "GOFLAGS=", "GOMODCACHE="+t.TempDir(), "PWD="+elsewhere)
+	command.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=file://"+proxy, "GONOSUMDB=packtree.dev", "GOFLAGS=",
+		"GOMODCACHE="+t.TempDir(), "PWD="+elsewhere)
 	printed, err := command.CombinedOutput()
 	return string(printed), err
 }

@@ -63,7 +63,8 @@ func endsSection(node ast.Node) bool {
 func checkSections(release Release, met []string) []Refusal {
 	var refusals []Refusal
 	if len(met) == 0 {
-		refusals = append(refusals, refuse(release.File(), "it has no section: tell what changes under one of %s", strings.Join(sections, ", ")))
+		refusals = append(refusals,
+			refuse(release.File(), "it has no section: say what changes under one of %s", strings.Join(sections, ", ")))
 	}
 	rank := func(name string) int { return slices.Index(sections, name) }
 	for i := 1; i < len(met); i++ {
@@ -73,7 +74,8 @@ func checkSections(release Release, met []string) []Refusal {
 		}
 	}
 	if slices.Contains(met, "Removed") && !slices.Contains(met, "Upgrading") {
-		refusals = append(refusals, refuse(release.File(), "something is removed, and nothing says what users do about it: add a section Upgrading"))
+		refusals = append(refusals,
+			refuse(release.File(), "something is removed, and nothing says what users do about it: add a section Upgrading"))
 	}
 	return refusals
 }

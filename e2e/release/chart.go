@@ -37,22 +37,25 @@ func ReadChart(root, directory string) (Chart, error) {
 	return chart, nil
 }
 
-// CheckChart judges the versions in the chart of a release, and those of the charts that it holds.
-func CheckChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
+// checkChart judges the versions in the chart of a release, and those of the charts that it holds.
+func checkChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
 	var refusals []Refusal
 	file := path.Join(release.Chart, "Chart.yaml")
 	if chart.Version != release.Number() {
-		refusals = append(refusals, refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number()))
+		refusals = append(refusals,
+			refuse(file, "version is %q, and the release is %q: set it", chart.Version, release.Number()))
 	}
 	if chart.AppVersion != release.Number() {
-		refusals = append(refusals, refuse(file, "appVersion is %q, and so would be the tag of the image, but the release is %q: set it",
-			chart.AppVersion, release.Number()))
+		refusals = append(refusals,
+			refuse(file, "appVersion is %q, and so would be the tag of the image, but the release is %q: set it",
+				chart.AppVersion, release.Number()))
 	}
 	for _, dependency := range chart.Dependencies {
 		there, here := standing.released(dependency.Name, "v"+dependency.Version)
 		if !there {
-			refusals = append(refusals, refuse(file, "dependency %s is %s, which is not released: name the last tag, %s, or release it along",
-				dependency.Name, dependency.Version, orNone(lastVersion(dependency.Name, standing.Tags))))
+			refusals = append(refusals,
+				refuse(file, "dependency %s is %s, which is not released: name the last tag, %s, or release it along",
+					dependency.Name, dependency.Version, orNone(lastVersion(dependency.Name, standing.Tags))))
 		}
 		if !there || here {
 			continue
@@ -62,21 +65,23 @@ func CheckChart(release Release, chart Chart, standing Standing) ([]Refusal, err
 			return nil, err
 		}
 		if len(changed) > 0 {
-			refusals = append(refusals, refuse(file, "dependency %s is %s, but the chart has changed since, in %s: release it first, or along",
-				dependency.Name, dependency.Version, someOf(changed)))
+			refusals = append(refusals,
+				refuse(file, "dependency %s is %s, but the chart has changed since, in %s: release it first, or along",
+					dependency.Name, dependency.Version, someOf(changed)))
 		}
 	}
 	return refusals, nil
 }
 
-// CheckHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
-func CheckHolders(release Release, holders map[string]Chart) []Refusal {
+// checkHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
+func checkHolders(release Release, holders map[string]Chart) []Refusal {
 	var refusals []Refusal
 	for directory, holder := range holders {
 		for _, dependency := range holder.Dependencies {
 			if dependency.Name == release.Name && dependency.Version != release.Number() {
-				refusals = append(refusals, refuse(path.Join(directory, "Chart.yaml"), "dependency %s is %s, and the release is %s: set it",
-					dependency.Name, dependency.Version, release.Number()))
+				refusals = append(refusals,
+					refuse(path.Join(directory, "Chart.yaml"), "dependency %s is %s, and the release is %s: set it",
+						dependency.Name, dependency.Version, release.Number()))
 			}
 		}
 	}

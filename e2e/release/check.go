@@ -41,16 +41,17 @@ func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) 
 	if alone {
 		plan.Along = plan.Releases
 	}
-	standing := Standing{Trains: trains, Along: plan.Along, Tags: tags, Changed: func(tag, directory string) ([]string, error) {
-		return r.Changed(ctx, tag, directory)
-	}}
+	standing := Standing{Trains: trains, Along: plan.Along, Tags: tags,
+		Changed: func(tag, directory string) ([]string, error) {
+			return r.Changed(ctx, tag, directory)
+		}}
 	for _, release := range plan.Releases {
 		more, err := r.Judge(release, standing)
 		if err != nil {
 			return Plan{}, err
 		}
 		refusals = append(refusals, more...)
-		if more, err = CheckFrozen(r.Root, release); err != nil {
+		if more, err = checkFrozen(r.Root, release); err != nil {
 			return Plan{}, err
 		}
 		refusals = append(refusals, more...)
@@ -66,7 +67,7 @@ func (r Repository) Judge(release Release, standing Standing) ([]Refusal, error)
 		return nil, err
 	}
 	refusals := CheckChangelog(release, content)
-	more, err := CheckRequires(release, standing)
+	more, err := checkRequires(release, standing)
 	if err != nil || release.Chart == "" {
 		return append(refusals, more...), err
 	}
@@ -75,12 +76,12 @@ func (r Repository) Judge(release Release, standing Standing) ([]Refusal, error)
 	if err != nil {
 		return nil, err
 	}
-	if more, err = CheckChart(release, all[release.Chart], standing); err != nil {
+	if more, err = checkChart(release, all[release.Chart], standing); err != nil {
 		return nil, err
 	}
 	refusals = append(refusals, more...)
-	refusals = append(refusals, CheckHolders(release, all)...)
-	more, err = CheckCRDs(r.Root, release)
+	refusals = append(refusals, checkHolders(release, all)...)
+	more, err = checkCRDs(r.Root, release)
 	return append(refusals, more...), err
 }
 

@@ -11,8 +11,8 @@ import (
 // generated are the CRDs of the API types.
 const generated = "shared/api/crds"
 
-// CheckCRDs compares the CRDs inside a chart with those that the API types have.
-func CheckCRDs(root string, release Release) ([]Refusal, error) {
+// checkCRDs compares the CRDs inside a chart with those that the API types have.
+func checkCRDs(root string, release Release) ([]Refusal, error) {
 	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func CheckCRDs(root string, release Release) ([]Refusal, error) {
 // frozen has a folder for each version of the kinds, with what it leaves in clusters. Later versions are tested against it.
 const frozen = "e2e/compatibility/testdata"
 
-// CheckFrozen compares the CRDs that a release brings with those that are kept of it for the tests of later ones.
-func CheckFrozen(root string, release Release) ([]Refusal, error) {
+// checkFrozen compares the CRDs that a release brings with those that are kept of it for the tests of later ones.
+func checkFrozen(root string, release Release) ([]Refusal, error) {
 	if release.Directory != "shared" {
 		return nil, nil
 	}
@@ -55,7 +55,8 @@ func CheckFrozen(root string, release Release) ([]Refusal, error) {
 		return nil, err
 	}
 	if !exists(root, kept) {
-		return []Refusal{refuse(kept, "nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
+		return []Refusal{refuse(kept,
+			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
 	}
 	return []Refusal{refuse(kept, "%s not as in %s: run 'make freeze RELEASE=%s' again",
 		someOf(changed), generated, release.Version)}, nil

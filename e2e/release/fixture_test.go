@@ -15,21 +15,26 @@ import (
 var small = map[string]string{
 	frozenAt("v0.1.0"): gang,
 
-	"LICENSE":                   "free\n",
-	".gitignore":                "/dist/\n",
-	"go.work":                   "go 1.26.0\n\nuse (\n\t./podgrouper\n\t./shared\n)\n",
-	"shared/go.mod":             "module packtree.dev/shared\n\ngo 1.26.0\n",
-	"shared/greet/greet.go":     "// Package greet greets.\npackage greet\n\n// Hello is a greeting.\nconst Hello = \"hello\"\n",
+	"LICENSE":       "free\n",
+	".gitignore":    "/dist/\n",
+	"go.work":       "go 1.26.0\n\nuse (\n\t./podgrouper\n\t./shared\n)\n",
+	"shared/go.mod": "module packtree.dev/shared\n\ngo 1.26.0\n",
+	"shared/greet/greet.go": "// Package greet greets.\npackage greet\n\n// Hello is a greeting.\nconst Hello = " +
+		"\"hello\"\n",
 	"shared/api/crds/gang.yaml": gang,
 
-	"podgrouper/go.mod":                      "module packtree.dev/podgrouper\n\ngo 1.26.0\n\nrequire packtree.dev/shared v0.1.0\n\nreplace packtree.dev/shared => ../shared\n",
-	"podgrouper/words/words.go":              "// Package words has words.\npackage words\n\nimport \"packtree.dev/shared/greet\"\n\n// First is the first word.\nconst First = greet.Hello\n",
-	"podgrouper/words/words_test.go":         "package words\n\nimport \"testing\"\n\nfunc TestFirst(t *testing.T) {\n\tif First == \"\" {\n\t\tt.Error(\"no word\")\n\t}\n}\n",
-	"podgrouper/Dockerfile":                  "FROM scratch\n",
-	"podgrouper/later.Dockerfile":            "FROM scratch\n",
-	"charts/podgrouper/Chart.yaml":           "apiVersion: v2\nname: podgrouper\nversion: 0.1.0\nappVersion: \"0.1.0\"\n",
-	"charts/podgrouper/values.yaml":          "replicas: 1\n",
-	"charts/packtree/Chart.yaml":             "apiVersion: v2\nname: packtree\nversion: 0.1.0\nappVersion: \"0.1.0\"\ndependencies:\n  - name: podgrouper\n    version: 0.1.0\n",
+	"podgrouper/go.mod": "module packtree.dev/podgrouper\n\ngo 1.26.0\n\nrequire " +
+		"packtree.dev/shared v0.1.0\n\nreplace packtree.dev/shared => ../shared\n",
+	"podgrouper/words/words.go": "// Package words has words.\npackage words\n\nimport " +
+		"\"packtree.dev/shared/greet\"\n\n// First is the first word.\nconst First = greet.Hello\n",
+	"podgrouper/words/words_test.go": "package words\n\nimport \"testing\"\n\nfunc TestFirst(t *testing.T) " +
+		"{\n\tif First == \"\" {\n\t\tt.Error(\"no word\")\n\t}\n}\n",
+	"podgrouper/Dockerfile":         "FROM scratch\n",
+	"podgrouper/later.Dockerfile":   "FROM scratch\n",
+	"charts/podgrouper/Chart.yaml":  "apiVersion: v2\nname: podgrouper\nversion: 0.1.0\nappVersion: \"0.1.0\"\n",
+	"charts/podgrouper/values.yaml": "replicas: 1\n",
+	"charts/packtree/Chart.yaml": "apiVersion: v2\nname: packtree\nversion: 0.1.0\nappVersion: " +
+		"\"0.1.0\"\ndependencies:\n  - name: podgrouper\n    version: 0.1.0\n",
 	"shared/CHANGELOG/v0.1.0.md":             changelog("shared", "v0.1.0"),
 	"podgrouper/CHANGELOG/v0.1.0.md":         changelog("podgrouper", "v0.1.0"),
 	"charts/packtree/CHANGELOG/v0.1.0.md":    changelog("packtree", "v0.1.0"),
@@ -120,7 +125,8 @@ func git(t *testing.T, directory string, arguments ...string) string {
 // The tests' git knows nobody's settings.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
-		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_AUTHOR_NAME": "a",
+		"GIT_AUTHOR_EMAIL":   "a@example.com",
 		"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
 	} {
 		if err := os.Setenv(name, value); err != nil {

@@ -18,7 +18,8 @@ func nextGrouper(also edit) edit {
 	files := edit{
 		"podgrouper/CHANGELOG/v0.2.0.md": changelog("podgrouper", "v0.2.0"),
 		"charts/podgrouper/Chart.yaml":   "apiVersion: v2\nname: podgrouper\nversion: 0.2.0\nappVersion: \"0.2.0\"\n",
-		"charts/packtree/Chart.yaml":     strings.Replace(small["charts/packtree/Chart.yaml"], "\n    version: 0.1.0", "\n    version: 0.2.0", 1),
+		"charts/packtree/Chart.yaml": strings.Replace(small["charts/packtree/Chart.yaml"], "\n    version: 0.1.0",
+			"\n    version: 0.2.0", 1),
 	}
 	for name, content := range also {
 		files[name] = content
@@ -36,18 +37,24 @@ func TestACommitReleasesWhatItsChangelogsAskForAndNoTagHas(t *testing.T) {
 		edits []edit
 		want  []string
 	}{
-		"everything at first, the needed first": {nil, nil, []string{"shared/v0.1.0", "podgrouper/v0.1.0", "packtree/v0.1.0"}},
-		"nothing that has its tag":              {allTags, nil, nil},
+		"everything at first, the needed first": {nil, nil,
+			[]string{"shared/v0.1.0", "podgrouper/v0.1.0", "packtree/v0.1.0"}},
+		"nothing that has its tag": {allTags, nil, nil},
 		"the rest after a release that ended half-way": {
 			[]string{"shared/v0.1.0"}, nil, []string{"podgrouper/v0.1.0", "packtree/v0.1.0"}},
 		"a component alone": {allTags, []edit{nextGrouper(nil)}, []string{"podgrouper/v0.2.0"}},
 		"a library along with who requires it": {allTags, []edit{nextGrouper(edit{
-			"shared/greet/greet.go":      "// Package greet greets.\npackage greet\n\n// Hello is short.\nconst Hello = \"hi\"\n",
-			"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang, "podgrouper/go.mod": requiring("v0.1.1"),
+			"shared/greet/greet.go": "// Package greet greets.\npackage greet\n\n// Hello is short.\nconst Hello = " +
+				"\"hi\"\n",
+			"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang,
+			"podgrouper/go.mod": requiring("v0.1.1"),
 		})}, []string{"shared/v0.1.1", "podgrouper/v0.2.0"}},
-		"a candidate of a version": {allTags, []edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1"), frozenAt("v0.2.0-rc.1"): gang}}, []string{"shared/v0.2.0-rc.1"}},
+		"a candidate of a version": {allTags,
+			[]edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1"), frozenAt("v0.2.0-rc.1"): gang}},
+			[]string{"shared/v0.2.0-rc.1"}},
 		"a component whose library has changed in tests and texts": {allTags, []edit{nextGrouper(edit{
-			"shared/greet/greet_test.go": "package greet\n", "shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0"), frozenAt("v0.1.0"): gang + "- Another.\n",
+			"shared/greet/greet_test.go": "package greet\n", "shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0"),
+			frozenAt("v0.1.0"): gang + "- Another.\n",
 		})}, []string{"podgrouper/v0.2.0"}},
 		"tags of others do not count": {[]string{"elsewhere/v9.0.0", "v9.0.0", "podgrouper/v9"}, nil, allTags},
 	} {
@@ -70,46 +77,77 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 		want string
 	}{
 		"a sibling of no version": {nextGrouper(edit{"podgrouper/go.mod": requiring("v0.0.0")}),
-			"podgrouper/go.mod: it requires shared v0.0.0, which is not released: require the last tag, v0.1.0, or release shared/CHANGELOG/v0.0.0.md"},
+			"podgrouper/go.mod: it requires shared v0.0.0, which is not released: require the last tag, v0.1.0, " +
+				"or release shared/CHANGELOG/v0.0.0.md"},
 		"a sibling that has changed since its tag": {nextGrouper(edit{"shared/greet/greet.go": newGreeting}),
 			"it requires shared v0.1.0, but shared has changed since, in shared/greet/greet.go: release shared first"},
-		"a sibling released along, and its predecessor required": {nextGrouper(edit{"shared/greet/greet.go": newGreeting, "shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang}),
+		"a sibling released along, and its predecessor required": {
+			nextGrouper(edit{"shared/greet/greet.go": newGreeting, "shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"),
+				frozenAt("v0.1.1"): gang}),
 			"it requires shared v0.1.0, but shared has changed since"},
-		"a module that is never released": {nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nrequire packtree.dev/e2e v0.0.0\n"}),
+		"a module that is never released": {
+			nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nrequire packtree.dev/e2e v0.0.0\n"}),
 			"it requires packtree.dev/e2e, which is never released"},
-		"a replaced stranger": {nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nreplace example.com/a => example.com/b v1.0.0\n"}),
+		"a replaced stranger": {
+			nextGrouper(
+				edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nreplace example.com/a => example.com/b v1.0.0\n"}),
 			"it replaces example.com/a, and whoever requires this module does not see that"},
-		"a version below the last":         {edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9"), frozenAt("v0.0.9"): gang}, "shared/CHANGELOG/v0.0.9.md: v0.1.0 is tagged already: versions only grow"},
-		"a candidate of a version that is": {edit{"shared/CHANGELOG/v0.1.0-rc.1.md": changelog("shared", "v0.1.0-rc.1"), frozenAt("v0.1.0-rc.1"): gang}, "v0.1.0 is tagged already"},
-		"a second major version":           {edit{"shared/CHANGELOG/v2.0.0.md": changelog("shared", "v2.0.0"), frozenAt("v2.0.0"): gang}, "module packtree.dev/shared cannot have version v2.0.0"},
-		"two versions of one commit": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang, "shared/CHANGELOG/v0.10.0.md": changelog("shared", "v0.10.0"), frozenAt("v0.10.0"): gang},
+		"a version below the last": {
+			edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9"), frozenAt("v0.0.9"): gang},
+			"shared/CHANGELOG/v0.0.9.md: v0.1.0 is tagged already: versions only grow",
+		},
+		"a candidate of a version that is": {
+			edit{"shared/CHANGELOG/v0.1.0-rc.1.md": changelog("shared", "v0.1.0-rc.1"), frozenAt("v0.1.0-rc.1"): gang},
+			"v0.1.0 is tagged already",
+		},
+		"a second major version": {
+			edit{"shared/CHANGELOG/v2.0.0.md": changelog("shared", "v2.0.0"), frozenAt("v2.0.0"): gang},
+			"module packtree.dev/shared cannot have version v2.0.0",
+		},
+		"two versions of one commit": {
+			edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang,
+				"shared/CHANGELOG/v0.10.0.md": changelog("shared", "v0.10.0"), frozenAt("v0.10.0"): gang},
 			"shared/CHANGELOG/v0.10.0.md: v0.2.0 is not tagged yet"},
-		"a file of no version":     {edit{"shared/CHANGELOG/next.md": "soon\n"}, "shared/CHANGELOG/next.md: files of a CHANGELOG are named vX.Y.Z.md"},
-		"a file of half a version": {edit{"shared/CHANGELOG/v0.2.md": "soon\n"}, "shared/CHANGELOG/v0.2.md: files of a CHANGELOG are named vX.Y.Z.md"},
-		"a text that says nothing": {edit{"shared/CHANGELOG/v0.2.0.md": "soon\n"}, "write \"# shared v0.2.0\" into the first line"},
-		"a chart of another version": {nextGrouper(edit{"charts/podgrouper/Chart.yaml": "version: 0.1.0\nappVersion: \"0.2.0\"\n"}),
+		"a file of no version": {edit{"shared/CHANGELOG/next.md": "soon\n"},
+			"shared/CHANGELOG/next.md: files of a CHANGELOG are named vX.Y.Z.md"},
+		"a file of half a version": {edit{"shared/CHANGELOG/v0.2.md": "soon\n"},
+			"shared/CHANGELOG/v0.2.md: files of a CHANGELOG are named vX.Y.Z.md"},
+		"a text that says nothing": {edit{"shared/CHANGELOG/v0.2.0.md": "soon\n"},
+			"write \"# shared v0.2.0\" into the first line"},
+		"a chart of another version": {
+			nextGrouper(edit{"charts/podgrouper/Chart.yaml": "version: 0.1.0\nappVersion: \"0.2.0\"\n"}),
 			`charts/podgrouper/Chart.yaml: version is "0.1.0", and the release is "0.2.0": set it`},
-		"a chart that asks for another image": {nextGrouper(edit{"charts/podgrouper/Chart.yaml": "version: 0.2.0\nappVersion: \"0.1.0\"\n"}),
+		"a chart that asks for another image": {
+			nextGrouper(edit{"charts/podgrouper/Chart.yaml": "version: 0.2.0\nappVersion: \"0.1.0\"\n"}),
 			`charts/podgrouper/Chart.yaml: appVersion is "0.1.0"`},
-		"a chart that is held at another version": {nextGrouper(edit{"charts/packtree/Chart.yaml": small["charts/packtree/Chart.yaml"] + "# touched\n"}),
+		"a chart that is held at another version": {
+			nextGrouper(edit{"charts/packtree/Chart.yaml": small["charts/packtree/Chart.yaml"] + "# touched\n"}),
 			"charts/packtree/Chart.yaml: dependency podgrouper is 0.1.0, and the release is 0.2.0: set it"},
 		"a CRD that is not the generated one": {nextGrouper(edit{"charts/podgrouper/files/crds/gang.yaml": "kind: Other\n"}),
 			"charts/podgrouper/files/crds/gang.yaml: it is not what shared/api/crds/gang.yaml holds: run 'make generate'"},
 		"a CRD that no type has": {nextGrouper(edit{"charts/podgrouper/files/crds-kai/old.yaml": "kind: Other\n"}),
 			"charts/podgrouper/files/crds-kai/old.yaml: there is no shared/api/crds/old.yaml"},
 		"kinds of which nothing is kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0")},
-			"e2e/compatibility/testdata/v0.2.0/crds: nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=v0.2.0'"},
-		"kinds that are not those that are kept": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): "kind: Other\n"},
-			"e2e/compatibility/testdata/v0.2.0/crds: gang.yaml not as in shared/api/crds: run 'make freeze RELEASE=v0.2.0' again"},
-		"a kind that is kept and is no more": {edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang,
-			strings.Replace(frozenAt("v0.2.0"), "gang", "old", 1): gang}, "old.yaml not as in shared/api/crds"},
-		"a chart that holds what is not released": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
-			"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, version: 0.3.0}]\n"},
+			"e2e/compatibility/testdata/v0.2.0/crds: nothing is kept of this version for the tests of later ones: " +
+				"run 'make freeze RELEASE=v0.2.0'"},
+		"kinds that are not those that are kept": {
+			edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): "kind: Other\n"},
+			"e2e/compatibility/testdata/v0.2.0/crds: gang.yaml not as in shared/api/crds: " +
+				"run 'make freeze RELEASE=v0.2.0' again"},
+		"a kind that is kept and is no more": {
+			edit{"shared/CHANGELOG/v0.2.0.md": changelog("shared", "v0.2.0"), frozenAt("v0.2.0"): gang,
+				strings.Replace(frozenAt("v0.2.0"), "gang", "old", 1): gang}, "old.yaml not as in shared/api/crds"},
+		"a chart that holds what is not released": {
+			edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
+				"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
+					"version: 0.3.0}]\n"},
 			"charts/packtree/Chart.yaml: dependency podgrouper is 0.3.0, which is not released: name the last tag, v0.1.0"},
 		"a chart that holds what has changed": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
-			"charts/packtree/Chart.yaml":    "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, version: 0.1.0}]\n",
+			"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
+				"version: 0.1.0}]\n",
 			"charts/podgrouper/values.yaml": "replicas: 2\n"},
-			"dependency podgrouper is 0.1.0, but the chart has changed since, in charts/podgrouper/values.yaml: release it first"},
+			"dependency podgrouper is 0.1.0, but the chart has changed since, in charts/podgrouper/values.yaml: " +
+				"release it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := repository(t, allTags, test.edit).Plan(t.Context(), "", "", false)
@@ -121,7 +159,8 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 }
 
 func TestTheLastVersionIsTheGreatest(t *testing.T) {
-	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"}, edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1"), frozenAt("v0.9.1"): gang}).
+	_, err := repository(t, []string{"shared/v0.9.0", "shared/v0.10.0", "shared/v0.1.0"},
+		edit{"shared/CHANGELOG/v0.9.1.md": changelog("shared", "v0.9.1"), frozenAt("v0.9.1"): gang}).
 		Plan(t.Context(), "shared", "", false)
 	if err == nil || !strings.Contains(err.Error(), "v0.10.0 is tagged already") {
 		t.Errorf("error %v, want one that knows 0.10 from 0.9", err)
@@ -130,7 +169,8 @@ func TestTheLastVersionIsTheGreatest(t *testing.T) {
 
 func TestAllRefusalsAreToldAtOnce(t *testing.T) {
 	_, err := repository(t, allTags, nextGrouper(edit{
-		"podgrouper/go.mod": requiring("v0.0.0"), "charts/podgrouper/Chart.yaml": "version: 0.1.0\n", "podgrouper/CHANGELOG/v0.2.0.md": "soon\n",
+		"podgrouper/go.mod": requiring("v0.0.0"), "charts/podgrouper/Chart.yaml": "version: 0.1.0\n",
+		"podgrouper/CHANGELOG/v0.2.0.md": "soon\n",
 	})).Plan(t.Context(), "", "", false)
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 4 {
 		t.Errorf("error %v, want a line for each of go.mod, version, appVersion and the text", err)
@@ -146,10 +186,12 @@ func TestOneTrainCanBeAskedForAlone(t *testing.T) {
 	if diff := cmp.Diff([]string{"podgrouper/v0.1.0"}, tagsOf(plan.Releases)); diff != "" {
 		t.Errorf("releases (-want +got):\n%s", diff)
 	}
-	if _, err := fresh.Plan(t.Context(), "podgrouper", "", true); err == nil || !strings.Contains(err.Error(), "requires shared v0.1.0, which is not released") {
+	if _, err := fresh.Plan(t.Context(), "podgrouper", "", true); err == nil ||
+		!strings.Contains(err.Error(), "requires shared v0.1.0, which is not released") {
 		t.Errorf("alone, without the library that is not tagged yet: error %v", err)
 	}
-	if _, err := fresh.Plan(t.Context(), "e2e", "", false); err == nil || !strings.Contains(err.Error(), `nothing named "e2e" is released: there are packtree, podgrouper, shared`) {
+	if _, err := fresh.Plan(t.Context(), "e2e", "", false); err == nil ||
+		!strings.Contains(err.Error(), `nothing named "e2e" is released: there are packtree, podgrouper, shared`) {
 		t.Errorf("a name that nothing has: error %v", err)
 	}
 }
@@ -159,12 +201,15 @@ func TestACheckoutThatIsNotACommitIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(changed.Root, "new"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := changed.Plan(t.Context(), "", "", false); err == nil || !strings.Contains(err.Error(), "the checkout has changes") {
+	if _, err := changed.Plan(t.Context(), "", "", false); err == nil ||
+		!strings.Contains(err.Error(), "the checkout has changes") {
 		t.Errorf("changes: error %v", err)
 	}
 	shallow := release.Repository{Root: filepath.Join(t.TempDir(), "shallow")}
-	git(t, t.TempDir(), "clone", "-q", "--depth=1", "file://"+repository(t, allTags, edit{"new": "new\n"}).Root, shallow.Root)
-	if _, err := shallow.Plan(t.Context(), "", "", false); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow --tags") {
+	git(t, t.TempDir(), "clone", "-q", "--depth=1", "file://"+repository(t, allTags, edit{"new": "new\n"}).Root,
+		shallow.Root)
+	if _, err := shallow.Plan(t.Context(), "", "", false); err == nil ||
+		!strings.Contains(err.Error(), "git fetch --unshallow --tags") {
 		t.Errorf("no history: error %v", err)
 	}
 }

@@ -29,7 +29,8 @@ func (r Repository) CheckState(ctx context.Context) error {
 		return err
 	}
 	if shallow == "true" {
-		return errors.New("the checkout is shallow, so nobody can tell what has been released: run 'git fetch --unshallow --tags'")
+		return errors.New(
+			"the checkout is shallow, so that it does not show what has been released: run 'git fetch --unshallow --tags'")
 	}
 	return nil
 }
@@ -61,7 +62,8 @@ func (r Repository) CheckReviewed(ctx context.Context, remote, branch string) er
 		return fmt.Errorf("%s has no branch %s: name the one that releases are made from with BRANCH", remote, branch)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", "HEAD", tip); err != nil {
-		return fmt.Errorf("HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged", branch, remote)
+		return fmt.Errorf("HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged",
+			branch, remote)
 	}
 	return nil
 }

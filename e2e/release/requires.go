@@ -42,10 +42,10 @@ func Siblings(release Release, trains []Train) []Release {
 	return siblings
 }
 
-// CheckRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
+// checkRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
 // has to be required at a version that exists and that is what the sibling's directory holds: or else what is built and tested
 // here is not what they build.
-func CheckRequires(release Release, standing Standing) ([]Refusal, error) {
+func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	if release.GoMod == nil {
 		return nil, nil
 	}
@@ -55,16 +55,19 @@ func CheckRequires(release Release, standing Standing) ([]Refusal, error) {
 		there, here := standing.released(sibling.Name, sibling.Version)
 		switch {
 		case !there:
-			refusals = append(refusals, refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s along with it",
-				sibling.Name, sibling.Version, orNone(lastVersion(sibling.Name, standing.Tags)), sibling.File()))
+			refusals = append(refusals,
+				refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s along with it",
+					sibling.Name, sibling.Version, orNone(lastVersion(sibling.Name, standing.Tags)), sibling.File()))
 		case !here:
 			changed, err := standing.Changed(sibling.Tag(), sibling.Directory)
 			if err != nil {
 				return nil, err
 			}
 			if len(changed) > 0 {
-				refusals = append(refusals, refuse(goMod, "it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and require that version",
-					sibling.Name, sibling.Version, sibling.Directory, someOf(changed), sibling.Name))
+				refusals = append(refusals,
+					refuse(goMod,
+						"it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and require that version",
+						sibling.Name, sibling.Version, sibling.Directory, someOf(changed), sibling.Name))
 			}
 		}
 	}
@@ -81,12 +84,16 @@ func checkStrangers(release Release, trains []Train) []Refusal {
 	}
 	for _, require := range release.GoMod.Require {
 		if strings.HasPrefix(require.Mod.Path, own+"/") && !isTrain(require.Mod.Path) {
-			refusals = append(refusals, refuse(goMod, "it requires %s, which is never released, since it has no CHANGELOG: do without it", require.Mod.Path))
+			refusals = append(refusals,
+				refuse(goMod, "it requires %s, which is never released, since it has no CHANGELOG: do without it",
+					require.Mod.Path))
 		}
 	}
 	for _, replace := range release.GoMod.Replace {
 		if !isTrain(replace.Old.Path) {
-			refusals = append(refusals, refuse(goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant", replace.Old.Path))
+			refusals = append(refusals,
+				refuse(goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
+					replace.Old.Path))
 		}
 	}
 	return refusals

@@ -50,11 +50,14 @@ func Steps(release Release, destination Destination) []Step {
 		})
 	}
 	if len(release.Images) > 0 {
-		set := []string{"IMAGES=" + strings.Join(release.Images, " "), "VERSION=" + release.Version, "TAG=" + release.Number(),
+		set := []string{"IMAGES=" + strings.Join(release.Images, " "), "VERSION=" + release.Version,
+			"TAG=" + release.Number(),
 			"REGISTRY=" + destination.Registry, "PUSH=1"}
-		steps = append(steps, Step{Says: "build and push the images", Command: []string{".ci/images", "images"}, Set: set, Outward: true})
+		steps = append(steps,
+			Step{Says: "build and push the images", Command: []string{".ci/images", "images"}, Set: set, Outward: true})
 		if destination.Sign {
-			steps = append(steps, Step{Says: "sign the images", Command: []string{".ci/images", "sign"}, Set: set, Outward: true})
+			steps = append(steps,
+				Step{Says: "sign the images", Command: []string{".ci/images", "sign"}, Set: set, Outward: true})
 		}
 	}
 	if release.Chart != "" {
@@ -66,8 +69,9 @@ func Steps(release Release, destination Destination) []Step {
 		})
 		if destination.Sign {
 			steps = append(steps, Step{
-				Says:    "sign the chart",
-				Command: []string{"cosign", "sign", "--yes", destination.Registry + "/packtree/charts/" + release.Name + ":" + release.Number()},
+				Says: "sign the chart",
+				Command: []string{"cosign", "sign", "--yes",
+					destination.Registry + "/packtree/charts/" + release.Name + ":" + release.Number()},
 				Outward: true,
 			})
 		}
@@ -75,8 +79,9 @@ func Steps(release Release, destination Destination) []Step {
 	steps = append(steps, pluginSteps(release, destination)...)
 	// --force is for a tag that was made here and never arrived at the remote, which is what has been asked for tags.
 	return append(steps, Step{
-		Says:    "tag the commit, with the text of the CHANGELOG",
-		Command: []string{"git", "tag", "--annotate", "--force", "--cleanup=whitespace", "--file", release.File(), release.Tag(), "HEAD"},
+		Says: "tag the commit, with the text of the CHANGELOG",
+		Command: []string{"git", "tag", "--annotate", "--force", "--cleanup=whitespace", "--file", release.File(),
+			release.Tag(), "HEAD"},
 		Outward: true,
 	}, Step{
 		Says:    "push the tag",
@@ -106,7 +111,9 @@ func pluginSteps(release Release, destination Destination) []Step {
 }
 
 // Run runs the steps of one release, and stops at the first that fails. Without push, those that others would see are only told.
-func (r Repository) Run(ctx context.Context, release Release, destination Destination, push bool, output io.Writer) error {
+func (r Repository) Run(
+	ctx context.Context, release Release, destination Destination, push bool, output io.Writer,
+) error {
 	for _, step := range Steps(release, destination) {
 		line := strings.Join(append(quoted(step.Set), quoted(step.Command)...), " ")
 		if step.Outward && !push {

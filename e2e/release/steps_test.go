@@ -20,7 +20,8 @@ var elsewhere = release.Destination{Registry: "registry.example/team", Remote: "
 // file broken is there.
 var scripted = edit{
 	".gitignore": "/dist/\n/bin/\n/calls\n/broken\n",
-	".ci/images": "#!/bin/sh\necho \"docker $1 of $IMAGES $VERSION as $TAG to $REGISTRY push=$PUSH\" >>calls\n! [ -e broken ]\n",
+	".ci/images": "#!/bin/sh\necho \"docker $1 of $IMAGES $VERSION as $TAG to $REGISTRY push=$PUSH\" >>calls\n! [ -e " +
+		"broken ]\n",
 }
 
 const helm = "#!/bin/sh\necho helm \"$@\" >>calls\n"
@@ -58,7 +59,8 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 			t.Errorf("%s is on %s, want the commit that was released", name, tagged)
 		}
 	}
-	if message := git(t, remote, "tag", "--list", "--format=%(contents)", "podgrouper/v0.1.0"); message != strings.TrimSpace(changelog("podgrouper", "v0.1.0")) {
+	if message := git(t, remote, "tag", "--list", "--format=%(contents)",
+		"podgrouper/v0.1.0"); message != strings.TrimSpace(changelog("podgrouper", "v0.1.0")) {
 		t.Errorf("the tag says %q, want the text of the CHANGELOG", message)
 	}
 }
@@ -109,7 +111,8 @@ func TestAReleaseIsSignedBeforeItIsTagged(t *testing.T) {
 
 func TestTheKubectlPluginWaitsInADraftBeforeTheTag(t *testing.T) {
 	component := release.Release{
-		Train: release.Train{Name: "later", Directory: "later", Images: []string{"later"}, Plugin: "later/krew.yaml"}, Version: "v0.1.0",
+		Train:   release.Train{Name: "later", Directory: "later", Images: []string{"later"}, Plugin: "later/krew.yaml"},
+		Version: "v0.1.0",
 	}
 	said := func(component release.Release, downloads string) string {
 		destination := elsewhere
@@ -159,7 +162,8 @@ func TestWhoHasAPluginSaysWhatKrewIsToSayOfIt(t *testing.T) {
 func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	checkout, remote := published(t)
 	write(t, checkout.Root, map[string]string{"broken": "yes\n"})
-	if err := publishAll(t, checkout); err == nil || !strings.Contains(err.Error(), "podgrouper/v0.1.0: build and push the images") {
+	if err := publishAll(t, checkout); err == nil ||
+		!strings.Contains(err.Error(), "podgrouper/v0.1.0: build and push the images") {
 		t.Errorf("error %v, want one that says what was being done", err)
 	}
 	if tags := git(t, remote, "tag", "--list"); tags != "shared/v0.1.0" {
@@ -183,14 +187,16 @@ func TestADryRunPackagesAndPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"podgrouper/v0.1.0: would push the chart: bin/tools/helm push dist/charts/podgrouper-0.1.0.tgz oci://$REGISTRY/packtree/charts\n",
+		"podgrouper/v0.1.0: would push the chart: bin/tools/helm push dist/charts/podgrouper-0.1.0.tgz " +
+			"oci://$REGISTRY/packtree/charts\n",
 		"shared/v0.1.0: would push the tag: git push origin refs/tags/shared/v0.1.0\n", "nothing was published",
 	} {
 		if !strings.Contains(output.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, output.String())
 		}
 	}
-	if calls := called(t, checkout); strings.Contains(calls, "push") || !strings.Contains(calls, "helm package charts/podgrouper") {
+	if calls := called(t, checkout); strings.Contains(calls, "push") ||
+		!strings.Contains(calls, "helm package charts/podgrouper") {
 		t.Errorf("calls %q, want packages and nothing else", calls)
 	}
 	if tags := git(t, checkout.Root, "tag", "--list") + git(t, remote, "tag", "--list"); tags != "" {
@@ -241,7 +247,8 @@ func TestNothingIsReleasedTwice(t *testing.T) {
 	}
 	before := called(t, checkout)
 	var output bytes.Buffer
-	if err := checkout.Publish(t.Context(), "", "main", elsewhere, &output); err != nil || !strings.Contains(output.String(), "nothing to release") {
+	if err := checkout.Publish(t.Context(), "", "main", elsewhere, &output); err != nil ||
+		!strings.Contains(output.String(), "nothing to release") {
 		t.Errorf("the second time: %v, %q", err, output.String())
 	}
 	if err := checkout.Check(t.Context(), "", &output); err != nil {

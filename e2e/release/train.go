@@ -83,7 +83,8 @@ func readTrain(root, directory string) (Train, error) {
 	for _, entry := range entries {
 		version, isPage := strings.CutSuffix(entry.Name(), ".md")
 		if !isPage || semver.Canonical(version) != version {
-			return train, fmt.Errorf("%s: files of a CHANGELOG are named vX.Y.Z.md after the version that they ask for: rename it",
+			return train, fmt.Errorf(
+				"%s: files of a CHANGELOG are named vX.Y.Z.md after the version that they ask for: rename it",
 				path.Join(directory, changelogs, entry.Name()))
 		}
 		train.Versions = append(train.Versions, version)

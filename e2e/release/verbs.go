@@ -45,9 +45,12 @@ func (r Repository) DryRun(ctx context.Context, train string, destination Destin
 
 // Publish releases what the commit asks for, or one train of it, unless the remote has its tag. The commit has to be on that
 // branch of the remote. Nothing is built to be tested: Check comes before.
-func (r Repository) Publish(ctx context.Context, train, branch string, destination Destination, output io.Writer) error {
+func (r Repository) Publish(
+	ctx context.Context, train, branch string, destination Destination, output io.Writer,
+) error {
 	if destination.Registry == "" {
-		return errors.New("images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
+		return errors.New(
+			"images and charts need somewhere to go: set REGISTRY to the host and path in front of packtree/<program>")
 	}
 	if destination.Sign {
 		if _, err := exec.LookPath("cosign"); err != nil {

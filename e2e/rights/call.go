@@ -91,7 +91,8 @@ func (c Call) RightsMissed() bool {
 	if c.Code != http.StatusForbidden {
 		return false
 	}
-	for _, other := range []string{"admission webhook", "cannot find RESTMapping", "being terminated", "exceeded quota", "violates PodSecurity"} {
+	for _, other := range []string{"admission webhook", "cannot find RESTMapping", "being terminated", "exceeded quota",
+		"violates PodSecurity"} {
 		if strings.Contains(c.Message, other) {
 			return false
 		}

@@ -53,7 +53,8 @@ func (c Call) Needs() []Right {
 		needs[0].Name = ""
 	}
 	if c.Verb == "patch" && c.Code == http.StatusCreated {
-		needs = append(needs, Right{Verb: "create", Group: c.Group, Resource: c.Resource, Name: c.Name, Namespace: c.Namespace})
+		needs = append(needs,
+			Right{Verb: "create", Group: c.Group, Resource: c.Resource, Name: c.Name, Namespace: c.Namespace})
 	}
 	if len(c.body) == 0 || !c.Succeeded() {
 		return needs
@@ -81,7 +82,8 @@ func (c Call) blocking() []Right {
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
 		needs = append(needs, Right{
-			Verb: "update", Group: resource.Group, Resource: resource.Resource + "/finalizers", Name: owner.Name, Namespace: c.Namespace,
+			Verb: "update", Group: resource.Group, Resource: resource.Resource + "/finalizers", Name: owner.Name,
+			Namespace: c.Namespace,
 		})
 	}
 	return needs
@@ -92,7 +94,8 @@ func (c Call) handedOn() []Right {
 	var role struct {
 		Rules []rbacv1.PolicyRule `json:"rules"`
 	}
-	if c.Group != rbacv1.GroupName || c.Resource != "roles" && c.Resource != "clusterroles" || json.Unmarshal(c.body, &role) != nil {
+	if c.Group != rbacv1.GroupName || c.Resource != "roles" && c.Resource != "clusterroles" ||
+		json.Unmarshal(c.body, &role) != nil {
 		return nil
 	}
 	var needs []Right

@@ -15,8 +15,10 @@ import (
 
 // line is an event of the audit log of a service account of namespace ns.
 func line(account, verb, about string, code int, more string) string {
-	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","stage":"ResponseComplete","verb":%q,`+
-		`"user":{"username":"system:serviceaccount:ns:%s"},"objectRef":{%s},"responseStatus":{"code":%d}%s}`+"\n", verb, account, about, code, more)
+	return fmt.Sprintf(
+		`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","stage":"ResponseComplete","verb":%q,`+
+			`"user":{"username":"system:serviceaccount:ns:%s"},"objectRef":{%s},"responseStatus":{"code":%d}%s}`+"\n", verb,
+		account, about, code, more)
 }
 
 const (
@@ -48,7 +50,8 @@ func TestTheLogTellsWhoDidWhat(t *testing.T) {
 	for _, call := range read(t, log) {
 		told = append(told, call.String())
 	}
-	want := []string{"ns/one: list pods (200)", "ns/two: create pods/binding team/one (201)", "ns/one: get pods team/one (403)"}
+	want := []string{"ns/one: list pods (200)", "ns/two: create pods/binding team/one (201)",
+		"ns/one: get pods team/one (403)"}
 	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -58,25 +61,31 @@ func TestTheLogTellsWhoDidWhat(t *testing.T) {
 }
 
 func TestALogThatIsNoneIsRefused(t *testing.T) {
-	if _, err := rights.ReadCalls(strings.NewReader(line("one", "list", pods, 200, "") + "{\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := rights.ReadCalls(strings.NewReader(line("one", "list", pods, 200, "") + "{\n")); err == nil ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestWhatIsRefusedForWantOfARight(t *testing.T) {
 	saying := func(message string) string {
-		return strings.Replace(line("one", "create", pods, 403, complete), `"code":403`, `"code":403,"message":"`+message+`"`, 1)
+		return strings.Replace(line("one", "create", pods, 403, complete), `"code":403`,
+			`"code":403,"message":"`+message+`"`, 1)
 	}
 	for name, test := range map[string]struct {
 		line   string
 		missed bool
 	}{
-		"the authorizer refuses it":                  {line("one", "get", pod, 403, forbids), true},
-		"a right is missing that is asked beside it": {saying("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"), true},
-		"a webhook refuses it":                       {saying("admission webhook says no"), false},
-		"the namespace is going":                     {saying("unable to create new content in namespace a because it is being terminated"), false},
-		"the object is not there":                    {line("one", "get", pod, 404, complete), false},
-		"it is done":                                 {line("one", "get", pod, 200, complete), false},
+		"the authorizer refuses it": {line("one", "get", pod, 403, forbids), true},
+		"a right is missing that is asked beside it": {
+			saying("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"), true,
+		},
+		"a webhook refuses it": {saying("admission webhook says no"), false},
+		"the namespace is going": {
+			saying("unable to create new content in namespace a because it is being terminated"), false,
+		},
+		"the object is not there": {line("one", "get", pod, 404, complete), false},
+		"it is done":              {line("one", "get", pod, 200, complete), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if call := read(t, test.line)[0]; call.RightsMissed() != test.missed {
@@ -88,30 +97,38 @@ func TestWhatIsRefusedForWantOfARight(t *testing.T) {
 
 func TestWhatACallNeeds(t *testing.T) {
 	body := func(content string) string { return complete + `,"requestObject":` + content }
-	owned := body(`{"metadata":{"ownerReferences":[{"apiVersion":"grove.io/v1alpha1","kind":"PodClique","name":"owner","uid":"u","blockOwnerDeletion":true},` +
-		`{"apiVersion":"v1","kind":"Node","name":"other","uid":"v"}]}}`)
+	owned := body(
+		`{"metadata":{"ownerReferences":[{"apiVersion":"grove.io/v1alpha1","kind":"PodClique","name":"owner","uid":"u","blockOwnerDeletion":true},` +
+			`{"apiVersion":"v1","kind":"Node","name":"other","uid":"v"}]}}`)
 	giving := body(`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["list","watch"]}]}`)
 	for name, test := range map[string]struct {
 		line string
 		want []string
 	}{
-		"a read":                                 {line("one", "get", pod, 200, complete), []string{"get pods one in team"}},
-		"a read of what is not there":            {line("one", "get", pod, 404, complete), []string{"get pods one in team"}},
-		"a list":                                 {line("one", "list", pods, 200, complete), []string{"list pods"}},
-		"a creation, of which no name is known":  {line("one", "create", pod, 201, complete), []string{"create pods in team"}},
-		"a subresource":                          {line("one", "create", binding, 201, complete), []string{"create pods/binding one in team"}},
-		"an apply that creates":                  {line("one", "patch", pod, 201, complete), []string{"patch pods one in team", "create pods one in team"}},
-		"an apply that changes":                  {line("one", "patch", pod, 200, complete), []string{"patch pods one in team"}},
-		"an object that holds up its owner":      {line("one", "create", pod, 201, owned), []string{"create pods in team", "update podcliques/finalizers.grove.io owner in team"}},
+		"a read":                      {line("one", "get", pod, 200, complete), []string{"get pods one in team"}},
+		"a read of what is not there": {line("one", "get", pod, 404, complete), []string{"get pods one in team"}},
+		"a list":                      {line("one", "list", pods, 200, complete), []string{"list pods"}},
+		"a creation, of which no name is known": {line("one", "create", pod, 201, complete),
+			[]string{"create pods in team"}},
+		"a subresource": {line("one", "create", binding, 201, complete),
+			[]string{"create pods/binding one in team"}},
+		"an apply that creates": {line("one", "patch", pod, 201, complete),
+			[]string{"patch pods one in team", "create pods one in team"}},
+		"an apply that changes": {line("one", "patch", pod, 200, complete),
+			[]string{"patch pods one in team"}},
+		"an object that holds up its owner": {line("one", "create", pod, 201, owned),
+			[]string{"create pods in team", "update podcliques/finalizers.grove.io owner in team"}},
 		"a change of one that held it up before": {line("one", "patch", pod, 200, owned), []string{"patch pods one in team"}},
 		"a role, which hands rights on": {
 			line("one", "create", role, 201, giving),
 			[]string{"create roles.rbac.authorization.k8s.io in team", "list pods in team", "watch pods in team"},
 		},
-		"a role that is refused": {line("one", "create", role, 409, giving), []string{"create roles.rbac.authorization.k8s.io in team"}},
+		"a role that is refused": {line("one", "create", role, 409, giving),
+			[]string{"create roles.rbac.authorization.k8s.io in team"}},
 		"devices that are given to a claim": {
 			line("one", "update", claim, 200, body(`{"status":{}}`)),
-			[]string{"update resourceclaims/status.resource.k8s.io one in team", "update resourceclaims/binding.resource.k8s.io"},
+			[]string{"update resourceclaims/status.resource.k8s.io one in team",
+				"update resourceclaims/binding.resource.k8s.io"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +150,8 @@ func bound(everywhere, inTeam []rbacv1.PolicyRule) rights.Roles {
 	all := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
 	return rights.Roles{
 		ClusterRoles: []rbacv1.ClusterRole{
-			{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Rules: everywhere}, {ObjectMeta: metav1.ObjectMeta{Name: "all"}, Rules: all},
+			{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Rules: everywhere},
+			{ObjectMeta: metav1.ObjectMeta{Name: "all"}, Rules: all},
 		},
 		ClusterRoleBindings: []rbacv1.ClusterRoleBinding{
 			{RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "one"}, Subjects: one},
@@ -147,7 +165,8 @@ func bound(everywhere, inTeam []rbacv1.PolicyRule) rights.Roles {
 }
 
 func rule(verbs, resources string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: strings.Split(resources, ","), Verbs: strings.Split(verbs, ","), ResourceNames: names}
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: strings.Split(resources, ","),
+		Verbs: strings.Split(verbs, ","), ResourceNames: names}
 }
 
 func TestWhatIsNeeded(t *testing.T) {
@@ -158,9 +177,11 @@ func TestWhatIsNeeded(t *testing.T) {
 		uncovered          int
 	}{
 		"nothing too many": {everywhere: []rbacv1.PolicyRule{rule("list,get", "pods")}},
-		"a verb":           {everywhere: []rbacv1.PolicyRule{rule("list,get,watch", "pods")}, needless: []string{"ClusterRole one: watch pods"}},
+		"a verb": {everywhere: []rbacv1.PolicyRule{rule("list,get,watch", "pods")},
+			needless: []string{"ClusterRole one: watch pods"}},
 		"a resource": {
-			everywhere: []rbacv1.PolicyRule{rule("list,get", "pods,nodes")}, needless: []string{"ClusterRole one: get nodes", "ClusterRole one: list nodes"},
+			everywhere: []rbacv1.PolicyRule{rule("list,get", "pods,nodes")},
+			needless:   []string{"ClusterRole one: get nodes", "ClusterRole one: list nodes"},
 		},
 		"what a role of a namespace gives is enough there and not elsewhere": {
 			everywhere: []rbacv1.PolicyRule{rule("list", "pods")}, inTeam: []rbacv1.PolicyRule{rule("get,list", "pods")},
@@ -172,7 +193,8 @@ func TestWhatIsNeeded(t *testing.T) {
 		},
 		"a name is enough": {everywhere: []rbacv1.PolicyRule{rule("list", "pods"), rule("get", "pods", "one")}},
 		"the name of another": {
-			everywhere: []rbacv1.PolicyRule{rule("list", "pods"), rule("get", "pods", "one", "two")}, needless: []string{"ClusterRole one: get pods two"},
+			everywhere: []rbacv1.PolicyRule{rule("list", "pods"), rule("get", "pods", "one", "two")},
+			needless:   []string{"ClusterRole one: get pods two"},
 		},
 		"a right that is only given to everybody": {everywhere: []rbacv1.PolicyRule{rule("list", "pods")}, uncovered: 1},
 	} {

@@ -57,15 +57,18 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 	made := sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)
 	packages, relationships := told(made)
 	want := []string{
-		"pkg:golang/example.com/p@v1.0.0", "pkg:golang/example.com/q", "pkg:golang/example.com/a@v0.1.0", "pkg:golang/example.com/fork@v0.2.1",
+		"pkg:golang/example.com/p@v1.0.0", "pkg:golang/example.com/q", "pkg:golang/example.com/a@v0.1.0",
+		"pkg:golang/example.com/fork@v0.2.1",
 		"pkg:golang/example.com/sibling@v0.3.0", "pkg:golang/stdlib@go1.26.0",
 	}
 	if diff := cmp.Diff(sorted(want), sorted(packages)); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)
 	}
 	want = []string{
-		"document DESCRIBES example.com/p", "document DESCRIBES example.com/q", "example.com/p DEPENDS_ON stdlib", "example.com/q DEPENDS_ON stdlib",
-		"example.com/p DEPENDS_ON example.com/a", "example.com/p DEPENDS_ON example.com/fork", "example.com/p DEPENDS_ON example.com/sibling",
+		"document DESCRIBES example.com/p", "document DESCRIBES example.com/q", "example.com/p DEPENDS_ON stdlib",
+		"example.com/q DEPENDS_ON stdlib",
+		"example.com/p DEPENDS_ON example.com/a", "example.com/p DEPENDS_ON example.com/fork",
+		"example.com/p DEPENDS_ON example.com/sibling",
 		"example.com/q DEPENDS_ON example.com/a",
 	}
 	if diff := cmp.Diff(sorted(want), sorted(relationships)); diff != "" {
@@ -74,7 +77,8 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 	if made.Creation.Created != "2026-11-23T11:00:00Z" {
 		t.Errorf("created %s, want the time in UTC", made.Creation.Created)
 	}
-	if diff := cmp.Diff(made, sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)); diff != "" {
+	if diff := cmp.Diff(made,
+		sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)); diff != "" {
 		t.Errorf("the same programs give another document:\n%s", diff)
 	}
 }
@@ -119,7 +123,8 @@ func TestAScanWritesWhatBuildKitTakes(t *testing.T) {
 	}
 	packages, _ := told(statement.Predicate)
 	all := strings.Join(packages, "\n")
-	for _, want := range []string{"pkg:golang/stdlib@" + runtime.Version(), "pkg:golang/github.com/google/go-containerregistry@v", "pkg:golang/packtree.dev/e2e"} {
+	for _, want := range []string{"pkg:golang/stdlib@" + runtime.Version(),
+		"pkg:golang/github.com/google/go-containerregistry@v", "pkg:golang/packtree.dev/e2e"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the packages lack %s:\n%s", want, all)
 		}
@@ -131,10 +136,13 @@ func TestWhatAScanLacksIsSaid(t *testing.T) {
 		environment map[string]string
 		want        string
 	}{
-		"the folders":    {nil, "set BUILDKIT_SCAN_SOURCE"},
-		"a program":      {map[string]string{"BUILDKIT_SCAN_SOURCE": t.TempDir(), "BUILDKIT_SCAN_DESTINATION": t.TempDir()}, "has no Go program"},
-		"a folder":       {map[string]string{"BUILDKIT_SCAN_SOURCE": "/nowhere/at/all", "BUILDKIT_SCAN_DESTINATION": t.TempDir()}, "no such file"},
-		"a place for it": {map[string]string{"BUILDKIT_SCAN_SOURCE": filepath.Dir(os.Args[0]), "BUILDKIT_SCAN_DESTINATION": "/nowhere/at/all"}, "no such file"},
+		"the folders": {nil, "set BUILDKIT_SCAN_SOURCE"},
+		"a program": {map[string]string{"BUILDKIT_SCAN_SOURCE": t.TempDir(), "BUILDKIT_SCAN_DESTINATION": t.TempDir()},
+			"has no Go program"},
+		"a folder": {map[string]string{"BUILDKIT_SCAN_SOURCE": "/nowhere/at/all",
+			"BUILDKIT_SCAN_DESTINATION": t.TempDir()}, "no such file"},
+		"a place for it": {map[string]string{"BUILDKIT_SCAN_SOURCE": filepath.Dir(os.Args[0]),
+			"BUILDKIT_SCAN_DESTINATION": "/nowhere/at/all"}, "no such file"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			err := sbom.Scan(func(name string) string { return test.environment[name] }, noon)

@@ -55,7 +55,8 @@ func Scan(get func(string) string, now time.Time) error {
 	}
 	name := filepath.Base(source)
 	content, err := json.Marshal(statement{
-		Type: "https://in-toto.io/Statement/v0.1", PredicateType: "https://spdx.dev/Document", Predicate: Describe(name, programs, now),
+		Type: "https://in-toto.io/Statement/v0.1", PredicateType: "https://spdx.dev/Document",
+		Predicate: Describe(name, programs, now),
 	})
 	if err != nil {
 		return err

@@ -38,7 +38,9 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	flags.SetOutput(progress)
 	into := flags.String("into", filepath.Join("..", "..", "bin", "tools"), "directory that receives the binaries")
 	flags.Usage = func() {
-		fmt.Fprintf(progress, "usage: build.sh [-into DIR] [NAME ...]\nBuilds the named tools (default: %s) when they are absent or out of date.\n",
+		fmt.Fprintf(progress,
+			"usage: build.sh [-into DIR] [NAME ...]\nBuilds the named tools (default: "+
+				"%s) when they are absent or out of date.\n",
 			strings.Join(clusterTools, ", "))
 		flags.PrintDefaults()
 	}
@@ -102,7 +104,8 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 	for _, t := range missing {
 		names = append(names, t.name+" "+pins.version(t.pkg))
 	}
-	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and takes minutes.\n", into, strings.Join(names, ", "))
+	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and takes minutes.\n",
+		into, strings.Join(names, ", "))
 	started := time.Now()
 	if err := build(ctx, missing, ldflags(pins), into, progress); err != nil {
 		return fmt.Errorf("building %s: %w", strings.Join(names, ", "), err)

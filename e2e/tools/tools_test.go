@@ -76,7 +76,8 @@ func TestAnUnknownNameIsAnsweredWithTheKnownOnes(t *testing.T) {
 func compiler(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && out=$2; shift; done\nname=${1%/v3}; name=${name##*/}\n" + script
+	text := "#!/bin/sh\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && out=$2; shift; done\nname=${1%/v3}; name=${name##*/}\n" +
+		script
 	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ func Table(rows []Row) string {
 		if row.Type != "" {
 			initial = "`" + row.Default + "`"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", row.Name, cell(row.Type), cell(initial), cell(angles.Replace(row.Meaning)))
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", row.Name, cell(row.Type), cell(initial),
+			cell(angles.Replace(row.Meaning)))
 	}
 	return out.String()
 }

@@ -56,8 +56,10 @@ func TestRows(t *testing.T) {
 }
 
 func TestWhatNobodyExplainsIsAnError(t *testing.T) {
-	_, err := valuetables.Rows([]byte("a: 1\nb:\n  c: 2\n  d: 3\n"), []byte(`{"properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {"description": "C."}}}}}`))
-	for _, says := range []string{"values.yaml:1: nobody says what a means", "values.yaml:4: b.d is not in values.schema.json"} {
+	_, err := valuetables.Rows([]byte("a: 1\nb:\n  c: 2\n  d: 3\n"),
+		[]byte(`{"properties": {"a": {"type": "integer"}, "b": {"properties": {"c": {"description": "C."}}}}}`))
+	for _, says := range []string{"values.yaml:1: nobody says what a means",
+		"values.yaml:4: b.d is not in values.schema.json"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error that says %q, got: %v", says, err)
 		}
@@ -68,7 +70,9 @@ func TestTable(t *testing.T) {
 	got := valuetables.Table([]valuetables.Row{
 		{Name: "a", Meaning: "Of <a>."}, {Name: "a.b", Type: "`x`, `y`", Default: `"x|y"`, Meaning: "One | two."},
 	})
-	want := "| value | type | default | meaning |\n|---|---|---|---|\n| `a` |  |  | Of &lt;a&gt;. |\n| `a.b` | `x`, `y` | `\"x\\|y\"` | One \\| two. |\n"
+	want :=
+		"| value | type | default | meaning |\n|---|---|---|---|\n| `a` |  |  | Of &lt;a&gt;. |\n| `a.b` | `x`, " +
+			"`y` | `\"x\\|y\"` | One \\| two. |\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}

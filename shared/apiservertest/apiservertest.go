@@ -18,7 +18,7 @@ import (
 type Cluster struct {
 	// Config reaches the API server as an administrator.
 	Config *rest.Config
-	// Environment allows more users, and tells where webhooks are to listen.
+	// Environment allows more users, and says where webhooks are to listen.
 	Environment *envtest.Environment
 }
 

@@ -15,7 +15,8 @@ func desired() *grovev1alpha1.PodCliqueScalingGroup {
 	made.Name, made.Namespace = "g", "ns"
 	made.Labels = map[string]string{"a": "b"}
 	made.Finalizers = []string{"ours"}
-	made.Spec = grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 2, MinAvailable: &minAvailable, CliqueNames: []string{"x", "y"}}
+	made.Spec = grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 2, MinAvailable: &minAvailable,
+		CliqueNames: []string{"x", "y"}}
 	return made
 }
 
@@ -53,11 +54,19 @@ func TestSame(t *testing.T) {
 		"a list of the spec has another order": {live: func(live *grovev1alpha1.PodCliqueScalingGroup) {
 			live.Spec.CliqueNames = []string{"y", "x"}
 		}},
-		"a number was changed":     {live: func(live *grovev1alpha1.PodCliqueScalingGroup) { live.Spec.Replicas = 3 }},
-		"a new label is wanted":    {desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Labels["n"] = "" }},
-		"a field is given up":      {desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Spec.MinAvailable = nil }},
-		"a list becomes shorter":   {desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Spec.CliqueNames = []string{"x"} }},
-		"another version is bound": {desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.ResourceVersion = "6" }},
+		"a number was changed": {live: func(live *grovev1alpha1.PodCliqueScalingGroup) { live.Spec.Replicas = 3 }},
+		"a new label is wanted": {
+			desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Labels["n"] = "" },
+		},
+		"a field is given up": {
+			desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Spec.MinAvailable = nil },
+		},
+		"a list becomes shorter": {
+			desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.Spec.CliqueNames = []string{"x"} },
+		},
+		"another version is bound": {
+			desired: func(desired *grovev1alpha1.PodCliqueScalingGroup) { desired.ResourceVersion = "6" },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, next := desired(), desired()

@@ -22,7 +22,9 @@ func (w Writer) StatusOfSeen(ctx context.Context, object client.Object, before, 
 	return w.status(ctx, object, before, after, object.GetResourceVersion())
 }
 
-func (w Writer) status(ctx context.Context, object client.Object, before, after any, resourceVersion string) (bool, error) {
+func (w Writer) status(
+	ctx context.Context, object client.Object, before, after any, resourceVersion string,
+) (bool, error) {
 	if apiequality.Semantic.DeepEqual(before, after) {
 		return false, nil
 	}
@@ -49,7 +51,8 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		wanted.SetName(object.GetName())
 		wanted.SetUID(object.GetUID())
 		wanted.SetResourceVersion(resourceVersion)
-		err := w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner, client.ForceOwnership)
+		err := w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner,
+			client.ForceOwnership)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,8 @@ import (
 )
 
 func condition(kind string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Tested", LastTransitionTime: metav1.Now().Rfc3339Copy()}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Tested",
+		LastTransitionTime: metav1.Now().Rfc3339Copy()}
 }
 
 func newPodClique(t *testing.T) *grovev1alpha1.PodClique {
@@ -55,7 +56,8 @@ func TestAStatusKeepsTheConditionsOfOthers(t *testing.T) {
 		}
 	}
 	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Status.Conditions
-	if meta.FindStatusCondition(found, "Theirs") == nil || meta.FindStatusCondition(found, "Next") == nil || len(found) != 2 {
+	if meta.FindStatusCondition(found, "Theirs") == nil || meta.FindStatusCondition(found, "Next") == nil ||
+		len(found) != 2 {
 		t.Errorf("conditions %v, want Theirs and Next", found)
 	}
 }
@@ -128,7 +130,8 @@ func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
 	if err := w.RemoveFinalizer(t.Context(), held, "example.com/ours"); err != nil {
 		t.Fatal(err)
 	}
-	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 || found[0] != "example.com/theirs" {
+	if found := read(t, object.Name, &grovev1alpha1.PodClique{}).Finalizers; len(found) != 1 ||
+		found[0] != "example.com/theirs" {
 		t.Errorf("finalizers %v, want those of others", found)
 	}
 	replaced := held.DeepCopy() // Its resourceVersion is old, so that the cluster is asked, which has another UID.

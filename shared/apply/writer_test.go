@@ -51,7 +51,8 @@ type requests struct{ reads, writes int }
 // writer returns a writer that counts its requests. Its cache is the cluster itself.
 func writer(counted *requests) apply.Writer {
 	counting := interceptor.NewClient(cluster, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			o ...client.GetOption) error {
 			counted.reads++
 			return c.Get(ctx, key, object, o...)
 		},
@@ -59,16 +60,19 @@ func writer(counted *requests) apply.Writer {
 			counted.writes++
 			return c.Create(ctx, object, o...)
 		},
-		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
+			o ...client.ApplyOption) error {
 			counted.writes++
 			return c.Apply(ctx, object, o...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
+			o ...client.PatchOption) error {
 			counted.writes++
 			return c.Patch(ctx, object, patch, o...)
 		},
 		SubResourceApply: func(
-			ctx context.Context, c client.Client, sub string, object runtime.ApplyConfiguration, o ...client.SubResourceApplyOption,
+			ctx context.Context, c client.Client, sub string, object runtime.ApplyConfiguration,
+			o ...client.SubResourceApplyOption,
 		) error {
 			counted.writes++
 			return c.SubResource(sub).Apply(ctx, object, o...)
@@ -92,7 +96,9 @@ func newOwner(t *testing.T) *corev1.ConfigMap {
 func owned(owner *corev1.ConfigMap, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "default", Name: name, Labels: map[string]string{"wanted": "yes"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+		OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+		},
 	}
 }
 
@@ -100,7 +106,8 @@ func owned(owner *corev1.ConfigMap, name string) metav1.ObjectMeta {
 func service(owner *corev1.ConfigMap, name string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: owned(owner, name),
-		Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "b"}, Ports: []corev1.ServicePort{{Name: "web", Port: 80, TargetPort: intstr.FromInt32(80)}}},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "b"},
+			Ports: []corev1.ServicePort{{Name: "web", Port: 80, TargetPort: intstr.FromInt32(80)}}},
 	}
 }
 
@@ -187,7 +194,8 @@ func TestAChangeLeavesWhatOthersSetAndRemovesWhatIsGivenUp(t *testing.T) {
 			mustApply(t, w, kind.make(owner, owner.Name), nil, true)
 			label := client.RawPatch("application/merge-patch+json",
 				[]byte(`{"metadata":{"labels":{"wanted":"no","theirs":"yes"},"finalizers":["example.com/theirs"]}}`))
-			if err := cluster.Patch(t.Context(), kind.make(owner, owner.Name), label, client.FieldOwner("somebody")); err != nil {
+			if err := cluster.Patch(t.Context(), kind.make(owner, owner.Name), label,
+				client.FieldOwner("somebody")); err != nil {
 				t.Fatal(err)
 			}
 			changed := func() client.Object {
@@ -241,7 +249,8 @@ func TestAnObjectOfAnotherOwnerIsLeftAlone(t *testing.T) {
 						t.Fatalf("%s: error %v, want a ForeignError", seen, err)
 					}
 					kindName := desired.GetObjectKind().GroupVersionKind().Kind
-					want := fmt.Sprintf("applying %[1]s %[2]s: %[1]s %[2]s exists and belongs to %[3]s, not to ConfigMap %[2]s; remove or rename it",
+					want := fmt.Sprintf(
+						"applying %[1]s %[2]s: %[1]s %[2]s exists and belongs to %[3]s, not to ConfigMap %[2]s; remove or rename it",
 						kindName, mine.Name, holder)
 					if err.Error() != want {
 						t.Errorf("%s: error\n%s\nwant\n%s", seen, err, want)

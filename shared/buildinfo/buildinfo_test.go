@@ -27,7 +27,8 @@ func TestTheMetricTellsComponentAndBuild(t *testing.T) {
 		got[label.GetName()] = label.GetValue()
 	}
 	want := map[string]string{
-		"component": "podgrouper", "version": "unknown", "commit": "unknown", "date": "unknown", "goversion": runtime.Version(),
+		"component": "podgrouper", "version": "unknown", "commit": "unknown", "date": "unknown",
+		"goversion": runtime.Version(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)

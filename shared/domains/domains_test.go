@@ -35,7 +35,8 @@ func TestNarrower(t *testing.T) {
 }
 
 func TestCompareSortsBroadestFirst(t *testing.T) {
-	shuffled := domains.Order{domains.Numa, domains.Region, domains.Rack, domains.Zone, domains.Host, domains.Block, domains.Datacenter}
+	shuffled := domains.Order{domains.Numa, domains.Region, domains.Rack, domains.Zone, domains.Host, domains.Block,
+		domains.Datacenter}
 	slices.SortFunc(shuffled, domains.All().Compare)
 	if !slices.Equal(shuffled, domains.All()) {
 		t.Errorf("sorted = %v, want %v", shuffled, domains.All())

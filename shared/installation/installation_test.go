@@ -30,15 +30,18 @@ func definition(name string, established apiextensionsv1.ConditionStatus) *apiex
 			Group: gadgets.Group, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gadgets.Kind},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: gadgets.Version, Served: true}},
 		},
-		Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
-			{Type: apiextensionsv1.Established, Status: established},
-		}},
+		Status: apiextensionsv1.CustomResourceDefinitionStatus{
+			Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.Established, Status: established},
+			}},
 	}
 }
 
 // when starts a source that fails so often before it succeeds. It returns what tells it of definitions, the number of
 // each start, and the queue of its controller.
-func when(t *testing.T, failures int) (*controllertest.FakeInformer, chan int, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func when(
+	t *testing.T, failures int,
+) (*controllertest.FakeInformer, chan int, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
 	scheme := clientgoscheme.Scheme
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -55,14 +58,15 @@ func when(t *testing.T, failures int) (*controllertest.FakeInformer, chan int, w
 	t.Cleanup(queue.ShutDown)
 	starts := make(chan int, 10)
 	started := 0
-	source := installation.When(definitions, mapper, "gadgets.example.org", func(context.Context) ([]reconcile.Request, error) {
-		started++
-		starts <- started
-		if started <= failures {
-			return nil, errors.New("the API server does not answer")
-		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "first"}}}, nil
-	})
+	source := installation.When(definitions, mapper, "gadgets.example.org",
+		func(context.Context) ([]reconcile.Request, error) {
+			started++
+			starts <- started
+			if started <= failures {
+				return nil, errors.New("the API server does not answer")
+			}
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "first"}}}, nil
+		})
 	if err := source.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,9 @@ func (a *answers) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RESTMap
 }
 
 // awaited is a kind, and the queue into which its source puts a request when it starts.
-func awaited(t *testing.T, mapper meta.RESTMapper) (*installation.Kind, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func awaited(
+	t *testing.T, mapper meta.RESTMapper,
+) (*installation.Kind, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.Helper()
 	kind := installation.NewKind(mapper, gadgets)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

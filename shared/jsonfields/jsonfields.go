@@ -1,4 +1,4 @@
-// Package jsonfields tells which JSON fields a Go type has, for error messages about objects that do not fit it.
+// Package jsonfields says which JSON fields a Go type has, for error messages about objects that do not fit it.
 package jsonfields
 
 import (

@@ -152,7 +152,9 @@ func splitAddress(address string) (string, int, error) {
 
 // serve runs the manager, and adds the webhooks once they have a certificate: in mode auto that takes a running
 // manager.
-func serve(ctx context.Context, mgr manager.Manager, program Program, settings Settings, served *servingcerts.Served) error {
+func serve(
+	ctx context.Context, mgr manager.Manager, program Program, settings Settings, served *servingcerts.Served,
+) error {
 	var serving atomic.Bool
 	err := errors.Join(
 		mgr.AddHealthzCheck("ping", healthz.Ping),
@@ -177,7 +179,8 @@ func serve(ctx context.Context, mgr manager.Manager, program Program, settings S
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		ctrl.Log.Info("waiting for the webhooks' certificate, not ready until then", "mode", settings.WebhookCertMode, "secret", settings.WebhookSecretName)
+		ctrl.Log.Info("waiting for the webhooks' certificate, not ready until then", "mode", settings.WebhookCertMode,
+			"secret", settings.WebhookSecretName)
 		select {
 		case <-ctx.Done():
 			return

@@ -75,7 +75,8 @@ func TestWebhookAddress(t *testing.T) {
 }
 
 func TestWebhookServerIsLeftOutWhenOff(t *testing.T) {
-	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"), servingcerts.NewServed())
+	options, err := managerOptions(Program{Name: "program"}, settings(t, "--webhook-bind-address=0"),
+		servingcerts.NewServed())
 	if err != nil || options.WebhookServer != nil {
 		t.Errorf("options.WebhookServer = %v, %v; want none", options.WebhookServer, err)
 	}

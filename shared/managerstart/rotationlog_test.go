@@ -18,8 +18,9 @@ func TestWhatTheRotationTriesAgainIsNoError(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"a conflict":                 {"cert-rotation", conflict, `"level":"info"`},
-		"a Secret that is empty":     {"cert-rotation", errors.New("Cert secret is not well-formed, missing ca.crt"), `"level":"info"`},
+		"a conflict": {"cert-rotation", conflict, `"level":"info"`},
+		"a Secret that is empty": {"cert-rotation", errors.New("Cert secret is not well-formed, missing ca.crt"),
+			`"level":"info"`},
 		"what is not tried again":    {"cert-rotation", errors.New("forbidden"), `"level":"error"`},
 		"nothing that is named":      {"cert-rotation", nil, `"level":"error"`},
 		"a conflict of anybody else": {"podgang", conflict, `"level":"error"`},
@@ -31,8 +32,10 @@ func TestWhatTheRotationTriesAgainIsNoError(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			logger.WithName("program").WithName(test.logger).WithValues("secret", "certificate").Error(test.err, "could not refresh", "attempt", 1)
-			for _, part := range []string{test.want, "could not refresh", `"secret":"certificate"`, `"attempt":1`, "program." + test.logger} {
+			logger.WithName("program").WithName(test.logger).WithValues("secret", "certificate").Error(test.err,
+				"could not refresh", "attempt", 1)
+			for _, part := range []string{test.want, "could not refresh", `"secret":"certificate"`, `"attempt":1`,
+				"program." + test.logger} {
 				if !strings.Contains(said.String(), part) {
 					t.Errorf("the line lacks %s: %s", part, said.String())
 				}

@@ -46,16 +46,25 @@ type Settings struct {
 
 // BindFlags makes every setting but the rates a flag, with defaults that fit a pod.
 func (s *Settings) BindFlags(flags *pflag.FlagSet, program string) {
-	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig file; without it the pod's service account, or $KUBECONFIG")
+	flags.StringVar(&s.Kubeconfig, "kubeconfig", "",
+		"kubeconfig file; without it the pod's service account, or $KUBECONFIG")
 	flags.BoolVar(&s.LeaderElection, "leader-elect", true, "let only one of several replicas act")
-	flags.StringVar(&s.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the Lease; without it the pod's own")
-	flags.StringVar(&s.MetricsBindAddress, "metrics-bind-address", ":8080", "host:port of the metrics endpoint; 0 switches it off")
-	flags.StringVar(&s.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "host:port of /healthz and /readyz; 0 switches them off")
-	flags.StringVar(&s.PprofBindAddress, "pprof-bind-address", Off, "host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
-	flags.StringVar(&s.WebhookBindAddress, "webhook-bind-address", ":9443", "host:port of the webhook server; 0 switches it off")
-	flags.StringVar(&s.WebhookCertDir, "webhook-cert-dir", "/etc/"+program+"/webhook-cert", "directory with tls.crt and tls.key, in mode manual")
-	flags.StringVar(&s.WebhookCertMode, "webhook-cert-mode", string(servingcerts.Auto), "auto: kept by this program; manual: somebody else provides the files")
-	flags.StringVar(&s.WebhookSecretName, "webhook-secret-name", program+"-webhook-cert", "Secret of mode auto, in the pod's namespace")
+	flags.StringVar(&s.LeaderElectionNamespace, "leader-election-namespace", "",
+		"namespace of the Lease; without it the pod's own")
+	flags.StringVar(&s.MetricsBindAddress, "metrics-bind-address", ":8080",
+		"host:port of the metrics endpoint; 0 switches it off")
+	flags.StringVar(&s.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
+		"host:port of /healthz and /readyz; 0 switches them off")
+	flags.StringVar(&s.PprofBindAddress, "pprof-bind-address", Off,
+		"host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
+	flags.StringVar(&s.WebhookBindAddress, "webhook-bind-address", ":9443",
+		"host:port of the webhook server; 0 switches it off")
+	flags.StringVar(&s.WebhookCertDir, "webhook-cert-dir", "/etc/"+program+"/webhook-cert",
+		"directory with tls.crt and tls.key, in mode manual")
+	flags.StringVar(&s.WebhookCertMode, "webhook-cert-mode", string(servingcerts.Auto),
+		"auto: kept by this program; manual: somebody else provides the files")
+	flags.StringVar(&s.WebhookSecretName, "webhook-secret-name", program+"-webhook-cert",
+		"Secret of mode auto, in the pod's namespace")
 	flags.StringVar(&s.LogLevel, "log-level", "info", "debug, info or error")
 	flags.StringVar(&s.LogFormat, "log-format", "json", "json or text")
 }

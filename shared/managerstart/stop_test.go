@@ -34,7 +34,8 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 	controllers.SkipNameValidation, controllers.MaxConcurrentReconciles = new(true), 20
 	for round := range 50 {
 		mgr, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{
-			Controller: controllers, Metrics: metricsserver.Options{BindAddress: managerstart.Off}, GracefulShutdownTimeout: new(20 * time.Second),
+			Controller: controllers, Metrics: metricsserver.Options{BindAddress: managerstart.Off},
+			GracefulShutdownTimeout: new(20 * time.Second),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ type Document struct {
 type Finding struct {
 	// Source is as in Document.
 	Source string
-	// Kind, Namespace and Name tell which object; they are empty where the document could not be read so far.
+	// Kind, Namespace and Name say which object; they are empty where the document could not be read so far.
 	Kind, Namespace, Name string
 	// Path is the field, as in spec.template.cliques[0].name; empty where the whole document is meant.
 	Path string

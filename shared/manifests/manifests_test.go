@@ -22,8 +22,9 @@ func TestParse(t *testing.T) {
 		wrong   []string
 	}{
 		"many documents, empty ones not counted": {
-			content: "# only a comment\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n",
-			want:    []string{"f[1] Pod a", "f[2] Node b"},
+			content: "# only a comment\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n---\napiVersion: v1\nkind: " +
+				"Node\nmetadata: {name: b}\n",
+			want: []string{"f[1] Pod a", "f[2] Node b"},
 		},
 		"a list is taken apart": {
 			content: `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}]}`,
@@ -47,15 +48,18 @@ func TestParse(t *testing.T) {
 			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 4: key "spec" already set in map`},
 		},
 		"a merged mapping with a key of its own is no key written twice": {
-			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: i}\n  - <<: *main\n    name: y\n",
-			want:    []string{"f[1] Pod a"},
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: " +
+				"i}\n  - <<: *main\n    name: y\n",
+			want: []string{"f[1] Pod a"},
 		},
 		"but beside it a key can be written twice": {
-			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: i}\n  - <<: *main\n    args: []\n    args: []\n",
-			wrong:   []string{`f[1]: yaml: unmarshal errors:;   line 9: key "args" already set in map`},
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &main {name: x, image: " +
+				"i}\n  - <<: *main\n    args: []\n    args: []\n",
+			wrong: []string{`f[1]: yaml: unmarshal errors:;   line 9: key "args" already set in map`},
 		},
 		"files run together without a separator": {
-			content: "# a\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n# b\nkind: Pod\napiVersion: v1\nmetadata:\n  name: b\n" +
+			content: "# a\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n# b\nkind: Pod\napiVersion: " +
+				"v1\nmetadata:\n  name: b\n" +
 				"  annotations:\n    note: |\n      kind: x\n      kind: y\n",
 			want: []string{"f[1] Pod a", "f[2] Pod b"},
 		},
@@ -83,7 +87,8 @@ func TestParse(t *testing.T) {
 			wrong:   []string{"f[1]: a manifest is a mapping with apiVersion and kind, not a list"},
 		},
 		"what YAML allows around a separator": {
-			content: "%YAML 1.1\n--- # one\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n...\n%YAML 1.1\n--- {apiVersion: v1, kind: Pod, metadata: {name: b}}\n---\t{apiVersion: v1, kind: Pod,\n" +
+			content: "%YAML 1.1\n--- # one\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n...\n%YAML 1.1\n--- {apiVersion: " +
+				"v1, kind: Pod, metadata: {name: b}}\n---\t{apiVersion: v1, kind: Pod,\n" +
 				"metadata: {name: c}}\n",
 			want: []string{"f[1] Pod a", "f[2] Pod b", "f[3] Pod c"},
 		},
@@ -92,7 +97,8 @@ func TestParse(t *testing.T) {
 			want:    []string{"f[1] Pod a"},
 		},
 		"lists of nothing": {
-			content: "{apiVersion: v1, kind: List}\n---\n{apiVersion: v1, kind: List, items: null}\n---\n{apiVersion: v1, kind: PodList, items: null}\n",
+			content: "{apiVersion: v1, kind: List}\n---\n{apiVersion: v1, kind: List, items: null}\n---\n{apiVersion: v1, " +
+				"kind: PodList, items: null}\n",
 		},
 		"a kind that is called like a list and is none": {
 			content: "{apiVersion: x/v1, kind: AllowList, metadata: {name: a}}\n",
@@ -111,7 +117,8 @@ func TestParse(t *testing.T) {
 			documents, findings := manifests.Parse("f", []byte(c.content))
 			var got, wrong []string
 			for _, document := range documents {
-				got = append(got, strings.Join([]string{document.Source, document.Object.GetKind(), document.Object.GetName()}, " "))
+				got = append(got,
+					strings.Join([]string{document.Source, document.Object.GetKind(), document.Object.GetName()}, " "))
 			}
 			for _, finding := range findings {
 				wrong = append(wrong, finding.String())
@@ -134,7 +141,8 @@ func TestReadTakesADirectoryInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	documents, findings := manifests.Read([]string{dir, "-"}, strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\n"))
+	documents, findings := manifests.Read([]string{dir, "-"},
+		strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: {name: d}\n"))
 	var names string
 	for _, document := range documents {
 		names += document.Object.GetName()
@@ -177,7 +185,8 @@ func TestDecodeIntoIsStrict(t *testing.T) {
 }
 
 func TestDecodeStrictFindsEverythingAtOnce(t *testing.T) {
-	written := `{"spec": {"nodeNme": "n", "hostNetwork": "yes", "terminationGracePeriodSeconds": 99999999999999999999, "priority": 4000000000,
+	written :=
+		`{"spec": {"nodeNme": "n", "hostNetwork": "yes", "terminationGracePeriodSeconds": 99999999999999999999, "priority": 4000000000,
 "containers": [
   {"name": "a", "env": [{"name": "PORT", "value": 8000}, {"name": "DEBUG", "value": true}], "resources": {"limits": {"cpu": "lots", "memory": "1Gi"}}},
   {"name": 7, "args": "--x", "imag": "x", "ports": [{"containerPort": "http"}], "livenessProbe": {"httpGet": {"port": true}}},

@@ -79,7 +79,7 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 	defer cancel()
 	counts, err := c.count(ctx)
 	if err != nil {
-		log.Log.V(1).Info("metric not told", "metric", c.gauge.Name, "why", err.Error())
+		log.Log.V(1).Info("metric left out", "metric", c.gauge.Name, "why", err.Error())
 		return
 	}
 	for value, count := range counts {

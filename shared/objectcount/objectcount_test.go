@@ -34,7 +34,8 @@ func leading() <-chan struct{} {
 }
 
 func TestObjectsAreCountedByHowTheyStandNow(t *testing.T) {
-	server := fake.NewClientBuilder().WithObjects(pod("a", "Running"), pod("b", "Running"), pod("c", "Pending"), pod("d", "")).Build()
+	server := fake.NewClientBuilder().WithObjects(pod("a", "Running"), pod("b", "Running"), pod("c", "Pending"),
+		pod("d", "")).Build()
 	counted := newCollector(byPhase, server, leading())
 	expect(t, counted, `pods{phase="Failed"} 0`, `pods{phase="Pending"} 1`, `pods{phase="Running"} 2`)
 

@@ -37,8 +37,10 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	document.Object = document.Object.DeepCopy()
 	schema.setDefaults(document.Object.Object)
 	flaws := document.DecodeInto(object)
-	if wrongType := slices.ContainsFunc(flaws, func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
-		return append(flaws, elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object, !admission.WithoutRules)))...)
+	if wrongType := slices.ContainsFunc(flaws,
+		func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
+		return append(flaws,
+			elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object, !admission.WithoutRules)))...)
 	}
 	if admission.Judge != nil {
 		if errs := admission.Judge(object); len(errs) > 0 {
@@ -102,6 +104,7 @@ var inDots = strings.NewReplacer("[", ".", "]", "")
 // elsewhere drops what the schema says again about a field that the decoder has already turned down.
 func elsewhere(decoder, schema []manifests.Finding) []manifests.Finding {
 	return slices.DeleteFunc(schema, func(finding manifests.Finding) bool {
-		return slices.ContainsFunc(decoder, func(other manifests.Finding) bool { return inDots.Replace(other.Path) == inDots.Replace(finding.Path) })
+		return slices.ContainsFunc(decoder,
+			func(other manifests.Finding) bool { return inDots.Replace(other.Path) == inDots.Replace(finding.Path) })
 	})
 }

@@ -14,7 +14,9 @@ import (
 
 const header = "apiVersion: grove.io/v1alpha1\nkind: ClusterTopology\nmetadata: {name: t}\nspec:\n"
 
-func admitTopology(t *testing.T, spec string, admission offline.Admission[*grovev1alpha1.ClusterTopology]) (*grovev1alpha1.ClusterTopology, []string) {
+func admitTopology(
+	t *testing.T, spec string, admission offline.Admission[*grovev1alpha1.ClusterTopology],
+) (*grovev1alpha1.ClusterTopology, []string) {
 	t.Helper()
 	documents, findings := manifests.Parse("f", []byte(header+spec))
 	if len(findings) > 0 {
@@ -134,7 +136,9 @@ func TestAdmitAsksTheSchemaOnlyAboutWhatTheWebhookLetsThrough(t *testing.T) {
 	const twice = "  levels: [{domain: zone, key: example.com/zone, lable: x}, {domain: zone, key: example.com/rack}]"
 	for want, errs := range map[string]field.ErrorList{
 		`spec.levels: Invalid value: domain must be unique`: nil,
-		`spec.levels[1].domain: Duplicate value: "zone"`:    {field.Duplicate(field.NewPath("spec", "levels").Index(1).Child("domain"), "zone")},
+		`spec.levels[1].domain: Duplicate value: "zone"`: {
+			field.Duplicate(field.NewPath("spec", "levels").Index(1).Child("domain"), "zone"),
+		},
 	} {
 		says = errs
 		_, lines := admitTopology(t, twice, admission)
@@ -147,7 +151,8 @@ func TestAdmitAsksTheSchemaOnlyAboutWhatTheWebhookLetsThrough(t *testing.T) {
 
 func TestAdmitRefusesAVersionThatDoesNotExist(t *testing.T) {
 	documents, _ := manifests.Parse("f", []byte(strings.Replace(header, "v1alpha1", "v9", 1)+"  levels: []"))
-	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{}, offline.Admission[*grovev1alpha1.ClusterTopology]{})
+	findings := offline.Admit(documents[0], &grovev1alpha1.ClusterTopology{},
+		offline.Admission[*grovev1alpha1.ClusterTopology]{})
 	if len(findings) != 1 || findings[0].Path != "apiVersion" {
 		t.Errorf("findings = %v", findings)
 	}

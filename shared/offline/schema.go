@@ -43,7 +43,8 @@ func schemaOf(kind schema.GroupVersionKind) (*crdSchema, error) {
 
 func compile(written *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(written, internal,
+		nil); err != nil {
 		return nil, fmt.Errorf("converting schema: %w", err)
 	}
 	structural, err := structuralschema.NewStructural(internal)

@@ -32,17 +32,23 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
 			return nil
 		}
-		return field.ErrorList{field.Required(path.Child("topology"), "a level needs the name of the Topology that it belongs to")}
+		return field.ErrorList{
+			field.Required(path.Child("topology"), "a level needs the name of the Topology that it belongs to"),
+		}
 	}
 	if levels == nil {
 		return nil
 	}
 	known, exists := levels(c.Topology)
 	if !exists {
-		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another")}
+		return field.ErrorList{
+			field.Invalid(path.Child("topology"), c.Topology, "no Topology has this name: create it, or name another"),
+		}
 	}
 	if flaw := flawOf(known.Keys()); flaw != "" {
-		return field.ErrorList{field.Invalid(path.Child("topology"), c.Topology, "the spec.levels of this Topology are wrong: "+flaw)}
+		return field.ErrorList{
+			field.Invalid(path.Child("topology"), c.Topology, "the spec.levels of this Topology are wrong: "+flaw),
+		}
 	}
 	var found field.ErrorList
 	for _, level := range []struct{ field, name string }{
@@ -69,7 +75,8 @@ func flawOf(levels []string) string {
 			return fmt.Sprintf("%q stands there twice", level)
 		}
 		below := levels[i+1:]
-		if level == corev1.LabelHostname && len(below) > 1 { // That one level is inside of hosts the Topology's kind has seen to.
+		// That one level is inside of hosts the Topology's kind has seen to.
+		if level == corev1.LabelHostname && len(below) > 1 {
 			return level + " must be the narrowest, unless a numa level follows it"
 		}
 	}
@@ -102,7 +109,8 @@ func (g *Group) remarks(levels Levels) field.ErrorList {
 	}
 	var found field.ErrorList
 	path := g.Path.Child("topologyConstraint")
-	if required, preferred := g.Constraint.RequiredTopologyLevel, g.Constraint.PreferredTopologyLevel; broader(known, preferred, required) {
+	if required, preferred := g.Constraint.RequiredTopologyLevel, g.Constraint.PreferredTopologyLevel; broader(known,
+		preferred, required) {
 		found = append(found, field.Invalid(path.Child("preferredTopologyLevel"), preferred,
 			fmt.Sprintf("is broader than requiredTopologyLevel %q, which implies it", required)))
 	}

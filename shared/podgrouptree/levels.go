@@ -39,7 +39,7 @@ func (h Hierarchy) Keys() []string {
 }
 
 // Named returns the keys of the levels that a name means: the one whose key it is, or else those whose alias it is. More than one key
-// says that nobody can tell which level is meant.
+// says that nobody can say which level is meant.
 func (h Hierarchy) Named(name string) []string {
 	var keys []string
 	for _, level := range h {
@@ -70,7 +70,8 @@ func (h Hierarchy) Problem(topology, name string) string {
 	case 1:
 		return ""
 	default:
-		return fmt.Sprintf("is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
+		return fmt.Sprintf(
+			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
 			len(keys), topology, strings.Join(keys, " and "))
 	}
 }
@@ -97,7 +98,8 @@ func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyCon
 		return c
 	}
 	if known, exists := l(c.Topology); exists {
-		c.RequiredTopologyLevel, c.PreferredTopologyLevel = known.Key(c.RequiredTopologyLevel), known.Key(c.PreferredTopologyLevel)
+		c.RequiredTopologyLevel, c.PreferredTopologyLevel = known.Key(c.RequiredTopologyLevel),
+			known.Key(c.PreferredTopologyLevel)
 	}
 	return c
 }

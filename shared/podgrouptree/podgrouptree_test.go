@@ -60,7 +60,9 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"a name that no pod can have as its label": {
 			spec: groups(leaf("no spaces", 1, "")),
-			want: []string{`spec.subGroups[0].name: Invalid value: "no spaces": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+			want: []string{
+				`spec.subGroups[0].name: Invalid value: "no spaces": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
+			},
 		},
 		"an unknown parent": {
 			spec: groups(leaf("a", 1, "nobody")),
@@ -68,15 +70,21 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"its own parent": {
 			spec: groups(parent("a", "a")),
-			want: []string{`spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`},
+			want: []string{
+				`spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`,
+			},
 		},
 		"a cycle is reported once, at its first member": {
 			spec: groups(leaf("x", 1, "c"), parent("b", "c"), parent("c", "d"), parent("d", "b")),
-			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`},
+			want: []string{
+				`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`,
+			},
 		},
 		"a cycle that is found from its middle": {
 			spec: groups(leaf("x", 1, "d"), parent("b", "c"), parent("c", "d"), parent("d", "b")),
-			want: []string{`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`},
+			want: []string{
+				`spec.subGroups[1].parent: Invalid value: "c": parents make a cycle: b → c → d → b; one of them needs another parent, or none`,
+			},
 		},
 		"two cycles": {
 			spec: groups(parent("a", "b"), parent("b", "a"), parent("c", "c")),
@@ -96,11 +104,15 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"minSubGroup on a leaf": {
 			spec: groups(parentNeeding(1, "a", "")),
-			want: []string{`spec.subGroups[0].minSubGroup: Invalid value: 1: is for groups of groups, and no subGroup has this one as its parent: use minMember`},
+			want: []string{
+				`spec.subGroups[0].minSubGroup: Invalid value: 1: is for groups of groups, and no subGroup has this one as its parent: use minMember`,
+			},
 		},
 		"minSubGroup on a PodGroup without subgroups": {
 			spec: scheduling.PodGroupSpec{MinSubGroup: number(1)},
-			want: []string{`spec.minSubGroup: Invalid value: 1: is for groups of groups, and no subGroup has this one as its parent: use minMember`},
+			want: []string{
+				`spec.minSubGroup: Invalid value: 1: is for groups of groups, and no subGroup has this one as its parent: use minMember`,
+			},
 		},
 		"a subgroup that is a leaf needs a minimum": {
 			spec: groups(parent("a", "")),
@@ -108,7 +120,9 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"minMember on a parent": {
 			spec: groups(leaf("p", 2, ""), leaf("a", 1, "p")),
-			want: []string{`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`},
+			want: []string{
+				`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`,
+			},
 		},
 		"minMember 0 beside minSubGroup": {
 			spec: scheduling.PodGroupSpec{MinMember: number(0), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{
@@ -171,16 +185,22 @@ func TestAdvice(t *testing.T) {
 				constrained(leaf("a", 1, "p"), "network", "zone", "rack")),
 		},
 		"more children needed than there are": {
-			spec:     groups(parentNeeding(3, "p", ""), leaf("a", 1, "p"), leaf("b", 1, "p")),
-			blockers: []string{`spec.subGroups[0].minSubGroup: Invalid value: 3: must not be above the number of groups that have this one as their parent, which is 2`},
+			spec: groups(parentNeeding(3, "p", ""), leaf("a", 1, "p"), leaf("b", 1, "p")),
+			blockers: []string{
+				`spec.subGroups[0].minSubGroup: Invalid value: 3: must not be above the number of groups that have this one as their parent, which is 2`,
+			},
 		},
 		"more children of the root needed than there are": {
-			spec:     scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", 1, "")}},
-			blockers: []string{`spec.minSubGroup: Invalid value: 2: must not be above the number of groups that have this one as their parent, which is 1`},
+			spec: scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", 1, "")}},
+			blockers: []string{
+				`spec.minSubGroup: Invalid value: 2: must not be above the number of groups that have this one as their parent, which is 1`,
+			},
 		},
 		"unknown topology": {
-			spec:     groups(constrained(leaf("a", 1, ""), "nowhere", "rack", "")),
-			blockers: []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
+			spec: groups(constrained(leaf("a", 1, ""), "nowhere", "rack", "")),
+			blockers: []string{
+				`spec.subGroups[0].topologyConstraint.topology: Invalid value: "nowhere": no Topology has this name: create it, or name another`,
+			},
 		},
 		"unknown levels": {
 			spec: groups(constrained(leaf("a", 1, ""), "network", "rock", "rick")),
@@ -190,16 +210,20 @@ func TestAdvice(t *testing.T) {
 			},
 		},
 		"a level without a topology": {
-			spec:     groups(constrained(leaf("a", 1, ""), "", "", "rack")),
-			blockers: []string{`spec.subGroups[0].topologyConstraint.topology: Required value: a level needs the name of the Topology that it belongs to`},
+			spec: groups(constrained(leaf("a", 1, ""), "", "", "rack")),
+			blockers: []string{
+				`spec.subGroups[0].topologyConstraint.topology: Required value: a level needs the name of the Topology that it belongs to`,
+			},
 		},
 		"a topology without a level constrains nothing": {
 			spec: groups(constrained(leaf("a", 1, ""), "network", "", "")),
 		},
 		"an empty constraint": {spec: groups(constrained(leaf("a", 1, ""), "", "", ""))},
 		"preferred broader than required": {
-			spec:    groups(constrained(leaf("a", 1, ""), "network", "rack", "zone")),
-			remarks: []string{`spec.subGroups[0].topologyConstraint.preferredTopologyLevel: Invalid value: "zone": is broader than requiredTopologyLevel "rack", which implies it`},
+			spec: groups(constrained(leaf("a", 1, ""), "network", "rack", "zone")),
+			remarks: []string{
+				`spec.subGroups[0].topologyConstraint.preferredTopologyLevel: Invalid value: "zone": is broader than requiredTopologyLevel "rack", which implies it`,
+			},
 		},
 		"a child broader than its parent": {
 			spec: groups(
@@ -215,11 +239,15 @@ func TestAdvice(t *testing.T) {
 				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
 				SubGroups:          []scheduling.SubGroup{parent("p", ""), constrained(leaf("a", 1, "p"), "network", "zone", "")},
 			},
-			remarks: []string{`spec.subGroups[1].topologyConstraint.requiredTopologyLevel: Invalid value: "zone": is broader than "rack" of the whole PodGroup, which implies it`},
+			remarks: []string{
+				`spec.subGroups[1].topologyConstraint.requiredTopologyLevel: Invalid value: "zone": is broader than "rack" of the whole PodGroup, which implies it`,
+			},
 		},
 		"minMember on an old parent": {
-			spec:    groups(leaf("p", 2, ""), leaf("a", 1, "p")),
-			remarks: []string{`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`},
+			spec: groups(leaf("p", 2, ""), leaf("a", 1, "p")),
+			remarks: []string{
+				`spec.subGroups[0].minMember: Invalid value: 2: is for groups of pods, and other groups have this one as their parent: use minSubGroup`,
+			},
 		},
 	}
 	for name, c := range cases {
@@ -240,7 +268,8 @@ func TestAdvice(t *testing.T) {
 
 func TestAdviceWithoutTopologiesJudgesOnlyTheTree(t *testing.T) {
 	spec := groups(
-		parentNeeding(3, "p", ""), constrained(leaf("a", 1, "p"), "nowhere", "rack", "zone"), constrained(leaf("b", 1, "p"), "", "rack", ""))
+		parentNeeding(3, "p", ""), constrained(leaf("a", 1, "p"), "nowhere", "rack", "zone"),
+		constrained(leaf("b", 1, "p"), "", "rack", ""))
 	tree, errs := podgrouptree.New(&spec)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -267,17 +296,21 @@ func TestATopologyThatMakesNoSenseHoldsItsGangsBack(t *testing.T) {
 		levels []string
 		want   string
 	}{
-		"no level":                   {nil, "there are none"},
-		"a level twice":              {[]string{"zone", "rack", "zone"}, `"zone" stands there twice`},
-		"the host above others":      {[]string{"kubernetes.io/hostname", "rack", "x/numa"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
-		"two levels below the host":  {[]string{"zone", "kubernetes.io/hostname", "x/numa", "y/numa"}, "kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"no level":      {nil, "there are none"},
+		"a level twice": {[]string{"zone", "rack", "zone"}, `"zone" stands there twice`},
+		"the host above others": {[]string{"kubernetes.io/hostname", "rack", "x/numa"},
+			"kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
+		"two levels below the host": {[]string{"zone", "kubernetes.io/hostname", "x/numa", "y/numa"},
+			"kubernetes.io/hostname must be the narrowest, unless a numa level follows it"},
 		"the host and its NUMA zone": {[]string{"zone", "kubernetes.io/hostname", "x/socket"}, ""},
 		"the host at the end":        {[]string{"zone", "kubernetes.io/hostname"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string
 			if c.want != "" {
-				want = []string{`spec.subGroups[0].topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: ` + c.want}
+				want = []string{
+					`spec.subGroups[0].topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: ` + c.want,
+				}
 			}
 			found := tree.Blockers(func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(c.levels...), true })
 			if diff := cmp.Diff(want, lines(found)); diff != "" {
@@ -331,7 +364,8 @@ func TestTree(t *testing.T) {
 }
 
 func TestSatisfied(t *testing.T) {
-	spec := groups(parentNeeding(1, "workers", ""), leaf("prefill", 3, "workers"), leaf("decode", 5, "workers"), leaf("frontend", 1, ""))
+	spec := groups(parentNeeding(1, "workers", ""), leaf("prefill", 3, "workers"), leaf("decode", 5, "workers"),
+		leaf("frontend", 1, ""))
 	tree, errs := podgrouptree.New(&spec)
 	if len(errs) > 0 {
 		t.Fatal(errs)

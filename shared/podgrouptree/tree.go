@@ -101,7 +101,7 @@ func (g *Group) MinPods() int {
 	return total
 }
 
-// Satisfied reports whether the group has what it needs, when pods tells how many pods each leaf has.
+// Satisfied reports whether the group has what it needs, when pods says how many pods each leaf has.
 func (g *Group) Satisfied(pods func(leaf *Group) int) bool {
 	if g.Leaf() {
 		return pods(g) >= int(g.MinMember)

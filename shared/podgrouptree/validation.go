@@ -93,7 +93,8 @@ func validateAcyclic(spec *scheduling.PodGroupSpec) field.ErrorList {
 
 // cycleError takes the groups on the cycle, each followed by its parent, and the last one's parent is the first.
 func cycleError(spec *scheduling.PodGroupSpec, cycle []string) *field.Error {
-	first := slices.IndexFunc(spec.SubGroups, func(sub scheduling.SubGroup) bool { return slices.Contains(cycle, sub.Name) })
+	first := slices.IndexFunc(spec.SubGroups,
+		func(sub scheduling.SubGroup) bool { return slices.Contains(cycle, sub.Name) })
 	start := slices.Index(cycle, spec.SubGroups[first].Name)
 	round := slices.Concat(cycle[start:], cycle[:start+1])
 	return field.Invalid(subGroupPath(first).Child("parent"), parentOf(&spec.SubGroups[first]),
@@ -114,7 +115,8 @@ func validateGroupMinima(path *field.Path, minMember, minSubGroup *int32, parent
 	var errs field.ErrorList
 	switch {
 	case valueOr(minMember, 0) != 0 && minSubGroup != nil:
-		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup, "minMember and minSubGroup exclude each other"))
+		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup,
+			"minMember and minSubGroup exclude each other"))
 	case !parent && minSubGroup != nil:
 		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup,
 			"is for groups of groups, and no subGroup has this one as its parent: use minMember"))

@@ -22,11 +22,13 @@ func Of(request admission.Request, causes []metav1.StatusCause) admission.Respon
 		reasons = append(reasons, strings.TrimPrefix(cause.Field+": "+cause.Message, ": "))
 	}
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusUnprocessableEntity,
-		Reason:  metav1.StatusReasonInvalid,
-		Message: fmt.Sprintf("%s.%s %q is invalid: %s", request.Kind.Kind, request.Kind.Group, request.Name, strings.Join(reasons, "; ")),
-		Details: &metav1.StatusDetails{Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind, Causes: causes},
+		Status: metav1.StatusFailure,
+		Code:   http.StatusUnprocessableEntity,
+		Reason: metav1.StatusReasonInvalid,
+		Message: fmt.Sprintf("%s.%s %q is invalid: %s", request.Kind.Kind, request.Kind.Group, request.Name,
+			strings.Join(reasons, "; ")),
+		Details: &metav1.StatusDetails{Name: request.Name, Group: request.Kind.Group, Kind: request.Kind.Kind,
+			Causes: causes},
 	}}}
 }
 
@@ -34,7 +36,8 @@ func Of(request admission.Request, causes []metav1.StatusCause) admission.Respon
 func Errors(errs field.ErrorList) []metav1.StatusCause {
 	var causes []metav1.StatusCause
 	for _, err := range errs {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseType(err.Type), Message: err.ErrorBody(), Field: err.Field})
 	}
 	return causes
 }
@@ -43,7 +46,8 @@ func Errors(errs field.ErrorList) []metav1.StatusCause {
 func Problems(problems []manifests.Problem) []metav1.StatusCause {
 	var causes []metav1.StatusCause
 	for _, problem := range problems {
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Message: problem.Reason, Field: problem.Path})
+		causes = append(causes,
+			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Message: problem.Reason, Field: problem.Path})
 	}
 	return causes
 }

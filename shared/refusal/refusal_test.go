@@ -17,7 +17,8 @@ func TestOfIsWhatTheAPIServerSaysOfAnInvalidObject(t *testing.T) {
 	request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Name: "a", Kind: metav1.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
 	}}
-	causes := append(refusal.Problems([]manifests.Problem{{Reason: "must be an object, not a list"}, {Path: "spec.x", Reason: "unknown field"}}),
+	causes := append(refusal.Problems(
+		[]manifests.Problem{{Reason: "must be an object, not a list"}, {Path: "spec.x", Reason: "unknown field"}}),
 		refusal.Errors(field.ErrorList{field.Invalid(field.NewPath("spec", "y"), 0, "must be greater than 0")})...)
 	got := refusal.Of(request, causes)
 	want := metav1.Status{

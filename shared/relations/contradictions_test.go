@@ -36,8 +36,10 @@ func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 	cluster, levels := ample(t), podgrouptree.Levels(levels)
 	refused := 0
 	for _, bound := range []relations.Relation{
-		{MaxPerDomain: 1}, {MaxPerDomain: 2}, {MaxPerDomain: 3}, {MaxPercentPerDomain: 33}, {MaxPercentPerDomain: 34}, {Even: true},
-		{Even: true, PerDomain: 1}, {Even: true, PerDomain: 2}, {Even: true, PerDomain: 3}, {Even: true, PerDomain: 4}, {Near: "other"},
+		{MaxPerDomain: 1}, {MaxPerDomain: 2}, {MaxPerDomain: 3}, {MaxPercentPerDomain: 33}, {MaxPercentPerDomain: 34},
+		{Even: true},
+		{Even: true, PerDomain: 1}, {Even: true, PerDomain: 2}, {Even: true, PerDomain: 3}, {Even: true, PerDomain: 4},
+		{Near: "other"},
 	} {
 		for _, level := range []string{"zone", "rack", "host"} {
 			for _, around := range []string{"", "zone", "rack", "host"} {
@@ -70,7 +72,9 @@ func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 func rank(level string) int { return slices.Index([]string{"", "zone", "rack", "host"}, level) }
 
 // between makes a PodGroup of three groups of two pods each in another one, and the gang that it is.
-func between(t *testing.T, r *relations.Relation, around, each string, needed int32) (*podgrouptree.Tree, *packing.Gang) {
+func between(
+	t *testing.T, r *relations.Relation, around, each string, needed int32,
+) (*podgrouptree.Tree, *packing.Gang) {
 	t.Helper()
 	constraint := func(level string) *scheduling.TopologyConstraint {
 		if level == "" {
@@ -81,13 +85,18 @@ func between(t *testing.T, r *relations.Relation, around, each string, needed in
 	one, all := int32(1), int(needed)
 	set := scheduling.SubGroup{Name: "set", MinSubGroup: &needed, TopologyConstraint: constraint(around)}
 	spec := scheduling.PodGroupSpec{MinSubGroup: &one, SubGroups: []scheduling.SubGroup{set}}
-	root := packing.Group{Name: "set", MinSubGroups: &all, Constraint: packing.Constraint{Topology: "gpu", Required: around}}
+	root := packing.Group{Name: "set", MinSubGroups: &all,
+		Constraint: packing.Constraint{Topology: "gpu", Required: around}}
 	for _, name := range r.SubGroups {
 		parent := "set"
-		spec.SubGroups = append(spec.SubGroups, scheduling.SubGroup{Name: name, Parent: &parent, MinMember: ptr(2), TopologyConstraint: constraint(each)})
+		spec.SubGroups = append(spec.SubGroups,
+			scheduling.SubGroup{Name: name, Parent: &parent, MinMember: ptr(2), TopologyConstraint: constraint(each)})
 		root.Children = append(root.Children, packing.Group{
 			Name: name, MinMember: 2, Constraint: packing.Constraint{Topology: "gpu", Required: each}, Relations: []string{"r"},
-			Pending: []packing.Pods{{Shape: packing.Shape{Key: "pod", Requests: packing.Resources{"device": 1}}, Names: []string{name + "0", name + "1"}}},
+			Pending: []packing.Pods{
+				{Shape: packing.Shape{Key: "pod", Requests: packing.Resources{"device": 1}},
+					Names: []string{name + "0", name + "1"}},
+			},
 		})
 	}
 	tree, errs := podgrouptree.New(&spec)

@@ -161,5 +161,6 @@ func Parse(annotations map[string]string) ([]Relation, field.ErrorList) {
 func at(problem manifests.Problem) *field.Error {
 	// A path goes on after "relations", with an index: relations[0].levl.
 	place := Path().String() + strings.TrimPrefix(problem.Path, "relations")
-	return &field.Error{Type: field.ErrorTypeInvalid, Field: place, BadValue: field.OmitValueType{}, Detail: problem.Reason}
+	return &field.Error{Type: field.ErrorTypeInvalid, Field: place, BadValue: field.OmitValueType{},
+		Detail: problem.Reason}
 }

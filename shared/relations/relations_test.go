@@ -87,21 +87,33 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`[{"name":"a","levl":"zone"}]`:      at + `[0].levl: Invalid value: unknown field, did you mean "level"?`,
 		`[{"name":"a"},{"color":1}]`:        at + `[1].color: Invalid value: unknown field`,
 		`[{"name":"a","maxPerDomain":"1"}]`: at + `[0].maxPerDomain: Invalid value: must be a whole number, not "1"`,
-		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: it tells the relation apart`,
-		`[{"name":"a b","level":"zone","even":true}]`:                                        at + `[0].name: Invalid value: "a b": a valid config key`,
-		`[{"name":"a","even":true}]`:                                                         at + `[0].level: Required value: name the node label`,
-		`[{"name":"a","level":"zone"}]`:                                                      at + `[0]: Required value: say what holds of the items, by one of maxPerDomain,`,
-		`[{"name":"a","level":"zone","maxPerDomain":-1}]`:                                    at + `[0].maxPerDomain: Invalid value: -1: must be at least 1`,
-		`[{"name":"a","level":"zone","maxPercentPerDomain":101}]`:                            at + `[0].maxPercentPerDomain: Invalid value: 101: must be at most 100`,
-		`[{"name":"a","level":"zone","perDomain":2}]`:                                        at + `[0].perDomain: Invalid value: 2: is how many each domain has, for "even": true alone`,
-		`[{"name":"a","level":"zone","maxPerDomain":2,"even":true}]`:                         at + `[0].even: Invalid value: maxPerDomain is set already: write a relation for each`,
-		`[{"name":"a","level":"zone","near":"x","gangs":"k"}]`:                               at + `[0].gangs: Invalid value: "k": says nothing beside near`,
-		`[{"name":"a","level":"zone","near":"Store 0"}]`:                                     at + `[0].near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123 subdomain`,
-		`[{"name":"a","level":"zone","near":"x","podsOf":"k"}]`:                              at + `[0].podsOf: Invalid value: "k": near is for groups`,
-		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":""}]`:                  ``,
-		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x"}]`:                   ``,
-		`[{"name":"a","level":"zone","even":true,"item":"x"}]`:                               at + `[0].item: Invalid value: "x": is the name of a whole gang`,
-		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x","subGroups":["s"]}]`: at + `[0].item: Invalid value: "x"`,
+		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: messages name the relation by it`,
+		`[{"name":"a b","level":"zone","even":true}]`: at +
+			`[0].name: Invalid value: "a b": a valid config key`,
+		`[{"name":"a","even":true}]`: at +
+			`[0].level: Required value: name the node label`,
+		`[{"name":"a","level":"zone"}]`: at +
+			`[0]: Required value: say what holds of the items, by one of maxPerDomain,`,
+		`[{"name":"a","level":"zone","maxPerDomain":-1}]`: at +
+			`[0].maxPerDomain: Invalid value: -1: must be at least 1`,
+		`[{"name":"a","level":"zone","maxPercentPerDomain":101}]`: at +
+			`[0].maxPercentPerDomain: Invalid value: 101: must be at most 100`,
+		`[{"name":"a","level":"zone","perDomain":2}]`: at +
+			`[0].perDomain: Invalid value: 2: is how many each domain has, for "even": true alone`,
+		`[{"name":"a","level":"zone","maxPerDomain":2,"even":true}]`: at +
+			`[0].even: Invalid value: maxPerDomain is set already: write a relation for each`,
+		`[{"name":"a","level":"zone","near":"x","gangs":"k"}]`: at +
+			`[0].gangs: Invalid value: "k": says nothing beside near`,
+		`[{"name":"a","level":"zone","near":"Store 0"}]`: at +
+			`[0].near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123 subdomain`,
+		`[{"name":"a","level":"zone","near":"x","podsOf":"k"}]`: at +
+			`[0].podsOf: Invalid value: "k": near is for groups`,
+		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":""}]`: ``,
+		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x"}]`:  ``,
+		`[{"name":"a","level":"zone","even":true,"item":"x"}]`: at +
+			`[0].item: Invalid value: "x": is the name of a whole gang`,
+		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x","subGroups":["s"]}]`: at +
+			`[0].item: Invalid value: "x"`,
 		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":"x"}]`: at +
 			`[0].podsOf: Invalid value: "k": is for pods, and gangs for gangs: only one`,
 		`[{"name":"a","level":"zone","even":true,"podsOf":"k","subGroups":["x"]}]`: at +
@@ -112,7 +124,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 		`["` + strings.Repeat("x", 128<<10) + `"]`: at + `: Too long: may not be more than 131072 bytes`,
 	} {
 		_, wrong := relations.Parse(written(annotation))
-		if got := wrong.ToAggregate(); want == "" && got != nil || want != "" && (got == nil || !strings.Contains(got.Error(), want)) {
+		if got := wrong.ToAggregate(); want == "" && got != nil ||
+			want != "" && (got == nil || !strings.Contains(got.Error(), want)) {
 			t.Errorf("%.80s:\n got %v\nwant %s", annotation, got, want)
 		}
 	}
@@ -190,29 +203,35 @@ func TestValidate(t *testing.T) {
 		},
 		"apart by zone in one zone": {
 			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1},
-			want: at + `[0]: Invalid value: "at most 1 per domain of zone": contradicts spec.topologyConstraint.requiredTopologyLevel: ` +
+			want: at +
+				`[0]: Invalid value: "at most 1 per domain of zone": contradicts spec.topologyConstraint.requiredTopologyLevel: ` +
 				`"zone", by which 2 of the items stand in one domain: relate them at a narrower level, require a broader one, or set "required": false`,
 		},
 		"apart by zone in one zone, when Topologies are not known": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1}, blind: true,
-			want: "contradicts spec.topologyConstraint.requiredTopologyLevel",
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1},
+			blind:    true,
+			want:     "contradicts spec.topologyConstraint.requiredTopologyLevel",
 		},
 		"preferably apart by zone in one zone": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1, Required: &no},
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1,
+				Required: &no},
 		},
 		"of three in one rack two are needed": {
 			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "tor", MaxPerDomain: 1},
 			want:     `contradicts spec.subGroups[3].topologyConstraint.requiredTopologyLevel: "rack", by which 2 of the items stand in one domain`,
 		},
 		"two in a rack are enough where two are needed": {
-			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack", MaxPerDomain: 2},
+			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack",
+				MaxPerDomain: 2},
 		},
 		"half of three is two": {
-			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack", MaxPercentPerDomain: 50},
+			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack",
+				MaxPercentPerDomain: 50},
 		},
 		"a third of three is one": {
-			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack", MaxPercentPerDomain: 33},
-			want:     `"at most 33 % per domain of rack": contradicts spec.subGroups[3]`,
+			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack",
+				MaxPercentPerDomain: 33},
+			want: `"at most 33 % per domain of rack": contradicts spec.subGroups[3]`,
 		},
 		"pods apart by host in one host": {
 			relation: relations.Relation{PodsOf: "prefill-0", Level: "host", MaxPerDomain: 1},
@@ -229,15 +248,23 @@ func TestValidate(t *testing.T) {
 		"as many in each zone where there is one": {
 			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true},
 		},
-		"gangs apart by zone":              {relation: relations.Relation{Gangs: "llm", Level: "zone", MaxPerDomain: 1}},
-		"an item of each gang, by zone":    {relation: relations.Relation{Gangs: "llm", SubGroups: []string{"decode"}, Level: "zone", MaxPerDomain: 1}},
-		"items of other gangs may be many": {relation: relations.Relation{Gangs: "llm", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPercentPerDomain: 50}},
-		"two items of each gang, by zone": {
-			relation: relations.Relation{Gangs: "llm", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", MaxPerDomain: 1},
-			want:     `by which 2 of the items stand in one domain`,
+		"gangs apart by zone": {relation: relations.Relation{Gangs: "llm", Level: "zone", MaxPerDomain: 1}},
+		"an item of each gang, by zone": {
+			relation: relations.Relation{Gangs: "llm", SubGroups: []string{"decode"}, Level: "zone", MaxPerDomain: 1},
 		},
-		"near another gang":         {relation: relations.Relation{Near: "other", Level: "rack"}},
-		"a group near another gang": {relation: relations.Relation{Near: "other", SubGroups: []string{"prefill"}, Level: "rack"}},
+		"items of other gangs may be many": {
+			relation: relations.Relation{Gangs: "llm", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone",
+				MaxPercentPerDomain: 50},
+		},
+		"two items of each gang, by zone": {
+			relation: relations.Relation{Gangs: "llm", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone",
+				MaxPerDomain: 1},
+			want: `by which 2 of the items stand in one domain`,
+		},
+		"near another gang": {relation: relations.Relation{Near: "other", Level: "rack"}},
+		"a group near another gang": {
+			relation: relations.Relation{Near: "other", SubGroups: []string{"prefill"}, Level: "rack"},
+		},
 		"no such group": {
 			relation: relations.Relation{SubGroups: []string{"prefil"}, Level: "rack", MaxPerDomain: 1},
 			want:     at + `[0].subGroups[0]: Invalid value: "prefil": no subGroup has this name`,
@@ -276,10 +303,12 @@ func TestValidate(t *testing.T) {
 		},
 		"a level that the Topology does not have": {
 			relation: relations.Relation{PodsOf: "decode-0", Level: "row", MaxPerDomain: 1},
-			want:     at + `[0].level: Invalid value: "row": Topology "gpu" has no such level, its levels are: zone, rack (tor), host`,
+			want: at +
+				`[0].level: Invalid value: "row": Topology "gpu" has no such level, its levels are: zone, rack (tor), host`,
 		},
 		"another Topology's levels contradict nothing": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Topology: "net", Level: "zone", MaxPerDomain: 1}, blind: true,
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Topology: "net", Level: "zone",
+				MaxPerDomain: 1}, blind: true,
 		},
 	}
 	for name, c := range cases {

@@ -33,7 +33,7 @@ func validateName(name string, path *field.Path, seen sets.Set[string]) field.Er
 	var errs field.ErrorList
 	switch problems := validation.IsConfigMapKey(name); {
 	case name == "":
-		errs = append(errs, field.Required(path, "it tells the relation apart in messages"))
+		errs = append(errs, field.Required(path, "messages name the relation by it"))
 	case len(problems) > 0:
 		errs = append(errs, field.Invalid(path, name, strings.Join(problems, "; ")))
 	case seen.Has(name):
@@ -47,13 +47,16 @@ func validateName(name string, path *field.Path, seen sets.Set[string]) field.Er
 func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if r.PodsOf != "" && len(r.SubGroups) > 0 {
-		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "is for the pods of one group, and subGroups for groups: only one of the two can be set"))
+		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf,
+			"is for the pods of one group, and subGroups for groups: only one of the two can be set"))
 	}
 	if r.PodsOf != "" && r.Gangs != "" {
-		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "is for pods, and gangs for gangs: only one of the two can be set"))
+		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf,
+			"is for pods, and gangs for gangs: only one of the two can be set"))
 	}
 	if r.Gangs != "" && r.Near != "" {
-		errs = append(errs, field.Invalid(path.Child("gangs"), r.Gangs, "says nothing beside near, which is for one gang: remove one of the two"))
+		errs = append(errs, field.Invalid(path.Child("gangs"), r.Gangs,
+			"says nothing beside near, which is for one gang: remove one of the two"))
 	}
 	if r.PodsOf != "" && r.Near != "" {
 		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "near is for groups: name it in subGroups"))
@@ -62,7 +65,8 @@ func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 		errs = append(errs, ValidateNear(r.Near, path.Child("near"))...)
 	}
 	if r.Item != "" && (r.Gangs == "" || len(r.SubGroups) > 0) {
-		errs = append(errs, field.Invalid(path.Child("item"), r.Item, "is the name of a whole gang, for gangs without subGroups alone"))
+		errs = append(errs, field.Invalid(path.Child("item"), r.Item,
+			"is the name of a whole gang, for gangs without subGroups alone"))
 	}
 	for i, name := range r.SubGroups {
 		if slices.Contains(r.SubGroups[:i], name) {
@@ -87,29 +91,34 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 		field string
 		value int32
 		most  int32
-	}{{"maxPerDomain", r.MaxPerDomain, 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain, 100}, {"perDomain", r.PerDomain, 0}} {
+	}{{"maxPerDomain", r.MaxPerDomain, 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain, 100},
+		{"perDomain", r.PerDomain, 0}} {
 		switch {
 		case number.value < 0:
 			errs = append(errs, field.Invalid(path.Child(number.field), number.value, "must be at least 1"))
 		case number.most > 0 && number.value > number.most:
-			errs = append(errs, field.Invalid(path.Child(number.field), number.value, fmt.Sprintf("must be at most %d", number.most)))
+			errs = append(errs, field.Invalid(path.Child(number.field), number.value,
+				fmt.Sprintf("must be at most %d", number.most)))
 		}
 	}
 	if r.PerDomain != 0 && !r.Even {
-		errs = append(errs, field.Invalid(path.Child("perDomain"), r.PerDomain, `is how many each domain has, for "even": true alone: set it, or use maxPerDomain`))
+		errs = append(errs, field.Invalid(path.Child("perDomain"), r.PerDomain,
+			`is how many each domain has, for "even": true alone: set it, or use maxPerDomain`))
 	}
 	var said []string
 	for _, bound := range []struct {
 		field string
 		set   bool
-	}{{"maxPerDomain", r.MaxPerDomain != 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain != 0}, {"even", r.Even}, {"near", r.Near != ""}} {
+	}{{"maxPerDomain", r.MaxPerDomain != 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain != 0}, {"even", r.Even},
+		{"near", r.Near != ""}} {
 		if bound.set {
 			said = append(said, bound.field)
 		}
 	}
 	switch {
 	case len(said) == 0 && r.PerDomain == 0:
-		errs = append(errs, field.Required(path, "say what holds of the items, by one of maxPerDomain, maxPercentPerDomain, even and near"))
+		errs = append(errs, field.Required(path,
+			"say what holds of the items, by one of maxPerDomain, maxPercentPerDomain, even and near"))
 	case len(said) > 1:
 		errs = append(errs, field.Invalid(path.Child(said[1]), field.OmitValueType{},
 			fmt.Sprintf("%s is set already: write a relation for each", said[0])))
@@ -144,7 +153,8 @@ func (r *Relation) validateGroups(tree *podgrouptree.Tree, path *field.Path) fie
 		}
 		for above := group.Parent; above != nil; above = above.Parent {
 			if slices.Contains(r.SubGroups, above.Name) {
-				errs = append(errs, field.Invalid(path, name, fmt.Sprintf("is inside of %q, which is in this list too: name one of the two", above.Name)))
+				errs = append(errs, field.Invalid(path, name,
+					fmt.Sprintf("is inside of %q, which is in this list too: name one of the two", above.Name)))
 			}
 		}
 	}
@@ -155,12 +165,15 @@ func (r *Relation) validateGroups(tree *podgrouptree.Tree, path *field.Path) fie
 	case tree.Group(r.PodsOf) == nil:
 		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "no subGroup has this name"))
 	case tree.Leaf(r.PodsOf) == nil:
-		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "pods belong to groups without groups inside: name one of these, or use subGroups"))
+		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf,
+			"pods belong to groups without groups inside: name one of these, or use subGroups"))
 	}
 	return errs
 }
 
-func (r *Relation) validateLevel(tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path) field.ErrorList {
+func (r *Relation) validateLevel(
+	tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path,
+) field.ErrorList {
 	topology := r.TopologyIn(tree)
 	if topology == "" {
 		return field.ErrorList{field.Required(path.Child("topology"),
@@ -171,7 +184,9 @@ func (r *Relation) validateLevel(tree *podgrouptree.Tree, levels podgrouptree.Le
 	}
 	known, exists := levels(topology)
 	if !exists {
-		return field.ErrorList{field.Invalid(path.Child("topology"), topology, "no Topology has this name: create it, or name another")}
+		return field.ErrorList{
+			field.Invalid(path.Child("topology"), topology, "no Topology has this name: create it, or name another"),
+		}
 	}
 	if problem := known.Problem(topology, r.Level); problem != "" {
 		return field.ErrorList{field.Invalid(path.Child("level"), r.Level, problem)}
@@ -181,7 +196,9 @@ func (r *Relation) validateLevel(tree *podgrouptree.Tree, levels podgrouptree.Le
 
 // contradictions returns where a required relation cannot hold beside a required level, which brings too many items into one
 // domain, or too few for an exact number. Only what must be placed counts.
-func (r *Relation) contradictions(tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path) field.ErrorList {
+func (r *Relation) contradictions(
+	tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path,
+) field.ErrorList {
 	if r.Preferred() || r.Near != "" || r.Gangs != "" && len(r.SubGroups) == 0 {
 		return nil
 	}
@@ -228,7 +245,8 @@ func (r *Relation) odd(tree *podgrouptree.Tree, levels podgrouptree.Levels, path
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("perDomain"), r.PerDomain, fmt.Sprintf(
-		"contradicts the minSubGroups, by which at least %d of %d items are placed: neither is any number between them a multiple of it", least, most))}
+		"contradicts the minSubGroups, by which at least %d of %d items are placed: "+
+			"neither is any number between them a multiple of it", least, most))}
 }
 
 // confines reports whether all pods of the group stand in one domain of the relation's level, by the group's own constraint.

@@ -26,7 +26,7 @@ const (
 // does not consume it returns as it was, in its place. With any finding that is not a warning nothing is printed.
 type Decide func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding)
 
-// Rejected tells that the input was turned down; its findings have been printed.
+// Rejected says that the input was turned down; its findings have been printed.
 type Rejected struct {
 	// Findings is never empty.
 	Findings []manifests.Finding
@@ -75,7 +75,8 @@ exits with 1; wrong flags exit with 2.`,
 
 // BindFiles gives a command the required flag -f.
 func BindFiles(command *cobra.Command, files *[]string) {
-	command.Flags().StringArrayVarP(files, "filename", "f", nil, "file or directory with manifests, or - for standard input; may be repeated")
+	command.Flags().StringArrayVarP(files, "filename", "f", nil,
+		"file or directory with manifests, or - for standard input; may be repeated")
 	if err := command.MarkFlagRequired("filename"); err != nil {
 		panic(err) // The flag was bound one line above.
 	}

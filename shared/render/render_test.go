@@ -44,15 +44,23 @@ func TestCommand(t *testing.T) {
 		stdout, stderr string
 		code           int
 	}{
-		"printed as YAML":                        {[]string{"-f", "-"}, pod, passThrough, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "", 0},
-		"an empty input prints nothing":          {[]string{"-f", "-"}, "", passThrough, "", "", 0},
-		"a rejected object prints one line":      {[]string{"-f", "-"}, pod, rejectAll, "", "-[1]: Pod a: spec: is wrong\n", 1},
-		"a warning does not reject":              {[]string{"-f", "-"}, pod, warn, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "-[1]: Pod a: warning: is odd\n", 0},
-		"a malformed document prints one line":   {[]string{"-f", "-"}, "kind: Pod\n", passThrough, "", "-[1]: Pod: apiVersion: Required value: every manifest has one, such as v1\n", 1},
-		"no -f is wrong usage":                   {nil, "", passThrough, "", "render: required flag(s) \"filename\" not set\nSee 'program render --help'.\n", 2},
-		"an unknown flag is wrong usage":         {[]string{"-f", "-", "--nope"}, "", passThrough, "", "render: unknown flag: --nope\nSee 'program render --help'.\n", 2},
-		"an unknown format is wrong usage":       {[]string{"-f", "-", "-o", "xml"}, "", passThrough, "", "render: -o is yaml or json, not \"xml\"\nSee 'program render --help'.\n", 2},
-		"an argument that nobody wants is wrong": {[]string{"-f", "-", "x"}, "", passThrough, "", "render: unknown command \"x\" for \"program render\"\nSee 'program render --help'.\n", 2},
+		"printed as YAML": {[]string{"-f", "-"}, pod, passThrough,
+			"---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "", 0},
+		"an empty input prints nothing": {[]string{"-f", "-"}, "", passThrough, "", "", 0},
+		"a rejected object prints one line": {[]string{"-f", "-"}, pod, rejectAll, "",
+			"-[1]: Pod a: spec: is wrong\n", 1},
+		"a warning does not reject": {[]string{"-f", "-"}, pod, warn,
+			"---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n", "-[1]: Pod a: warning: is odd\n", 0},
+		"a malformed document prints one line": {[]string{"-f", "-"}, "kind: Pod\n", passThrough, "",
+			"-[1]: Pod: apiVersion: Required value: every manifest has one, such as v1\n", 1},
+		"no -f is wrong usage": {nil, "", passThrough, "",
+			"render: required flag(s) \"filename\" not set\nSee 'program render --help'.\n", 2},
+		"an unknown flag is wrong usage": {[]string{"-f", "-", "--nope"}, "", passThrough, "",
+			"render: unknown flag: --nope\nSee 'program render --help'.\n", 2},
+		"an unknown format is wrong usage": {[]string{"-f", "-", "-o", "xml"}, "", passThrough, "",
+			"render: -o is yaml or json, not \"xml\"\nSee 'program render --help'.\n", 2},
+		"an argument that nobody wants is wrong": {[]string{"-f", "-", "x"}, "", passThrough, "",
+			"render: unknown command \"x\" for \"program render\"\nSee 'program render --help'.\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -77,7 +85,8 @@ func TestCommand(t *testing.T) {
 func TestExitCodeOfOtherErrors(t *testing.T) {
 	command := &cobra.Command{Use: "program"}
 	var stderr bytes.Buffer
-	if code := exitCode(&stderr, command, errors.New("the disk is full")); code != 1 || stderr.String() != "program: the disk is full\n" {
+	if code := exitCode(&stderr, command, errors.New("the disk is full")); code != 1 ||
+		stderr.String() != "program: the disk is full\n" {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 	if code := exitCode(&stderr, command, codedError{errors.New("not all placed")}); code != 3 {

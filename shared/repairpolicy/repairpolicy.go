@@ -33,7 +33,8 @@ func (p Policy) Allows(move string) bool {
 // Musts returns, by the keys of the annotations, what each must be.
 func Musts() map[string]string {
 	return map[string]string{
-		scheduling.AnnotationRepairMove:  "must be " + strings.Join(moves[:len(moves)-1], ", ") + " or " + moves[len(moves)-1],
+		scheduling.AnnotationRepairMove: "must be " + strings.Join(moves[:len(moves)-1], ", ") + " or " +
+			moves[len(moves)-1],
 		scheduling.AnnotationRepairAfter: "must be a duration of at least 0, such as 2m",
 	}
 }

@@ -62,8 +62,9 @@ func startProgram(t *testing.T) *program {
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	served := servingcerts.NewServed()
 	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
-		Metrics:       metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(
+			webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,10 +143,11 @@ func (p *program) shown() (string, error) {
 func (p *program) eventually(what string, holds func() error) {
 	p.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(p.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		last = holds()
-		return last == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(p.Context(), 50*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) {
+			last = holds()
+			return last == nil, nil
+		})
 	if err != nil {
 		p.Fatalf("%s: %v: %v", what, err, last)
 	}

@@ -15,7 +15,8 @@ import (
 
 func podWith(cpu string) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Name: "c", Image: "x:1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		Name: "c", Image: "x:1",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
 	}}}}
 }
 
@@ -49,7 +50,8 @@ func TestTheIDIsThatOfWhatIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.ID != later.ID {
-		t.Errorf("the same question in another order, at another time and in other words has the ID %s, not %s", later.ID, first.ID)
+		t.Errorf("the same question in another order, at another time and in other words has the ID %s, not %s", later.ID,
+			first.ID)
 	}
 	for name, other := range map[string]successors.Question{
 		"another pod":      asked(t, group("a", "1", "p", "s"), group("b", "1", "r")),
@@ -62,7 +64,8 @@ func TestTheIDIsThatOfWhatIsAsked(t *testing.T) {
 			t.Errorf("%s: the ID stays", name)
 		}
 	}
-	if read := parsed(t, first); read.ID != first.ID || !read.Asked.Equal(&first.Asked) || !read.Covers(&first) || !first.Covers(read) {
+	if read := parsed(t, first); read.ID != first.ID || !read.Asked.Equal(&first.Asked) || !read.Covers(&first) ||
+		!first.Covers(read) {
 		t.Errorf("written and read, the question is %+v", read)
 	}
 }
@@ -124,7 +127,8 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	if question, err := successors.Parse(broken); err == nil || question.ID != "abc" {
 		t.Errorf("of a question that cannot be read %+v, %v is read", question, err)
 	}
-	if question, err := successors.Parse(map[string]string{scheduling.AnnotationSuccessors: "{"}); err == nil || question.ID != "" {
+	if question, err := successors.Parse(map[string]string{scheduling.AnnotationSuccessors: "{"}); err == nil ||
+		question.ID != "" {
 		t.Errorf("of no JSON %+v, %v is read", question, err)
 	}
 }
@@ -132,7 +136,8 @@ func TestWhatCannotBeAsked(t *testing.T) {
 func TestAnAnswerIsReadAsItWasWritten(t *testing.T) {
 	for _, answer := range []successors.Answer{
 		{ID: "a1", Fits: metav1.ConditionTrue, Reason: scheduling.ReasonRoomForAll, Sentence: "each would have a node"},
-		{ID: "a1", Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible, Sentence: "short of 2 cpu: in z1/r1: none"},
+		{ID: "a1", Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible,
+			Sentence: "short of 2 cpu: in z1/r1: none"},
 		{},
 	} {
 		var conditions []metav1.Condition
@@ -162,12 +167,14 @@ func TestATemplateIsWhatAFilterLooksAt(t *testing.T) {
 		change func(*corev1.Pod)
 		asks   bool
 	}{
-		"its image":        {change: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "x:2" }},
-		"its environment":  {change: func(p *corev1.Pod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "E"}} }},
-		"its annotations":  {change: func(p *corev1.Pod) { p.Annotations = map[string]string{"c": "d"} }},
-		"its name":         {change: func(p *corev1.Pod) { p.Name, p.Spec.Hostname = "n", "h" }},
-		"a port of its IP": {change: func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}} }},
-		"a gate":           {change: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }},
+		"its image":       {change: func(p *corev1.Pod) { p.Spec.Containers[0].Image = "x:2" }},
+		"its environment": {change: func(p *corev1.Pod) { p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "E"}} }},
+		"its annotations": {change: func(p *corev1.Pod) { p.Annotations = map[string]string{"c": "d"} }},
+		"its name":        {change: func(p *corev1.Pod) { p.Name, p.Spec.Hostname = "n", "h" }},
+		"a port of its IP": {
+			change: func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}} },
+		},
+		"a gate": {change: func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }},
 		"a limit beside the request": {change: func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 		}},
@@ -183,8 +190,9 @@ func TestATemplateIsWhatAFilterLooksAt(t *testing.T) {
 		"a port on the network of its node": {asks: true, change: func(p *corev1.Pod) {
 			p.Spec.HostNetwork, p.Spec.Containers[0].Ports = true, []corev1.ContainerPort{{ContainerPort: 80}}
 		}},
-		"a sidecar":    {asks: true, change: func(p *corev1.Pod) { p.Spec.InitContainers[0].RestartPolicy = &always }},
-		"its overhead": {asks: true, change: func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("1")} }},
+		"a sidecar": {asks: true, change: func(p *corev1.Pod) { p.Spec.InitContainers[0].RestartPolicy = &always }},
+		"its overhead": {asks: true,
+			change: func(p *corev1.Pod) { p.Spec.Overhead = corev1.ResourceList{"cpu": resource.MustParse("1")} }},
 	} {
 		if changed := id(c.change) != plain; changed != c.asks {
 			t.Errorf("%s: another question: %t, want %t", name, changed, c.asks)

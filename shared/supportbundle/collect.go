@@ -47,7 +47,8 @@ var kinds = []kind{
 	{resource: grovescheduler.GroupVersion.WithResource("podgangs"), reduce: of(reduceWorkload)},
 	{resource: scheduling.GroupVersion.WithResource("podgroups"), reduce: of(reducePodGroup)},
 	// Pods that are over use no node and wait for none.
-	{resource: corev1.SchemeGroupVersion.WithResource("pods"), selector: "status.phase!=Succeeded,status.phase!=Failed", needed: true, reduce: of(reducePod)},
+	{resource: corev1.SchemeGroupVersion.WithResource("pods"), selector: "status.phase!=Succeeded,status.phase!=Failed",
+		needed: true, reduce: of(reducePod)},
 	{resource: corev1.SchemeGroupVersion.WithResource("events"), reduce: of(reduceEvent)},
 }
 
@@ -87,13 +88,15 @@ func collect(ctx context.Context, client dynamic.Interface) (*bundle, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case kind.needed && apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind.resource.Resource, err, viewerRole)
+			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind.resource.Resource, err,
+				viewerRole)
 		case kind.needed:
 			return nil, fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
 		case apierrors.IsNotFound(err):
 			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?", kind.resource.GroupResource())
 		case apierrors.IsForbidden(err):
-			collected.note("%s are left out, since you may not list them: ClusterRole %s allows it", kind.resource.GroupResource(), viewerRole)
+			collected.note("%s are left out, since you may not list them: ClusterRole %s allows it",
+				kind.resource.GroupResource(), viewerRole)
 		default:
 			collected.note("%s are left out, since they cannot be listed: %v", kind.resource.GroupResource(), err)
 		}

@@ -41,9 +41,11 @@ func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
 		failure error
 		note    string
 	}{
-		"not installed": {apierrors.NewNotFound(gangs, ""), "the cluster serves no podgroups.scheduling.run.ai: is the CustomResourceDefinition installed?"},
-		"not allowed":   {apierrors.NewForbidden(gangs, "", nil), "podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it"},
-		"broken":        {errors.New("no etcd"), "podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
+		"not installed": {apierrors.NewNotFound(gangs, ""),
+			"the cluster serves no podgroups.scheduling.run.ai: is the CustomResourceDefinition installed?"},
+		"not allowed": {apierrors.NewForbidden(gangs, "", nil),
+			"podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it"},
+		"broken": {errors.New("no etcd"), "podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collected, err := collect(t.Context(), clusterWithout("podgroups", test.failure))

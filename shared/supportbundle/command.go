@@ -23,7 +23,8 @@ import (
 func Command() *cobra.Command {
 	var file, context string
 	command := CommandFor(func() (*rest.Config, error) { return kubeconfig.Load(file, context) })
-	command.Flags().StringVar(&file, "kubeconfig", "", "kubeconfig file; without it $KUBECONFIG, that of the user, or the pod's service account")
+	command.Flags().StringVar(&file, "kubeconfig", "",
+		"kubeconfig file; without it $KUBECONFIG, that of the user, or the pod's service account")
 	command.Flags().StringVar(&context, "context", "", "context of the kubeconfig; its current one unless given")
 	return command
 }

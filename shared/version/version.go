@@ -1,4 +1,4 @@
-// Package version tells which build of a program this is.
+// Package version says which build of a program this is.
 package version
 
 import (

@@ -20,7 +20,8 @@ import (
 func written(t *testing.T, level zapcore.Level, logger func(logr.Logger) logr.Logger) map[string]any {
 	t.Helper()
 	var out bytes.Buffer
-	warning.Log(logger(zap.New(zap.WriteTo(&out), zap.Level(level), zap.JSONEncoder())), "a level is gone", "domain", "rack")
+	warning.Log(logger(zap.New(zap.WriteTo(&out), zap.Level(level), zap.JSONEncoder())), "a level is gone",
+		"domain", "rack")
 	if out.Len() == 0 {
 		return nil
 	}
@@ -56,7 +57,8 @@ func TestTheLoggerOfControllersIsNoOther(t *testing.T) {
 
 func TestAnyLoggerIsWritten(t *testing.T) {
 	var lines []string
-	warning.Log(funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), "a level is gone", "domain", "rack")
+	warning.Log(funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), "a level is gone",
+		"domain", "rack")
 	if len(lines) != 1 || !strings.Contains(lines[0], `"level"="warn"`) || !strings.Contains(lines[0], `"domain"="rack"`) {
 		t.Errorf("written: %v", lines)
 	}

@@ -49,7 +49,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:     program,
 		Short:   "carry out DynamoGraphDeployments on Grove",
-		Long:    "Without a subcommand, run the controller and its webhooks until told to stop.",
+		Long:    "Without a subcommand, run the controller and its webhooks until it is stopped.",
 		Args:    cobra.NoArgs,
 		Version: version.String(),
 		RunE: func(*cobra.Command, []string) error {
@@ -57,9 +57,10 @@ func rootCommand() *cobra.Command {
 		},
 	}
 	settings.BindFlags(root.Flags(), program)
-	rendering := render.Command(program, renderShort, renderLong, func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
-		return offline.Renderer{Infrastructure: infrastructure}.Render(documents)
-	})
+	rendering := render.Command(program, renderShort, renderLong,
+		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
+			return offline.Renderer{Infrastructure: infrastructure}.Render(documents)
+		})
 	for _, flags := range []*pflag.FlagSet{root.Flags(), rendering.Flags()} {
 		bindInfrastructure(flags, &infrastructure)
 	}
@@ -69,10 +70,12 @@ func rootCommand() *cobra.Command {
 
 // bindInfrastructure adds the flags for what the pods of every deployment are told of.
 func bindInfrastructure(flags *pflag.FlagSet, to *pods.Infrastructure) {
-	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: they are told of none")
-	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: they are told of none")
-	flags.StringVar(&to.ModelExpressURL, "model-express-url", "", "MODEL_EXPRESS_URL of the pods; empty: they are told of none")
-	flags.StringVar(&to.PrometheusEndpoint, "prometheus-endpoint", "", "PROMETHEUS_ENDPOINT of the pods, which a planner reads; empty: they are told of none")
+	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: the variable is not set")
+	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: the variable is not set")
+	flags.StringVar(&to.ModelExpressURL, "model-express-url", "",
+		"MODEL_EXPRESS_URL of the pods; empty: the variable is not set")
+	flags.StringVar(&to.PrometheusEndpoint, "prometheus-endpoint", "",
+		"PROMETHEUS_ENDPOINT of the pods, which a planner reads; empty: the variable is not set")
 }
 
 func programOf(infrastructure *pods.Infrastructure) managerstart.Program {

@@ -104,13 +104,17 @@ func (c Candidate) multinodeWarning(index int) string {
 	framework := launch.Framework(c.Hub.Spec.BackendFramework, main)
 	switch {
 	case framework == "":
-		return fmt.Sprintf("%s: starts no framework that is known, so its %d nodes get no flags to find one another; set spec.backendFramework",
+		return fmt.Sprintf(
+			"%s: starts no framework that is known, so its %d nodes get no flags to find one another; set spec.backendFramework",
 			path, component.Multinode.NodeCount)
 	case !launch.Takes(framework, main.DeepCopy()):
-		return fmt.Sprintf("%s: no place for the flags by which %d nodes of %s find one another; start it with python3 -m dynamo.%s",
+		return fmt.Sprintf(
+			"%s: no place for the flags by which %d nodes of %s find one another; start it with python3 -m dynamo.%s",
 			path, component.Multinode.NodeCount, framework, framework)
 	case launch.Fits(framework, main, max(component.Multinode.NodeCount, 1)):
-		return fmt.Sprintf("%s: all parallel ranks fit into the GPUs of one pod, so that %d nodes run as many engines; raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out",
+		return fmt.Sprintf(
+			"%s: all parallel ranks fit into the GPUs of one pod, so that %d nodes run as many engines; "+
+				"raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out",
 			path, component.Multinode.NodeCount)
 	default:
 		return ""

@@ -34,7 +34,8 @@ func validateGroups(deployment *v1beta1.DynamoGraphDeployment, words words) fiel
 			errs = append(errs, field.Invalid(path.Child("name"), group.Name, "in lower case: "+reason))
 		}
 		if owner := taken[lower]; owner != "" {
-			errs = append(errs, field.Invalid(path.Child("name"), group.Name, owner+" has that name, and what is scaled is called by it: rename one"))
+			errs = append(errs, field.Invalid(path.Child("name"), group.Name,
+				owner+" has that name, and what is scaled is called by it: rename one"))
 		}
 		taken[lower] = fmt.Sprintf("component group %q", group.Name)
 		errs = append(errs, validateGroupNumbers(group, path)...)
@@ -42,7 +43,8 @@ func validateGroups(deployment *v1beta1.DynamoGraphDeployment, words words) fiel
 			errs = append(errs, field.Required(path.Child("components"), "a component group has at least one "+words.part))
 		}
 		for j, member := range group.Components {
-			errs = append(errs, validateMember(deployment, group.Name, member.Name, path.Child("components").Index(j).Child("name"), groupOf, words)...)
+			errs = append(errs, validateMember(deployment, group.Name, member.Name,
+				path.Child("components").Index(j).Child("name"), groupOf, words)...)
 		}
 	}
 	return errs
@@ -53,14 +55,16 @@ func validateGroupNumbers(group *v1beta1.ComponentGroup, path *field.Path) field
 	errs := validateBounds(path.Child("replicas"), replicas, 0, maxReplicas, "")
 	errs = append(errs, validateBounds(path.Child("minAvailable"), minimum, 1, maxReplicas, "")...)
 	if replicas > 0 && minimum > replicas {
-		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas,
+			fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
 	}
 	return errs
 }
 
 // validateMember judges what is named as a member of a group, and remembers it.
 func validateMember(
-	deployment *v1beta1.DynamoGraphDeployment, group, name string, path *field.Path, groupOf map[string]string, words words,
+	deployment *v1beta1.DynamoGraphDeployment, group, name string, path *field.Path, groupOf map[string]string,
+	words words,
 ) field.ErrorList {
 	components := deployment.Spec.Components
 	at := slices.IndexFunc(components, func(c v1beta1.ComponentSpec) bool { return c.Name == name })
@@ -72,22 +76,27 @@ func validateMember(
 	case twice && other == group:
 		return field.ErrorList{field.Duplicate(path, name)}
 	case twice:
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("is in component group %q already, and can be in one only", other))}
+		return field.ErrorList{
+			field.Invalid(path, name, fmt.Sprintf("is in component group %q already, and can be in one only", other)),
+		}
 	}
 	component, own := &components[at], words.component(at)
 	var errs field.ErrorList
 	if component.ScalingAdapter != nil {
-		errs = append(errs, field.Forbidden(own.Child("scalingAdapter"), fmt.Sprintf("it scales with component group %q: set scalingAdapter there", group)))
+		errs = append(errs, field.Forbidden(own.Child("scalingAdapter"),
+			fmt.Sprintf("it scales with component group %q: set scalingAdapter there", group)))
 	}
 	if replicas(component) == 0 {
-		errs = append(errs, field.Invalid(own.Child("replicas"), 0, fmt.Sprintf("are those in each copy of component group %q, at least 1; replicas: 0 of the group stops it", group)))
+		errs = append(errs, field.Invalid(own.Child("replicas"), 0,
+			fmt.Sprintf("are those in each copy of component group %q, at least 1; replicas: 0 of the group stops it", group)))
 	}
 	if component.Multinode != nil && component.TopologyConstraint != nil {
 		errs = append(errs, field.Forbidden(own.Child("topologyConstraint"), fmt.Sprintf(
 			"leader and workers in a copy are held together by the constraint of component group %q: set it there", group)))
 	}
 	if component.Multinode != nil && len(component.TopologySpread) > 0 {
-		errs = append(errs, field.Forbidden(own.Child("topologySpread"), fmt.Sprintf("copies are spread, as component group %q says: set it there", group)))
+		errs = append(errs, field.Forbidden(own.Child("topologySpread"),
+			fmt.Sprintf("copies are spread, as component group %q says: set it there", group)))
 	}
 	return errs
 }
@@ -122,18 +131,22 @@ func validateGroupsUpdate(old, updated *v1beta1.DynamoGraphDeployment, words wor
 				"%s %q was in %s: %s", words.part, component.Name, orNone(nameOf(was)), recreate)))
 		case is != nil && replicas(before) != replicas(component):
 			errs = append(errs, field.Invalid(path.Child("replicas"), replicas(component), fmt.Sprintf(
-				"was %d in each copy of component group %q, which cannot change: scale the group, or %s", replicas(before), is.Name, recreate)))
+				"was %d in each copy of component group %q, which cannot change: scale the group, or %s", replicas(before), is.Name,
+				recreate)))
 		}
 	}
 	groups := names.Groups(updated)
 	for i := range groups {
-		at := slices.IndexFunc(names.Groups(old), func(group v1beta1.ComponentGroup) bool { return group.Name == groups[i].Name })
+		at := slices.IndexFunc(names.Groups(old),
+			func(group v1beta1.ComponentGroup) bool { return group.Name == groups[i].Name })
 		if at < 0 {
 			continue // Its members have told of it.
 		}
 		before := &names.Groups(old)[at]
-		errs = append(errs, changed(groupPath(i).Child("minAvailable"), ptr.Deref(before.MinAvailable, 1), ptr.Deref(groups[i].MinAvailable, 1))...)
-		errs = append(errs, validateConstraintUpdate(before.TopologyConstraint, groups[i].TopologyConstraint, groupPath(i).Child("topologyConstraint"))...)
+		errs = append(errs, changed(groupPath(i).Child("minAvailable"), ptr.Deref(before.MinAvailable, 1),
+			ptr.Deref(groups[i].MinAvailable, 1))...)
+		errs = append(errs, validateConstraintUpdate(before.TopologyConstraint, groups[i].TopologyConstraint,
+			groupPath(i).Child("topologyConstraint"))...)
 	}
 	return errs
 }

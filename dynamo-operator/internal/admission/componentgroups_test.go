@@ -20,21 +20,28 @@ func TestComponentGroups(t *testing.T) {
 		"a member's own constraint, broader": {
 			groups:   "{name: serve, topologyConstraint: {packDomain: rack}, components: [{name: A}]}",
 			services: "[{name: A, replicas: 2, topologyConstraint: {packDomain: zone}}]",
-			want:     []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "zone": broader than the component group's packDomain "rack": choose rack, host or numa (service "A")`},
+			want: []string{
+				`spec.services[0].topologyConstraint.packDomain: Invalid value: "zone": broader than the component group's packDomain "rack": choose rack, host or numa (service "A")`,
+			},
 		},
 		"a group broader than the deployment": {
 			spec:     "topologyConstraint: {packDomain: host}\n  ",
 			groups:   "{name: serve, topologyConstraint: {packDomain: rack}, components: [{name: A}]}",
 			services: "[{name: A}]",
-			want:     []string{`spec.experimental.componentGroups[0].topologyConstraint.packDomain: Invalid value: "rack": broader than the deployment's packDomain "host": choose host or numa`},
+			want: []string{
+				`spec.experimental.componentGroups[0].topologyConstraint.packDomain: Invalid value: "rack": broader than the deployment's packDomain "host": choose host or numa`,
+			},
 		},
 		"a constraint that says nothing": {
 			groups:   "{name: g, topologyConstraint: {}, components: [{name: A}]}",
 			services: "[{name: A}]",
-			want:     []string{`spec.experimental.componentGroups[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain`},
+			want: []string{
+				`spec.experimental.componentGroups[0].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain`,
+			},
 		},
 		"a level that the topology does not have": {
-			groups:   "{name: serve, topologyConstraint: {packDomain: numa}, topologySpread: [{domain: region, even: true}], components: [{name: A}]}",
+			groups: "{name: serve, topologyConstraint: {packDomain: numa}, topologySpread: [{domain: region, even: true}], " +
+				"components: [{name: A}]}",
 			services: "[{name: A}]",
 			want: []string{
 				`spec.experimental.componentGroups[0].topologyConstraint.packDomain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
@@ -42,7 +49,8 @@ func TestComponentGroups(t *testing.T) {
 			},
 		},
 		"numbers out of their bounds": {
-			groups:   "{name: serve, replicas: -1, minAvailable: 0, components: [{name: A}]}, {name: two, replicas: 2, minAvailable: 3, components: [{name: B}]}",
+			groups: "{name: serve, replicas: -1, minAvailable: 0, components: [{name: A}]}, {name: two, replicas: 2, " +
+				"minAvailable: 3, components: [{name: B}]}",
 			services: "[{name: A}, {name: B}]",
 			want: []string{
 				`spec.experimental.componentGroups[0].replicas: Invalid value: -1: must be 0 or more`,
@@ -69,8 +77,9 @@ func TestComponentGroups(t *testing.T) {
 			},
 		},
 		"what a member leaves to its group": {
-			groups:   "{name: g, components: [{name: A}, {name: B}, {name: C}]}",
-			services: "[{name: A, scalingAdapter: {enabled: true}}, {name: B, replicas: 0}, {name: C, multinode: {nodeCount: 2}, topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, even: true}]}]",
+			groups: "{name: g, components: [{name: A}, {name: B}, {name: C}]}",
+			services: "[{name: A, scalingAdapter: {enabled: true}}, {name: B, replicas: 0}, {name: C, multinode: {nodeCount: " +
+				"2}, topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, even: true}]}]",
 			want: []string{
 				`spec.services[0].scalingAdapter: Forbidden: it scales with component group "g": set scalingAdapter there (service "A")`,
 				`spec.services[1].replicas: Invalid value: 0: are those in each copy of component group "g", at least 1; replicas: 0 of the group stops it (service "B")`,
@@ -79,15 +88,20 @@ func TestComponentGroups(t *testing.T) {
 			},
 		},
 		"a member among others": {
-			spec:     "topologySpread: [{domain: rack, among: [A, F], maxPerDomain: 1}, {domain: rack, among: [g, F], maxPerDomain: 1}]\n  ",
+			spec: "topologySpread: [{domain: rack, among: [A, F], maxPerDomain: 1}, {domain: rack, among: [g, F], " +
+				"maxPerDomain: 1}]\n  ",
 			groups:   "{name: g, replicas: 2, components: [{name: A}]}",
 			services: "[{name: A}, {name: F}]",
-			want:     []string{`spec.topologySpread[0].among[0]: Invalid value: "A": scales with component group "g": name that`},
+			want: []string{
+				`spec.topologySpread[0].among[0]: Invalid value: "A": scales with component group "g": name that`,
+			},
 		},
 		"more pods than a deployment may have": {
 			groups:   "{name: g, replicas: 1000, components: [{name: A}]}",
 			services: "[{name: A, replicas: 101}]",
-			want:     []string{`spec.services[0].replicas: Invalid value: 101: 101000 of the deployment's 101000 pods, and it may have 100000; use more than one deployment (service "A")`},
+			want: []string{
+				`spec.services[0].replicas: Invalid value: 101: 101000 of the deployment's 101000 pods, and it may have 100000; use more than one deployment (service "A")`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,16 +116,21 @@ func TestComponentGroups(t *testing.T) {
 	}{
 		"its replicas and spread may change": {
 			oldGroups: "{name: g, components: [{name: A}]}", oldServices: "[{name: A}]",
-			groups: "{name: g, replicas: 3, topologySpread: [{domain: rack, even: true}], components: [{name: A}]}", services: "[{name: A}]",
+			groups:   "{name: g, replicas: 3, topologySpread: [{domain: rack, even: true}], components: [{name: A}]}",
+			services: "[{name: A}]",
 		},
 		"the ratio may not": {
 			oldGroups: "{name: g, components: [{name: A}]}", oldServices: "[{name: A}]",
 			groups: "{name: g, components: [{name: A}]}", services: "[{name: A, replicas: 2}]",
-			want: []string{`spec.services[0].replicas: Invalid value: 2: was 1 in each copy of component group "g", which cannot change: scale the group, or ` + again + ` (service "A")`},
+			want: []string{
+				`spec.services[0].replicas: Invalid value: 2: was 1 in each copy of component group "g", which cannot change: scale the group, or ` + again + ` (service "A")`,
+			},
 		},
 		"nor who is in which, nor minimum and constraint": {
-			oldGroups: "{name: g, replicas: 2, topologyConstraint: {packDomain: rack}, components: [{name: A}]}", oldServices: "[{name: A}, {name: B}]",
-			groups: "{name: g, replicas: 2, minAvailable: 2, topologyConstraint: {packDomain: zone}, components: [{name: A}, {name: B}]}", services: "[{name: A}, {name: B}]",
+			oldGroups:   "{name: g, replicas: 2, topologyConstraint: {packDomain: rack}, components: [{name: A}]}",
+			oldServices: "[{name: A}, {name: B}]",
+			groups: "{name: g, replicas: 2, minAvailable: 2, topologyConstraint: {packDomain: zone}, components: " +
+				"[{name: A}, {name: B}]}", services: "[{name: A}, {name: B}]",
 			want: []string{
 				`spec.experimental.componentGroups: Forbidden: service "B" was in no component group: ` + again,
 				`spec.experimental.componentGroups[0].minAvailable: Invalid value: 2: was "1"; ` + again,

@@ -65,7 +65,8 @@ func listed(byName map[string]any) ([]any, []manifests.Problem) {
 			problems = append(problems, manifests.Problem{Path: path.String(), Reason: withService(noObject, name)})
 		case named && inside != name:
 			problems = append(problems, manifests.Problem{
-				Path: path.Child("name").String(), Reason: fmt.Sprintf("Invalid value: %q: the key says %q; leave the name out", fmt.Sprint(inside), name),
+				Path:   path.Child("name").String(),
+				Reason: fmt.Sprintf("Invalid value: %q: the key says %q; leave the name out", fmt.Sprint(inside), name),
 			})
 		default:
 			service["name"] = name
@@ -93,7 +94,9 @@ const noObject = "must be an object"
 func unknownInServices(written any) []manifests.Problem {
 	services, ok := written.([]any)
 	if !ok && written != nil {
-		return []manifests.Problem{{Path: serviceList.String(), Reason: "must be a list of services, or a map of them by name"}}
+		return []manifests.Problem{
+			{Path: serviceList.String(), Reason: "must be a list of services, or a map of them by name"},
+		}
 	}
 	var problems []manifests.Problem
 	for i, written := range services {

@@ -27,7 +27,8 @@ func (c Candidate) componentWarnings(index int) []string {
 		warnings = experimentWarnings(experimental, at.Child("experimental"))
 	}
 	tell := func(path *field.Path, sentence string) { warnings = append(warnings, path.String()+": "+sentence) }
-	warnings = append(warnings, overrideWarnings(component.ProviderOverride, at, overrides.OfComponent, component.TopologyConstraint != nil)...)
+	warnings = append(warnings,
+		overrideWarnings(component.ProviderOverride, at, overrides.OfComponent, component.TopologyConstraint != nil)...)
 	if component.LPX != nil {
 		tell(at.Child("lpx"), "lpx has no effect: no pods are placed onto LPUs; they run as their template says")
 	}
@@ -63,14 +64,20 @@ func overrideWarnings(override *v1beta1.ProviderOverride, at *field.Path, path [
 	constraint, rest := overrides.Constraint(override, path)
 	var warnings []string
 	if constraint != nil && constrained {
-		warnings = append(warnings, fmt.Sprintf("%s: has no effect: %s counts", overridden(at, path), at.Child("topologyConstraint")))
+		warnings = append(warnings,
+			fmt.Sprintf("%s: has no effect: %s counts", overridden(at, path), at.Child("topologyConstraint")))
 	}
 	for _, other := range rest {
-		warnings = append(warnings, fmt.Sprintf("%s: has no effect: what is made in Grove follows from the deployment's own fields; of an override %s is carried out",
-			overridden(at, other), strings.Join(path, ".")))
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"%s: has no effect: what is made in Grove follows from the deployment's own fields; "+
+					"of an override %s is carried out",
+				overridden(at, other), strings.Join(path, ".")))
 	}
 	if constraint == nil && len(rest) == 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: has no effect: it sets nothing; of an override %s is carried out", at.Child("providerOverride"), strings.Join(path, ".")))
+		warnings = append(warnings,
+			fmt.Sprintf("%s: has no effect: it sets nothing; of an override %s is carried out", at.Child("providerOverride"),
+				strings.Join(path, ".")))
 	}
 	return warnings
 }
@@ -96,7 +103,9 @@ func (c Candidate) mountWarnings(index int) []string {
 	for i, mount := range main.VolumeMounts {
 		if !slices.Contains(known, mount.Name) {
 			at := c.words.main(index, component).Child("volumeMounts").Index(i).Child("name")
-			warnings = append(warnings, fmt.Sprintf("%s: no volume of the pod is called %q: taken for the claim of that name, for which the pods wait", at, mount.Name))
+			warnings = append(warnings,
+				fmt.Sprintf("%s: no volume of the pod is called %q: taken for the claim of that name, for which the pods wait", at,
+					mount.Name))
 		}
 	}
 	return warnings
@@ -110,13 +119,16 @@ func experimentWarnings(experimental *v1beta1.ComponentExperimental, at *field.P
 		written  *runtime.RawExtension
 		sentence string
 	}{
-		{"gpuMemoryService", experimental.GPUMemoryService, "no service keeps weights in the memory of GPUs; each engine loads its own, on GPUs of its own"},
+		{"gpuMemoryService", experimental.GPUMemoryService,
+			"no service keeps weights in the memory of GPUs; each engine loads its own, on GPUs of its own"},
 		{"failover", experimental.Failover, "there is no engine on standby; one that fails is started again"},
 		{"checkpoint", experimental.Checkpoint, "nothing takes checkpoints of containers here; pods start cold"},
-		{"flagsInjection", experimental.FlagsInjection, "the flags of several nodes are added as always; one that the command has stays"},
+		{"flagsInjection", experimental.FlagsInjection,
+			"the flags of several nodes are added as always; one that the command has stays"},
 	} {
 		if feature.written != nil && !switchedOff(feature.written) {
-			warnings = append(warnings, fmt.Sprintf("%s: %s has no effect: %s", at.Child(feature.name), feature.name, feature.sentence))
+			warnings = append(warnings,
+				fmt.Sprintf("%s: %s has no effect: %s", at.Child(feature.name), feature.name, feature.sentence))
 		}
 	}
 	return warnings
@@ -134,7 +146,8 @@ func switchedOff(feature *runtime.RawExtension) bool {
 func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	var warnings []string
 	if spec.ProviderOverride != nil {
-		warnings = overrideWarnings(spec.ProviderOverride, field.NewPath("spec"), overrides.OfDeployment, spec.TopologyConstraint != nil)
+		warnings = overrideWarnings(spec.ProviderOverride, field.NewPath("spec"), overrides.OfDeployment,
+			spec.TopologyConstraint != nil)
 	}
 	return warnings
 }
@@ -146,18 +159,21 @@ func (c Candidate) TransferWarnings(topology Topology) []string {
 	case policy == nil || topology.Name == "" || topology.LabelOf(policy.Domain) != "":
 		return nil
 	case topology.Problem != "":
-		return []string{fmt.Sprintf("spec.experimental.kvTransferPolicy.clusterTopologyName: %s; until then no pod gets the label %s, "+
-			"and workers do not know where they stand", topology.Problem, pods.TopologyLabel(policy))}
+		return []string{fmt.Sprintf(
+			"spec.experimental.kvTransferPolicy.clusterTopologyName: %s; until then no pod gets the label %s, "+
+				"and workers do not know where they stand", topology.Problem, pods.TopologyLabel(policy))}
 	default:
-		return []string{fmt.Sprintf("spec.experimental.kvTransferPolicy.domain: %q is not a level of %s %q; available domains: %s; until it "+
-			"is no pod gets the label %s, and workers do not know where they stand",
+		return []string{fmt.Sprintf(
+			"spec.experimental.kvTransferPolicy.domain: %q is not a level of %s %q; available domains: %s; until it "+
+				"is no pod gets the label %s, and workers do not know where they stand",
 			policy.Domain, topology.Kind, topology.Name, strings.Join(topology.Domains, ", "), pods.TopologyLabel(policy))}
 	}
 }
 
 // obeyed are the annotations of this group on a deployment that have an effect.
 var obeyed = []string{
-	v1beta1.AnnotationQueue, v1beta1.AnnotationVLLMExecutor, v1beta1.AnnotationDiscoveryBackend, v1beta1.AnnotationDiscoveryMode,
+	v1beta1.AnnotationQueue, v1beta1.AnnotationVLLMExecutor, v1beta1.AnnotationDiscoveryBackend,
+	v1beta1.AnnotationDiscoveryMode,
 	v1beta1.AnnotationEnableMetrics,
 	// Another operator notes on what it made which version of it that was. Nobody asks for anything by it.
 	"nvidia.com/dynamo-operator-origin-version",
@@ -177,7 +193,9 @@ func annotationWarnings(annotations map[string]string) []string {
 		v1beta1.AnnotationDiscoveryBackend: {"kubernetes", "etcd"}, v1beta1.AnnotationDiscoveryMode: {"pod", "container"},
 	} {
 		if value, set := annotations[key]; set && !slices.Contains(known, value) {
-			warnings = append(warnings, fmt.Sprintf("metadata.annotations[%s]: %q is taken for %s; there are %s", key, value, known[0], strings.Join(known, " and ")))
+			warnings = append(warnings,
+				fmt.Sprintf("metadata.annotations[%s]: %q is taken for %s; there are %s", key, value, known[0],
+					strings.Join(known, " and ")))
 		}
 	}
 	slices.Sort(warnings)

@@ -30,19 +30,23 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 		component := &deployment.Spec.Components[i]
 		template := &component.PodTemplate
 		if !words.v1alpha1 { // Its metadata is put together from several maps, each of which is judged where it stands.
-			errs = append(errs, validateMetadata(template.Labels, template.Annotations, words.component(i).Child("podTemplate", "metadata"))...)
+			errs = append(errs, validateMetadata(template.Labels, template.Annotations,
+				words.component(i).Child("podTemplate", "metadata"))...)
 		}
 		if hosts := names.Hosts(deployment); names.Selector(deployment, component) == hosts {
-			errs = append(errs, field.Invalid(words.component(i).Child("name"), component.Name, fmt.Sprintf("the pods' host names stand under a Service %s already: rename it", hosts)))
+			errs = append(errs, field.Invalid(words.component(i).Child("name"), component.Name,
+				fmt.Sprintf("the pods' host names stand under a Service %s already: rename it", hosts)))
 		}
 		if at := slices.IndexFunc(template.Spec.Containers, isMain); at >= 0 {
 			errs = append(errs, validateRequests(template.Spec.Containers[at].Resources, words.requests(i, component))...)
 		}
 		if template.Spec.NodeName != "" {
-			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"), "the scheduler chooses the node: use nodeSelector or affinity"))
+			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"),
+				"the scheduler chooses the node: use nodeSelector or affinity"))
 		}
 		if len(template.Spec.TopologySpreadConstraints) > 0 {
-			errs = append(errs, field.Forbidden(words.podSpec(i).Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint and topologySpread"))
+			errs = append(errs, field.Forbidden(words.podSpec(i).Child("topologySpreadConstraints"),
+				"they contradict packing: use topologyConstraint and topologySpread"))
 		}
 	}
 	errs = append(errs, validateNodeNames(deployment.Spec.Components, words)...)
@@ -78,15 +82,18 @@ func validateKept(annotations map[string]string) field.ErrorList {
 	if apivalidation.ValidateAnnotationsSize(annotations) == nil {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(serviceList, fmt.Sprintf("%d bytes", len(annotations[v1beta1.AnnotationV1Alpha1])), fmt.Sprintf(
-		"services and annotations have at most %d bytes together: put scripts into a ConfigMap, or write components of v1beta1", apivalidation.TotalAnnotationSizeLimitB))}
+	return field.ErrorList{
+		field.Invalid(serviceList, fmt.Sprintf("%d bytes", len(annotations[v1beta1.AnnotationV1Alpha1])), fmt.Sprintf(
+			"services and annotations have at most %d bytes together: put scripts into a ConfigMap, "+
+				"or write components of v1beta1", apivalidation.TotalAnnotationSizeLimitB))}
 }
 
 // validateMetadata judges labels and annotations of pods, each at its key.
 func validateMetadata(labels, annotations map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		errs = append(errs, metav1validation.ValidateLabels(map[string]string{key: labels[key]}, path.Child("labels").Key(key))...)
+		errs = append(errs, metav1validation.ValidateLabels(map[string]string{key: labels[key]},
+			path.Child("labels").Key(key))...)
 	}
 	path = path.Child("annotations")
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
@@ -113,9 +120,11 @@ func validateRequests(amounts corev1.ResourceRequirements, path *field.Path) fie
 		switch {
 		case !limited:
 		case pods.IsExtended(name) && request.Cmp(limit) != 0:
-			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(), fmt.Sprintf("must equal the limit, which is %s: leave the request out", limit.String())))
+			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(),
+				fmt.Sprintf("must equal the limit, which is %s: leave the request out", limit.String())))
 		case request.Cmp(limit) > 0:
-			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(), fmt.Sprintf("must be at most the limit, which is %s", limit.String())))
+			errs = append(errs, field.Invalid(path.Key(string(name)), request.String(),
+				fmt.Sprintf("must be at most the limit, which is %s", limit.String())))
 		}
 	}
 	return errs
@@ -126,7 +135,8 @@ func validateQueue(annotations map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	queue := annotations[v1beta1.AnnotationQueue]
 	for _, reason := range validation.IsValidLabelValue(queue) {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1beta1.AnnotationQueue), queue, reason))
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "annotations").Key(v1beta1.AnnotationQueue), queue,
+			reason))
 	}
 	return errs
 }
@@ -153,7 +163,8 @@ func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.Er
 				"the Service of the leaders of multinode %s %q has that name: rename one", words.part, leading)))
 		}
 		if taken := nodes[names.Component(components[i].Name)]; taken != "" && components[i].Multinode == nil {
-			errs = append(errs, field.Invalid(words.component(i).Child("name"), components[i].Name, taken+" that name: rename one"))
+			errs = append(errs, field.Invalid(words.component(i).Child("name"), components[i].Name,
+				taken+" that name: rename one"))
 		}
 	}
 	return errs
@@ -177,8 +188,9 @@ func validateSize(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	if all <= maxPods {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(words.component(largest).Child("replicas"), replicas(&components[largest]), fmt.Sprintf(
-		"%d of the deployment's %d pods, and it may have %d; use more than one deployment", most, all, maxPods))}
+	return field.ErrorList{
+		field.Invalid(words.component(largest).Child("replicas"), replicas(&components[largest]), fmt.Sprintf(
+			"%d of the deployment's %d pods, and it may have %d; use more than one deployment", most, all, maxPods))}
 }
 
 // podsOf counts what a component has as soon as it is switched on. Numbers beyond their own bounds, of which that has been said,

@@ -63,7 +63,9 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 		},
 		"a service whose Service is what the pods have their host names under": {
 			services: "[{name: '0'}, {name: '1'}]",
-			want:     []string{`spec.services[0].name: Invalid value: "0": the pods' host names stand under a Service d-0 already: rename it`},
+			want: []string{
+				`spec.services[0].name: Invalid value: "0": the pods' host names stand under a Service d-0 already: rename it`,
+			},
 		},
 		"more pods than can be made": {
 			services: `[{name: A}, {name: B, replicas: 200, multinode: {nodeCount: 400}}, {name: C, replicas: 0, minAvailable: 50, multinode: {nodeCount: 400}}]`,
@@ -98,7 +100,8 @@ func TestWhatIsMadeHasToBePossible(t *testing.T) {
 
 func TestTheWorkersOfARoleHaveTheirDeploymentsScheduler(t *testing.T) {
 	written := &v1beta1.DynamoGraphDeployment{}
-	read(t, `{metadata: {name: d}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}},
+	read(t,
+		`{metadata: {name: d}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}},
     multinode: {nodeCount: 2, worker: {podTemplate: {spec: {schedulerName: volcano}}}}}]}}`, written)
 	compare(t, []string{
 		`spec.components[0].podTemplate.spec.schedulerName: Invalid value: "volcano": all pods of a deployment are placed by one scheduler, ` +
@@ -133,7 +136,8 @@ func TestNamesThatDifferInCaseOnly(t *testing.T) {
 
 func TestADeploymentIsNotNamedLikeTheServiceAccountOfEveryNamespace(t *testing.T) {
 	written := &v1beta1.DynamoGraphDeployment{}
-	read(t, `{metadata: {name: default}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}}`, written)
+	read(t,
+		`{metadata: {name: default}, spec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}}`, written)
 	compare(t, []string{
 		`metadata.name: Invalid value: "default": a ServiceAccount is made of this name, and every namespace has one already: choose another name`,
 	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())

@@ -19,15 +19,23 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 	}{
 		"a picker without configuration": {
 			"[{name: A, componentType: epp}]",
-			[]string{at + `eppConfig: Required value: an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap that holds an EndpointPickerConfig, or config to one (service "A")`},
+			[]string{
+				at +
+					`eppConfig: Required value: an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap that holds an EndpointPickerConfig, or config to one (service "A")`,
+			},
 		},
 		"a picker with an empty one": {
 			"[{name: A, componentType: epp, eppConfig: {}}]",
-			[]string{at + `eppConfig: Required value: an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap that holds an EndpointPickerConfig, or config to one (service "A")`},
+			[]string{
+				at +
+					`eppConfig: Required value: an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap that holds an EndpointPickerConfig, or config to one (service "A")`,
+			},
 		},
 		"a picker with two": {
 			"[{name: A, componentType: epp, eppConfig: {config: {}, configMapRef: {name: c, key: k}}}]",
-			[]string{at + `eppConfig.config: Forbidden: configMapRef is the configuration already: leave one of them out (service "A")`},
+			[]string{
+				at + `eppConfig.config: Forbidden: configMapRef is the configuration already: leave one of them out (service "A")`,
+			},
 		},
 		"a picker with one of no ConfigMap": {
 			"[{name: A, componentType: epp, eppConfig: {configMapRef: {key: k}}}]",
@@ -38,35 +46,53 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 		},
 		"a second picker": {
 			"[{name: B, componentType: epp, eppConfig: {config: {}}}, {name: A, componentType: epp, eppConfig: {config: {}}}]",
-			[]string{`spec.services[1].componentType: Invalid value: "epp": service "B" has that type, and a deployment has one endpoint picker (service "A")`},
+			[]string{
+				`spec.services[1].componentType: Invalid value: "epp": service "B" has that type, and a deployment has one endpoint picker (service "A")`,
+			},
 		},
 		"a configuration that nobody reads": {
 			"[{name: A, componentType: worker, eppConfig: {config: {}}}]",
 			[]string{at + `eppConfig: Forbidden: only type epp has one, and this is "worker" (service "A")`},
 		},
 		"an older description of a frontend, twice": {
-			"[{name: A, frontendSidecar: {image: ' ', envs: [{name: X}, {name: X}]}, extraPodSpec: {mainContainer: {image: i}, containers: [{name: sidecar-frontend}]}}]",
+			"[{name: A, frontendSidecar: {image: ' ', envs: [{name: X}, {name: X}]}, extraPodSpec: {mainContainer: {image: " +
+				"i}, containers: [{name: sidecar-frontend}]}}]",
 			[]string{
 				at + `frontendSidecar.image: Required value: the container needs an image (service "A")`,
-				at + `frontendSidecar: Forbidden: extraPodSpec has a container sidecar-frontend already, which is the name of this one: rename that (service "A")`,
+				at +
+					`frontendSidecar: Forbidden: extraPodSpec has a container sidecar-frontend already, which is the name of this one: rename that (service "A")`,
 				at + `frontendSidecar.envs[1].name: Duplicate value: "X": service "A"`,
 			},
 		},
 		"a runtime in no container": {
 			"[{name: A, componentType: worker, dynamoSidecar: dynamo}]",
-			[]string{at + `dynamoSidecar: Invalid value: "dynamo": names no container of spec.services[0].extraPodSpec.initContainers: add one of that name, or name one of those there are: none (service "A")`},
+			[]string{
+				at +
+					`dynamoSidecar: Invalid value: "dynamo": names no container of spec.services[0].extraPodSpec.initContainers: add one of that name, or name one of those there are: none (service "A")`,
+			},
 		},
 		"a runtime that ends": {
-			"[{name: A, componentType: worker, dynamoSidecar: d, extraPodSpec: {mainContainer: {image: i}, initContainers: [{name: d}]}}]",
-			[]string{at + `dynamoSidecar: Invalid value: "d": main would wait for it to end: set restartPolicy Always on container d of spec.services[0].extraPodSpec.initContainers (service "A")`},
+			"[{name: A, componentType: worker, dynamoSidecar: d, extraPodSpec: {mainContainer: {image: i}, initContainers: " +
+				"[{name: d}]}}]",
+			[]string{
+				at +
+					`dynamoSidecar: Invalid value: "d": main would wait for it to end: set restartPolicy Always on container d of spec.services[0].extraPodSpec.initContainers (service "A")`,
+			},
 		},
 		"a runtime beside an engine of several nodes": {
-			"[{name: A, componentType: worker, multinode: {nodeCount: 2}, dynamoSidecar: d, extraPodSpec: {mainContainer: {image: i}, initContainers: [{name: d, restartPolicy: Always}]}}]",
-			[]string{at + `dynamoSidecar: Forbidden: the flags of several nodes are for a main container that runs Dynamo itself: leave it out, or multinode (service "A")`},
+			"[{name: A, componentType: worker, multinode: {nodeCount: 2}, dynamoSidecar: d, extraPodSpec: {mainContainer: " +
+				"{image: i}, initContainers: [{name: d, restartPolicy: Always}]}}]",
+			[]string{
+				at +
+					`dynamoSidecar: Forbidden: the flags of several nodes are for a main container that runs Dynamo itself: leave it out, or multinode (service "A")`,
+			},
 		},
 		"a runtime beside what is no engine": {
-			"[{name: A, componentType: frontend, dynamoSidecar: d, extraPodSpec: {mainContainer: {image: i}, initContainers: [{name: d, restartPolicy: Always}]}}]",
-			[]string{at + `dynamoSidecar: Forbidden: it is for types worker, prefill and decode, and this is "frontend" (service "A")`},
+			"[{name: A, componentType: frontend, dynamoSidecar: d, extraPodSpec: {mainContainer: {image: i}, initContainers: " +
+				"[{name: d, restartPolicy: Always}]}}]",
+			[]string{
+				at + `dynamoSidecar: Forbidden: it is for types worker, prefill and decode, and this is "frontend" (service "A")`,
+			},
 		},
 		"a model without a name": {
 			"[{name: A, modelRef: {}}]",
@@ -74,18 +100,26 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 		},
 		"a cache in no directory": {
 			"[{name: A, volumeMounts: [{name: c, useAsCompilationCache: true}]}]",
-			[]string{at + `volumeMounts.mountPoint: Required value: only of vLLM it is known where it compiles: set the directory that the command has (service "A")`},
+			[]string{
+				at +
+					`volumeMounts.mountPoint: Required value: only of vLLM it is known where it compiles: set the directory that the command has (service "A")`,
+			},
 		},
 		"roles of one node": {
 			"[{name: A, roles: [{name: leader}]}]",
-			[]string{at + `roles[0]: Forbidden: only a component of several nodes has roles: set multinode.nodeCount, or leave the role out and write podTemplate (service "A")`},
+			[]string{
+				at +
+					`roles[0]: Forbidden: only a component of several nodes has roles: set multinode.nodeCount, or leave the role out and write podTemplate (service "A")`,
+			},
 		},
 		"roles that several nodes do not have": {
-			"[{name: A, multinode: {nodeCount: 3}, roles: [{name: boss}, {name: leader}, {name: leader}, {name: worker, replicas: 3}]}]",
+			"[{name: A, multinode: {nodeCount: 3}, roles: [{name: boss}, {name: leader}, {name: leader}, {name: worker, " +
+				"replicas: 3}]}]",
 			[]string{
 				at + `roles[0].name: Unsupported value: "boss": supported values: "leader", "worker" (service "A")`,
 				at + `roles[2].name: Duplicate value: "leader": service "A"`,
-				at + `roles[3].replicas: Invalid value: 3: must be 2 with 3 nodes: leave it out, or change multinode.nodeCount (service "A")`,
+				at +
+					`roles[3].replicas: Invalid value: 3: must be 2 with 3 nodes: leave it out, or change multinode.nodeCount (service "A")`,
 			},
 		},
 		"a role in both spellings": {
@@ -94,7 +128,9 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 		},
 		"a mount of what has no name": {
 			"[{name: A, volumeMounts: [{mountPoint: /m}]}]",
-			[]string{at + `volumeMounts[0].name: Required value: the name of a claim, or of a volume of extraPodSpec (service "A")`},
+			[]string{
+				at + `volumeMounts[0].name: Required value: the name of a claim, or of a volume of extraPodSpec (service "A")`,
+			},
 		},
 		"a claim that pvcs do not list":   {"[{name: A, volumeMounts: [{name: c, mountPoint: /c}]}]", nil},
 		"several nodes, as many as usual": {"[{name: A, componentType: worker, multinode: {nodeCount: 2}}]", nil},
@@ -122,7 +158,8 @@ spec:
 `, written)
 	compare(t, []string{
 		`spec.components[0].frontendSidecar: Invalid value: "proxy": names no container of spec.components[0].podTemplate.spec.containers: add one of that name, or name one of those there are: logs`,
-		"spec.components[0].compilationCache.pvcName: Required value: the name of a claim, in which the framework keeps what it compiles",
+		"spec.components[0].compilationCache.pvcName: Required value: the name of a claim, " +
+			"in which the framework keeps what it compiles",
 		`spec.components[1].frontendSidecar: Invalid value: "main": main is the workload, and the frontend runs beside it: name another container, or set type frontend`,
 		`spec.components[1].compilationCache.mountPath: Invalid value: "c": must be an absolute path`,
 	}, admission.FromV1Beta1(written).ValidateCreate(levels).ToAggregate())
@@ -131,14 +168,22 @@ spec:
 func TestTransferPolicies(t *testing.T) {
 	const at = "spec.experimental.kvTransferPolicy."
 	for policy, want := range map[string][]string{
-		"labelKey: z":  {at + "domain: Required value: the name of the level, such as zone or rack"},
-		"domain: zone": {at + "labelKey: Required value: exactly one of labelKey, the node label of the level, and clusterTopologyName"},
-		"domain: zone, labelKey: z, clusterTopologyName: t": {at + "labelKey: Required value: exactly one of labelKey, the node label of the level, and clusterTopologyName"},
-		"domain: zone, labelKey: z, enforcement: preferred": {at + "preferredWeight: Required value: how much is preferred, from 0 to 1, with enforcement preferred"},
-		"domain: zone, labelKey: z, preferredWeight: 0.5":   {at + "preferredWeight: Forbidden: only enforcement preferred has a weight: leave it out, or set that"},
-		"domain: zone, labelKey: z":                         nil,
+		"labelKey: z": {at + "domain: Required value: the name of the level, such as zone or rack"},
+		"domain: zone": {at +
+			"labelKey: Required value: exactly one of labelKey, the node label of the level, and clusterTopologyName"},
+		"domain: zone, labelKey: z, clusterTopologyName: t": {
+			at + "labelKey: Required value: exactly one of labelKey, the node label of the level, and clusterTopologyName",
+		},
+		"domain: zone, labelKey: z, enforcement: preferred": {
+			at + "preferredWeight: Required value: how much is preferred, from 0 to 1, with enforcement preferred",
+		},
+		"domain: zone, labelKey: z, preferredWeight: 0.5": {
+			at + "preferredWeight: Forbidden: only enforcement preferred has a weight: leave it out, or set that",
+		},
+		"domain: zone, labelKey: z": nil,
 	} {
-		compare(t, want, alpha(t, "experimental: {kvTransferPolicy: {"+policy+"}}", "[{name: A}]").ValidateCreate(levels).ToAggregate())
+		compare(t, want,
+			alpha(t, "experimental: {kvTransferPolicy: {"+policy+"}}", "[{name: A}]").ValidateCreate(levels).ToAggregate())
 	}
 }
 
@@ -154,22 +199,26 @@ func TestLongNames(t *testing.T) {
 		"with dots": "qwen3-0.6b-disagg", "longer than a label": "a" + strings.Repeat("-long", 20),
 	} {
 		written := &v1beta1.DynamoGraphDeployment{}
-		read(t, "metadata: {name: "+deployment+"}\nspec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
+		read(t, "metadata: {name: "+deployment+
+			"}\nspec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
 		if errs := admission.FromV1Beta1(written).ValidateCreate(levels); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs)
 		}
 	}
 	written := &v1beta1.DynamoGraphDeployment{}
-	read(t, "metadata: {name: d}\nspec: {components: [{name: "+strings.Repeat("a", 63)+", podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
+	read(t, "metadata: {name: d}\nspec: {components: [{name: "+strings.Repeat("a", 63)+
+		", podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}", written)
 	written.Name = strings.Repeat("d", 9)
-	if errs := admission.FromV1Beta1(written).ValidateCreate(levels); len(errs) != 1 || !strings.Contains(errs[0].Error(), "use at most 37 characters") {
+	if errs := admission.FromV1Beta1(written).ValidateCreate(levels); len(errs) != 1 ||
+		!strings.Contains(errs[0].Error(), "use at most 37 characters") {
 		t.Errorf("a name of 63 characters: %v", errs)
 	}
 }
 
 // TestFeaturesThatAreNotCarriedOut has every warning of these.
 func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
-	candidate := alpha(t, "providerOverride: {value: {}}\n  experimental: {kvTransferPolicy: {domain: rack, clusterTopologyName: t}}", `[
+	candidate := alpha(t,
+		"providerOverride: {value: {}}\n  experimental: {kvTransferPolicy: {domain: rack, clusterTopologyName: t}}", `[
     {name: A, providerOverride: {value: {}}, gpuMemoryService: {enabled: true}, failover: {enabled: true}, checkpoint: {enabled: false},
      experimental: {checkpoint: {enabled: true}, flagsInjection: Disabled}, lpx: {buildId: x}, runtimeVersionOverride: 1.5.0,
      modelRef: {name: m, revision: r}, componentType: worker, multinode: {nodeCount: 2, worker: {providerOverride: {value: {}}}},
@@ -203,23 +252,30 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 
 func TestALevelThatNobodyKnowsIsWarnedOf(t *testing.T) {
 	const unlabelled = `until it is no pod gets the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`
-	topology := admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"}, Labels: []string{"z", "r"}}
+	topology := admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"},
+		Labels: []string{"z", "r"}}
 	for name, c := range map[string]struct {
 		policy   string
 		topology admission.Topology
 		want     []string
 	}{
-		"no policy":                     {policy: "", topology: admission.Topology{}},
-		"a label of the node":           {policy: "{domain: rack, labelKey: example.com/rack}", topology: admission.Topology{}},
+		"no policy": {policy: "", topology: admission.Topology{}},
+		"a label of the node": {policy: "{domain: rack, labelKey: example.com/rack}",
+			topology: admission.Topology{}},
 		"a level that the topology has": {policy: "{domain: rack, clusterTopologyName: t}", topology: topology},
 		"a level that it has not": {
-			policy: "{domain: rack, clusterTopologyName: t}", topology: admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "host"}},
-			want: []string{`spec.experimental.kvTransferPolicy.domain: "rack" is not a level of ClusterTopology "t"; available domains: zone, host; ` + unlabelled},
+			policy:   "{domain: rack, clusterTopologyName: t}",
+			topology: admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "host"}},
+			want: []string{
+				`spec.experimental.kvTransferPolicy.domain: "rack" is not a level of ClusterTopology "t"; available domains: zone, host; ` + unlabelled,
+			},
 		},
 		"a topology that does not exist": {
-			policy: "{domain: rack, clusterTopologyName: t}", topology: admission.Topology{Name: "t", Problem: `ClusterTopology "t" does not exist`},
-			want: []string{`spec.experimental.kvTransferPolicy.clusterTopologyName: ClusterTopology "t" does not exist; until then no pod gets ` +
-				`the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`},
+			policy:   "{domain: rack, clusterTopologyName: t}",
+			topology: admission.Topology{Name: "t", Problem: `ClusterTopology "t" does not exist`},
+			want: []string{
+				`spec.experimental.kvTransferPolicy.clusterTopologyName: ClusterTopology "t" does not exist; until then no pod gets ` +
+					`the label nvidia.com/dynamo-topology.rack, and workers do not know where they stand`},
 		},
 	} {
 		spec := ""
@@ -242,7 +298,9 @@ spec:
     - name: A
       podTemplate: {spec: {volumes: [{name: own}], containers: [{name: main, image: i, volumeMounts: [{name: own}, {name: models}, {name: model}]}]}}
 `, written)
-	want := []string{`spec.components[0].podTemplate.spec.containers[0].volumeMounts[2].name: no volume of the pod is called "model": taken for the claim of that name, for which the pods wait`}
+	want := []string{
+		`spec.components[0].podTemplate.spec.containers[0].volumeMounts[2].name: no volume of the pod is called "model": taken for the claim of that name, for which the pods wait`,
+	}
 	if diff := cmp.Diff(want, admission.FromV1Beta1(written).Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -279,28 +337,37 @@ spec:
 	}
 	var fields map[string]any
 	read(t, "spec: {components: [{name: A, compilationCach: {}}]}", &fields)
-	if problems := admission.Unknown("v1beta1", fields); len(problems) != 1 || !strings.Contains(problems[0].Reason, "compilationCache") {
+	if problems := admission.Unknown("v1beta1", fields); len(problems) != 1 ||
+		!strings.Contains(problems[0].Reason, "compilationCache") {
 		t.Errorf("a misspelt field: %v", problems)
 	}
 }
 
 func TestAConstraintInGrovesWordsIsJudgedWhereItStands(t *testing.T) {
-	const whole = "providerOverride: {apiVersion: grove.io/v1alpha1, target: PodCliqueSet, value: {spec: {replicas: 3, template: {topologyConstraint: {packDomain: rack}}}}}"
+	const whole = "providerOverride: {apiVersion: grove.io/v1alpha1, target: PodCliqueSet, value: {spec: {replicas: 3, " +
+		"template: {topologyConstraint: {packDomain: rack}}}}}"
 	candidate := alpha(t, whole, "[{name: A, providerOverride: {value: {topologyConstraint: {packDomain: zone}}}}, "+
-		"{name: B, topologyConstraint: {packDomain: host}, providerOverride: {value: {topologyConstraint: {packDomain: rack}}}}, "+
+		"{name: B, topologyConstraint: {packDomain: host}, providerOverride: {value: {topologyConstraint: {packDomain: "+
+		"rack}}}}, "+
 		"{name: C, providerOverride: {value: {topologyConstraint: {pack: {preferred: shelf}}}}}]")
 	compare(t, []string{
 		`spec.services[2].providerOverride.value.topologyConstraint.preferredDomain: Invalid value: "shelf": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "C")`,
 		`spec.services[0].providerOverride.value.topologyConstraint.packDomain: Invalid value: "zone": broader than the deployment's packDomain "rack": choose rack, host or numa (service "A")`,
 	}, candidate.ValidateCreate(levels).ToAggregate())
 	if diff := cmp.Diff([]string{
-		"spec.providerOverride.value.spec.replicas: has no effect: what is made in Grove follows from the deployment's own fields; of an override spec.template.topologyConstraint is carried out",
+		"spec.providerOverride.value.spec.replicas: has no effect: what is made in Grove follows from the deployment's " +
+			"own fields; of an override spec.template.topologyConstraint is carried out",
 		`spec.services[1].providerOverride.value.topologyConstraint: has no effect: spec.services[1].topologyConstraint counts (service "B")`,
 	}, candidate.Warnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	same := alpha(t, "topologyConstraint: {packDomain: rack}", "[{name: A}]")
-	compare(t, nil, same.ValidateUpdate(alpha(t, "providerOverride: {value: {spec: {template: {topologyConstraint: {packDomain: rack}}}}}", "[{name: A}]")).ToAggregate())
-	compare(t, []string{"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again"},
+	compare(t, nil,
+		same.ValidateUpdate(
+			alpha(t, "providerOverride: {value: {spec: {template: {topologyConstraint: {packDomain: rack}}}}}",
+				"[{name: A}]")).ToAggregate())
+	compare(t, []string{
+		"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again",
+	},
 		alpha(t, "", "[{name: A}]").ValidateUpdate(alpha(t, whole, "[{name: A}]")).ToAggregate())
 }

@@ -44,12 +44,15 @@ func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constr
 			if deployment.Spec.Components[i].TopologyConstraint == nil {
 				path = overridden(words.component(i), overrides.OfComponent)
 			}
-			parts = append(parts, constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain, group: groupConstraint(folded, component.Name)})
+			parts = append(parts,
+				constraint{path: path, pack: own.PackDomain, preferred: own.PreferredDomain,
+					group: groupConstraint(folded, component.Name)})
 		}
 	}
 	for i, group := range names.Groups(folded) {
 		if own := group.TopologyConstraint; own != nil {
-			parts = append(parts, constraint{path: groupPath(i).Child("topologyConstraint"), pack: own.PackDomain, preferred: own.PreferredDomain})
+			parts = append(parts,
+				constraint{path: groupPath(i).Child("topologyConstraint"), pack: own.PackDomain, preferred: own.PreferredDomain})
 		}
 	}
 	return whole, parts
@@ -84,10 +87,12 @@ type namedDomain struct {
 // validateTopology is what can be said of the constraints without the cluster's topology.
 func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
-	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts, len(spreads(deployment, words)) > 0, words)
+	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts,
+		len(spreads(deployment, words)) > 0, words)
 	for _, part := range parts {
 		if part.empty() {
-			errs = append(errs, field.Required(part.path.Child(packField), "a topologyConstraint has a packDomain or a preferredDomain"))
+			errs = append(errs, field.Required(part.path.Child(packField),
+				"a topologyConstraint has a packDomain or a preferredDomain"))
 		}
 	}
 	return errs
@@ -108,12 +113,16 @@ func validateNesting(deployment *v1beta1.DynamoGraphDeployment, order domains.Or
 	return errs
 }
 
-func validateSpecConstraint(own *v1beta1.SpecTopologyConstraint, whole constraint, parts []constraint, spreads bool, words words) field.ErrorList {
+func validateSpecConstraint(
+	own *v1beta1.SpecTopologyConstraint, whole constraint, parts []constraint, spreads bool, words words,
+) field.ErrorList {
 	switch {
 	case own == nil || !whole.empty():
 		return nil
 	case own.ClusterTopologyName == "":
-		return field.ErrorList{field.Required(whole.path.Child(packField), "an empty topologyConstraint says nothing; leave it out")}
+		return field.ErrorList{
+			field.Required(whole.path.Child(packField), "an empty topologyConstraint says nothing; leave it out"),
+		}
 	case spreads || slices.ContainsFunc(parts, func(part constraint) bool { return !part.empty() }):
 		return nil
 	default:
@@ -143,7 +152,8 @@ func validateHierarchy(whose string, whole, part constraint, order domains.Order
 	} {
 		if order.Broader(string(pair.below), string(pair.above)) {
 			errs = append(errs, field.Invalid(part.path.Child(pair.field), pair.below,
-				fmt.Sprintf("broader than %s %s %q: choose %s", whose, pair.of, pair.above, oneOf(order.Within(string(pair.above))))))
+				fmt.Sprintf("broader than %s %s %q: choose %s", whose, pair.of, pair.above,
+					oneOf(order.Within(string(pair.above))))))
 			break
 		}
 	}
@@ -222,8 +232,9 @@ func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology,
 	var errs field.ErrorList
 	for _, named := range named {
 		if !slices.Contains(topology.Domains, string(named.domain)) {
-			errs = append(errs, field.Invalid(named.path, named.domain, fmt.Sprintf("not a level of %s %q; available domains: %s",
-				topology.Kind, topology.Name, strings.Join(topology.Domains, ", "))))
+			errs = append(errs, field.Invalid(named.path, named.domain,
+				fmt.Sprintf("not a level of %s %q; available domains: %s",
+					topology.Kind, topology.Name, strings.Join(topology.Domains, ", "))))
 		}
 	}
 	errs = append(errs, validateNesting(deployment, topology.order(), words)...)

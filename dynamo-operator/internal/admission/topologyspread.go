@@ -19,6 +19,8 @@ import (
 type spread struct {
 	path *field.Path
 	v1beta1.TopologySpread
+	// relation is what it says of its items.
+	relation relations.Spread
 	// whole is set where the deployment says it, of several components.
 	whole bool
 	// count is how many replicas there are.
@@ -33,7 +35,10 @@ func spreads(deployment *v1beta1.DynamoGraphDeployment, words words) []spread {
 	var all []spread
 	add := func(path *field.Path, written []v1beta1.TopologySpread, count int, within ...constraint) {
 		for i := range written {
-			all = append(all, spread{path: path.Child("topologySpread").Index(i), TopologySpread: written[i], count: count, within: within})
+			all = append(all, spread{
+				path: path.Child("topologySpread").Index(i), TopologySpread: written[i], relation: relationOf(&written[i]),
+				count: count, within: within,
+			})
 		}
 	}
 	add(field.NewPath("spec"), deployment.Spec.TopologySpread, 0, whole)
@@ -66,9 +71,11 @@ func groupConstraint(deployment *v1beta1.DynamoGraphDeployment, component string
 	if in == nil || in.TopologyConstraint == nil {
 		return nil
 	}
-	at := slices.IndexFunc(names.Groups(deployment), func(group v1beta1.ComponentGroup) bool { return group.Name == in.Name })
+	at := slices.IndexFunc(names.Groups(deployment),
+		func(group v1beta1.ComponentGroup) bool { return group.Name == in.Name })
 	return &constraint{
-		path: groupPath(at).Child("topologyConstraint"), pack: in.TopologyConstraint.PackDomain, preferred: in.TopologyConstraint.PreferredDomain,
+		path: groupPath(at).Child("topologyConstraint"), pack: in.TopologyConstraint.PackDomain,
+		preferred: in.TopologyConstraint.PreferredDomain,
 	}
 }
 
@@ -94,25 +101,11 @@ func validateSpreads(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 	return errs
 }
 
-// bounds are the fields of which a spread has one, with their values; 1 for those that are no numbers.
-func (s spread) bounds() (named []string, values []int32) {
-	for _, bound := range []struct {
-		name  string
-		value *int32
-	}{
-		{"maxPerDomain", s.MaxPerDomain}, {"maxPercentPerDomain", s.MaxPercentPerDomain}, {"perDomain", s.PerDomain}, {"ofEachPerDomain", s.OfEachPerDomain},
-	} {
-		if bound.value != nil {
-			named, values = append(named, bound.name), append(values, *bound.value)
-		}
+func relationOf(s *v1beta1.TopologySpread) relations.Spread {
+	return relations.Spread{
+		MaxPerDomain: s.MaxPerDomain, MaxPercentPerDomain: s.MaxPercentPerDomain, PerDomain: s.PerDomain,
+		OfEachPerDomain: s.OfEachPerDomain, Even: s.Even, Near: s.Near, Among: s.Among,
 	}
-	if s.Even {
-		named, values = append(named, "even"), append(values, 1)
-	}
-	if s.Near != "" {
-		named, values = append(named, "near"), append(values, 1)
-	}
-	return named, values
 }
 
 func (s spread) validateBound() field.ErrorList {
@@ -120,20 +113,7 @@ func (s spread) validateBound() field.ErrorList {
 	if s.Domain == "" {
 		errs = append(errs, field.Required(s.path.Child("domain"), "name the level in whose domains replicas are counted"))
 	}
-	named, values := s.bounds()
-	if len(named) != 1 {
-		return append(errs, field.Invalid(s.path, strings.Join(named, ", "),
-			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each"))
-	}
-	most := int32(maxReplicas)
-	if named[0] == "maxPercentPerDomain" {
-		most = 100
-	}
-	errs = append(errs, validateBounds(s.path.Child(named[0]), values[0], 1, most, "")...)
-	if named[0] == "ofEachPerDomain" && len(s.Among) < 2 {
-		errs = append(errs, field.Required(s.path.Child("among"), "name those of which each domain is to have as many; of one alone use perDomain"))
-	}
-	return errs
+	return append(errs, s.relation.Validate(s.path)...)
 }
 
 func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
@@ -142,7 +122,10 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	case !s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Forbidden(path, "is for spec.topologySpread alone: here the items are the replicas")}
 	case s.whole && len(s.Among) == 0 && s.Near == "":
-		return field.ErrorList{field.Required(path, fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part))}
+		return field.ErrorList{
+			field.Required(path,
+				fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part)),
+		}
 	}
 	units := names.Units(deployment)
 	var errs field.ErrorList
@@ -173,9 +156,12 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 		return nil
 	case s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Invalid(path, s.Near, fmt.Sprintf(
-			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"), words.part))}
+			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"),
+			words.part))}
 	case names.IsGang(deployment, s.Near):
-		return field.ErrorList{field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint")}
+		return field.ErrorList{
+			field.Invalid(path, s.Near, "is a gang of this deployment: name another's, or use topologyConstraint"),
+		}
 	}
 	return relations.ValidateNear(s.Near, path)
 }
@@ -184,31 +170,18 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 func spreadContradictions(deployment *v1beta1.DynamoGraphDeployment, order domains.Order, words words) field.ErrorList {
 	var errs field.ErrorList
 	for _, spread := range spreads(overrides.Folded(deployment), words) {
-		named, _ := spread.bounds()
-		limit, exact := spread.limit()
-		if len(named) != 1 || spread.WhenUnsatisfiable == "ScheduleAnyway" || spread.count <= limit && (!exact || spread.count == limit) {
+		_, ok := spread.relation.Bound()
+		if !ok || spread.WhenUnsatisfiable == "ScheduleAnyway" || !spread.relation.Contradicts(spread.count) {
 			continue
 		}
 		for _, within := range spread.within {
 			if within.pack == "" || order.Broader(string(within.pack), string(spread.Domain)) {
 				continue
 			}
-			errs = append(errs, field.Invalid(spread.path.Child(named[0]), limit, fmt.Sprintf(
-				"contradicts %s, by which all %d replicas stand in one %s: spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
-				within.path.Child(packField), spread.count, within.pack)))
+			errs = append(errs, spread.relation.Contradiction(spread.path, spread.count, "replicas",
+				within.path.Child(packField), string(within.pack)))
 			break
 		}
 	}
 	return errs
-}
-
-// limit is how many replicas may stand in one domain; exact where a domain that has any has no fewer either.
-func (s spread) limit() (limit int, exact bool) {
-	relation := relations.Relation{
-		MaxPerDomain: ptr.Deref(s.MaxPerDomain, 0), MaxPercentPerDomain: ptr.Deref(s.MaxPercentPerDomain, 0), PerDomain: ptr.Deref(s.PerDomain, 0),
-	}
-	if s.OfEachPerDomain != nil {
-		relation.PerDomain = *s.OfEachPerDomain * int32(len(s.Among))
-	}
-	return relation.Limit(s.count), relation.PerDomain > 0
 }

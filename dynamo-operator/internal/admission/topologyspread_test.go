@@ -12,22 +12,30 @@ import (
 	"packtree.dev/dynamo-operator/internal/admission"
 )
 
-const oneOfSix = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each"
+const oneOfSix = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, " +
+	"ofEachPerDomain and near must be given; write a spread for each"
 
 func TestSpreads(t *testing.T) {
-	const three = "[{name: A, replicas: 3, %s}, {name: B, multinode: {nodeCount: 2}, replicas: 2}, {name: C, replicas: 2, experimental: {grove: {forceScalingGroup: true}}}]"
+	const three = "[{name: A, replicas: 3, %s}, {name: B, multinode: {nodeCount: 2}, replicas: 2}, {name: C, replicas: " +
+		"2, experimental: {grove: {forceScalingGroup: true}}}]"
 	for name, c := range map[string]struct {
 		spec, own string
 		want      []string
 	}{
-		"replicas apart":                    {own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
-		"one of each side by side":          {spec: "topologySpread: [{domain: rack, among: [B, C], ofEachPerDomain: 1}]"},
-		"a topology for spreads alone":      {spec: "topologyConstraint: {topologyProfile: aws}", own: "topologySpread: [{domain: rack, even: true}]"},
-		"apart by rack within a zone":       {spec: "topologyConstraint: {packDomain: zone}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
-		"rather apart by rack within one":   {spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}]"},
-		"apart where one rack is preferred": {spec: "topologyConstraint: {preferredDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
-		"near another deployment":           {spec: "topologySpread: [{domain: block, near: router-0}]", own: "topologySpread: [{domain: rack, near: router-0}]"},
-		"near one within one rack":          {spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, near: router-0}]"},
+		"replicas apart":           {own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"one of each side by side": {spec: "topologySpread: [{domain: rack, among: [B, C], ofEachPerDomain: 1}]"},
+		"a topology for spreads alone": {spec: "topologyConstraint: {topologyProfile: aws}",
+			own: "topologySpread: [{domain: rack, even: true}]"},
+		"apart by rack within a zone": {spec: "topologyConstraint: {packDomain: zone}",
+			own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"rather apart by rack within one": {spec: "topologyConstraint: {packDomain: rack}",
+			own: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}]"},
+		"apart where one rack is preferred": {spec: "topologyConstraint: {preferredDomain: rack}",
+			own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"near another deployment": {spec: "topologySpread: [{domain: block, near: router-0}]",
+			own: "topologySpread: [{domain: rack, near: router-0}]"},
+		"near one within one rack": {spec: "topologyConstraint: {packDomain: rack}",
+			own: "topologySpread: [{domain: rack, near: router-0}]"},
 		"near itself": {
 			spec: "topologySpread: [{domain: block, near: d-0}]", own: "topologySpread: [{domain: rack, near: d-0-c-1}]",
 			want: []string{
@@ -36,8 +44,9 @@ func TestSpreads(t *testing.T) {
 			},
 		},
 		"near what is no name": {
-			own:  "topologySpread: [{domain: rack, near: Store 0}]",
-			want: []string{`spec.services[0].topologySpread[0].near: Invalid value: "Store 0": is no name of a PodGroup: ` + strings.Join(validation.IsDNS1123Subdomain("Store 0"), "; ") + ` (service "A")`},
+			own: "topologySpread: [{domain: rack, near: Store 0}]",
+			want: []string{`spec.services[0].topologySpread[0].near: Invalid value: "Store 0": is no name of a PodGroup: ` +
+				strings.Join(validation.IsDNS1123Subdomain("Store 0"), "; ") + ` (service "A")`},
 		},
 		"some of it near a gang": {
 			spec: "topologySpread: [{domain: block, among: [B, C], near: router-0}]",
@@ -49,8 +58,9 @@ func TestSpreads(t *testing.T) {
 			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfSix + ` (service "A")`},
 		},
 		"two bounds": {
-			own:  "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
-			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfSix + ` (service "A")`},
+			own: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfSix +
+				` (service "A")`},
 		},
 		"no bound and no domain": {
 			own: "topologySpread: [{whenUnsatisfiable: ScheduleAnyway}]",
@@ -63,20 +73,26 @@ func TestSpreads(t *testing.T) {
 			own: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}, {domain: rack, maxPerDomain: 0}]",
 			want: []string{
 				`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 101: must be at most 100 (service "A")`,
-				`spec.services[0].topologySpread[1].maxPerDomain: Invalid value: 0: must be 1 or more (service "A")`,
+				`spec.services[0].topologySpread[1].maxPerDomain: Invalid value: 0: must be at least 1 (service "A")`,
 			},
 		},
 		"among on a service": {
-			own:  "topologySpread: [{domain: rack, among: [B], maxPerDomain: 1}]",
-			want: []string{`spec.services[0].topologySpread[0].among: Forbidden: is for spec.topologySpread alone: here the items are the replicas (service "A")`},
+			own: "topologySpread: [{domain: rack, among: [B], maxPerDomain: 1}]",
+			want: []string{
+				`spec.services[0].topologySpread[0].among: Forbidden: is for spec.topologySpread alone: here the items are the replicas (service "A")`,
+			},
 		},
 		"among nobody": {
 			spec: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
-			want: []string{`spec.topologySpread[0].among: Required value: name the services whose replicas are counted; of one alone set it on the service`},
+			want: []string{
+				`spec.topologySpread[0].among: Required value: name the services whose replicas are counted; of one alone set it on the service`,
+			},
 		},
 		"each of one": {
 			spec: "topologySpread: [{domain: rack, among: [B], ofEachPerDomain: 1}]",
-			want: []string{`spec.topologySpread[0].among: Required value: name those of which each domain is to have as many; of one alone use perDomain`},
+			want: []string{
+				`spec.topologySpread[0].among: Required value: name those of which each domain is to have as many; of one alone use perDomain`,
+			},
 		},
 		"among what does not exist, is there twice, or has pods": {
 			spec: "topologySpread: [{domain: rack, among: [B, D, B, A], maxPerDomain: 1}]",
@@ -87,23 +103,29 @@ func TestSpreads(t *testing.T) {
 			},
 		},
 		"a level that the topology does not have": {
-			own:  "topologySpread: [{domain: numa, maxPerDomain: 1}]",
-			want: []string{`spec.services[0].topologySpread[0].domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "A")`},
+			own: "topologySpread: [{domain: numa, maxPerDomain: 1}]",
+			want: []string{
+				`spec.services[0].topologySpread[0].domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host (service "A")`,
+			},
 		},
 		"apart by rack within one": {
 			spec: "topologyConstraint: {packDomain: rack}", own: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
-			want: []string{`spec.services[0].topologySpread[0].maxPerDomain: Invalid value: 1: contradicts spec.topologyConstraint.packDomain, by which all 3 replicas stand in one rack: ` +
-				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
+			want: []string{
+				`spec.services[0].topologySpread[0].maxPerDomain: Invalid value: 1: contradicts spec.topologyConstraint.packDomain, by which all 3 replicas stand in one rack: ` +
+					`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
 		},
 		"pods apart by rack within their own one": {
 			own: "topologyConstraint: {packDomain: host}, topologySpread: [{domain: rack, maxPercentPerDomain: 50}]",
-			want: []string{`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 2: contradicts spec.services[0].topologyConstraint.packDomain, by which all 3 replicas stand in one host: ` +
-				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
+			want: []string{
+				`spec.services[0].topologySpread[0].maxPercentPerDomain: Invalid value: 2: contradicts spec.services[0].topologyConstraint.packDomain, by which all 3 replicas stand in one host: ` +
+					`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway (service "A")`},
 		},
 		"several services apart by rack within one": {
-			spec: "topologyConstraint: {packDomain: rack}\n  topologySpread: [{domain: block, among: [B, C], ofEachPerDomain: 1}]",
-			want: []string{`spec.topologySpread[0].ofEachPerDomain: Invalid value: 2: contradicts spec.topologyConstraint.packDomain, by which all 4 replicas stand in one rack: ` +
-				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`},
+			spec: "topologyConstraint: {packDomain: rack}\n  topologySpread: [{domain: block, among: [B, C], " +
+				"ofEachPerDomain: 1}]",
+			want: []string{
+				`spec.topologySpread[0].ofEachPerDomain: Invalid value: 2: contradicts spec.topologyConstraint.packDomain, by which all 4 replicas stand in one rack: ` +
+					`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,21 +146,25 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	everything := admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: all}
 	for i, shared := range all {
 		for j, apart := range all {
-			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s}", shared), fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}]", apart)
+			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s}", shared),
+				fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}]", apart)
 			group := "experimental: {componentGroups: [{name: g, replicas: 2, components: [{name: A}], %s}]}"
 			for where, c := range map[string]struct {
 				spec, services string
 				never          bool
 			}{
-				"pods in a deployment":               {constraint, "[{name: A, replicas: 2, " + spread + "}]", false},
-				"pods in their service":              {"", "[{name: A, replicas: 2, " + constraint + ", " + spread + "}]", false},
-				"replicas of nodes in a deployment":  {constraint, "[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + spread + "}]", false},
-				"replicas of nodes, each in its own": {"", "[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + constraint + ", " + spread + "}]", true},
-				"copies in a deployment":             {constraint + "\n  " + fmt.Sprintf(group, spread), "[{name: A}]", false},
-				"copies, each in its own":            {fmt.Sprintf(group, constraint+", "+spread), "[{name: A}]", true},
-				"pods in a copy":                     {fmt.Sprintf(group, constraint), "[{name: A, replicas: 2, " + spread + "}]", false},
+				"pods in a deployment":  {constraint, "[{name: A, replicas: 2, " + spread + "}]", false},
+				"pods in their service": {"", "[{name: A, replicas: 2, " + constraint + ", " + spread + "}]", false},
+				"replicas of nodes in a deployment": {constraint,
+					"[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + spread + "}]", false},
+				"replicas of nodes, each in its own": {"",
+					"[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + constraint + ", " + spread + "}]", true},
+				"copies in a deployment":  {constraint + "\n  " + fmt.Sprintf(group, spread), "[{name: A}]", false},
+				"copies, each in its own": {fmt.Sprintf(group, constraint+", "+spread), "[{name: A}]", true},
+				"pods in a copy":          {fmt.Sprintf(group, constraint), "[{name: A, replicas: 2, " + spread + "}]", false},
 				"several in a deployment": {
-					constraint + fmt.Sprintf("\n  topologySpread: [{domain: %s, among: [A, B], maxPerDomain: 1}]", apart), "[{name: A}, {name: B}]", false,
+					constraint + fmt.Sprintf("\n  topologySpread: [{domain: %s, among: [A, B], maxPerDomain: 1}]", apart),
+					"[{name: A}, {name: B}]", false,
 				},
 			} {
 				errs := alpha(t, c.spec, c.services).ValidateCreate(everything)

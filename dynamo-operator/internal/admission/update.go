@@ -34,14 +34,17 @@ func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) fi
 		}
 		errs = append(errs, validateComponentUpdate(before, component, words.component(i))...)
 		was, is := framework(old, before), framework(updated, component)
-		if component.Multinode != nil && launch.LeaderStartsLast(was) != launch.LeaderStartsLast(is) && old.Spec.BackendFramework == updated.Spec.BackendFramework {
-			errs = append(errs, field.Invalid(words.main(i, component), is, fmt.Sprintf("starts another framework, was %q; %s", was, recreate)))
+		if component.Multinode != nil && launch.LeaderStartsLast(was) != launch.LeaderStartsLast(is) &&
+			old.Spec.BackendFramework == updated.Spec.BackendFramework {
+			errs = append(errs, field.Invalid(words.main(i, component), is,
+				fmt.Sprintf("starts another framework, was %q; %s", was, recreate)))
 		}
 	}
 	for _, component := range old.Spec.Components {
 		if find(updated.Spec.Components, component.Name) == nil {
 			errs = append(errs, field.Forbidden(words.list,
-				fmt.Sprintf("%s %q cannot be removed: the set of %ss is %s; replicas: 0 stops it", words.part, component.Name, words.part, recreate)))
+				fmt.Sprintf("%s %q cannot be removed: the set of %ss is %s; replicas: 0 stops it", words.part, component.Name,
+					words.part, recreate)))
 		}
 	}
 	return errs
@@ -81,10 +84,12 @@ func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.P
 	if (before.Multinode == nil) != (after.Multinode == nil) {
 		errs = append(errs, presence(path.Child("multinode"), before.Multinode != nil, after.Multinode != nil)...)
 	} else if before.Multinode != nil {
-		errs = append(errs, changed(path.Child("multinode", "nodeCount"), before.Multinode.NodeCount, after.Multinode.NodeCount)...)
+		errs = append(errs, changed(path.Child("multinode", "nodeCount"), before.Multinode.NodeCount,
+			after.Multinode.NodeCount)...)
 	}
 	if names.Grouped(before) != names.Grouped(after) && before.Multinode == nil && after.Multinode == nil {
-		errs = append(errs, field.Forbidden(path.Child("experimental", "grove", "forceScalingGroup"), "cannot be changed: "+recreate))
+		errs = append(errs, field.Forbidden(path.Child("experimental", "grove", "forceScalingGroup"),
+			"cannot be changed: "+recreate))
 	}
 	return append(errs, changed(path.Child("minAvailable"), minimum(before), minimum(after))...)
 }

@@ -16,11 +16,15 @@ func TestUpdate(t *testing.T) {
 		},
 		"the deployment's constraint cannot be added": {
 			oldServices: "[{name: A}]", spec: "topologyConstraint: {packDomain: rack}", services: "[{name: A}]",
-			want: []string{"spec.topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again"},
+			want: []string{
+				"spec.topologyConstraint: Forbidden: cannot be added: immutable: delete the deployment and create it again",
+			},
 		},
 		"the deployment's constraint cannot be removed": {
 			oldSpec: "topologyConstraint: {packDomain: rack}", oldServices: "[{name: A}]", services: "[{name: A}]",
-			want: []string{"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again"},
+			want: []string{
+				"spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again",
+			},
 		},
 		"nor can anything in it change": {
 			oldSpec: "topologyConstraint: {packDomain: rack}", oldServices: "[{name: A}]",
@@ -48,7 +52,9 @@ func TestUpdate(t *testing.T) {
 		},
 		"single node stays single node": {
 			oldServices: "[{name: A}]", services: "[{name: A, multinode: {nodeCount: 2}}]",
-			want: []string{`spec.services[0].multinode: Forbidden: cannot be added: immutable: delete the deployment and create it again (service "A")`},
+			want: []string{
+				`spec.services[0].multinode: Forbidden: cannot be added: immutable: delete the deployment and create it again (service "A")`,
+			},
 		},
 		"nodes of a replica, minimum and framework stay": {
 			oldSpec: "backendFramework: vllm", oldServices: "[{name: A, replicas: 4, multinode: {nodeCount: 2}}]",
@@ -60,8 +66,11 @@ func TestUpdate(t *testing.T) {
 			},
 		},
 		"nor do pods of several nodes turn to or from a framework that starts them in another order": {
-			oldServices: "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.trtllm]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.trtllm]}}}]",
-			services:    "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}]",
+			oldServices: "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, " +
+				"-m, dynamo.trtllm]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, " +
+				"dynamo.trtllm]}}}]",
+			services: "[{name: A, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, " +
+				"dynamo.sglang]}}}, {name: B, extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}]",
 			want: []string{
 				`spec.services[0].extraPodSpec.mainContainer: Invalid value: "sglang": starts another framework, was "trtllm"; immutable: delete the deployment and create it again (service "A")`,
 			},

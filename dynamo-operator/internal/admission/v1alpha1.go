@@ -82,11 +82,13 @@ func validateVolumeMounts(service *v1alpha1.ServiceSpec, path *field.Path) field
 	var errs field.ErrorList
 	for i, mount := range service.VolumeMounts {
 		if mount.Name == "" {
-			errs = append(errs, field.Required(path.Index(i).Child("name"), "the name of a claim, or of a volume of extraPodSpec"))
+			errs = append(errs, field.Required(path.Index(i).Child("name"),
+				"the name of a claim, or of a volume of extraPodSpec"))
 		}
 		if strings.Contains(mount.Name, ".") {
 			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
-				"the volume in the pods would be named like that, and a dot cannot be in it: add a volume of another name to extraPodSpec for this claim, and mount that"))
+				"the volume in the pods would be named like that, and a dot cannot be in it: "+
+					"add a volume of another name to extraPodSpec for this claim, and mount that"))
 		}
 		if !strings.HasPrefix(mount.MountPoint, "/") && (mount.MountPoint != "" || !isTrue(mount.UseAsCompilationCache)) {
 			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint, "must be an absolute path"))
@@ -96,14 +98,18 @@ func validateVolumeMounts(service *v1alpha1.ServiceSpec, path *field.Path) field
 }
 
 // validateSidecar is what v1alpha1 can get wrong of a container that it describes.
-func validateSidecar(service *v1alpha1.ServiceSpec, sidecar *v1alpha1.FrontendSidecar, path *field.Path) field.ErrorList {
+func validateSidecar(
+	service *v1alpha1.ServiceSpec, sidecar *v1alpha1.FrontendSidecar, path *field.Path,
+) field.ErrorList {
 	var errs field.ErrorList
 	if strings.TrimSpace(sidecar.Image) == "" {
 		errs = append(errs, field.Required(path.Child("image"), "the container needs an image"))
 	}
 	extra := service.ExtraPodSpec
 	if extra != nil && extra.PodSpec != nil && pods.Named(extra.Containers, v1beta1.FrontendSidecarContainer) != nil {
-		errs = append(errs, field.Forbidden(path, "extraPodSpec has a container "+v1beta1.FrontendSidecarContainer+" already, which is the name of this one: rename that"))
+		errs = append(errs, field.Forbidden(path,
+			"extraPodSpec has a container "+v1beta1.FrontendSidecarContainer+
+				" already, which is the name of this one: rename that"))
 	}
 	return append(errs, validateEnv(sidecar.Envs, path.Child("envs"))...)
 }
@@ -122,7 +128,8 @@ func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) fiel
 
 // gpuWarning tells of a pod that asks for GPUs of one kind and has a limit of another.
 func gpuWarning(resources *v1alpha1.Resources) string {
-	if resources == nil || resources.Requests == nil || resources.Limits == nil || resources.Requests.GPU == "" || resources.Limits.GPU == "" {
+	if resources == nil || resources.Requests == nil || resources.Limits == nil || resources.Requests.GPU == "" ||
+		resources.Limits.GPU == "" {
 		return ""
 	}
 	asked, limited := cmp.Or(resources.Requests.GPUType, defaultGPU), cmp.Or(resources.Limits.GPUType, defaultGPU)
@@ -146,18 +153,22 @@ func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 		service, path := &deployment.Spec.Services[i], alphaWords.component(i)
 		if service.Autoscaling != nil {
 			warnings = append(warnings, path.Child("autoscaling").String()+
-				": has no effect; set scalingAdapter, and point a HorizontalPodAutoscaler at the DynamoGraphDeploymentScalingAdapter")
+				": has no effect; set scalingAdapter, and point a HorizontalPodAutoscaler at the "+
+				"DynamoGraphDeploymentScalingAdapter")
 		}
 		if service.Ingress != nil {
-			warnings = append(warnings, path.Child("ingress").String()+": has no effect; write an Ingress for the service's Service")
+			warnings = append(warnings,
+				path.Child("ingress").String()+": has no effect; write an Ingress for the service's Service")
 		}
 		if service.DynamoNamespace != nil {
-			warnings = append(warnings, path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
+			warnings = append(warnings,
+				path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
 		}
 		if service.ServiceName != "" && service.ServiceName != service.Name {
 			warnings = append(warnings, path.Child("serviceName").String()+": has no effect; the service is called by its name")
 		}
-		older := v1beta1.ComponentExperimental{GPUMemoryService: service.GPUMemoryService, Failover: service.Failover, Checkpoint: service.Checkpoint}
+		older := v1beta1.ComponentExperimental{GPUMemoryService: service.GPUMemoryService, Failover: service.Failover,
+			Checkpoint: service.Checkpoint}
 		warnings = append(warnings, experimentWarnings(&older, path)...)
 		if warning := gpuWarning(service.Resources); warning != "" {
 			warnings = append(warnings, path.Child("resources", "requests", "gpu").String()+warning)

@@ -22,8 +22,10 @@ type words struct {
 var serviceList = field.NewPath("spec", "services")
 
 var (
-	alphaWords = words{part: "service", topology: "topologyProfile", claim: "name", directory: "mountPoint", list: serviceList, v1alpha1: true}
-	betaWords  = words{part: "component", topology: "clusterTopologyName", claim: "pvcName", directory: "mountPath", list: field.NewPath("spec", "components")}
+	alphaWords = words{part: "service", topology: "topologyProfile", claim: "name", directory: "mountPoint",
+		list: serviceList, v1alpha1: true}
+	betaWords = words{part: "component", topology: "clusterTopologyName", claim: "pvcName", directory: "mountPath",
+		list: field.NewPath("spec", "components")}
 )
 
 func (w words) component(index int) *field.Path {

@@ -25,12 +25,14 @@ var _ = Describe("A service with a scaling adapter", func() {
 		adapter := &v1alpha1.DynamoGraphDeploymentScalingAdapter{}
 		key := client.ObjectKey{Namespace: namespace, Name: "components-worker"}
 		Eventually(func() error { return k8s.Get(ctx, key, adapter) }).WithTimeout(slow).Should(Succeed())
-		Expect(adapter.Spec.DGDRef).To(Equal(v1alpha1.DynamoGraphDeploymentServiceRef{Name: "components", ServiceName: "Worker"}))
+		Expect(adapter.Spec.DGDRef).To(
+			Equal(v1alpha1.DynamoGraphDeploymentServiceRef{Name: "components", ServiceName: "Worker"}))
 
 		By("being scaled")
 		clique := &grovev1alpha1.PodClique{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-0-worker", Labels: map[string]string{grovev1alpha1.LabelPartOf: set.Name}},
-			Spec:       set.Spec.Template.Cliques[1].Spec,
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-0-worker",
+				Labels: map[string]string{grovev1alpha1.LabelPartOf: set.Name}},
+			Spec: set.Spec.Template.Cliques[1].Spec,
 		}
 		Expect(k8s.Create(ctx, clique)).To(Succeed())
 		scaleTo(ctx, adapter, 5)
@@ -49,7 +51,8 @@ var _ = Describe("A service with a scaling adapter", func() {
 
 		By("the adapter being asked for no more")
 		changeWorker(ctx, namespace, func(worker *v1beta1.ComponentSpec) { worker.ScalingAdapter = nil })
-		Eventually(func() error { return k8s.Get(ctx, key, adapter) }).WithTimeout(slow).Should(MatchError(apierrors.IsNotFound, "not found"))
+		Eventually(func() error { return k8s.Get(ctx, key, adapter) }).WithTimeout(slow).Should(
+			MatchError(apierrors.IsNotFound, "not found"))
 		Eventually(wanted).WithTimeout(slow).Should(Equal(int32(3)))
 	})
 })

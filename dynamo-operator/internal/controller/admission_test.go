@@ -30,21 +30,27 @@ var _ = Describe("Admission", func() {
 		Entry("a domain that is none", strings.Replace(asComponents, "packDomain: zone", "packDomain: zoo", 1),
 			`is invalid: spec.topologyConstraint.packDomain: Invalid value: "zoo": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
 		Entry("a deployment's constraint that says nothing", strings.Replace(asComponents, "{packDomain: zone}", "{}", 1),
-			"is invalid: spec.topologyConstraint.packDomain: Required value: an empty topologyConstraint says nothing; leave it out"),
-		Entry("a component's constraint that says nothing", strings.Replace(asComponents, "{packDomain: block, preferredDomain: rack}", "{}", 1),
-			"is invalid: spec.components[1].topologyConstraint.packDomain: Required value: a topologyConstraint has a packDomain or a preferredDomain"),
-		Entry("a topology that does not exist", strings.Replace(asComponents, "{packDomain: zone}", "{packDomain: zone, clusterTopologyName: aws}", 1),
+			"is invalid: spec.topologyConstraint.packDomain: Required value: an empty topologyConstraint says nothing; "+
+				"leave it out"),
+		Entry("a component's constraint that says nothing",
+			strings.Replace(asComponents, "{packDomain: block, preferredDomain: rack}", "{}", 1),
+			"is invalid: spec.components[1].topologyConstraint.packDomain: Required value: "+
+				"a topologyConstraint has a packDomain or a preferredDomain"),
+		Entry("a topology that does not exist",
+			strings.Replace(asComponents, "{packDomain: zone}", "{packDomain: zone, clusterTopologyName: aws}", 1),
 			`spec.topologyConstraint.clusterTopologyName: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: grove-topology`),
 		Entry("a container without an image", strings.Replace(asComponents, "name: main, image: vllm", "name: main", 1),
 			"spec.components[1].podTemplate.spec.containers[0].image: Required value"),
 		Entry("more nodes of a replica than can be meant", strings.Replace(asMap, "nodeCount: 4", "nodeCount: 1001", 1),
 			`spec.services[1].multinode.nodeCount: Invalid value: 1001: must be at most 1000 (service "Worker")`),
 		Entry("more replicas than can be meant", strings.Replace(asComponents, "type: worker", "replicas: 10001", 1),
-			"spec.components[1].replicas: Invalid value: 10001: spec.components[1].replicas in body should be less than or equal to 10000"),
+			"spec.components[1].replicas: Invalid value: 10001: spec.components[1].replicas in body should be less than or "+
+				"equal to 10000"),
 		Entry("one node that is to be many", strings.Replace(asMap, "nodeCount: 4", "nodeCount: 1", 1),
 			`spec.services[1].multinode.nodeCount: Invalid value: 1: must be 2 or more; leave multinode out for one pod a replica (service "Worker")`),
 		Entry("the same of a component", strings.Replace(asComponents, "type: worker", "multinode: {nodeCount: 1}", 1),
-			"spec.components[1].multinode.nodeCount: Invalid value: 1: spec.components[1].multinode.nodeCount in body should be greater than or equal to 2"),
+			"spec.components[1].multinode.nodeCount: Invalid value: 1: spec.components[1].multinode.nodeCount in body should "+
+				"be greater than or equal to 2"),
 		Entry("GPUs that are no number", strings.Replace(asMap, `gpu: "8"`, "gpu: eight", 1),
 			`spec.services[1].resources.limits.gpu: Invalid value: "eight": must be a whole number of GPUs, such as "8" (service "Worker")`),
 		Entry("GPUs that are no text", strings.Replace(asMap, `gpu: "8"`, "gpu: 8", 1),
@@ -55,14 +61,18 @@ var _ = Describe("Admission", func() {
 			`spec.services[1].name: Invalid value: "worker": differs from "Worker" only in case`),
 		Entry("names of a list that differ in case only", strings.Replace(asComponents, "name: Worker", "name: FRONTEND", 1),
 			`spec.components[1].name: Invalid value: "FRONTEND": differs from "Frontend" only in case`),
-		Entry("a field deep in a service's pods", strings.Replace(asMap, "image: frontend", "image: frontend, livenessProbe: {httpGet: {prt: 80}}", 1),
+		Entry("a field deep in a service's pods",
+			strings.Replace(asMap, "image: frontend", "image: frontend, livenessProbe: {httpGet: {prt: 80}}", 1),
 			`spec.services[0].extraPodSpec.mainContainer.livenessProbe.httpGet.prt: unknown field, did you mean "port"? (service "Frontend")`),
-		Entry("a field deep in a component's pods", strings.Replace(asComponents, "name: proxy, image: proxy", "name: proxy, imag: proxy", 1),
+		Entry("a field deep in a component's pods",
+			strings.Replace(asComponents, "name: proxy, image: proxy", "name: proxy, imag: proxy", 1),
 			`spec.components[0].podTemplate.spec.containers[0].imag: unknown field, did you mean "image"?`),
 		Entry("a label that no pod can have", strings.Replace(asComponents, "{team: a}", "{team: a b}", 1),
 			`spec.components[0].podTemplate.metadata.labels[team]: Invalid value: "a b"`),
-		Entry("services that are larger than can be kept", strings.Replace(asMap, "-m, dynamo.vllm", "-m, dynamo.vllm, "+strings.Repeat("x", 300_000), 1),
-			"services and annotations have at most 262144 bytes together: put scripts into a ConfigMap, or write components of v1beta1"),
+		Entry("services that are larger than can be kept",
+			strings.Replace(asMap, "-m, dynamo.vllm", "-m, dynamo.vllm, "+strings.Repeat("x", 300_000), 1),
+			"services and annotations have at most 262144 bytes together: put scripts into a ConfigMap, "+
+				"or write components of v1beta1"),
 		Entry("services that are neither list nor map", strings.SplitN(asMap, "    Worker:", 2)[0]+"    3\n",
 			"must be a list of services, or a map of them by name"),
 	)
@@ -75,20 +85,23 @@ var _ = Describe("Admission", func() {
 		Expect(err).NotTo(HaveOccurred())
 		object := written(newNamespace(ctx), strings.Replace(asMap, "componentType: frontend", "ingress: {enabled: true}", 1))
 		Expect(attentive.Create(ctx, object)).To(Succeed())
-		Expect(*heard).To(ContainElement("spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service \"Frontend\")"))
+		Expect(*heard).To(ContainElement(
+			"spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service \"Frontend\")"))
 	})
 
 	It("checks the topology at creation, and not again when an object is touched", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		levels := topology("short-lived-"+namespace, "zone", "rack")
 		Expect(k8s.Create(ctx, levels)).To(Succeed())
-		manifest := strings.Replace(asComponents, "{packDomain: zone}", "{packDomain: zone, clusterTopologyName: "+levels.Name+"}", 1)
+		manifest := strings.Replace(asComponents, "{packDomain: zone}",
+			"{packDomain: zone, clusterTopologyName: "+levels.Name+"}", 1)
 		manifest = strings.Replace(manifest, "{packDomain: block, preferredDomain: rack}", "{packDomain: rack}", 1)
 		object := written(namespace, manifest)
 		Expect(k8s.Create(ctx, object)).To(Succeed())
 		Expect(k8s.Delete(ctx, levels)).To(Succeed())
 
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"yes"}},"spec":{"env":[{"name":"A"}]}}`))
+		patch := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"labels":{"touched":"yes"}},"spec":{"env":[{"name":"A"}]}}`))
 		Expect(k8s.Patch(ctx, object, patch)).To(Succeed())
 	})
 
@@ -96,7 +109,8 @@ var _ = Describe("Admission", func() {
 		object := written(newNamespace(ctx), asComponents)
 		Expect(k8s.Create(ctx, object)).To(Succeed())
 		for change, reason := range map[string]string{
-			`{"spec":{"topologyConstraint":null}}`:                  "spec.topologyConstraint: Forbidden: cannot be removed: immutable: delete the deployment and create it again",
+			`{"spec":{"topologyConstraint":null}}`: "spec.topologyConstraint: Forbidden: cannot be removed: " +
+				"immutable: delete the deployment and create it again",
 			`{"spec":{"topologyConstraint":{"packDomain":"rack"}}}`: `spec.topologyConstraint.packDomain: Invalid value: "rack": was "zone"; immutable: delete the deployment and create it again`,
 		} {
 			err := k8s.Patch(ctx, object.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(change)))
@@ -108,7 +122,8 @@ var _ = Describe("Admission", func() {
 		namespace := newNamespace(ctx)
 		object := written(namespace, strings.Replace(asMap, "rack", "datacenter", 1))
 		Expect(k8s.Create(ctx, object)).NotTo(Succeed())
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(object), &v1beta1.DynamoGraphDeployment{})).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(object), &v1beta1.DynamoGraphDeployment{})).To(
+			MatchError(apierrors.IsNotFound, "not found"))
 		sets := &unstructured.UnstructuredList{}
 		sets.SetAPIVersion("grove.io/v1alpha1")
 		sets.SetKind("PodCliqueSetList")

@@ -26,7 +26,9 @@ func newWriter(cached client.Client, live client.Reader) apply.Writer {
 }
 
 // apply brings one object of a deployment in line and reports whether that changed it.
-func (r *Reconciler) apply(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, object client.Object) (bool, error) {
+func (r *Reconciler) apply(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, object client.Object,
+) (bool, error) {
 	seen, err := r.seen(ctx, object)
 	if err != nil {
 		return false, err
@@ -72,7 +74,8 @@ func whoseName(deployment *v1beta1.DynamoGraphDeployment, err error) error {
 	if !errors.As(err, &foreign) {
 		return err
 	}
-	if holder := foreign.Holder; holder != nil && holder.Kind == "DynamoGraphDeployment" && holder.Name == deployment.Name {
+	if holder := foreign.Holder; holder != nil && holder.Kind == "DynamoGraphDeployment" &&
+		holder.Name == deployment.Name {
 		return &apply.Error{Verb: apply.Applying, Kind: foreign.Kind, Name: foreign.Name, Cause: errLeftBehind}
 	}
 	return &nameTakenError{kind: foreign.Kind, name: foreign.Name}
@@ -82,6 +85,7 @@ func whoseName(deployment *v1beta1.DynamoGraphDeployment, err error) error {
 type nameTakenError struct{ kind, name string }
 
 func (e *nameTakenError) Error() string {
-	return fmt.Sprintf("%s %q exists and does not belong to this deployment: delete it, or give the deployment another name",
+	return fmt.Sprintf(
+		"%s %q exists and does not belong to this deployment: delete it, or give the deployment another name",
 		e.kind, e.name)
 }

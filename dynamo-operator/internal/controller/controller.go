@@ -40,7 +40,9 @@ type Reconciler struct {
 }
 
 // Reconcile reads what stands, decides, writes what differs, and says in the status what came of it.
-func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
+) (reconcile.Result, error) {
 	if !deployment.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil
 	}
@@ -53,7 +55,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	if observed.Missing != "" {
 		// Its installation brings the next pass, which may come before the API server tells of the kinds.
 		failure := notInstalled(observed.Missing)
-		return reconcile.Result{RequeueAfter: uninstalledPeriod}, r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure))
+		return reconcile.Result{RequeueAfter: uninstalledPeriod}, r.writeStatus(ctx, deployment,
+			r.status(deployment, observed, restarting, failure))
 	}
 	written, err := r.write(ctx, deployment, standing, restarting)
 	if written {
@@ -70,15 +73,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, deployment *v1beta1.DynamoGr
 	return reconcile.Result{RequeueAfter: again}, ignoreConflict(err)
 }
 
-func (r *Reconciler) status(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restarting *v1beta1.RestartStatus, failure *status.Failure) v1beta1.DynamoGraphDeploymentStatus {
+func (r *Reconciler) status(
+	deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restarting *v1beta1.RestartStatus,
+	failure *status.Failure,
+) v1beta1.DynamoGraphDeploymentStatus {
 	return status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
 }
 
 // write brings the objects and the replicas in line and reports whether anything was different of what observations are
 // about.
-func (r *Reconciler) write(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing, restarting *v1beta1.RestartStatus) (bool, error) {
+func (r *Reconciler) write(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing,
+	restarting *v1beta1.RestartStatus,
+) (bool, error) {
 	written := false
-	// Scaled first: what is noted on the scaled objects tells what was asked for, whatever becomes of the rest.
+	// Scaled first: what is noted on the scaled objects says what was asked for, whatever becomes of the rest.
 	for _, scale := range standing.Scalings() {
 		// What is gone is made anew, with the number of the template.
 		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
@@ -125,7 +134,8 @@ func (r *Reconciler) observes(object client.Object) bool {
 }
 
 func owns(kinds backend.Installed, object client.Object) bool {
-	return slices.ContainsFunc(kinds.Owned, func(owned client.Object) bool { return reflect.TypeOf(owned) == reflect.TypeOf(object) })
+	return slices.ContainsFunc(kinds.Owned,
+		func(owned client.Object) bool { return reflect.TypeOf(owned) == reflect.TypeOf(object) })
 }
 
 func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.RestartStatus) []string {
@@ -135,8 +145,10 @@ func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.
 	return restarting.Restarted
 }
 
-// writeStatus writes the status if it changed, and tells what happened once that is durable.
-func (r *Reconciler) writeStatus(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus) error {
+// writeStatus writes the status if it changed, and says what happened once that is durable.
+func (r *Reconciler) writeStatus(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus,
+) error {
 	before := deployment.Status
 	written, err := r.writer.StatusOfSeen(ctx, deployment, &before, &next)
 	if err != nil || !written {
@@ -187,7 +199,8 @@ func notInstalled(missing string) *status.Failure {
 func (r *Reconciler) missing(kind string) string {
 	installed := r.backend.Installed()
 	at := slices.IndexFunc(installed, func(kinds backend.Installed) bool {
-		return slices.ContainsFunc(kinds.Owned, func(owned client.Object) bool { return reflect.TypeOf(owned).Elem().Name() == kind })
+		return slices.ContainsFunc(kinds.Owned,
+			func(owned client.Object) bool { return reflect.TypeOf(owned).Elem().Name() == kind })
 	})
 	return installed[max(at, 0)].Missing
 }

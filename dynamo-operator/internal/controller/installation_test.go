@@ -60,7 +60,8 @@ var _ = Describe("Without Grove", Ordered, func() {
 		current := &v1beta1.DynamoGraphDeployment{}
 		Expect(bare.Get(ctx, key, current)).To(Succeed())
 		Expect(current.Status.State).To(Equal(v1beta1.StateFailed))
-		Expect(meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)).To(HaveField("Status", metav1.ConditionUnknown))
+		Expect(meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)).To(
+			HaveField("Status", metav1.ConditionUnknown))
 	})
 
 	It("goes on as soon as it is installed, and sees what becomes of it", func(ctx SpecContext) {
@@ -70,8 +71,9 @@ var _ = Describe("Without Grove", Ordered, func() {
 		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
 
 		clique := &grovev1alpha1.PodClique{
-			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "components-0-worker", Labels: map[string]string{grovev1alpha1.LabelPartOf: key.Name}},
-			Spec:       set.Spec.Template.Cliques[1].Spec,
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "components-0-worker",
+				Labels: map[string]string{grovev1alpha1.LabelPartOf: key.Name}},
+			Spec: set.Spec.Template.Cliques[1].Spec,
 		}
 		Expect(bare.Create(ctx, clique)).To(Succeed())
 		clique.Status.ScheduledReplicas = 1
@@ -84,50 +86,57 @@ var _ = Describe("Without Grove", Ordered, func() {
 
 		set.Status.ObservedGeneration = set.Generation
 		Expect(bare.Status().Update(ctx, set)).To(Succeed())
-		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonServicesNotReady), "PodCliqueSets are watched")
+		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonServicesNotReady),
+			"PodCliqueSets are watched")
 	})
 
-	It("carries out all but scaling adapters where a cluster was upgraded without their kind, and these once it is there", func(ctx SpecContext) {
-		adapted := written(key.Namespace, strings.Replace(asComponents, "- name: Worker\n", "- name: Worker\n      scalingAdapter: {}\n", 1))
-		adapted.SetName("adapted")
-		Expect(bare.Create(ctx, adapted)).To(Succeed())
-		current := &v1beta1.DynamoGraphDeployment{}
-		failure := func() (*metav1.Condition, error) {
-			err := bare.Get(ctx, client.ObjectKeyFromObject(adapted), current)
-			return meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionReady), err
-		}
-		Eventually(failure).Should(And(HaveField("Reason", v1beta1.ReasonNotInstalled), HaveField("Message",
-			"scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, so replicas are the deployment's own: "+
-				"apply the CRDs of the dynamo-operator chart")))
-		Expect(bare.Get(ctx, client.ObjectKeyFromObject(adapted), &grovev1alpha1.PodCliqueSet{})).To(Succeed(), "the rest is made")
+	It("carries out all but scaling adapters where a cluster was upgraded without their kind, and these once it is there",
+		func(ctx SpecContext) {
+			adapted := written(key.Namespace,
+				strings.Replace(asComponents, "- name: Worker\n", "- name: Worker\n      scalingAdapter: {}\n", 1))
+			adapted.SetName("adapted")
+			Expect(bare.Create(ctx, adapted)).To(Succeed())
+			current := &v1beta1.DynamoGraphDeployment{}
+			failure := func() (*metav1.Condition, error) {
+				err := bare.Get(ctx, client.ObjectKeyFromObject(adapted), current)
+				return meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionReady), err
+			}
+			Eventually(failure).Should(And(HaveField("Reason", v1beta1.ReasonNotInstalled), HaveField("Message",
+				"scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, "+
+					"so replicas are the deployment's own: "+
+					"apply the CRDs of the dynamo-operator chart")))
+			Expect(bare.Get(ctx, client.ObjectKeyFromObject(adapted), &grovev1alpha1.PodCliqueSet{})).To(Succeed(),
+				"the rest is made")
 
-		install(world, ofAdapters)
-		adapter := &v1alpha1.DynamoGraphDeploymentScalingAdapter{}
-		Eventually(func() error {
-			return bare.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "adapted-worker"}, adapter)
-		}).
-			WithTimeout(slow).Should(Succeed())
-		Eventually(failure).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
+			install(world, ofAdapters)
+			adapter := &v1alpha1.DynamoGraphDeploymentScalingAdapter{}
+			Eventually(func() error {
+				return bare.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "adapted-worker"}, adapter)
+			}).
+				WithTimeout(slow).Should(Succeed())
+			Eventually(failure).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
 
-		By("deleting one, which is made anew: they are watched")
-		before := adapter.UID
-		Expect(bare.Delete(ctx, adapter)).To(Succeed())
-		Eventually(func() (types.UID, error) {
-			err := bare.Get(ctx, client.ObjectKeyFromObject(adapter), adapter)
-			return adapter.UID, err
-		}).WithTimeout(slow).ShouldNot(Equal(before))
-	})
+			By("deleting one, which is made anew: they are watched")
+			before := adapter.UID
+			Expect(bare.Delete(ctx, adapter)).To(Succeed())
+			Eventually(func() (types.UID, error) {
+				err := bare.Get(ctx, client.ObjectKeyFromObject(adapter), adapter)
+				return adapter.UID, err
+			}).WithTimeout(slow).ShouldNot(Equal(before))
+		})
 
 	It("says so again when it is gone, and comes back with it", func(ctx SpecContext) {
 		for _, definition := range definitionsOf(ofGrove) {
 			Expect(bare.Delete(ctx, definition)).To(Succeed())
-			Eventually(func() error { return bare.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).WithTimeout(slow).
+			Eventually(func() error { return bare.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).WithTimeout(
+				slow).
 				Should(MatchError(apierrors.IsNotFound, "is gone"))
 		}
 		Eventually(ready).WithContext(ctx).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotInstalled))
 
 		install(world, ofGrove)
-		Eventually(func() error { return bare.Get(ctx, key, &grovev1alpha1.PodCliqueSet{}) }).WithTimeout(slow).Should(Succeed(), "the PodCliqueSet is created anew")
+		Eventually(func() error { return bare.Get(ctx, key, &grovev1alpha1.PodCliqueSet{}) }).WithTimeout(slow).Should(
+			Succeed(), "the PodCliqueSet is created anew")
 	})
 })
 

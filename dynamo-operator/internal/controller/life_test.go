@@ -63,7 +63,8 @@ var _ = Describe("What a deployment becomes", func() {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, withClaim))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "components")
-		Expect(k8s.Delete(ctx, deployment(ctx, namespace, "components"), client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		Expect(k8s.Delete(ctx, deployment(ctx, namespace, "components"),
+			client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		Expect(k8s.Delete(ctx, set)).To(Succeed())
 		Consistently(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(set), set) }, "500ms").
 			Should(MatchError(apierrors.IsNotFound, "not found"))
@@ -89,7 +90,8 @@ var _ = Describe("What a deployment becomes", func() {
 		Expect(k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(silent)))).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(service), service) }).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "models"}, &corev1.PersistentVolumeClaim{})).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "models"}, &corev1.PersistentVolumeClaim{})).To(
+			Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "components-frontend"}, service)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	})
@@ -103,7 +105,8 @@ var _ = Describe("What a deployment becomes", func() {
 		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
-			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
+			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(
+				ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
 		}).Should(Succeed(), "the change arrives")
 		Expect(set.Spec.UpdateStrategy.Type).To(Equal(grovev1alpha1.OnDelete))
 	})

@@ -13,8 +13,10 @@ import (
 func TestEventsAreLoggedAtTheirLevel(t *testing.T) {
 	for kind, level := range map[string]string{"Normal": "info", "Warning": "warn"} {
 		var out bytes.Buffer
-		tell(zap.New(zap.WriteTo(&out), zap.JSONEncoder()), status.Event{Type: kind, Reason: "TopologyLevelsUnavailable", Message: "rack is gone"})
-		for _, part := range []string{`"level":"` + level + `"`, `"msg":"rack is gone"`, `"event":"TopologyLevelsUnavailable"`} {
+		tell(zap.New(zap.WriteTo(&out), zap.JSONEncoder()),
+			status.Event{Type: kind, Reason: "TopologyLevelsUnavailable", Message: "rack is gone"})
+		for _, part := range []string{`"level":"` + level + `"`, `"msg":"rack is gone"`,
+			`"event":"TopologyLevelsUnavailable"`} {
 			if !strings.Contains(out.String(), part) {
 				t.Errorf("an event of type %s is written as %s, without %s", kind, out.String(), part)
 			}

@@ -14,7 +14,8 @@ import (
 )
 
 func localURL(options envtest.WebhookInstallOptions, path string) string {
-	return fmt.Sprintf("https://%s%s", net.JoinHostPort(options.LocalServingHost, strconv.Itoa(options.LocalServingPort)), path)
+	return fmt.Sprintf("https://%s%s",
+		net.JoinHostPort(options.LocalServingHost, strconv.Itoa(options.LocalServingPort)), path)
 }
 
 // written reads a manifest, and puts it into the namespace.

@@ -49,7 +49,8 @@ func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 	cliques := schema.GroupResource{Group: grovev1alpha1.GroupName, Resource: "podcliques"}
 	services := schema.GroupResource{Resource: "services"}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1beta1.AddToScheme(scheme), grovev1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), v1beta1.AddToScheme(scheme),
+		grovev1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -57,7 +58,8 @@ func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 		reason, message string
 	}{
 		"a scale that a policy forbids": {
-			scale: apierrors.NewForbidden(cliques, "components-0-frontend", errors.New("at most two")), reason: v1beta1.ReasonRejected,
+			scale:   apierrors.NewForbidden(cliques, "components-0-frontend", errors.New("at most two")),
+			reason:  v1beta1.ReasonRejected,
 			message: `scaling PodClique components-0-frontend: podcliques.grove.io "components-0-frontend" is forbidden: at most two`,
 		},
 		"a scale that comes to no answer": {
@@ -69,7 +71,8 @@ func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 			message: "what was made for the deployment has not been looked at yet",
 		},
 		"a Service that may not be deleted": {
-			scale: apierrors.NewNotFound(cliques, "components-0-frontend"), remove: apierrors.NewForbidden(services, "old", errors.New("kept")),
+			scale:  apierrors.NewNotFound(cliques, "components-0-frontend"),
+			remove: apierrors.NewForbidden(services, "old", errors.New("kept")),
 			reason: v1beta1.ReasonRejected, message: `deleting Service old: services "old" is forbidden: kept`,
 		},
 	} {
@@ -77,7 +80,8 @@ func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 			object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "components"}}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object).WithStatusSubresource(object).
 				WithInterceptorFuncs(interceptor.Funcs{
-					SubResourceUpdate: func(ctx context.Context, live client.Client, subresource string, object client.Object, options ...client.SubResourceUpdateOption) error {
+					SubResourceUpdate: func(ctx context.Context, live client.Client, subresource string, object client.Object,
+						options ...client.SubResourceUpdateOption) error {
 						if subresource == "scale" {
 							return c.scale
 						}

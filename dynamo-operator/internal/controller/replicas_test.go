@@ -47,12 +47,14 @@ var _ = Describe("Two replicas of the operator", func() {
 				return counted
 			})
 			return counted, runOperator(config, ctrl.Options{
-				LeaderElection: true, LeaderElectionID: "dynamo-operator.packtree.dev", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
+				LeaderElection: true, LeaderElectionID: "dynamo-operator.packtree.dev", LeaderElectionNamespace: "default",
+				LeaderElectionReleaseOnCancel: true,
 			})
 		}
 		leader := func() (string, error) {
 			lease := &coordinationv1.Lease{}
-			if err := live.Get(ctx, client.ObjectKey{Namespace: "default", Name: "dynamo-operator.packtree.dev"}, lease); err != nil || lease.Spec.HolderIdentity == nil {
+			if err := live.Get(ctx, client.ObjectKey{Namespace: "default", Name: "dynamo-operator.packtree.dev"},
+				lease); err != nil || lease.Spec.HolderIdentity == nil {
 				return "", client.IgnoreNotFound(err)
 			}
 			return *lease.Spec.HolderIdentity, nil
@@ -74,7 +76,8 @@ var _ = Describe("Two replicas of the operator", func() {
 		By("the first one ending")
 		stopFirst()
 		wrote := first.Load()
-		change := client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/components/0/replicas","value":3}]`))
+		change := client.RawPatch("application/json-patch+json",
+			[]byte(`[{"op":"replace","path":"/spec/components/0/replicas","value":3}]`))
 		Expect(live.Patch(ctx, &v1beta1.DynamoGraphDeployment{ObjectMeta: set.ObjectMeta}, change)).To(Succeed())
 		Eventually(func() (int32, error) {
 			err := live.Get(ctx, key, set)

@@ -24,7 +24,8 @@ var _ = Describe("A restart", func() {
 		clique, group := playGrove(ctx, set)
 		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2, UpdatedReplicas: 2}
 		Expect(k8s.Status().Update(ctx, clique)).To(Succeed())
-		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1}
+		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1,
+			UpdatedReplicas: 1}
 		Expect(k8s.Status().Update(ctx, group)).To(Succeed())
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonAllServicesReady)
@@ -36,7 +37,8 @@ var _ = Describe("A restart", func() {
 	ids := func(ctx SpecContext) []string { return restartIDs(ctx, set) }
 
 	It("takes one service after the other", func(ctx SpecContext) {
-		asked(ctx, `[{"op":"add","path":"/spec/restart","value":{"id":"monday","strategy":{"type":"Sequential","order":["Worker","Frontend"]}}}]`)
+		asked(ctx,
+			`[{"op":"add","path":"/spec/restart","value":{"id":"monday","strategy":{"type":"Sequential","order":["Worker","Frontend"]}}}]`)
 		Eventually(progress).WithContext(ctx).Should(Equal(restarting("monday", "Worker")))
 		Eventually(ids).WithContext(ctx).Should(Equal([]string{"", "monday", "monday"}), "leader and workers of Worker")
 
@@ -50,7 +52,8 @@ var _ = Describe("A restart", func() {
 		Eventually(progress).WithContext(ctx).Should(Equal(restarting("monday", "Worker", "Frontend")))
 		Eventually(ids).WithContext(ctx).Should(Equal([]string{"monday", "monday", "monday"}))
 		update(ctx, set, false)
-		Consistently(func() v1beta1.RestartPhase { return progress(ctx).Phase }, "300ms").Should(Equal(v1beta1.RestartPhaseRestarting))
+		Consistently(func() v1beta1.RestartPhase { return progress(ctx).Phase }, "300ms").Should(
+			Equal(v1beta1.RestartPhaseRestarting))
 		update(ctx, set, true)
 		Eventually(progress).WithContext(ctx).Should(HaveField("Phase", v1beta1.RestartPhaseCompleted))
 

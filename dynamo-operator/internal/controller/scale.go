@@ -24,9 +24,11 @@ func (r *Reconciler) scale(ctx context.Context, wanted backend.Scaling) error {
 	if err != nil {
 		return err
 	}
-	note := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1beta1.AnnotationRequestedReplicas, strconv.Itoa(int(wanted.Replicas)))
+	note := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1beta1.AnnotationRequestedReplicas,
+		strconv.Itoa(int(wanted.Replicas)))
 	patched := wanted.Object.DeepCopyObject().(client.Object)
-	if err := r.client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, note), client.FieldOwner(backend.FieldOwner)); err != nil {
+	if err := r.client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, note),
+		client.FieldOwner(backend.FieldOwner)); err != nil {
 		return fmt.Errorf("noting the number: %w", err)
 	}
 	return nil

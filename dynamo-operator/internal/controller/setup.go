@@ -32,7 +32,7 @@ import (
 const workers = 4
 
 // slowest is how long at most passes until something that failed is tried again: what is in the way may belong to somebody
-// else, and nothing tells that it is gone.
+// else, and nothing says that it is gone.
 const (
 	quickest = 5 * time.Millisecond
 	slowest  = time.Minute
@@ -95,24 +95,29 @@ func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Bac
 	if err != nil {
 		return err
 	}
-	all := handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, found *apiextensionsv1.CustomResourceDefinition) []reconcile.Request {
-		if !installation.Established(found) {
-			return nil
-		}
-		return allDeployments(ctx, mgr.GetClient())
-	})
+	all := handler.TypedEnqueueRequestsFromMapFunc(
+		func(ctx context.Context, found *apiextensionsv1.CustomResourceDefinition) []reconcile.Request {
+			if !installation.Established(found) {
+				return nil
+			}
+			return allDeployments(ctx, mgr.GetClient())
+		})
 	return errors.Join(
-		to.Watch(installation.When(definitions, mgr.GetRESTMapper(), definition, func(ctx context.Context) ([]reconcile.Request, error) {
-			return watch(ctx, mgr, to, by, kinds)
-		})),
+		to.Watch(installation.When(definitions, mgr.GetRESTMapper(), definition,
+			func(ctx context.Context) ([]reconcile.Request, error) {
+				return watch(ctx, mgr, to, by, kinds)
+			})),
 		to.Watch(source.Kind(definitions, &apiextensionsv1.CustomResourceDefinition{}, all)),
 	)
 }
 
 // watch has the controller watch a backend's kinds. It returns all deployments once it does.
-func watch(ctx context.Context, mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) ([]reconcile.Request, error) {
+func watch(
+	ctx context.Context, mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed,
+) ([]reconcile.Request, error) {
 	var sources []source.SyncingSource
-	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{}, handler.OnlyControllerOwner())
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.DynamoGraphDeployment{},
+		handler.OnlyControllerOwner())
 	for _, object := range kinds.Owned {
 		sources = append(sources, source.Kind(mgr.GetCache(), object, owner))
 	}

@@ -39,7 +39,8 @@ func (s staleStanding) Observation() backend.Observation {
 	}
 	for _, component := range s.deployment.Spec.Components {
 		observed.Wanted[component.Name] = 1
-		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1}
+		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1,
+			UpdatedReplicas: 1}
 	}
 	return observed
 }
@@ -68,7 +69,8 @@ var _ = Describe("A pass that sees what was before the last change", func() {
 
 		By("making good what somebody changed")
 		set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		drift := client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/spec/template/cliques/0/spec/roleName","value":"other"}]`))
+		drift := client.RawPatch("application/json-patch+json",
+			[]byte(`[{"op":"replace","path":"/spec/template/cliques/0/spec/roleName","value":"other"}]`))
 		Expect(live.Patch(ctx, set, drift)).To(Succeed())
 		Expect(pass()).To(Equal(v1beta1.ReasonNotYetObserved), "something was written just now")
 		Expect(pass()).To(Equal(v1beta1.ReasonAllServicesReady))

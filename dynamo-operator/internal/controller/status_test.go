@@ -29,7 +29,9 @@ var _ = Describe("A deployment", func() {
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 
 		ready := eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonNameTaken)
-		Expect(ready.Message).To(Equal(`Service "map-frontend" exists and does not belong to this deployment: delete it, or give the deployment another name`))
+		Expect(ready.Message).To(
+			Equal(
+				`Service "map-frontend" exists and does not belong to this deployment: delete it, or give the deployment another name`))
 		Expect(deployment(ctx, namespace, "map").Status.State).To(Equal(v1beta1.StateFailed))
 
 		Expect(k8s.Delete(ctx, foreign)).To(Succeed())
@@ -42,7 +44,8 @@ var _ = Describe("A deployment", func() {
 		namespace := newNamespace(ctx)
 		left := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "map-frontend", OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1beta1.GroupVersion.String(), Kind: "DynamoGraphDeployment", Name: "map", UID: "an-earlier-one", Controller: new(true),
+				APIVersion: v1beta1.GroupVersion.String(), Kind: "DynamoGraphDeployment", Name: "map", UID: "an-earlier-one",
+				Controller: new(true),
 			}}},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 		}
@@ -61,19 +64,24 @@ var _ = Describe("A deployment", func() {
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "map")
 		clique, group := playGrove(ctx, set)
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonTopologyNotYetJudged)
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
+			v1beta1.ReasonTopologyNotYetJudged)
 
 		By("waiting for room")
-		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse, "rack z1/r7 is short of 40 nvidia.com/gpu")
+		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse,
+			"rack z1/r7 is short of 40 nvidia.com/gpu")
 		Eventually(func() string {
 			return eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonServicesNotReady).Message
-		}).Should(Equal("Frontend: 2 of 2 pods wait, Worker: 1 of 1 replicas waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonAllTopologyLevelsAvailable)
+		}).Should(
+			Equal("Frontend: 2 of 2 pods wait, Worker: 1 of 1 replicas waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
+			v1beta1.ReasonAllTopologyLevelsAvailable)
 
 		By("running")
 		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2, UpdatedReplicas: 2}
 		Expect(k8s.Status().Update(ctx, clique)).To(Succeed())
-		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1}
+		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1,
+			UpdatedReplicas: 1}
 		Expect(k8s.Status().Update(ctx, group)).To(Succeed())
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonAllServicesReady)
@@ -82,17 +90,22 @@ var _ = Describe("A deployment", func() {
 		Expect(old.Status.State).To(BeEquivalentTo("successful"))
 		Expect(old.Status.Topology).To(Equal("grove-topology"))
 		Expect(old.Status.Services).To(Equal(map[string]v1alpha1.ServiceReplicaStatus{
-			"Frontend": {ComponentKind: "PodClique", ComponentName: "map-0-frontend", Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2, UpdatedReplicas: 2},
-			"Worker":   {ComponentKind: "PodCliqueScalingGroup", ComponentName: "map-0-worker", Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1},
+			"Frontend": {ComponentKind: "PodClique", ComponentName: "map-0-frontend", Replicas: 2, ReadyReplicas: 2,
+				ScheduledReplicas: 2, UpdatedReplicas: 2},
+			"Worker": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "map-0-worker", Replicas: 1, ReadyReplicas: 1,
+				ScheduledReplicas: 1, UpdatedReplicas: 1},
 		}))
 
 		By("losing a level, the topology, and both coming back")
 		judge(ctx, set, metav1.ConditionTrue, "ClusterTopologyLevelsUnavailable", metav1.ConditionTrue, "")
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonTopologyLevelsUnavailable)
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
+			v1beta1.ReasonTopologyLevelsUnavailable)
 		judge(ctx, set, metav1.ConditionUnknown, "ClusterTopologyNotFound", metav1.ConditionTrue, "")
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonTopologyDefinitionNotFound)
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
+			v1beta1.ReasonTopologyDefinitionNotFound)
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionTrue, "")
-		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced, v1beta1.ReasonAllTopologyLevelsAvailable)
+		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
+			v1beta1.ReasonAllTopologyLevelsAvailable)
 		Eventually(eventReasons).WithArguments(ctx, namespace).Should(ConsistOf(
 			"Normal TopologyConstraintsApplied", "Warning TopologyConstraintsNotEnforced", "Normal TopologyConstraintsEnforced",
 		))
@@ -105,10 +118,12 @@ var _ = Describe("A deployment", func() {
 		clique, group := playGrove(ctx, set)
 
 		By("asking for more, and for less")
-		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":4},{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)
+		patch(ctx, namespace,
+			`[{"op":"replace","path":"/spec/components/0/replicas","value":4},{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)
 		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(4)))
 		Eventually(groupReplicas).WithArguments(ctx, group).Should(Equal(int32(3)))
-		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":2},{"op":"replace","path":"/spec/components/1/replicas","value":1}]`)
+		patch(ctx, namespace,
+			`[{"op":"replace","path":"/spec/components/0/replicas","value":2},{"op":"replace","path":"/spec/components/1/replicas","value":1}]`)
 		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
 		Eventually(groupReplicas).WithArguments(ctx, group).Should(Equal(int32(1)))
 
@@ -136,7 +151,8 @@ var _ = Describe("A deployment", func() {
 		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
-			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
+			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(
+				ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
 		}).Should(Succeed(), "the change of the environment arrives")
 		Expect(cliqueReplicas(ctx, clique)).To(Equal(int32(5)))
 
@@ -169,16 +185,20 @@ var _ = Describe("A deployment", func() {
 })
 
 // playGrove makes what Grove would of the example's PodCliqueSet.
-func playGrove(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*grovev1alpha1.PodClique, *grovev1alpha1.PodCliqueScalingGroup) {
+func playGrove(
+	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
+) (*grovev1alpha1.PodClique, *grovev1alpha1.PodCliqueScalingGroup) {
 	part := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0-" + name, Labels: map[string]string{grovev1alpha1.LabelPartOf: set.Name}}
+		return metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name + "-0-" + name,
+			Labels: map[string]string{grovev1alpha1.LabelPartOf: set.Name}}
 	}
 	clique := &grovev1alpha1.PodClique{ObjectMeta: part("frontend"), Spec: set.Spec.Template.Cliques[0].Spec}
 	Expect(k8s.Create(ctx, clique)).To(Succeed())
 	members := set.Spec.Template.PodCliqueScalingGroups[0]
-	group := &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: part("worker"), Spec: grovev1alpha1.PodCliqueScalingGroupSpec{
-		Replicas: *members.Replicas, MinAvailable: members.MinAvailable, CliqueNames: members.CliqueNames,
-	}}
+	group := &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: part("worker"),
+		Spec: grovev1alpha1.PodCliqueScalingGroupSpec{
+			Replicas: *members.Replicas, MinAvailable: members.MinAvailable, CliqueNames: members.CliqueNames,
+		}}
 	Expect(k8s.Create(ctx, group)).To(Succeed())
 	judge(ctx, set, "", "", metav1.ConditionFalse, "")
 	return clique, group
@@ -186,16 +206,23 @@ func playGrove(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*grovev1al
 
 // judge writes what Grove would say of the PodCliqueSet's topology, if levels says anything, and of its readiness; of its
 // gang, what the scheduler says.
-func judge(ctx context.Context, set *grovev1alpha1.PodCliqueSet, levels metav1.ConditionStatus, reason string, ready metav1.ConditionStatus, sentence string) {
+func judge(
+	ctx context.Context, set *grovev1alpha1.PodCliqueSet, levels metav1.ConditionStatus, reason string,
+	ready metav1.ConditionStatus, sentence string,
+) {
 	Eventually(func() error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 			return err
 		}
 		set.Status.ObservedGeneration = set.Generation
-		meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready, Reason: grovev1alpha1.ReasonGangsWaiting, Message: "PodGang " + set.Name + "-0 waits: " + sentence})
-		set.Status.PodGangStatuses = []grovev1alpha1.PodGangStatus{{Name: set.Name + "-0", Phase: grovev1alpha1.PodGangPending, Conditions: []metav1.Condition{
-			{Type: schedulerv1alpha1.ConditionScheduled, Status: ready, Reason: "Infeasible", Message: sentence, LastTransitionTime: metav1.Now()},
-		}}}
+		meta.SetStatusCondition(&set.Status.Conditions,
+			metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready, Reason: grovev1alpha1.ReasonGangsWaiting,
+				Message: "PodGang " + set.Name + "-0 waits: " + sentence})
+		set.Status.PodGangStatuses = []grovev1alpha1.PodGangStatus{
+			{Name: set.Name + "-0", Phase: grovev1alpha1.PodGangPending, Conditions: []metav1.Condition{
+				{Type: schedulerv1alpha1.ConditionScheduled, Status: ready, Reason: "Infeasible", Message: sentence,
+					LastTransitionTime: metav1.Now()},
+			}}}
 		if levels != "" {
 			meta.SetStatusCondition(&set.Status.Conditions, metav1.Condition{
 				Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: levels, Reason: reason, Message: reason,
@@ -207,7 +234,8 @@ func judge(ctx context.Context, set *grovev1alpha1.PodCliqueSet, levels metav1.C
 
 func patch(ctx context.Context, namespace, operations string) {
 	object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "map"}}
-	ExpectWithOffset(1, k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(operations)))).To(Succeed())
+	ExpectWithOffset(1, k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(operations)))).To(
+		Succeed())
 }
 
 func deployment(ctx context.Context, namespace, name string) *v1beta1.DynamoGraphDeployment {

@@ -60,18 +60,21 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	convertThroughWebhook(ctx)
 	Expect(k8s.Create(ctx, inferencePools())).To(Succeed())
 	Eventually(func() error {
-		_, err := k8s.RESTMapper().RESTMapping(schema.GroupKind{Group: "inference.networking.k8s.io", Kind: "InferencePool"}, "v1")
+		_, err := k8s.RESTMapper().RESTMapping(
+			schema.GroupKind{Group: "inference.networking.k8s.io", Kind: "InferencePool"}, "v1")
 		return err
 	}).Should(Succeed(), "the kind is served")
 	startOperator()
-	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(Succeed())
+	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(
+		Succeed())
 })
 
 // newScheme is that of the program, and definitions for the tests.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme, grovev1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
+		grovev1alpha1.AddToScheme,
 	} {
 		Expect(add(scheme)).To(Succeed())
 	}
@@ -82,12 +85,15 @@ func webhookConfigurations() envtest.WebhookInstallOptions {
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{v1beta1.GroupName}, APIVersions: []string{"v1alpha1", "v1beta1"}, Resources: []string{"dynamographdeployments"},
+			APIGroups: []string{v1beta1.GroupName}, APIVersions: []string{"v1alpha1", "v1beta1"},
+			Resources: []string{"dynamographdeployments"},
 		},
 	}}
 	none := admissionregistrationv1.SideEffectClassNone
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "x", Path: &path}}
+		return admissionregistrationv1.WebhookClientConfig{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "x", Path: &path},
+		}
 	}
 	return envtest.WebhookInstallOptions{
 		MutatingWebhooks: []*admissionregistrationv1.MutatingWebhookConfiguration{{
@@ -100,11 +106,13 @@ func webhookConfigurations() envtest.WebhookInstallOptions {
 		ValidatingWebhooks: []*admissionregistrationv1.ValidatingWebhookConfiguration{{
 			ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "podcliquesets.grove.io", SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, ClientConfig: at(grovePath),
+				Name: "podcliquesets.grove.io", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+				ClientConfig: at(grovePath),
 				Rules: []admissionregistrationv1.RuleWithOperations{{
 					Operations: rules[0].Operations,
 					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{grovev1alpha1.GroupName}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podcliquesets"},
+						APIGroups: []string{grovev1alpha1.GroupName}, APIVersions: []string{"v1alpha1"},
+						Resources: []string{"podcliquesets"},
 					},
 				}},
 			}},
@@ -154,7 +162,8 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	options.Controller.SkipNameValidation = new(true) // Several run in this process.
 	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controller.AddToManager(mgr, grove.Backend{Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+	Expect(controller.AddToManager(mgr,
+		grove.Backend{Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
 	if options.WebhookServer != nil {
 		known, err := grove.NewCluster(mgr, pods.Infrastructure{})
 		Expect(err).NotTo(HaveOccurred())
@@ -178,13 +187,16 @@ func inferencePools() *apiextensionsv1.CustomResourceDefinition {
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "inferencepools.inference.networking.k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"},
+			Name:        "inferencepools.inference.networking.k8s.io",
+			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "inference.networking.k8s.io", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "InferencePool", ListKind: "InferencePoolList", Plural: "inferencepools", Singular: "inferencepool"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "InferencePool", ListKind: "InferencePoolList",
+				Plural: "inferencepools", Singular: "inferencepool"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything},
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything},
 			}},
 		},
 	}

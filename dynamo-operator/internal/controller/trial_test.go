@@ -43,7 +43,8 @@ func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) c
 	}
 	if set.Spec.Template.PriorityClassName == "high" {
 		return refusal.Of(request, []metav1.StatusCause{{
-			Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.template.priorityClassName", Message: "Invalid value: not here",
+			Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.template.priorityClassName",
+			Message: "Invalid value: not here",
 		}})
 	}
 	var warnings []string
@@ -68,16 +69,20 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 	It("is told to whoever writes the deployment, in its own words", func(ctx SpecContext) {
 		user, heard := attentive()
 		namespace := newNamespace(ctx)
-		alpha := written(namespace, strings.Replace(asMap, "      extraPodSpec:\n        mainContainer: {image: vllm", "      extraPodSpec:\n        restartPolicy: Never\n        mainContainer: {image: vllm", 1))
+		alpha := written(namespace,
+			strings.Replace(asMap, "      extraPodSpec:\n        mainContainer: {image: vllm",
+				"      extraPodSpec:\n        restartPolicy: Never\n        mainContainer: {image: vllm", 1))
 		Expect(user.Create(ctx, alpha)).To(Succeed())
-		Expect(*heard).To(Equal(warnings{`spec.services[1].extraPodSpec.restartPolicy: acts like Always (service "Worker")`}), "once, of leader and workers")
+		Expect(*heard).To(Equal(warnings{`spec.services[1].extraPodSpec.restartPolicy: acts like Always (service "Worker")`}),
+			"once, of leader and workers")
 
 		By("changing a deployment that stands")
 		beta := written(namespace, asComponents)
 		Expect(user.Create(ctx, beta)).To(Succeed())
 		eventuallySet(ctx, namespace, "components")
 		*heard = nil
-		patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"add","path":"/spec/components/1/podTemplate/spec/restartPolicy","value":"Never"}]`))
+		patch := client.RawPatch("application/json-patch+json",
+			[]byte(`[{"op":"add","path":"/spec/components/1/podTemplate/spec/restartPolicy","value":"Never"}]`))
 		Expect(user.Patch(ctx, beta, patch)).To(Succeed())
 		Expect(*heard).To(Equal(warnings{"spec.components[1].podTemplate.spec.restartPolicy: acts like Always"}))
 	})
@@ -94,7 +99,8 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 		Expect(k8s.Create(ctx, object)).To(Succeed())
 		eventuallySet(ctx, namespace, "components")
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"priorityClassName":"high"}}`))
-		Expect(k8s.Patch(ctx, object, patch)).To(MatchError(ContainSubstring("spec.priorityClassName: Invalid value: not here")))
+		Expect(k8s.Patch(ctx, object, patch)).To(
+			MatchError(ContainSubstring("spec.priorityClassName: Invalid value: not here")))
 		Expect(deployment(ctx, namespace, "components").Spec.PriorityClassName).To(BeEmpty())
 	})
 
@@ -105,7 +111,8 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 		Consistently(func() error {
 			return k8s.Get(ctx, client.ObjectKeyFromObject(object), &grovev1alpha1.PodCliqueSet{})
 		}, "300ms").Should(MatchError(apierrors.IsNotFound, "not found"))
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(object), &v1beta1.DynamoGraphDeployment{})).To(MatchError(apierrors.IsNotFound, "not found"))
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(object), &v1beta1.DynamoGraphDeployment{})).To(
+			MatchError(apierrors.IsNotFound, "not found"))
 	})
 
 	It("is no matter where something else has the name: that is for the status", func(ctx SpecContext) {

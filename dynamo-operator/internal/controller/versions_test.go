@@ -72,6 +72,7 @@ var _ = Describe("The two versions", func() {
 		after := &v1beta1.DynamoGraphDeployment{}
 		Expect(k8s.Get(ctx, key, after)).To(Succeed())
 		Expect(*after.Spec.Components[0].Replicas).To(Equal(int32(3)))
-		Expect(after.Spec.Components[0].PodTemplate).To(Equal(before.Spec.Components[0].PodTemplate), "sidecar first, as it was written")
+		Expect(after.Spec.Components[0].PodTemplate).To(Equal(before.Spec.Components[0].PodTemplate),
+			"sidecar first, as it was written")
 	})
 })

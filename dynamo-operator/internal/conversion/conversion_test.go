@@ -44,7 +44,8 @@ func TestV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
 func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := throughJSON(t, drawAlpha(t))
-		hub, spoke, again := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
+		hub, spoke, again := &v1beta1.DynamoGraphDeployment{}, &v1alpha1.DynamoGraphDeployment{},
+			&v1beta1.DynamoGraphDeployment{}
 		mustConvert(t, conversion.ToHub(before, hub))
 		mustConvert(t, conversion.FromHub(hub, spoke))
 		mustConvert(t, conversion.ToHub(spoke, again))
@@ -116,7 +117,8 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 		SharedMemory:     &v1alpha1.SharedMemory{Disabled: true},
 		ExtraPodMetadata: &v1alpha1.ExtraPodMetadata{Labels: map[string]string{"a": "pod"}},
 		ExtraPodSpec: &v1alpha1.ExtraPodSpec{
-			PodSpec: &corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar"}}, NodeSelector: map[string]string{"gpu": "h100"}},
+			PodSpec: &corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar"}},
+				NodeSelector: map[string]string{"gpu": "h100"}},
 			MainContainer: &corev1.Container{
 				Image: "image", Env: []corev1.EnvVar{{Name: "A", Value: "container"}},
 				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("16")}},
@@ -141,8 +143,10 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 				Containers: []corev1.Container{
 					{
 						Name: "main", Image: "image",
-						Env:          []corev1.EnvVar{{Name: "B", Value: "service"}, {Name: "A", Value: "container"}},
-						EnvFrom:      []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}}},
+						Env: []corev1.EnvVar{{Name: "B", Value: "service"}, {Name: "A", Value: "container"}},
+						EnvFrom: []corev1.EnvFromSource{
+							{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}},
+						},
 						VolumeMounts: []corev1.VolumeMount{{Name: "cache", MountPath: "/cache"}},
 						Resources: corev1.ResourceRequirements{
 							Requests: corev1.ResourceList{"cpu": resource.MustParse("4"), "rdma/ib": resource.MustParse("2")},
@@ -152,7 +156,9 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 					{Name: "sidecar"},
 					{
 						Name: "sidecar-frontend", Image: "frontend", Args: []string{"-v"},
-						EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}}},
+						EnvFrom: []corev1.EnvFromSource{
+							{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}}},
+						},
 					},
 				},
 			},
@@ -189,7 +195,8 @@ func TestTypesArePromoted(t *testing.T) {
 			}
 			hub.Spec.Components[0].Type = "decode"
 			mustConvert(t, conversion.FromHub(hub, back))
-			if got := back.Spec.Services[0]; c.want != "decode" && (got.ComponentType != "worker" || got.SubComponentType != "decode") {
+			if got := back.Spec.Services[0]; c.want != "decode" &&
+				(got.ComponentType != "worker" || got.SubComponentType != "decode") {
 				t.Errorf("an edit of the type reads as %q and %q", got.ComponentType, got.SubComponentType)
 			}
 		})

@@ -24,21 +24,25 @@ func drawAlpha(t *rapid.T) *v1alpha1.DynamoGraphDeployment {
 	spec.BackendFramework = v1alpha1.BackendFramework(drawWord(t))
 	spec.PriorityClassName = drawWord(t)
 	spec.PVCs = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.PersistentVolumeClaim {
-		return v1alpha1.PersistentVolumeClaim{Name: drawWord(t), Create: maybe(t, rapid.Bool()), StorageClass: drawWord(t), Size: drawQuantity(t)}
+		return v1alpha1.PersistentVolumeClaim{Name: drawWord(t), Create: maybe(t, rapid.Bool()), StorageClass: drawWord(t),
+			Size: drawQuantity(t)}
 	}), 0, 2).Draw(t, "pvcs")
 	if rapid.Bool().Draw(t, "restarts") {
-		spec.Restart = &v1alpha1.Restart{ID: drawWord(t), Strategy: maybe(t, rapid.Just(v1alpha1.RestartStrategy{Type: "Sequential", Order: []string{"a"}}))}
+		spec.Restart = &v1alpha1.Restart{ID: drawWord(t),
+			Strategy: maybe(t, rapid.Just(v1alpha1.RestartStrategy{Type: "Sequential", Order: []string{"a"}}))}
 	}
 	if rapid.Bool().Draw(t, "constrained") {
-		spec.TopologyConstraint = &v1alpha1.SpecTopologyConstraint{TopologyProfile: drawWord(t), PackDomain: "zone", PreferredDomain: v1alpha1.TopologyDomain(drawWord(t))}
+		spec.TopologyConstraint = &v1alpha1.SpecTopologyConstraint{TopologyProfile: drawWord(t), PackDomain: "zone",
+			PreferredDomain: v1alpha1.TopologyDomain(drawWord(t))}
 	}
 	deployment.Status = v1alpha1.DynamoGraphDeploymentStatus{
 		ObservedGeneration: rapid.Int64Range(0, 9).Draw(t, "generation"),
 		State:              v1alpha1.DeploymentState(drawWord(t)),
 		Topology:           drawWord(t),
 		Services:           map[string]v1alpha1.ServiceReplicaStatus{"a": {ComponentKind: drawWord(t), Replicas: 2}},
-		Restart:            maybe(t, rapid.Just(v1alpha1.RestartStatus{ObservedID: "x", Phase: "Completed", Restarted: []string{"a"}})),
-		Conditions:         []metav1.Condition{{Type: "Ready", Status: "True", Reason: drawWord(t)}},
+		Restart: maybe(t,
+			rapid.Just(v1alpha1.RestartStatus{ObservedID: "x", Phase: "Completed", Restarted: []string{"a"}})),
+		Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: drawWord(t)}},
 	}
 	return deployment
 }
@@ -57,11 +61,12 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		Annotations:      drawMap(t),
 		LivenessProbe:    maybe(t, rapid.Just(corev1.Probe{PeriodSeconds: 3})),
 		ReadinessProbe:   maybe(t, rapid.Just(corev1.Probe{PeriodSeconds: 4})),
-		SharedMemory:     maybe(t, rapid.Just(v1alpha1.SharedMemory{Disabled: rapid.Bool().Draw(t, "disabled"), Size: drawQuantity(t)})),
-		ScalingAdapter:   maybe(t, rapid.Just(v1alpha1.ScalingAdapter{Enabled: rapid.Bool().Draw(t, "adapter")})),
-		Autoscaling:      maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{"enabled":true,"max":"<5>"}`)})),
-		Ingress:          maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{}`)})),
-		DynamoNamespace:  maybe(t, rapid.Just("namespace")),
+		SharedMemory: maybe(t,
+			rapid.Just(v1alpha1.SharedMemory{Disabled: rapid.Bool().Draw(t, "disabled"), Size: drawQuantity(t)})),
+		ScalingAdapter:  maybe(t, rapid.Just(v1alpha1.ScalingAdapter{Enabled: rapid.Bool().Draw(t, "adapter")})),
+		Autoscaling:     maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{"enabled":true,"max":"<5>"}`)})),
+		Ingress:         maybe(t, rapid.Just(runtime.RawExtension{Raw: []byte(`{}`)})),
+		DynamoNamespace: maybe(t, rapid.Just("namespace")),
 
 		GlobalDynamoNamespace: maybe(t, rapid.Bool()),
 		ModelRef:              maybe(t, rapid.Just(v1beta1.ModelReference{Name: "model", Revision: "v1"})),
@@ -74,7 +79,8 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 	service.ComponentType = rapid.SampledFrom([]string{"", "worker", "prefill", "frontend", "a"}).Draw(t, "type")
 	service.SubComponentType = rapid.SampledFrom([]string{"", "prefill", "decode", "encode"}).Draw(t, "sub type")
 	if rapid.Bool().Draw(t, "has sidecar") {
-		service.FrontendSidecar = &v1alpha1.FrontendSidecar{Image: "i", Envs: drawEnv(t), EnvFromSecret: maybe(t, rapid.Just("secret"))}
+		service.FrontendSidecar = &v1alpha1.FrontendSidecar{Image: "i", Envs: drawEnv(t),
+			EnvFromSecret: maybe(t, rapid.Just("secret"))}
 	}
 	if rapid.Bool().Draw(t, "experiments") {
 		service.Experimental = &v1beta1.ComponentExperimental{Checkpoint: drawRaw(t), FlagsInjection: drawRaw(t)}
@@ -91,13 +97,16 @@ func drawService(t *rapid.T, name string) v1alpha1.ServiceSpec {
 		}
 	}
 	if rapid.Bool().Draw(t, "has mounts") {
-		service.VolumeMounts = []v1alpha1.VolumeMount{{Name: "cache", MountPoint: "/cache", UseAsCompilationCache: maybe(t, rapid.Bool())}}
+		service.VolumeMounts = []v1alpha1.VolumeMount{
+			{Name: "cache", MountPoint: "/cache", UseAsCompilationCache: maybe(t, rapid.Bool())},
+		}
 	}
 	if rapid.Bool().Draw(t, "has metadata") {
 		service.ExtraPodMetadata = &v1alpha1.ExtraPodMetadata{Labels: drawMap(t), Annotations: drawMap(t)}
 	}
 	if rapid.Bool().Draw(t, "has constraint") {
-		service.TopologyConstraint = &v1alpha1.TopologyConstraint{PackDomain: "rack", PreferredDomain: v1alpha1.TopologyDomain(drawWord(t))}
+		service.TopologyConstraint = &v1alpha1.TopologyConstraint{PackDomain: "rack",
+			PreferredDomain: v1alpha1.TopologyDomain(drawWord(t))}
 	}
 	if rapid.Bool().Draw(t, "has extra") {
 		service.ExtraPodSpec = &v1alpha1.ExtraPodSpec{MainContainer: maybe(t, rapid.Just(drawContainer(t, "main")))}
@@ -138,13 +147,15 @@ func drawBeta(t *rapid.T) *v1beta1.DynamoGraphDeployment {
 			LPX:                   drawRaw(t),
 		}
 		if rapid.Bool().Draw(t, "has constraint") {
-			component.TopologyConstraint = &v1beta1.TopologyConstraint{PackDomain: "rack", PreferredDomain: v1beta1.TopologyDomain(drawWord(t))}
+			component.TopologyConstraint = &v1beta1.TopologyConstraint{PackDomain: "rack",
+				PreferredDomain: v1beta1.TopologyDomain(drawWord(t))}
 		}
 		deployment.Spec.Components = append(deployment.Spec.Components, component)
 	}
 	deployment.Spec.Env, deployment.Spec.Labels = drawEnv(t), drawMap(t)
 	if rapid.Bool().Draw(t, "constrained") {
-		deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{ClusterTopologyName: drawWord(t), PreferredDomain: "host"}
+		deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{ClusterTopologyName: drawWord(t),
+			PreferredDomain: "host"}
 	}
 	return deployment
 }
@@ -159,7 +170,9 @@ func drawPodSpec(t *rapid.T) corev1.PodSpec {
 	if rapid.Bool().Draw(t, "has volume") {
 		spec.Volumes = []corev1.Volume{{Name: rapid.SampledFrom([]string{"cache", "other"}).Draw(t, "volume")}}
 	}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"main", "proxy", v1beta1.FrontendSidecarContainer}), 0, 3, rapid.ID[string]).Draw(t, "containers") {
+	for _, name := range rapid.SliceOfNDistinct(
+		rapid.SampledFrom([]string{"main", "proxy", v1beta1.FrontendSidecarContainer}), 0, 3, rapid.ID[string]).Draw(t,
+		"containers") {
 		spec.Containers = append(spec.Containers, drawContainer(t, name))
 	}
 	return spec
@@ -171,7 +184,8 @@ func drawContainer(t *rapid.T, name string) corev1.Container {
 		Env: drawEnv(t), LivenessProbe: maybe(t, rapid.Just(corev1.Probe{PeriodSeconds: 9})),
 	}
 	if rapid.Bool().Draw(t, "has limits") {
-		container.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("2")}
+		container.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"),
+			"cpu": resource.MustParse("2")}
 	}
 	return container
 }
@@ -185,7 +199,8 @@ func drawWord(t *rapid.T) string {
 }
 
 func drawMap(t *rapid.T) map[string]string {
-	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", v1beta1.LabelSubComponentType}), rapid.SampledFrom([]string{"", "x", "prefill"}), 0, 3).Draw(t, "map")
+	return rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", v1beta1.LabelSubComponentType}),
+		rapid.SampledFrom([]string{"", "x", "prefill"}), 0, 3).Draw(t, "map")
 }
 
 func drawEnv(t *rapid.T) []corev1.EnvVar {
@@ -196,9 +211,10 @@ func drawEnv(t *rapid.T) []corev1.EnvVar {
 
 // drawRaw has characters that JSON in an annotation escapes.
 func drawRaw(t *rapid.T) *runtime.RawExtension {
-	return maybe(t, rapid.Map(rapid.SampledFrom([]string{`{"enabled":true,"mode":"<a>"}`, `{"enabled":false}`, `{}`}), func(written string) runtime.RawExtension {
-		return runtime.RawExtension{Raw: []byte(written)}
-	}))
+	return maybe(t, rapid.Map(rapid.SampledFrom([]string{`{"enabled":true,"mode":"<a>"}`, `{"enabled":false}`, `{}`}),
+		func(written string) runtime.RawExtension {
+			return runtime.RawExtension{Raw: []byte(written)}
+		}))
 }
 
 func drawQuantity(t *rapid.T) *resource.Quantity {

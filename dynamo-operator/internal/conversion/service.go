@@ -36,7 +36,9 @@ func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 		service.GlobalDynamoNamespace = new(true)
 	}
 	if cache := component.CompilationCache; cache != nil {
-		service.VolumeMounts = []v1alpha1.VolumeMount{{Name: cache.PVCName, MountPoint: cache.MountPath, UseAsCompilationCache: new(true)}}
+		service.VolumeMounts = []v1alpha1.VolumeMount{
+			{Name: cache.PVCName, MountPoint: cache.MountPath, UseAsCompilationCache: new(true)},
+		}
 	}
 	if size := component.SharedMemorySize; size != nil {
 		service.SharedMemory = &v1alpha1.SharedMemory{Size: size}
@@ -60,7 +62,8 @@ func setType(service *v1alpha1.ServiceSpec, componentType string) {
 
 // addExtraMetadata takes the label of a worker's part for the field, where the field does not mean more than the label.
 func addExtraMetadata(service *v1alpha1.ServiceSpec, template *corev1.PodTemplateSpec) {
-	if part := template.Labels[v1beta1.LabelSubComponentType]; service.SubComponentType == "" && part != "" && !promoted(service.ComponentType, part) {
+	if part := template.Labels[v1beta1.LabelSubComponentType]; service.SubComponentType == "" && part != "" &&
+		!promoted(service.ComponentType, part) {
 		service.SubComponentType = part
 		delete(template.Labels, v1beta1.LabelSubComponentType)
 	}
@@ -86,7 +89,8 @@ func extraPodSpec(pod corev1.PodSpec) *v1alpha1.ExtraPodSpec {
 	if !equality.Semantic.DeepEqual(pod, corev1.PodSpec{}) {
 		extra.PodSpec = &pod
 	}
-	if extra.PodSpec == nil && (extra.MainContainer == nil || equality.Semantic.DeepEqual(*extra.MainContainer, corev1.Container{})) {
+	if extra.PodSpec == nil &&
+		(extra.MainContainer == nil || equality.Semantic.DeepEqual(*extra.MainContainer, corev1.Container{})) {
 		return nil
 	}
 	return extra

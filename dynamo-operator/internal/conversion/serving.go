@@ -33,7 +33,8 @@ func takeSidecar(component *v1beta1.ComponentSpec) *v1alpha1.FrontendSidecar {
 	if last < 0 || containers[last].Name != v1beta1.FrontendSidecarContainer {
 		return nil
 	}
-	sidecar := &v1alpha1.FrontendSidecar{Image: containers[last].Image, Args: containers[last].Args, Envs: containers[last].Env}
+	sidecar := &v1alpha1.FrontendSidecar{Image: containers[last].Image, Args: containers[last].Args,
+		Envs: containers[last].Env}
 	if from := containers[last].EnvFrom; len(from) == 1 && from[0].SecretRef != nil {
 		sidecar.EnvFromSecret = new(from[0].SecretRef.Name)
 	}
@@ -45,7 +46,9 @@ func takeSidecar(component *v1beta1.ComponentSpec) *v1alpha1.FrontendSidecar {
 }
 
 func envFrom(secret string) corev1.EnvFromSource {
-	return corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}}
+	return corev1.EnvFromSource{
+		SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}},
+	}
 }
 
 // experimentalToHub has the features that v1alpha1 had before there was a place for experiments, unless they are switched off there.

@@ -14,12 +14,14 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-var readPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}}
+var readPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"},
+	Verbs: []string{"get", "list", "watch"}}
 
 // discoveryRules are what the pods may do to find one another: look for the endpoints of the deployment's Services, and
 // publish what they serve themselves.
 var discoveryRules = []rbacv1.PolicyRule{
-	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"},
+		Verbs: []string{"get", "list", "watch"}},
 	{
 		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"dynamoworkermetadatas"},
 		Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"},
@@ -30,8 +32,9 @@ var discoveryRules = []rbacv1.PolicyRule{
 var plannerRules = []rbacv1.PolicyRule{
 	readPods,
 	{
-		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"dynamographdeployments", "dynamographdeploymentscalingadapters"},
-		Verbs: []string{"get", "list", "patch"},
+		APIGroups: []string{v1beta1.GroupName},
+		Resources: []string{"dynamographdeployments", "dynamographdeploymentscalingadapters"},
+		Verbs:     []string{"get", "list", "patch"},
 	},
 	{
 		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"dynamographdeploymentscalingadapters/scale"},
@@ -52,8 +55,9 @@ var pickerRules = []rbacv1.PolicyRule{
 	readPods,
 	{APIGroups: []string{pods.PoolGroup}, Resources: []string{"inferencepools"}, Verbs: []string{"get", "list", "watch"}},
 	{
-		APIGroups: []string{"inference.networking.x-k8s.io"}, Resources: []string{"inferenceobjectives", "inferencemodelrewrites"},
-		Verbs: []string{"get", "list", "watch"},
+		APIGroups: []string{"inference.networking.x-k8s.io"},
+		Resources: []string{"inferenceobjectives", "inferencemodelrewrites"},
+		Verbs:     []string{"get", "list", "watch"},
 	},
 }
 

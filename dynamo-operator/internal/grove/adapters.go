@@ -20,7 +20,8 @@ type Adapter = v1alpha1.DynamoGraphDeploymentScalingAdapter
 // adapterDefinition is the one without which there are no adapters.
 const adapterDefinition = "dynamographdeploymentscalingadapters." + v1alpha1.GroupName
 
-const adapterMissing = "scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this cluster, so replicas are the deployment's own: " +
+const adapterMissing = "scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this " +
+	"cluster, so replicas are the deployment's own: " +
 	"apply the CRDs of the dynamo-operator chart"
 
 // adapters are those of the components and component groups that ask for one. Each begins with the deployment's own number.
@@ -66,8 +67,10 @@ func (s Standing) unmade(objects []client.Object) []client.Object {
 			continue
 		}
 		units := names.Units(s.Deployment)
-		component := units[slices.IndexFunc(units, func(c *v1beta1.ComponentSpec) bool { return c.Name == adapter.Spec.DGDRef.ServiceName })]
-		if requested, live := s.requested(component), s.liveReplicas(component); requested != nil && live != nil && *requested == adapter.Spec.Replicas {
+		component := units[slices.IndexFunc(units,
+			func(c *v1beta1.ComponentSpec) bool { return c.Name == adapter.Spec.DGDRef.ServiceName })]
+		if requested, live := s.requested(component), s.liveReplicas(component); requested != nil && live != nil &&
+			*requested == adapter.Spec.Replicas {
 			adapter.Spec.Replicas = *live
 		}
 		left = append(left, adapter)
@@ -125,7 +128,8 @@ func (s Standing) Reports(now metav1.Time) []backend.Report {
 
 // selector finds the pods that a unit scales.
 func (s Standing) selector(unit *v1beta1.ComponentSpec) string {
-	if slices.ContainsFunc(names.Groups(s.Deployment), func(group v1beta1.ComponentGroup) bool { return group.Name == unit.Name }) {
+	if slices.ContainsFunc(names.Groups(s.Deployment),
+		func(group v1beta1.ComponentGroup) bool { return group.Name == unit.Name }) {
 		return grovev1alpha1.LabelPodCliqueScalingGroup + "=" + scaledName(s.Deployment, unit)
 	}
 	return v1beta1.LabelSelector + "=" + names.Selector(s.Deployment, unit)

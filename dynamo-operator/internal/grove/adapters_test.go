@@ -58,7 +58,8 @@ func TestAnAdapterHasItsNumberWhoeverSetsAnother(t *testing.T) {
 				if len(reports) != 1 {
 					t.Fatalf("%d reports", len(reports))
 				}
-				want := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{Selector: v1beta1.LabelSelector + "=" + key, LastScaleTime: &lastScaled}
+				want := v1alpha1.DynamoGraphDeploymentScalingAdapterStatus{Selector: v1beta1.LabelSelector + "=" + key,
+					LastScaleTime: &lastScaled}
 				if diff := cmp.Diff(want, reports[0].Status); diff != "" {
 					t.Errorf("status (-want +got):\n%s", diff)
 				}

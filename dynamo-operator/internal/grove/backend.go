@@ -45,7 +45,8 @@ const missing = "Grove is not installed in this cluster: " + install
 // Owned are the kinds of what Translate returns besides the PodCliqueSet.
 func (Backend) Owned() []client.Object {
 	return []client.Object{
-		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{},
+		&rbacv1.RoleBinding{},
 	}
 }
 
@@ -137,7 +138,8 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 	for _, component := range names.Units(deployment) {
 		name := scaledName(deployment, component)
 		if names.Grouped(component) {
-			standing.Groups[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodCliqueScalingGroup{})
+			standing.Groups[component.Name], err = get(ctx, reader, deployment.Namespace, name,
+				&grovev1alpha1.PodCliqueScalingGroup{})
 		} else {
 			standing.Cliques[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodClique{})
 		}
@@ -149,10 +151,13 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 }
 
 // standingServices lists the Services that were made for a deployment.
-func standingServices(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) ([]*corev1.Service, error) {
+func standingServices(
+	ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment,
+) ([]*corev1.Service, error) {
 	list := &corev1.ServiceList{}
 	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
-	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels,
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Services: %w", err)
 	}
 	var own []*corev1.Service
@@ -165,10 +170,13 @@ func standingServices(ctx context.Context, reader client.Reader, deployment *v1b
 }
 
 // standingAdapters lists the adapters that were made for a deployment.
-func standingAdapters(ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment) (map[string]*Adapter, error) {
+func standingAdapters(
+	ctx context.Context, reader client.Reader, deployment *v1beta1.DynamoGraphDeployment,
+) (map[string]*Adapter, error) {
 	list := &v1alpha1.DynamoGraphDeploymentScalingAdapterList{}
 	labels := client.MatchingLabels{v1beta1.LabelDeploymentName: names.Deployment(deployment)}
-	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(deployment.Namespace), labels,
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing DynamoGraphDeploymentScalingAdapters: %w", err)
 	}
 	own := map[string]*Adapter{}

@@ -44,8 +44,11 @@ func largest(framework v1beta1.BackendFramework) *v1beta1.DynamoGraphDeployment 
 		main := &pod.Spec.Containers[0]
 		main.Command = []string{"python3", "-m", "dynamo." + string(framework)}
 		main.Args = []string{"--model", "deepseek-ai/DeepSeek-R1", "--tensor-parallel-size", "32", "--config", `{"a": "b"}`}
-		main.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "rdma/ib": resource.MustParse("8")}
-		main.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "hf"}}}}
+		main.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"),
+			"rdma/ib": resource.MustParse("8")}
+		main.EnvFrom = []corev1.EnvFromSource{
+			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "hf"}}},
+		}
 		for j := range 20 {
 			main.Env = append(main.Env, corev1.EnvVar{Name: fmt.Sprintf("OPTION_%d", j), Value: "some value"})
 		}

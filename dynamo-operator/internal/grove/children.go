@@ -39,7 +39,9 @@ func childMeta(deployment *v1beta1.DynamoGraphDeployment, name string) metav1.Ob
 
 // launchNode is how the pods of a replica reach one another in Grove: by their host names under the headless Service,
 // which start with the scaling group replica's. Name is what the names of its cliques begin with.
-func launchNode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, name string, leader bool) launch.Node {
+func launchNode(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, name string, leader bool,
+) launch.Node {
 	address := func(clique string, index int32) string {
 		return fmt.Sprintf("$(%s)-$(%s)-%s-%d.$(%s)", grovev1alpha1.EnvPodCliqueScalingGroupName,
 			grovev1alpha1.EnvPodCliqueScalingGroupIndex, clique, index, grovev1alpha1.EnvHeadlessService)

@@ -20,18 +20,21 @@ func TestAServiceHasEachPortOnce(t *testing.T) {
 			[]corev1.ContainerPort{{Name: "grpc", ContainerPort: 50051}}, []string{"grpc 50051/TCP to grpc"},
 		},
 		"without a name": {
-			[]corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81}}, []string{"port-80 80/TCP to 80", "port-81 81/TCP to 81"},
+			[]corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 81}},
+			[]string{"port-80 80/TCP to 80", "port-81 81/TCP to 81"},
 		},
 		"one number for two protocols": {
 			[]corev1.ContainerPort{{ContainerPort: 53}, {ContainerPort: 53, Protocol: "UDP"}},
 			[]string{"port-53 53/TCP to 53", "port-53-udp 53/UDP to 53"},
 		},
 		"one number of the host and of the pod": {
-			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80}, {Name: "again", ContainerPort: 80, Protocol: "TCP", HostPort: 8080}},
+			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80},
+				{Name: "again", ContainerPort: 80, Protocol: "TCP", HostPort: 8080}},
 			[]string{"web 80/TCP to web"},
 		},
 		"one name for two numbers": {
-			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80}, {Name: "web", ContainerPort: 81}}, []string{"web 80/TCP to web"},
+			[]corev1.ContainerPort{{Name: "web", ContainerPort: 80}, {Name: "web", ContainerPort: 81}},
+			[]string{"web 80/TCP to web"},
 		},
 		"none, but the one at which the runtime would answer": {nil, []string{"system 9090/TCP to 9090"}},
 	} {

@@ -117,7 +117,8 @@ func (c Cluster) binding(ctx context.Context, name string) *admission.Topology {
 // Grove can create the default one.
 func (c Cluster) others(ctx context.Context, missing string) string {
 	var existing []string
-	for _, list := range []client.ObjectList{&grovev1alpha1.ClusterTopologyList{}, &grovev1alpha1.ClusterTopologyBindingList{}} {
+	for _, list := range []client.ObjectList{&grovev1alpha1.ClusterTopologyList{},
+		&grovev1alpha1.ClusterTopologyBindingList{}} {
 		if c.Reader.List(ctx, list) == nil {
 			_ = meta.EachListItem(list, func(object runtime.Object) error {
 				existing = append(existing, object.(client.Object).GetName())
@@ -127,7 +128,8 @@ func (c Cluster) others(ctx context.Context, missing string) string {
 	}
 	if len(existing) == 0 {
 		if missing == grovev1alpha1.DefaultClusterTopologyName {
-			return "the administrator has to enable topology-aware scheduling in Grove, or to create another ClusterTopology to be named here"
+			return "the administrator has to enable topology-aware scheduling in Grove, " +
+				"or to create another ClusterTopology to be named here"
 		}
 		return "the administrator has to create it"
 	}

@@ -22,8 +22,11 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 		there []client.Object
 		want  string
 	}{
-		"the default one, which nobody else can create": {want: "the administrator has to enable topology-aware scheduling in Grove"},
-		"one of a name of one's own":                    {named: "aws", want: `ClusterTopology "aws" does not exist; the administrator has to create it`},
+		"the default one, which nobody else can create": {
+			want: "the administrator has to enable topology-aware scheduling in Grove",
+		},
+		"one of a name of one's own": {named: "aws",
+			want: `ClusterTopology "aws" does not exist; the administrator has to create it`},
 		"one among others": {
 			named: "aws", there: []client.Object{&grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: "gcp"}}},
 			want: `ClusterTopology "aws" does not exist; existing ones: gcp`,
@@ -36,7 +39,8 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 			}
 			cluster := grove.Cluster{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.there...).Build()}
 			deployment := &v1beta1.DynamoGraphDeployment{}
-			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack", ClusterTopologyName: c.named}
+			deployment.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: "rack",
+				ClusterTopologyName: c.named}
 			if got := cluster.Topology(t.Context(), deployment).Problem; !strings.Contains(got, c.want) {
 				t.Errorf("%q does not say %q", got, c.want)
 			}
@@ -48,7 +52,8 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Backend) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, grovev1alpha1.AddToScheme,
+		v1alpha1.AddToScheme, v1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +63,9 @@ func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Back
 }
 
 // asked is what the workers of a deployment ask of their node, as everything that stands has it.
-func asked(t *testing.T, backend grove.Backend, deployment *v1beta1.DynamoGraphDeployment) (string, *grovev1alpha1.PodCliqueSet) {
+func asked(
+	t *testing.T, backend grove.Backend, deployment *v1beta1.DynamoGraphDeployment,
+) (string, *grovev1alpha1.PodCliqueSet) {
 	t.Helper()
 	standing, err := backend.Read(t.Context(), deployment)
 	if err != nil {
@@ -70,7 +77,8 @@ func asked(t *testing.T, backend grove.Backend, deployment *v1beta1.DynamoGraphD
 
 func TestTheLevelOfTransfersIsTheTopologys(t *testing.T) {
 	topology := &grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: "net"}}
-	topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "zone", Key: "z"}, {Domain: "rack", Key: "example.com/rack"}}
+	topology.Spec.Levels = []grovev1alpha1.TopologyLevel{{Domain: "zone", Key: "z"},
+		{Domain: "rack", Key: "example.com/rack"}}
 	binding := &grovev1alpha1.ClusterTopologyBinding{ObjectMeta: metav1.ObjectMeta{Name: "free"}}
 	binding.Spec.Levels = []grovev1alpha1.TopologyBindingLevel{{Domain: "spine", Key: "example.com/spine"}}
 	for name, c := range map[string]struct{ topology, domain, want string }{

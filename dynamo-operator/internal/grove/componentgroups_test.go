@@ -33,12 +33,15 @@ func serving(replicas int32, adapter *v1beta1.ScalingAdapter) *v1beta1.DynamoGra
 }
 
 // standingGroup is what stands of that, with a group of live copies.
-func standingGroup(replicas, live int32, adapter *v1beta1.ScalingAdapter, adapters map[string]*grove.Adapter) grove.Standing {
+func standingGroup(
+	replicas, live int32, adapter *v1beta1.ScalingAdapter, adapters map[string]*grove.Adapter,
+) grove.Standing {
 	return grove.Standing{
 		Deployment: serving(replicas, adapter),
-		PodCliqueSet: &grovev1alpha1.PodCliqueSet{Spec: grovev1alpha1.PodCliqueSetSpec{Template: grovev1alpha1.PodCliqueSetTemplateSpec{
-			PodCliqueScalingGroups: []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "serve", Replicas: new(int32(2))}},
-		}}},
+		PodCliqueSet: &grovev1alpha1.PodCliqueSet{
+			Spec: grovev1alpha1.PodCliqueSetSpec{Template: grovev1alpha1.PodCliqueSetTemplateSpec{
+				PodCliqueScalingGroups: []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "serve", Replicas: new(int32(2))}},
+			}}},
 		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{"Serve": {
 			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: live},
 			Status: grovev1alpha1.PodCliqueScalingGroupStatus{
@@ -83,9 +86,11 @@ func TestAGroupScalesByWholeCopies(t *testing.T) {
 func TestMembersHaveTheStatusOfTheirGroup(t *testing.T) {
 	observed := standingGroup(2, 5, nil, nil).Observation()
 	want := v1beta1.ServiceReplicaStatus{
-		ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-serve", Replicas: 5, ReadyReplicas: 4, ScheduledReplicas: 5, UpdatedReplicas: 5,
+		ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-serve", Replicas: 5, ReadyReplicas: 4,
+		ScheduledReplicas: 5, UpdatedReplicas: 5,
 	}
-	if diff := cmp.Diff(map[string]v1beta1.ServiceReplicaStatus{"Prefill": want, "Decode": want}, observed.Services); diff != "" {
+	if diff := cmp.Diff(map[string]v1beta1.ServiceReplicaStatus{"Prefill": want, "Decode": want},
+		observed.Services); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int32{"Prefill": 5, "Decode": 5}, observed.Wanted); diff != "" {
@@ -101,10 +106,12 @@ func TestAGroupHasOneAdapter(t *testing.T) {
 			made = append(made, adapter)
 		}
 	}
-	if len(made) != 1 || made[0].Name != "d-serve" || made[0].Spec.Replicas != 8 || made[0].Spec.DGDRef.ServiceName != "Serve" {
+	if len(made) != 1 || made[0].Name != "d-serve" || made[0].Spec.Replicas != 8 ||
+		made[0].Spec.DGDRef.ServiceName != "Serve" {
 		t.Fatalf("adapters %v", made)
 	}
-	adapter := &grove.Adapter{ObjectMeta: made[0].ObjectMeta, Spec: v1alpha1.DynamoGraphDeploymentScalingAdapterSpec{Replicas: 3}}
+	adapter := &grove.Adapter{ObjectMeta: made[0].ObjectMeta,
+		Spec: v1alpha1.DynamoGraphDeploymentScalingAdapterSpec{Replicas: 3}}
 	now := metav1.Unix(1, 0)
 	standing := standingGroup(8, 8, asked, map[string]*grove.Adapter{"d-serve": adapter})
 	scalings := standing.Scalings()

@@ -16,20 +16,25 @@ import (
 // Each count is another number, so that none can stand for another.
 func TestReplicasAreThoseOfWhatScales(t *testing.T) {
 	standing := grove.Standing{
-		Deployment: deployment([]v1beta1.ComponentSpec{{Name: "Front"}, {Name: "Wide", Multinode: &v1beta1.Multinode{NodeCount: 2}}, {Name: "Unmade"}}),
+		Deployment: deployment(
+			[]v1beta1.ComponentSpec{{Name: "Front"}, {Name: "Wide", Multinode: &v1beta1.Multinode{NodeCount: 2}},
+				{Name: "Unmade"}}),
 		Cliques: map[string]*grovev1alpha1.PodClique{"Front": {
 			Spec:   grovev1alpha1.PodCliqueSpec{Replicas: 9},
 			Status: grovev1alpha1.PodCliqueStatus{Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6, UpdatedReplicas: 5},
 		}},
 		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{"Wide": {
-			Spec:   grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 19},
-			Status: grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 18, ScheduledReplicas: 17, AvailableReplicas: 16, UpdatedReplicas: 15},
+			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 19},
+			Status: grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 18, ScheduledReplicas: 17, AvailableReplicas: 16,
+				UpdatedReplicas: 15},
 		}},
 	}
 	observed := standing.Observation()
 	want := map[string]v1beta1.ServiceReplicaStatus{
-		"Front": {ComponentKind: "PodClique", ComponentName: "d-0-front", Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6, UpdatedReplicas: 5},
-		"Wide":  {ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-wide", Replicas: 18, ScheduledReplicas: 17, ReadyReplicas: 16, UpdatedReplicas: 15},
+		"Front": {ComponentKind: "PodClique", ComponentName: "d-0-front", Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6,
+			UpdatedReplicas: 5},
+		"Wide": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-wide", Replicas: 18, ScheduledReplicas: 17,
+			ReadyReplicas: 16, UpdatedReplicas: 15},
 	}
 	if diff := cmp.Diff(want, observed.Services); diff != "" {
 		t.Errorf("services (-want +got):\n%s", diff)
@@ -46,10 +51,12 @@ func TestWhatGroveHasLookedAtAndReplaced(t *testing.T) {
 		progress         *grovev1alpha1.PodCliqueSetUpdateProgress
 		current, settled bool
 	}{
-		"nothing of the last change":     {2, 1, nil, false, true},
-		"all of it":                      {2, 2, nil, true, true},
-		"all of it, and it is replacing": {2, 2, &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: begun}, true, false},
-		"all of it, and it has replaced": {2, 2, &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: begun, UpdateEndedAt: &ended}, true, true},
+		"nothing of the last change": {2, 1, nil, false, true},
+		"all of it":                  {2, 2, nil, true, true},
+		"all of it, and it is replacing": {2, 2, &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: begun},
+			true, false},
+		"all of it, and it has replaced": {2, 2,
+			&grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: begun, UpdateEndedAt: &ended}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}}
@@ -68,7 +75,8 @@ func TestLeftovers(t *testing.T) {
 	}
 	going := named("going")
 	going.DeletionTimestamp = new(metav1.Unix(1, 0))
-	left := grove.Standing{Services: []*corev1.Service{named("kept"), named("left"), going}}.Leftovers([]client.Object{named("kept")})
+	left := grove.Standing{Services: []*corev1.Service{named("kept"), named("left"), going}}.Leftovers(
+		[]client.Object{named("kept")})
 	if len(left) != 1 || left[0].GetName() != "left" {
 		t.Errorf("got %v, want the one that is neither wanted nor on its way out", left)
 	}

@@ -52,7 +52,8 @@ func pickerConfig(config *runtime.RawExtension) (string, error) {
 	if err := json.Unmarshal(config.Raw, &fields); err != nil {
 		return "", fmt.Errorf("reading the endpoint picker's configuration: %w", err)
 	}
-	for key, value := range map[string]string{"apiVersion": "inference.networking.x-k8s.io/v1alpha1", "kind": "EndpointPickerConfig"} {
+	for key, value := range map[string]string{"apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+		"kind": "EndpointPickerConfig"} {
 		if fields[key] == nil {
 			fields[key] = value
 		}
@@ -73,7 +74,8 @@ func pool(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Componen
 				v1beta1.LabelDynamoNamespace: names.DynamoNamespace(deployment, component),
 			}},
 			"endpointPickerRef": map[string]any{
-				"kind": "Service", "name": names.Selector(deployment, component), "port": map[string]any{"number": int64(pods.GRPCNumber)},
+				"kind": "Service", "name": names.Selector(deployment, component),
+				"port": map[string]any{"number": int64(pods.GRPCNumber)},
 			},
 		},
 	}}

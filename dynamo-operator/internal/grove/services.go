@@ -19,7 +19,9 @@ import (
 
 // services are the Services of a component. The first one has every pod: Dynamo's runtime finds by its EndpointSlices who is ready,
 // and data parallel ranks are on the workers of several nodes too. Who wants what a replica serves as a whole asks the leaders alone.
-func services(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod *pods.Template) []client.Object {
+func services(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod *pods.Template,
+) []client.Object {
 	served := ports(component, pod)
 	discovery := pods.DiscoveryOf(deployment, component)
 	var made []client.Object
@@ -42,14 +44,19 @@ func orSystem(served []corev1.ServicePort) []corev1.ServicePort {
 		return served
 	}
 	return []corev1.ServicePort{{
-		Name: "system", Port: pods.SystemNumber, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(pods.SystemNumber),
+		Name: "system", Port: pods.SystemNumber, Protocol: corev1.ProtocolTCP,
+		TargetPort: intstr.FromInt32(pods.SystemNumber),
 	}}
 }
 
-func componentService(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod *pods.Template, name string, served []corev1.ServicePort) *corev1.Service {
+func componentService(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod *pods.Template, name string,
+	served []corev1.ServicePort,
+) *corev1.Service {
 	meta := childMeta(deployment, name)
 	for _, key := range []string{
-		v1beta1.LabelSelector, v1beta1.LabelComponent, v1beta1.LabelComponentType, v1beta1.LabelSubComponentType, v1beta1.LabelDynamoNamespace,
+		v1beta1.LabelSelector, v1beta1.LabelComponent, v1beta1.LabelComponentType, v1beta1.LabelSubComponentType,
+		v1beta1.LabelDynamoNamespace,
 	} {
 		if value, ok := pod.Labels[key]; ok {
 			meta.Labels[key] = value
@@ -93,7 +100,8 @@ func ports(component *v1beta1.ComponentSpec, pod *pods.Template) []corev1.Servic
 
 func servicePort(port corev1.ContainerPort) corev1.ServicePort {
 	protocol := cmp.Or(port.Protocol, corev1.ProtocolTCP)
-	served := corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol, TargetPort: intstr.FromString(port.Name)}
+	served := corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol,
+		TargetPort: intstr.FromString(port.Name)}
 	if port.Name == "" {
 		served.Name, served.TargetPort = fmt.Sprintf("port-%d", port.ContainerPort), intstr.FromInt32(port.ContainerPort)
 		if protocol != corev1.ProtocolTCP {

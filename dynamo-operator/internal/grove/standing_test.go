@@ -16,19 +16,28 @@ const notYet = "it is not known yet whether the cluster's topology has the level
 
 func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 	condition := func(status metav1.ConditionStatus, reason string) []metav1.Condition {
-		return []metav1.Condition{{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: status, Reason: reason, Message: "said Grove"}}
+		return []metav1.Condition{
+			{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: status, Reason: reason, Message: "said Grove"},
+		}
 	}
 	for name, c := range map[string]struct {
 		conditions []metav1.Condition
 		want       backend.Enforcement
 	}{
-		"not judged yet":            {nil, backend.Enforcement{Status: "Unknown", Reason: "NotYetJudged", Message: notYet}},
-		"available":                 {condition("False", "AllClusterTopologyLevelsAvailable"), backend.Enforcement{Status: "True", Reason: "AllTopologyLevelsAvailable", Message: "every level that the constraints need is part of the cluster's topology"}},
-		"a level is gone":           {condition("True", "ClusterTopologyLevelsUnavailable"), backend.Enforcement{Status: "False", Reason: "TopologyLevelsUnavailable", Message: "said Grove"}},
-		"the topology is gone":      {condition("Unknown", "ClusterTopologyNotFound"), backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
-		"gone, with another status": {condition("True", "ClusterTopologyNotFound"), backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
-		"gone, with yet another":    {condition("False", "ClusterTopologyNotFound"), backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
-		"unknown for other reasons": {condition("Unknown", "Whatever"), backend.Enforcement{Status: "Unknown", Reason: "NotYetJudged", Message: "said Grove"}},
+		"not judged yet": {nil, backend.Enforcement{Status: "Unknown", Reason: "NotYetJudged", Message: notYet}},
+		"available": {condition("False", "AllClusterTopologyLevelsAvailable"),
+			backend.Enforcement{Status: "True", Reason: "AllTopologyLevelsAvailable",
+				Message: "every level that the constraints need is part of the cluster's topology"}},
+		"a level is gone": {condition("True", "ClusterTopologyLevelsUnavailable"),
+			backend.Enforcement{Status: "False", Reason: "TopologyLevelsUnavailable", Message: "said Grove"}},
+		"the topology is gone": {condition("Unknown", "ClusterTopologyNotFound"),
+			backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
+		"gone, with another status": {condition("True", "ClusterTopologyNotFound"),
+			backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
+		"gone, with yet another": {condition("False", "ClusterTopologyNotFound"),
+			backend.Enforcement{Status: "False", Reason: "TopologyDefinitionNotFound", Message: "said Grove"}},
+		"unknown for other reasons": {condition("Unknown", "Whatever"),
+			backend.Enforcement{Status: "Unknown", Reason: "NotYetJudged", Message: "said Grove"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			standing := grove.Standing{
@@ -40,7 +49,8 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 			}
 		})
 	}
-	unmade := backend.Enforcement{Status: "Unknown", Reason: "NotYetApplied", Message: "nothing has been made yet that the constraints could hold together"}
+	unmade := backend.Enforcement{Status: "Unknown", Reason: "NotYetApplied",
+		Message: "nothing has been made yet that the constraints could hold together"}
 	if diff := cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement); diff != "" {
 		t.Errorf("without a PodCliqueSet (-want +got):\n%s", diff)
 	}
@@ -60,21 +70,35 @@ func TestScalings(t *testing.T) {
 		// scaled is the number to set; -1 means none. standing is the number that stays in the template.
 		scaled, standing int32
 	}{
-		"a change goes to the live object and the template": {wanted: new(int32(3)), template: 2, live: 2, scaled: 3, standing: 3},
-		"and is asked for once":                             {wanted: new(int32(3)), template: 3, live: 2, scaled: -1, standing: 3},
-		"also while the template is behind":                 {wanted: new(int32(3)), template: 2, live: 3, requested: "3", scaled: -1, standing: 3},
-		"somebody's number goes when another is asked for":  {wanted: new(int32(3)), template: 2, live: 7, scaled: 3, standing: 3},
-		"back to what the template said at first":           {wanted: new(int32(2)), template: 3, live: 3, requested: "3", scaled: 2, standing: 2},
-		"to zero by scaling, the template stays":            {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
-		"zero is asked for once":                            {wanted: new(int32(0)), template: 3, live: 0, requested: "0", scaled: -1, standing: 3},
-		"somebody scaled it up again, which stays":          {wanted: new(int32(0)), template: 3, live: 5, requested: "0", scaled: -1, standing: 3},
-		"back from zero to what the template says":          {wanted: new(int32(3)), template: 3, live: 0, requested: "0", scaled: 3, standing: 3},
-		"on to another number":                              {wanted: new(int32(4)), template: 3, live: 3, requested: "3", scaled: 4, standing: 4},
-		"never below the minimum in the template":           {wanted: new(int32(1)), minimum: new(int32(2)), template: 2, live: 2, scaled: 1, standing: 2},
-		"where an adapter is to be, nothing is asked for":   {wanted: new(int32(9)), adapter: true, template: 1, live: 4, scaled: -1, standing: 1},
-		"an unset number is one":                            {template: 1, live: 1, scaled: -1, standing: 1},
-		"a live object that others scaled is left alone":    {wanted: new(int32(2)), template: 2, live: 7, scaled: -1, standing: 2},
-		"a recreated object has to be switched off again":   {wanted: new(int32(0)), template: 3, live: 3, scaled: 0, standing: 3},
+		"a change goes to the live object and the template": {wanted: new(int32(3)), template: 2, live: 2, scaled: 3,
+			standing: 3},
+		"and is asked for once": {wanted: new(int32(3)), template: 3, live: 2, scaled: -1,
+			standing: 3},
+		"also while the template is behind": {wanted: new(int32(3)), template: 2, live: 3, requested: "3",
+			scaled: -1, standing: 3},
+		"somebody's number goes when another is asked for": {wanted: new(int32(3)), template: 2, live: 7, scaled: 3,
+			standing: 3},
+		"back to what the template said at first": {wanted: new(int32(2)), template: 3, live: 3, requested: "3",
+			scaled: 2, standing: 2},
+		"to zero by scaling, the template stays": {wanted: new(int32(0)), template: 3, live: 3, scaled: 0,
+			standing: 3},
+		"zero is asked for once": {wanted: new(int32(0)), template: 3, live: 0, requested: "0",
+			scaled: -1, standing: 3},
+		"somebody scaled it up again, which stays": {wanted: new(int32(0)), template: 3, live: 5, requested: "0",
+			scaled: -1, standing: 3},
+		"back from zero to what the template says": {wanted: new(int32(3)), template: 3, live: 0, requested: "0",
+			scaled: 3, standing: 3},
+		"on to another number": {wanted: new(int32(4)), template: 3, live: 3, requested: "3",
+			scaled: 4, standing: 4},
+		"never below the minimum in the template": {wanted: new(int32(1)), minimum: new(int32(2)), template: 2,
+			live: 2, scaled: 1, standing: 2},
+		"where an adapter is to be, nothing is asked for": {wanted: new(int32(9)), adapter: true, template: 1, live: 4,
+			scaled: -1, standing: 1},
+		"an unset number is one": {template: 1, live: 1, scaled: -1, standing: 1},
+		"a live object that others scaled is left alone": {wanted: new(int32(2)), template: 2, live: 7, scaled: -1,
+			standing: 2},
+		"a recreated object has to be switched off again": {wanted: new(int32(0)), template: 3, live: 3, scaled: 0,
+			standing: 3},
 	} {
 		for _, multinode := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
@@ -98,7 +122,9 @@ func TestScalings(t *testing.T) {
 	}
 }
 
-func standingOf(component *v1beta1.ComponentSpec, multinode bool, template, live int32, requested string) grove.Standing {
+func standingOf(
+	component *v1beta1.ComponentSpec, multinode bool, template, live int32, requested string,
+) grove.Standing {
 	component.PodTemplate.Spec.Containers = mainContainer()
 	meta := metav1.ObjectMeta{}
 	if requested != "" {
@@ -108,11 +134,16 @@ func standingOf(component *v1beta1.ComponentSpec, multinode bool, template, live
 	standing := grove.Standing{PodCliqueSet: set}
 	if multinode {
 		component.Multinode = &v1beta1.Multinode{NodeCount: 2}
-		set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "a", Replicas: &template}}
-		group := &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: meta, Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: live}}
+		set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{
+			{Name: "a", Replicas: &template},
+		}
+		group := &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: meta,
+			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: live}}
 		standing.Groups = map[string]*grovev1alpha1.PodCliqueScalingGroup{"A": group}
 	} else {
-		set.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "a", Spec: grovev1alpha1.PodCliqueSpec{Replicas: template}}}
+		set.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{
+			{Name: "a", Spec: grovev1alpha1.PodCliqueSpec{Replicas: template}},
+		}
 		clique := &grovev1alpha1.PodClique{ObjectMeta: meta, Spec: grovev1alpha1.PodCliqueSpec{Replicas: live}}
 		standing.Cliques = map[string]*grovev1alpha1.PodClique{"A": clique}
 	}

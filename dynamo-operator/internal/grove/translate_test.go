@@ -34,13 +34,16 @@ func TestEveryTranslationIsSound(t *testing.T) {
 			for _, clique := range group.CliqueNames {
 				member[clique] = group.Name
 			}
-			check(t, *group.MinAvailable <= *group.Replicas, "group %s has %d of %d available", group.Name, *group.MinAvailable, *group.Replicas)
+			check(t, *group.MinAvailable <= *group.Replicas, "group %s has %d of %d available", group.Name, *group.MinAvailable,
+				*group.Replicas)
 		}
 		for _, clique := range set.Spec.Template.Cliques {
 			group := member[clique.Name]
-			check(t, len(set.Name)+len(group)+len(clique.Name) <= 45, "names %s, %s, %s are too long together", set.Name, group, clique.Name)
+			check(t, len(set.Name)+len(group)+len(clique.Name) <= 45, "names %s, %s, %s are too long together", set.Name, group,
+				clique.Name)
 			check(t, clique.Spec.RoleName == clique.Name, "role %s of %s", clique.Spec.RoleName, clique.Name)
-			check(t, *clique.Spec.MinAvailable >= 1 && *clique.Spec.MinAvailable <= clique.Spec.Replicas, "%s has %d of %d available", clique.Name, *clique.Spec.MinAvailable, clique.Spec.Replicas)
+			check(t, *clique.Spec.MinAvailable >= 1 && *clique.Spec.MinAvailable <= clique.Spec.Replicas,
+				"%s has %d of %d available", clique.Name, *clique.Spec.MinAvailable, clique.Spec.Replicas)
 			check(t, group == "" || clique.TopologyConstraint == nil, "%s in a group has a constraint of its own", clique.Name)
 			check(t, len(clique.Labels[v1beta1.LabelSelector]) <= 63, "label too long")
 			check(t, clique.Spec.PodSpec.Containers[0].Name == "main", "main is not the first container")
@@ -56,7 +59,10 @@ func TestEveryTranslationIsSound(t *testing.T) {
 	})
 }
 
-func checkComponent(t *rapid.T, component *v1beta1.ComponentSpec, set *grovev1alpha1.PodCliqueSet, groups map[string]grovev1alpha1.PodCliqueScalingGroupConfig) {
+func checkComponent(
+	t *rapid.T, component *v1beta1.ComponentSpec, set *grovev1alpha1.PodCliqueSet,
+	groups map[string]grovev1alpha1.PodCliqueScalingGroupConfig,
+) {
 	name := names.Component(component.Name)
 	wanted := v1beta1.TopologyConstraint{}
 	if component.TopologyConstraint != nil {
@@ -82,7 +88,9 @@ func checkComponent(t *rapid.T, component *v1beta1.ComponentSpec, set *grovev1al
 	t.Fatalf("no clique for %s", name)
 }
 
-func checkConstraint(t *rapid.T, where string, got *grovev1alpha1.TopologyConstraint, required, preferred v1beta1.TopologyDomain) {
+func checkConstraint(
+	t *rapid.T, where string, got *grovev1alpha1.TopologyConstraint, required, preferred v1beta1.TopologyDomain,
+) {
 	check(t, string(got.RequiredDomain()) == string(required) && string(got.PreferredDomain()) == string(preferred),
 		"%s is packed by %s, %s; want %s, %s", where, got.RequiredDomain(), got.PreferredDomain(), required, preferred)
 	check(t, got == nil || got.PackDomain == "" || got.Pack == nil, "%s: both packDomain and pack", where)
@@ -116,7 +124,8 @@ func drawDeployment(t *rapid.T) *v1beta1.DynamoGraphDeployment {
 	made := deployment(components)
 	made.Name = rapid.StringMatching(`[a-z][a-z0-9]{0,60}`).Draw(t, "name")
 	if packed := domain.Draw(t, "all packed"); packed != "" {
-		made.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: packed, PreferredDomain: domain.Draw(t, "all preferred")}
+		made.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{PackDomain: packed,
+			PreferredDomain: domain.Draw(t, "all preferred")}
 	}
 	return made
 }
@@ -126,7 +135,10 @@ func TestARestartMarksThePodsOfItsComponentsOnly(t *testing.T) {
 		{Name: "A", PodTemplate: template()}, {Name: "B", PodTemplate: template()},
 	})
 	made.Spec.Restart = &v1beta1.Restart{ID: "second"}
-	standing := grove.Standing{Deployment: made, PodCliqueSet: podCliqueSet(t, objects(t)(grove.Translate(made, grove.Options{}, grove.Live{Restarts: map[string]string{"A": "first", "B": "first"}})))}
+	standing := grove.Standing{Deployment: made,
+		PodCliqueSet: podCliqueSet(t,
+			objects(t)(grove.Translate(made, grove.Options{},
+				grove.Live{Restarts: map[string]string{"A": "first", "B": "first"}})))}
 	got := map[string]string{}
 	for _, clique := range podCliqueSet(t, objects(t)(standing.Objects([]string{"B"}))).Spec.Template.Cliques {
 		got[clique.Name] = clique.Annotations[v1beta1.AnnotationRestart]

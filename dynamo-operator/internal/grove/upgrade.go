@@ -69,12 +69,14 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 }
 
 // unwritten are the reasons for which a deployment is not Ready if not all that it asks for is written.
-var unwritten = []string{v1beta1.ReasonNameTaken, v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled, v1beta1.ReasonNotYetWritten}
+var unwritten = []string{v1beta1.ReasonNameTaken, v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled,
+	v1beta1.ReasonNotYetWritten}
 
 // carriedOut reports whether what stands is what the deployment asks for, by what its status says.
 func carriedOut(deployment *v1beta1.DynamoGraphDeployment) bool {
 	ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
-	return deployment.Status.ObservedGeneration == deployment.Generation && (ready == nil || !slices.Contains(unwritten, ready.Reason))
+	return deployment.Status.ObservedGeneration == deployment.Generation &&
+		(ready == nil || !slices.Contains(unwritten, ready.Reason))
 }
 
 // templates returns what the standing set says of its pods.
@@ -83,7 +85,8 @@ func (s Standing) templates() (noted templates, err error) {
 		return templates{}, nil
 	}
 	if err := json.Unmarshal([]byte(s.PodCliqueSet.Annotations[v1beta1.AnnotationPodTemplates]), &noted); err != nil {
-		return templates{}, fmt.Errorf("reading annotation %s of PodCliqueSet %s: %w", v1beta1.AnnotationPodTemplates, s.PodCliqueSet.Name, err)
+		return templates{}, fmt.Errorf("reading annotation %s of PodCliqueSet %s: %w", v1beta1.AnnotationPodTemplates,
+			s.PodCliqueSet.Name, err)
 	}
 	return noted, nil
 }

@@ -143,7 +143,9 @@ func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
 // TestANewImageChangesNothingElse: with packtree.dev/image-update a pod may keep its place only if its image is all that differs.
 func TestANewImageChangesNothingElse(t *testing.T) {
 	l := newLife(t)
-	l.deployment.Spec.Annotations = map[string]string{grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace}
+	l.deployment.Spec.Annotations = map[string]string{
+		grovev1alpha1.AnnotationImageUpdate: grovev1alpha1.ImageUpdateInPlace,
+	}
 	l.pass("v1", "one")
 	before := l.set.DeepCopy()
 	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) {

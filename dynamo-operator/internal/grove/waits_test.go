@@ -17,10 +17,12 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 	gang := func(name, initialized string, scheduled metav1.ConditionStatus, sentence string) grovev1alpha1.PodGangStatus {
 		status := grovev1alpha1.PodGangStatus{Name: name}
 		if initialized != "" {
-			status.Conditions = append(status.Conditions, metav1.Condition{Type: "Initialized", Status: "False", Message: initialized})
+			status.Conditions = append(status.Conditions,
+				metav1.Condition{Type: "Initialized", Status: "False", Message: initialized})
 		}
 		if scheduled != "" {
-			status.Conditions = append(status.Conditions, metav1.Condition{Type: "Scheduled", Status: scheduled, Message: sentence})
+			status.Conditions = append(status.Conditions,
+				metav1.Condition{Type: "Scheduled", Status: scheduled, Message: sentence})
 		}
 		return status
 	}
@@ -32,13 +34,18 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 		want                         map[string]string
 	}{
 		"the base gang finds no room": {
-			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "False", short), gang("d-0-worker-0", "", "False", "the base gang waits")},
-			want:  map[string]string{"Frontend": short, "Worker": short},
+			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "False", short),
+				gang("d-0-worker-0", "", "False", "the base gang waits")},
+			want: map[string]string{"Frontend": short, "Worker": short},
 		},
 		"pods beyond the minimum find no room, of a gang that is placed": {
-			gangs:        []grovev1alpha1.PodGangStatus{gang("d-0", "", "True", `group "d-0-frontend": 1 pod beyond the minimum waits, since rack r7 has no room for more`)},
+			gangs: []grovev1alpha1.PodGangStatus{
+				gang("d-0", "", "True", `group "d-0-frontend": 1 pod beyond the minimum waits, since rack r7 has no room for more`),
+			},
 			workerPlaced: 3, frontendPlaced: 1,
-			want: map[string]string{"Frontend": `group "d-0-frontend": 1 pod beyond the minimum waits, since rack r7 has no room for more`},
+			want: map[string]string{
+				"Frontend": `group "d-0-frontend": 1 pod beyond the minimum waits, since rack r7 has no room for more`,
+			},
 		},
 		"a further replica finds no room": {
 			gangs: []grovev1alpha1.PodGangStatus{
@@ -49,12 +56,14 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 			want: map[string]string{"Worker": short},
 		},
 		"by number, not by letter": {
-			gangs:          []grovev1alpha1.PodGangStatus{gang("d-0", "", "True", ""), gang("d-0-worker-10", "", "False", "later"), gang("d-0-worker-2", "", "False", short)},
+			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "True", ""),
+				gang("d-0-worker-10", "", "False", "later"), gang("d-0-worker-2", "", "False", short)},
 			frontendPlaced: 2, workerPlaced: 2,
 			want: map[string]string{"Worker": short},
 		},
 		"a gang of a component with a longer name is not this one's": {
-			gangs:          []grovev1alpha1.PodGangStatus{gang("d-0", "", "True", ""), gang("d-0-worker-b-0", "", "False", "another's")},
+			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "True", ""),
+				gang("d-0-worker-b-0", "", "False", "another's")},
 			frontendPlaced: 2, workerPlaced: 2,
 			want: map[string]string{},
 		},
@@ -73,15 +82,21 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 		},
 		"held while a level is missing": {
 			gangs: []grovev1alpha1.PodGangStatus{gang("d-0", "", "False", "pods that have a node: 0")}, hold: true,
-			want: map[string]string{"Frontend": "no level rack, so that pods wait", "Worker": "no level rack, so that pods wait"},
+			want: map[string]string{"Frontend": "no level rack, so that pods wait",
+				"Worker": "no level rack, so that pods wait"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
 			set.Status.PodGangStatuses = c.gangs
-			set.Status.Conditions = []metav1.Condition{{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: "True", Message: "no level rack, so that pods wait"}}
+			set.Status.Conditions = []metav1.Condition{
+				{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: "True",
+					Message: "no level rack, so that pods wait"},
+			}
 			if c.hold {
-				set.Annotations = map[string]string{grovev1alpha1.AnnotationMissingTopologyLevel: grovev1alpha1.MissingTopologyLevelHold}
+				set.Annotations = map[string]string{
+					grovev1alpha1.AnnotationMissingTopologyLevel: grovev1alpha1.MissingTopologyLevelHold,
+				}
 			}
 			standing := grove.Standing{
 				Deployment: deployment([]v1beta1.ComponentSpec{
@@ -89,10 +104,12 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 				}),
 				PodCliqueSet: set,
 				Cliques: map[string]*grovev1alpha1.PodClique{"Frontend": {
-					Spec: grovev1alpha1.PodCliqueSpec{Replicas: 2}, Status: grovev1alpha1.PodCliqueStatus{ScheduledReplicas: c.frontendPlaced},
+					Spec:   grovev1alpha1.PodCliqueSpec{Replicas: 2},
+					Status: grovev1alpha1.PodCliqueStatus{ScheduledReplicas: c.frontendPlaced},
 				}},
 				Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{"Worker": {
-					Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 3}, Status: grovev1alpha1.PodCliqueScalingGroupStatus{ScheduledReplicas: c.workerPlaced},
+					Spec:   grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 3},
+					Status: grovev1alpha1.PodCliqueScalingGroupStatus{ScheduledReplicas: c.workerPlaced},
 				}},
 			}
 			standing.Deployment.Name = "d"
@@ -109,7 +126,9 @@ func TestWhatFailsIsSaidByComponent(t *testing.T) {
 		return []metav1.Condition{{Type: "PodsFailing", Status: "True", Message: message}}
 	}
 	standing := grove.Standing{
-		Deployment:   deployment([]v1beta1.ComponentSpec{{Name: "Frontend"}, {Name: "Planner"}, {Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}}),
+		Deployment: deployment(
+			[]v1beta1.ComponentSpec{{Name: "Frontend"}, {Name: "Planner"},
+				{Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}}),
 		PodCliqueSet: &grovev1alpha1.PodCliqueSet{},
 		Cliques: map[string]*grovev1alpha1.PodClique{
 			"Frontend": {Status: grovev1alpha1.PodCliqueStatus{Conditions: said("a container ends")}}, "Planner": {},

@@ -18,12 +18,14 @@ const (
 // rayHead starts the head of Ray's cluster beside what follows, which waits until the head listens.
 func rayHead(options string) string {
 	return fmt.Sprintf(`ray start --head --port=%s%s --block & %s`, rayPort, options,
-		retried(`python3 -c "import socket; socket.create_connection(('127.0.0.1', `+rayPort+`), timeout=1).close()"`, rayTries, 2, "the head of the Ray cluster does not listen"))
+		retried(`python3 -c "import socket; socket.create_connection(('127.0.0.1', `+rayPort+`), timeout=1).close()"`,
+			rayTries, 2, "the head of the Ray cluster does not listen"))
 }
 
 // retried is a loop of shell that ends with the first success of a command, or ends the script after so many failures.
 func retried(command string, tries, seconds int, complaint string) string {
-	return fmt.Sprintf(`i=0; until %s 2>/dev/null; do i=$((i+1)); [ "$i" -lt %d ] || { echo "%s" >&2; exit 1; }; sleep %d; done`,
+	return fmt.Sprintf(
+		`i=0; until %s 2>/dev/null; do i=$((i+1)); [ "$i" -lt %d ] || { echo "%s" >&2; exit 1; }; sleep %d; done`,
 		command, tries, complaint, seconds)
 }
 
@@ -34,7 +36,8 @@ func configureElastic(node Node, main *corev1.Container) {
 		runInShell(main, rayHead("")+" && "+shellLine(main))
 		return
 	}
-	live := fmt.Sprintf(`python3 -c "import urllib.request; urllib.request.urlopen('http://%s:%d/live', timeout=5)"`, node.LeaderAddress, systemPort)
+	live := fmt.Sprintf(`python3 -c "import urllib.request; urllib.request.urlopen('http://%s:%d/live', timeout=5)"`,
+		node.LeaderAddress, systemPort)
 	runInShell(main, fmt.Sprintf("%s && ray start --address=%s:%s --block",
 		retried(live, liveTries, 15, "the leader is not alive"), node.LeaderAddress, rayPort))
 }

@@ -21,7 +21,8 @@ import (
 func noting(t *testing.T, names ...string) (directory, notes string) {
 	t.Helper()
 	notes = filepath.Join(t.TempDir(), "notes")
-	return programs(t, "#!/bin/sh\necho \"$(basename \"$0\") $*\" >> "+notes+"\n[ ! -e \"$0.fails\" ] || { rm \"$0.fails\"; exit 1; }\n", names...), notes
+	return programs(t, "#!/bin/sh\necho \"$(basename \"$0\") $*\" >> "+notes+
+		"\n[ ! -e \"$0.fails\" ] || { rm \"$0.fails\"; exit 1; }\n", names...), notes
 }
 
 // started are the command lines that a script came to, without the code of the checks in between.
@@ -52,11 +53,13 @@ func started(t *testing.T, main *corev1.Container) []string {
 }
 
 func TestElasticRanksTakeARayCluster(t *testing.T) {
-	args := []string{"-m", "dynamo.vllm", "--data-parallel-size", "4", "--enable-elastic-ep", "--data-parallel-backend", "ray"}
+	args := []string{"-m", "dynamo.vllm", "--data-parallel-size", "4", "--enable-elastic-ep",
+		"--data-parallel-backend", "ray"}
 	engine := "python3 " + strings.Join(args, " ")
 	configure := func(leader bool) *corev1.Container {
 		main := container([]string{"python3"}, args, "4")
-		launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: leader, Count: 2, LeaderAddress: "leader"}, &corev1.PodSpec{}, main)
+		launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: leader, Count: 2, LeaderAddress: "leader"},
+			&corev1.PodSpec{}, main)
 		return main
 	}
 	t.Run("whose head the leader starts first, and waits for", func(t *testing.T) {
@@ -71,7 +74,8 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 	})
 	t.Run("which a worker joins once the leader is alive", func(t *testing.T) {
 		main := configure(false)
-		if diff := cmp.Diff([]string{"check", "sleep 15", "check", "ray start --address=leader:6379 --block"}, started(t, main)); diff != "" {
+		if diff := cmp.Diff([]string{"check", "sleep 15", "check", "ray start --address=leader:6379 --block"},
+			started(t, main)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if !strings.Contains(main.Args[0], "http://leader:9090/live") || main.LivenessProbe != nil {
@@ -85,13 +89,16 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		if diff := cmp.Diff([]string{"check", "sleep 2", "check", engine}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if len(main.Env) != 2 || main.Env[1].Name != "VLLM_DP_MASTER_IP" || main.Env[1].ValueFrom.FieldRef.FieldPath != "status.podIP" {
+		if len(main.Env) != 2 || main.Env[1].Name != "VLLM_DP_MASTER_IP" ||
+			main.Env[1].ValueFrom.FieldRef.FieldPath != "status.podIP" {
 			t.Errorf("the engine is told %v", main.Env)
 		}
 	})
 	for name, main := range map[string]*corev1.Container{
-		"without Ray":                       container([]string{"python3"}, []string{"-m", "dynamo.vllm", "--enable-elastic-ep"}, "4"),
-		"with fixed ranks":                  container([]string{"python3"}, []string{"-m", "dynamo.vllm", "-dpb", "ray"}, "4"),
+		"without Ray": container([]string{"python3"},
+			[]string{"-m", "dynamo.vllm", "--enable-elastic-ep"}, "4"),
+		"with fixed ranks": container([]string{"python3"},
+			[]string{"-m", "dynamo.vllm", "-dpb", "ray"}, "4"),
 		"with a command that the image has": container(nil, []string{"--enable-elastic-ep", "-dpb=ray"}, "4"),
 	} {
 		t.Run("and a pod that is alone stays as it is "+name, func(t *testing.T) {
@@ -132,7 +139,8 @@ func TestWorkersWaitForTheLeader(t *testing.T) {
 			main := container([]string{"python3"}, append([]string{"-m", "dynamo.vllm"}, c.args...), "8")
 			main.Image = "engine:1"
 			pod := &corev1.PodSpec{}
-			launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: c.leader, Count: 2, LeaderAddress: "leader"}, pod, main)
+			launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: c.leader, Count: 2, LeaderAddress: "leader"},
+				pod, main)
 			got := ""
 			for _, waiting := range pod.InitContainers {
 				if waiting.Name != "wait-for-leader-mp" || waiting.Image != "engine:1" || waiting.Command[4] != "leader" {
@@ -192,7 +200,8 @@ func TestEveryNodeTellsItsAddress(t *testing.T) {
 	} {
 		for _, leader := range []bool{true, false} {
 			main := container([]string{"python3"}, []string{"-m", "dynamo." + string(framework)}, "8")
-			node := launch.Node{Leader: leader, Count: 2, LeaderAddress: "leader", WorkerAddress: func(int32) string { return "w" }}
+			node := launch.Node{Leader: leader, Count: 2, LeaderAddress: "leader",
+				WorkerAddress: func(int32) string { return "w" }}
 			launch.Configure(framework, node, &corev1.PodSpec{}, main)
 			got := ""
 			for _, variable := range main.Env {

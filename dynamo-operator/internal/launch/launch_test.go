@@ -27,92 +27,133 @@ func TestCommands(t *testing.T) {
 		"tensor parallel ranks beyond a container's GPUs": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--tensor-parallel-size", "16"}, gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor-parallel-size", "16",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --tensor-parallel-size 16 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--node-rank", "0"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm --tensor-parallel-size 16 " + mp + " --node-rank $((INDEX + 1)) --headless"},
 		},
 		"pipeline times tensor parallel, in short flags with =": {
 			command: []string{"python3.12", "-m", "dynamo.vllm", "-tp=8", "-pp=2"}, gpus: "8",
 			leader: []string{"python3.12", "-m", "dynamo.vllm", "-tp=8", "-pp=2",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3.12 -m dynamo.vllm -tp=8 -pp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--node-rank", "0"},
+			worker: []string{"sh", "-c",
+				"exec python3.12 -m dynamo.vllm -tp=8 -pp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
 		},
 		"words that a shell would change are quoted": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)"}, gpus: "8",
+			command: []string{"python3"},
+			args:    []string{"-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)"}, gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
-			worker: []string{"sh", "-c", `exec python3 -m dynamo.vllm -tp 16 --config '{"a": "it'\''s"}' --model '$(MODEL)' ` + mp + " --node-rank $((INDEX + 1)) --headless"},
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--node-rank", "0"},
+			worker: []string{"sh", "-c",
+				`exec python3 -m dynamo.vllm -tp 16 --config '{"a": "it'\''s"}' --model '$(MODEL)' ` + mp +
+					" --node-rank $((INDEX + 1)) --headless"},
 		},
 		"a line of shell gets the flags behind the module": {
-			command: []string{"/bin/sh", "-c"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"}, gpus: "8",
-			leader: []string{"/bin/sh", "-c", "source env && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16 2>&1 | tee log"},
-			worker: []string{"/bin/sh", "-c", "source env && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16 2>&1 | tee log"},
+			command: []string{"/bin/sh", "-c"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
+			gpus: "8",
+			leader: []string{"/bin/sh", "-c",
+				"source env && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16 2>&1 | tee log"},
+			worker: []string{"/bin/sh", "-c",
+				"source env && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16 2>&1 | tee log"},
 		},
 		"an image's own entrypoint stays in front": {
 			args: []string{"python3", "-m", "dynamo.vllm", "-tp", "16"}, gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--node-rank", "0"},
 			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 " + mp + " --node-rank $((INDEX + 1)) --headless"},
 		},
 		"flags of the user's stay the user's": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--master-port=1", "--nnodes", "2"}, gpus: "8",
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--master-port=1", "--nnodes", "2"},
+			gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--master-port=1", "--nnodes", "2",
 				"--distributed-executor-backend", "mp", "--master-addr", "leader", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 --master-port=1 --nnodes 2 --distributed-executor-backend mp --master-addr leader --node-rank $((INDEX + 1)) --headless"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm -tp 16 --master-port=1 --nnodes 2 --distributed-executor-backend mp --master-addr " +
+					"leader --node-rank $((INDEX + 1)) --headless"},
 		},
 		"ray": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16"}, gpus: "8", executor: "ray",
-			leader: []string{"sh", "-c", "ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend ray"},
+			leader: []string{"sh", "-c",
+				"ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend ray"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"ray in front of a line of shell, in that shell": {
-			command: []string{"/bin/bash", "-lc"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"}, gpus: "8", executor: "ray",
-			leader: []string{"/bin/bash", "-lc", "ray start --head --port=6379 && source env && python3 -m dynamo.vllm --distributed-executor-backend ray -tp 16 2>&1 | tee log"},
+			command: []string{"/bin/bash", "-lc"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
+			gpus: "8", executor: "ray",
+			leader: []string{"/bin/bash", "-lc",
+				"ray start --head --port=6379 && source env && python3 -m dynamo.vllm --distributed-executor-backend ray -tp 16 " +
+					"2>&1 | tee log"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"ray because the command says so": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"}, gpus: "8",
-			leader: []string{"sh", "-c", "ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray"},
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"},
+			gpus: "8",
+			leader: []string{"sh", "-c",
+				"ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"the annotation is asked before the command": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"}, gpus: "8", executor: "mp",
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"},
+			gpus: "8", executor: "mp",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray",
 				"--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray --nnodes 2 --master-addr leader --master-port 29500 --node-rank $((INDEX + 1)) --headless"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray --nnodes 2 --master-addr leader " +
+					"--master-port 29500 --node-rank $((INDEX + 1)) --headless"},
 		},
 		"flags as vLLM reads them too: underscores and short names": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2", "--master_port=1", "--nnodes", "2"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2", "--master_port=1", "--nnodes", "2",
+			command: []string{"python3"},
+			args: []string{"-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2",
+				"--master_port=1", "--nnodes", "2"}, gpus: "8",
+			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2",
+				"--master_port=1", "--nnodes", "2",
 				"--distributed-executor-backend", "mp", "--master-addr", "leader", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --tensor_parallel_size 8 --pipeline_parallel_size=2 --master_port=1 --nnodes 2 --distributed-executor-backend mp --master-addr leader --node-rank $((INDEX + 1)) --headless"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm --tensor_parallel_size 8 --pipeline_parallel_size=2 --master_port=1 --nnodes 2 " +
+					"--distributed-executor-backend mp --master-addr leader --node-rank $((INDEX + 1)) --headless"},
 		},
 		"fewer data parallel ranks on a node than its GPUs": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-dp=8", "-dpl", "4"}, gpus: "4",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-dp=8", "-dpl", "4", "--data-parallel-hybrid-lb",
 				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -dp=8 -dpl 4 --data-parallel-hybrid-lb --data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm -dp=8 -dpl 4 --data-parallel-hybrid-lb --data-parallel-start-rank $((4 * (INDEX + " +
+					"1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
 		},
 		"GPUs that are claimed, not counted: the ranks are spread over the nodes": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "8"},
-			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "8", "--data-parallel-hybrid-lb", "--data-parallel-size-local", "4",
+			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "8", "--data-parallel-hybrid-lb",
+				"--data-parallel-size-local", "4",
 				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --data-parallel-size 8 --data-parallel-hybrid-lb --data-parallel-size-local 4 --data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm --data-parallel-size 8 --data-parallel-hybrid-lb --data-parallel-size-local 4 " +
+					"--data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
 		},
 		"the same for one model": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp=2"},
-			leader: []string{"python3", "-m", "dynamo.vllm", "-tp=2", "--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
+			leader: []string{"python3", "-m", "dynamo.vllm", "-tp=2", "--distributed-executor-backend", "mp", "--nnodes", "2",
+				"--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
 			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
 		},
 		"what others in the shell are told is no flag of the framework's": {
 			command: []string{"sh", "-c"}, args: []string{"echo -n x && python3 -m dynamo.vllm -tp 16"}, gpus: "8",
 			leader: []string{"sh", "-c", "echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16"},
-			worker: []string{"sh", "-c", "echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16"},
+			worker: []string{"sh", "-c",
+				"echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16"},
 		},
 		"data parallel ranks beyond one node": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1", "--data-parallel-hybrid-lb",
-				"--data-parallel-size-local", "8", "--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm --data-parallel-size 16 -tp 1 --data-parallel-hybrid-lb --data-parallel-size-local 8 --data-parallel-start-rank $((8 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1"},
+			gpus: "8",
+			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1",
+				"--data-parallel-hybrid-lb",
+				"--data-parallel-size-local", "8", "--data-parallel-start-rank", "0", "--data-parallel-address", "leader",
+				"--data-parallel-rpc-port", "13445"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.vllm --data-parallel-size 16 -tp 1 --data-parallel-hybrid-lb --data-parallel-size-local " +
+					"8 --data-parallel-start-rank $((8 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
 		},
 		"ranks that fit into one node need no flags": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "8"}, gpus: "8",
@@ -122,8 +163,10 @@ func TestCommands(t *testing.T) {
 		"sglang": {
 			framework: v1beta1.BackendFrameworkSGLang,
 			command:   []string{"python3"}, args: []string{"-m", "dynamo.sglang", "--tp", "16"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.sglang", "--tp", "16", "--dist-init-addr", "leader:29500", "--nnodes", "2", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.sglang --tp 16 --dist-init-addr leader:29500 --nnodes 2 --node-rank $((INDEX + 1))"},
+			leader: []string{"python3", "-m", "dynamo.sglang", "--tp", "16", "--dist-init-addr", "leader:29500", "--nnodes", "2",
+				"--node-rank", "0"},
+			worker: []string{"sh", "-c",
+				"exec python3 -m dynamo.sglang --tp 16 --dist-init-addr leader:29500 --nnodes 2 --node-rank $((INDEX + 1))"},
 		},
 		"nothing that is known": {
 			command: []string{"./start"}, leader: []string{"./start"}, worker: []string{"./start"},
@@ -135,7 +178,8 @@ func TestCommands(t *testing.T) {
 				want   []string
 			}{{true, c.leader}, {false, c.worker}} {
 				main := container(c.command, c.args, c.gpus)
-				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t), RankVariable: "INDEX", Executor: c.executor}
+				node := launch.Node{Leader: role.leader, Count: 2, LeaderAddress: "leader", WorkerAddress: unasked(t),
+					RankVariable: "INDEX", Executor: c.executor}
 				launch.Configure(launch.Framework(c.framework, main), node, &corev1.PodSpec{}, main)
 				if diff := cmp.Diff(role.want, append(append([]string{}, main.Command...), main.Args...)); diff != "" {
 					t.Errorf("leader %v (-want +got):\n%s", role.leader, diff)
@@ -161,7 +205,8 @@ func TestTRTLLM(t *testing.T) {
 	configure := func(leader bool) (*corev1.PodSpec, *corev1.Container) {
 		pod, main := &corev1.PodSpec{}, container([]string{"python3"}, []string{"-m", "dynamo.trtllm", "--model", "a b"}, "4")
 		main.Env = []corev1.EnvVar{{Name: "HF_TOKEN"}, {Name: "PATH"}}
-		node := launch.Node{Leader: leader, Count: 3, LeaderAddress: "ldr", WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
+		node := launch.Node{Leader: leader, Count: 3, LeaderAddress: "ldr",
+			WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
 		if !leader {
 			node.WorkerAddress = unasked(t)
 		}
@@ -170,9 +215,10 @@ func TestTRTLLM(t *testing.T) {
 	}
 	t.Run("the leader starts a process for every GPU", func(t *testing.T) {
 		pod, main := configure(true)
-		want := `mpirun --allow-run-as-root -n 12 -H ldr:4,w0:4,w1:4 --mca pml ob1 --mca plm_rsh_args "-p 2222 -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa" ` +
-			`-x HF_TOKEN -x PATH ${LD_LIBRARY_PATH:+-x LD_LIBRARY_PATH} ${PYTHONPATH:+-x PYTHONPATH} ${CUDA_HOME:+-x CUDA_HOME} ` +
-			`trtllm-llmapi-launch python3 -m dynamo.trtllm --model 'a b'`
+		want :=
+			`mpirun --allow-run-as-root -n 12 -H ldr:4,w0:4,w1:4 --mca pml ob1 --mca plm_rsh_args "-p 2222 -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa" ` +
+				`-x HF_TOKEN -x PATH ${LD_LIBRARY_PATH:+-x LD_LIBRARY_PATH} ${PYTHONPATH:+-x PYTHONPATH} ${CUDA_HOME:+-x CUDA_HOME} ` +
+				`trtllm-llmapi-launch python3 -m dynamo.trtllm --model 'a b'`
 		if got := lastStep(main); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
@@ -238,7 +284,8 @@ func unasked(t *testing.T) func(int32) string {
 
 func container(command, args []string, gpus string) *corev1.Container {
 	probe := corev1.Probe{PeriodSeconds: 1}
-	main := &corev1.Container{Command: command, Args: args, LivenessProbe: &probe, ReadinessProbe: &probe, StartupProbe: &probe}
+	main := &corev1.Container{Command: command, Args: args, LivenessProbe: &probe, ReadinessProbe: &probe,
+		StartupProbe: &probe}
 	if gpus != "" {
 		main.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
 	}

@@ -22,12 +22,15 @@ func TestAShellHandsTheWordsOn(t *testing.T) {
 	programs := echoing(t, "python3")
 	word := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ '"\\$;&|<>*?#~!{}()\n]{1,8}`))
 	rapid.Check(t, func(rt *rapid.T) {
-		given := rapid.SliceOfN(word.Filter(func(s string) bool { return !strings.Contains(s, "\x00") }), 0, 4).Draw(rt, "words")
+		given := rapid.SliceOfN(word.Filter(func(s string) bool { return !strings.Contains(s, "\x00") }), 0, 4).Draw(rt,
+			"words")
 		main := container([]string{"python3"}, slices.Concat([]string{"-m", "dynamo.sglang"}, given), "8")
-		launch.Configure(v1beta1.BackendFrameworkSGLang, launch.Node{Count: 4, LeaderAddress: "leader", RankVariable: "INDEX"}, &corev1.PodSpec{}, main)
+		launch.Configure(v1beta1.BackendFrameworkSGLang,
+			launch.Node{Count: 4, LeaderAddress: "leader", RankVariable: "INDEX"}, &corev1.PodSpec{}, main)
 		want := slices.Concat([]string{"-m", "dynamo.sglang"}, given,
 			[]string{"--dist-init-addr", "leader:29500", "--nnodes", "4", "--node-rank", "3"})
-		if diff := cmp.Diff(want, run(rt, programs, []string{"INDEX=2"}, slices.Concat(main.Command, main.Args)...)); diff != "" {
+		if diff := cmp.Diff(want,
+			run(rt, programs, []string{"INDEX=2"}, slices.Concat(main.Command, main.Args)...)); diff != "" {
 			rt.Fatalf("(-want +got):\n%s", diff)
 		}
 	})
@@ -35,9 +38,13 @@ func TestAShellHandsTheWordsOn(t *testing.T) {
 
 // A line of the user's shell is one word of what mpirun starts, and what came from a Secret reaches the other hosts.
 func TestMPIRunIsToldTheEnvironment(t *testing.T) {
-	main := container([]string{"/bin/sh", "-c"}, []string{"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}, "4")
-	main.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "hf"}}}}
-	node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr", WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
+	main := container([]string{"/bin/sh", "-c"},
+		[]string{"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}, "4")
+	main.EnvFrom = []corev1.EnvFromSource{
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "hf"}}},
+	}
+	node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr",
+		WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
 	launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
 
 	_, arguments, _ := strings.Cut(main.Args[0], "mpirun ")
@@ -53,7 +60,8 @@ func TestMPIRunIsToldTheEnvironment(t *testing.T) {
 	if diff := cmp.Diff([]string{"HF_TOKEN", "NOTE", "PATH"}, exported); diff != "" {
 		t.Errorf("exported (-want +got):\n%s", diff)
 	}
-	want := []string{"trtllm-llmapi-launch", "/bin/sh", "-c", "cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}
+	want := []string{"trtllm-llmapi-launch", "/bin/sh", "-c",
+		"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}
 	if diff := cmp.Diff(want, got[max(len(got)-4, 0):]); diff != "" {
 		t.Errorf("started (-want +got):\n%s", diff)
 	}
@@ -92,7 +100,8 @@ func TestKeysAreSetUp(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for name, mode := range map[string]os.FileMode{"id_rsa": 0o600, "authorized_keys": 0o600, "config": 0o600, "id_rsa.pub": 0o644} {
+	for name, mode := range map[string]os.FileMode{"id_rsa": 0o600, "authorized_keys": 0o600, "config": 0o600,
+		"id_rsa.pub": 0o644} {
 		info, err := os.Stat(filepath.Join(home, ".ssh", name))
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v; want mode %o", name, info, err, mode)

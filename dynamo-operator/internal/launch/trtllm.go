@@ -61,7 +61,8 @@ var clientSetup = []string{
 	"cp " + sshPath + "/private.key.pub ~/.ssh/authorized_keys",
 	"chmod 600 ~/.ssh/id_rsa ~/.ssh/authorized_keys",
 	"chmod 644 ~/.ssh/id_rsa.pub",
-	fmt.Sprintf(`printf 'Host *\n  IdentityFile ~/.ssh/id_rsa\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  Port %d\n' > ~/.ssh/config`, sshPort),
+	fmt.Sprintf(
+		`printf 'Host *\n  IdentityFile ~/.ssh/id_rsa\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  Port %d\n' > ~/.ssh/config`, sshPort),
 	"chmod 600 ~/.ssh/config",
 }
 
@@ -71,7 +72,8 @@ var serverSetup = []string{
 	"{ mkdir -p /run/sshd 2>/dev/null || true; }", // Only root's sshd needs it, and only root can make it.
 	"rm -f ~/.ssh/host_keys/ssh_host_rsa_key",     // Of a container before this one, where the home is a volume.
 	"ssh-keygen -q -t rsa -N '' -f ~/.ssh/host_keys/ssh_host_rsa_key",
-	fmt.Sprintf(`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
+	fmt.Sprintf(
+		`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
 }
 
 func workerScript() string {
@@ -81,12 +83,14 @@ func workerScript() string {
 
 func leaderScript(node Node, main *corev1.Container) string {
 	line := words(main)
-	perNode := ranksOnNode(main, number(line, "--tensor-parallel-size")*number(line, "--pipeline-parallel-size"), node.Count)
+	perNode := ranksOnNode(main, number(line, "--tensor-parallel-size")*number(line, "--pipeline-parallel-size"),
+		node.Count)
 	hosts := []string{fmt.Sprintf("%s:%d", node.LeaderAddress, perNode)}
 	for index := range node.Count - 1 {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", node.WorkerAddress(index), perNode))
 	}
-	run := fmt.Sprintf(`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
+	run := fmt.Sprintf(
+		`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
 		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), shellLine(main))
 	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
 }

@@ -32,7 +32,8 @@ var deployments = objectcount.Gauge{
 
 var constraints = objectcount.Gauge{
 	Name: "packtree_dynamo_topology_constraints_enforced",
-	Help: "DynamoGraphDeployments with topology constraints, by the status of their condition TopologyConstraintsEnforced.", Label: "status",
+	Help: "DynamoGraphDeployments with topology constraints, by the status of their condition " +
+		"TopologyConstraintsEnforced.", Label: "status",
 	Known: []string{"True", "False", "Unknown"},
 	List:  newList,
 	Stand: func(object runtime.Object) string {

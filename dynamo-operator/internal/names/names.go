@@ -89,7 +89,8 @@ func unit(group *v1beta1.ComponentGroup) *v1beta1.ComponentSpec {
 // Grouped says whether a component becomes a scaling group: with several nodes, or where it asks for that.
 func Grouped(component *v1beta1.ComponentSpec) bool {
 	experimental := component.Experimental
-	forced := experimental != nil && experimental.Grove != nil && experimental.Grove.ForceScalingGroup != nil && *experimental.Grove.ForceScalingGroup
+	forced := experimental != nil && experimental.Grove != nil && experimental.Grove.ForceScalingGroup != nil &&
+		*experimental.Grove.ForceScalingGroup
 	return component.Multinode != nil || forced
 }
 
@@ -118,7 +119,8 @@ func Taken(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compone
 // of a component group as its replicas say.
 func Nodes(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) []string {
 	name := Component(component.Name)
-	if component.Multinode == nil || GroupOf(deployment, component.Name) == nil || component.Replicas == nil || *component.Replicas == 1 {
+	if component.Multinode == nil || GroupOf(deployment, component.Name) == nil || component.Replicas == nil ||
+		*component.Replicas == 1 {
 		return []string{name}
 	}
 	var names []string

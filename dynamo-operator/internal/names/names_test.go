@@ -18,16 +18,22 @@ func TestPodCliqueSet(t *testing.T) {
 		components []v1beta1.ComponentSpec
 		want       string
 	}{
-		"short enough":                     {"llama", []v1beta1.ComponentSpec{single, multi}, "llama"},
-		"exactly what a clique leaves":     {strings.Repeat("a", 37), []v1beta1.ComponentSpec{single}, strings.Repeat("a", 37)},
-		"exactly what a group leaves":      {strings.Repeat("a", 29), []v1beta1.ComponentSpec{single, multi}, strings.Repeat("a", 29)},
-		"one more, and a hash ends it":     {strings.Repeat("a", 30), []v1beta1.ComponentSpec{single, multi}, strings.Repeat("a", 22) + "-c0ffee"},
-		"no dash is left before the hash":  {strings.Repeat("a", 21) + "-" + strings.Repeat("b", 20), []v1beta1.ComponentSpec{multi}, strings.Repeat("a", 21) + "-c0ffee"},
-		"a beginning alike, an end unlike": {strings.Repeat("a", 30) + "z", []v1beta1.ComponentSpec{multi}, strings.Repeat("a", 22) + "-c0ffee"},
+		"short enough": {"llama", []v1beta1.ComponentSpec{single, multi}, "llama"},
+		"exactly what a clique leaves": {strings.Repeat("a", 37), []v1beta1.ComponentSpec{single},
+			strings.Repeat("a", 37)},
+		"exactly what a group leaves": {strings.Repeat("a", 29), []v1beta1.ComponentSpec{single, multi},
+			strings.Repeat("a", 29)},
+		"one more, and a hash ends it": {strings.Repeat("a", 30), []v1beta1.ComponentSpec{single, multi},
+			strings.Repeat("a", 22) + "-c0ffee"},
+		"no dash is left before the hash": {strings.Repeat("a", 21) + "-" + strings.Repeat("b", 20),
+			[]v1beta1.ComponentSpec{multi}, strings.Repeat("a", 21) + "-c0ffee"},
+		"a beginning alike, an end unlike": {strings.Repeat("a", 30) + "z", []v1beta1.ComponentSpec{multi},
+			strings.Repeat("a", 22) + "-c0ffee"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := names.PodCliqueSet(&v1beta1.DynamoGraphDeployment{
-				ObjectMeta: metav1.ObjectMeta{Name: c.deployment}, Spec: v1beta1.DynamoGraphDeploymentSpec{Components: c.components},
+				ObjectMeta: metav1.ObjectMeta{Name: c.deployment},
+				Spec:       v1beta1.DynamoGraphDeploymentSpec{Components: c.components},
 			})
 			start, hashed := strings.CutSuffix(c.want, "-c0ffee")
 			if !hashed && got != c.want || hashed && (!strings.HasPrefix(got, start+"-") || len(got) != len(c.want)) {
@@ -38,12 +44,15 @@ func TestPodCliqueSet(t *testing.T) {
 }
 
 func TestIsGang(t *testing.T) {
-	deployment := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Name: "llama.2"}, Spec: v1beta1.DynamoGraphDeploymentSpec{
-		Components: []v1beta1.ComponentSpec{{Name: "Frontend"}, {Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}},
-	}}
+	deployment := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Name: "llama.2"},
+		Spec: v1beta1.DynamoGraphDeploymentSpec{
+			Components: []v1beta1.ComponentSpec{{Name: "Frontend"},
+				{Name: "Worker", Multinode: &v1beta1.Multinode{NodeCount: 2}}},
+		}}
 	for name, want := range map[string]bool{
 		"llama-2-0": true, "llama-2-0-worker-0": true, "llama-2-0-worker-12": true,
-		"llama-2-1": false, "llama-2": false, "llama.2-0": false, "llama-2-0-frontend-0": false, "llama-2-0-worker-x": false, "llama-2-0-0": false, "": false,
+		"llama-2-1": false, "llama-2": false, "llama.2-0": false, "llama-2-0-frontend-0": false, "llama-2-0-worker-x": false,
+		"llama-2-0-0": false, "": false,
 	} {
 		if got := names.IsGang(deployment, name); got != want {
 			t.Errorf("%q: %v", name, got)

@@ -28,7 +28,8 @@ import (
 var (
 	deploymentKind = schema.GroupKind{Group: v1beta1.GroupName, Kind: "DynamoGraphDeployment"}
 	topologyKind   = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: grovev1alpha1.KindClusterTopology}
-	bindingKind    = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: grovev1alpha1.KindClusterTopologyBinding}
+	bindingKind    = schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group,
+		Kind: grovev1alpha1.KindClusterTopologyBinding}
 )
 
 // Renderer renders for a cluster.
@@ -94,8 +95,9 @@ func stopped(document manifests.Document, deployment *v1beta1.DynamoGraphDeploym
 		if component.MinAvailable != nil {
 			minimum = *component.MinAvailable
 		}
-		warnings = append(warnings, fmt.Sprintf("spec.%s[%d].replicas: 0 cannot be shown: it is made with %d and scaled to 0 at once (service %q)",
-			parts, i, minimum, component.Name))
+		warnings = append(warnings,
+			fmt.Sprintf("spec.%s[%d].replicas: 0 cannot be shown: it is made with %d and scaled to 0 at once (service %q)",
+				parts, i, minimum, component.Name))
 	}
 	return document.Warnings(warnings)
 }
@@ -114,7 +116,9 @@ func inNamespace(document manifests.Document) manifests.Document {
 }
 
 // admit puts a document through what the webhooks do with a creation. It changes the document's object.
-func admit(document manifests.Document, all []manifests.Document) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
+func admit(
+	document manifests.Document, all []manifests.Document,
+) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
 	version := document.Object.GroupVersionKind().Version
 	problems := admission.Complete(version, document.Object.Object)
 	if len(problems) == 0 {
@@ -126,9 +130,10 @@ func admit(document manifests.Document, all []manifests.Document) (*v1beta1.Dyna
 	if version == v1alpha1.GroupVersion.Version {
 		return admitAs(document, all, &v1alpha1.DynamoGraphDeployment{}, admission.FromV1Alpha1)
 	}
-	return admitAs(document, all, &v1beta1.DynamoGraphDeployment{}, func(written *v1beta1.DynamoGraphDeployment) (admission.Candidate, error) {
-		return admission.FromV1Beta1(written), nil
-	})
+	return admitAs(document, all, &v1beta1.DynamoGraphDeployment{},
+		func(written *v1beta1.DynamoGraphDeployment) (admission.Candidate, error) {
+			return admission.FromV1Beta1(written), nil
+		})
 }
 
 // withContainers makes empty lists of those that are missing. A pod spec in Go has none as null, which would be said to
@@ -145,7 +150,9 @@ func withContainers(written runtime.Object) {
 	}
 }
 
-func admitAs[T runtime.Object](document manifests.Document, all []manifests.Document, written T, read func(T) (admission.Candidate, error)) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
+func admitAs[T runtime.Object](
+	document manifests.Document, all []manifests.Document, written T, read func(T) (admission.Candidate, error),
+) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
 	var candidate admission.Candidate
 	findings := offline.Admit(document, written, offline.Admission[T]{
 		Default: func(written T) { withContainers(written) },

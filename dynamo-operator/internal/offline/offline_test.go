@@ -60,28 +60,36 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstrain: unknown field, did you mean "topologyConstraint"?`,
 		},
 		"a topology that is not in the input": {
-			good + "spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
+			good +
+				"spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "grove-topology" is not in the input; add its manifest`,
 		},
 		"a domain that the topology of the input does not have, which is told to have each of its own once": {
-			good + "spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n" +
+			good +
+				"spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: " +
+				"i}}}]}\n" +
 				"---\napiVersion: grove.io/v1alpha1\nkind: ClusterTopology\nmetadata: {name: grove-topology}\n" +
 				"spec: {levels: [{domain: zone, key: z}, {domain: zone, key: y}, {domain: hots, key: g}, {domain: host, key: h}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": not a level of ClusterTopology "grove-topology"; available domains: zone, host`,
 		},
 		"a domain that is none, once": {
-			good + "spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
+			good +
+				"spec: {topologyConstraint: {packDomain: rak}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rak": ClusterTopology "grove-topology" is not in the input; add its manifest`,
 		},
 		"a domain that the binding of the input does not have": {
-			good + "spec: {topologyConstraint: {topologyProfile: net, packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n" +
+			good +
+				"spec: {topologyConstraint: {topologyProfile: net, packDomain: rack}, services: [{name: A, extraPodSpec: " +
+				"{mainContainer: {image: i}}}]}\n" +
 				"---\napiVersion: grove.io/v1alpha1\nkind: ClusterTopologyBinding\nmetadata: {name: net}\n" +
 				"spec: {levels: [{domain: spine, key: s}, {domain: leaf-switch, key: l}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": not a level of ClusterTopologyBinding "net"; available domains: spine, leaf-switch`,
 		},
 		"a deployment that was there before, in another version": {
-			good + "spec: {services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n---\napiVersion: nvidia.com/v1beta1\n" +
-				"kind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}",
+			good +
+				"spec: {services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}\n---\napiVersion: nvidia.com/v1beta1\n" +
+				"kind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A, podTemplate: " +
+				"{spec: {containers: [{name: main, image: i}]}}}]}",
 			`in[2]: DynamoGraphDeployment ns/d: metadata.name: the input has this object already`,
 		},
 		"no services at all": {
@@ -93,12 +101,14 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			`in[1]: DynamoGraphDeployment ns/d: apiVersion: dynamographdeployments.nvidia.com has no version v1`,
 		},
 		"a namespace that YAML takes for a boolean": {
-			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: {services: []}",
+			"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: n}\nspec: " +
+				"{services: []}",
 			`in[1]: DynamoGraphDeployment d: metadata.namespace: must be a string, in quotes, not false`,
 		},
 		"more nodes than can be meant": {
 			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
-				"spec: {components: [{name: A, multinode: {nodeCount: 1001}, podTemplate: {spec: {containers: [{name: main, image: i, command: [python3, -m, dynamo.sglang]}]}}}]}",
+				"spec: {components: [{name: A, multinode: {nodeCount: 1001}, podTemplate: {spec: {containers: [{name: main, " +
+				"image: i, command: [python3, -m, dynamo.sglang]}]}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.components[0].multinode.nodeCount: Invalid value: 1001: `,
 		},
 		"services that are neither list nor map": {
@@ -106,7 +116,8 @@ func TestWhatIsTurnedDown(t *testing.T) {
 			`in[1]: DynamoGraphDeployment ns/d: spec.services: must be a list of services, or a map of them by name`,
 		},
 		"a component without a pod": {
-			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: {components: [{name: A}]}",
+			"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\nspec: " +
+				"{components: [{name: A}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.components[0].podTemplate.spec.containers: Required value: one container is named main and does the work of component A`,
 		},
 	} {
@@ -165,9 +176,12 @@ func compare(t *testing.T, golden, got string) {
 func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 	for input, want := range map[string]string{
 		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
-			"spec: {services: {B: {replicas: 0, minAvailable: 2, extraPodSpec: {mainContainer: {image: i}}}, A: {extraPodSpec: {mainContainer: {image: i}}}}}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.services[1].replicas: 0 cannot be shown: it is made with 2 and scaled to 0 at once (service "B")`,
+			"spec: {services: {B: {replicas: 0, minAvailable: 2, extraPodSpec: {mainContainer: {image: i}}}, A: " +
+			"{extraPodSpec: {mainContainer: {image: " +
+			"i}}}}}": `in[1]: DynamoGraphDeployment ns/d: warning: spec.services[1].replicas: 0 cannot be shown: it is made with 2 and scaled to 0 at once (service "B")`,
 		"apiVersion: nvidia.com/v1beta1\nkind: DynamoGraphDeployment\nmetadata: {name: d}\n" +
-			"spec: {components: [{name: A, replicas: 0, podTemplate: {spec: {containers: [{name: main, image: i}]}}}]}": `in[1]: DynamoGraphDeployment default/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
+			"spec: {components: [{name: A, replicas: 0, podTemplate: {spec: {containers: [{name: main, image: " +
+			"i}]}}}]}": `in[1]: DynamoGraphDeployment default/d: warning: spec.components[0].replicas: 0 cannot be shown: it is made with 1 and scaled to 0 at once (service "A")`,
 	} {
 		documents, findings := manifests.Parse("in", []byte(input))
 		if len(findings) > 0 {
@@ -181,9 +195,11 @@ func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
 }
 
 func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
-	for _, kind := range []string{"DynamoModel", "DynamoCheckpoint", "DynamoGraphDeploymentRequest", "DynamoComponentDeployment"} {
+	for _, kind := range []string{"DynamoModel", "DynamoCheckpoint", "DynamoGraphDeploymentRequest",
+		"DynamoComponentDeployment"} {
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
-			documents, findings := manifests.Parse("in", []byte("apiVersion: nvidia.com/"+version+"\nkind: "+kind+"\nmetadata: {name: d}\nspec: {a: b}"))
+			documents, findings := manifests.Parse("in",
+				[]byte("apiVersion: nvidia.com/"+version+"\nkind: "+kind+"\nmetadata: {name: d}\nspec: {a: b}"))
 			if len(findings) > 0 {
 				t.Fatal(findings)
 			}
@@ -191,7 +207,8 @@ func TestKindsWithoutEffectPassWithOneWarning(t *testing.T) {
 			if len(objects) != 1 || objects[0] != documents[0].Object {
 				t.Errorf("%s does not pass as it is: %v", kind, objects)
 			}
-			if len(findings) != 1 || !strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" d: warning: "+kind+" has no effect: ") {
+			if len(findings) != 1 ||
+				!strings.HasPrefix(findings[0].String(), "in[1]: "+kind+" d: warning: "+kind+" has no effect: ") {
 				t.Errorf("%s: got %v", kind, findings)
 			}
 		}

@@ -72,7 +72,8 @@ func Folded(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.DynamoGraphDeplo
 	}
 	folded := *deployment
 	folded.Spec.Components = slices.Clone(deployment.Spec.Components)
-	if constraint, _ := Constraint(deployment.Spec.ProviderOverride, OfDeployment); constraint != nil && folded.Spec.TopologyConstraint == nil {
+	if constraint, _ := Constraint(deployment.Spec.ProviderOverride, OfDeployment); constraint != nil &&
+		folded.Spec.TopologyConstraint == nil {
 		folded.Spec.TopologyConstraint = &v1beta1.SpecTopologyConstraint{
 			ClusterTopologyName: constraint.TopologyName,
 			PackDomain:          v1beta1.TopologyDomain(constraint.RequiredDomain()),
@@ -81,7 +82,8 @@ func Folded(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.DynamoGraphDeplo
 	}
 	for i := range folded.Spec.Components {
 		component := &folded.Spec.Components[i]
-		if constraint, _ := Constraint(component.ProviderOverride, OfComponent); constraint != nil && component.TopologyConstraint == nil {
+		if constraint, _ := Constraint(component.ProviderOverride, OfComponent); constraint != nil &&
+			component.TopologyConstraint == nil {
 			component.TopologyConstraint = &v1beta1.TopologyConstraint{
 				PackDomain:      v1beta1.TopologyDomain(constraint.RequiredDomain()),
 				PreferredDomain: v1beta1.TopologyDomain(constraint.PreferredDomain()),

@@ -26,18 +26,23 @@ func TestFolded(t *testing.T) {
 		part  *v1beta1.TopologyConstraint
 	}{
 		"in Grove's words": {
-			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: {topologyName: net, pack: {required: zone, preferred: rack}}}}}}, " +
-				"components: [{name: A, providerOverride: {target: PodCliqueTemplateSpec, value: {topologyConstraint: {packDomain: host}}}, podTemplate: {}}]}",
+			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: {topologyName: net, pack: {required: " +
+				"zone, preferred: rack}}}}}}, " +
+				"components: [{name: A, providerOverride: {target: PodCliqueTemplateSpec, value: {topologyConstraint: " +
+				"{packDomain: host}}}, podTemplate: {}}]}",
 			whole: &v1beta1.SpecTopologyConstraint{ClusterTopologyName: "net", PackDomain: "zone", PreferredDomain: "rack"},
 			part:  &v1beta1.TopologyConstraint{PackDomain: "host"},
 		},
 		"the deployment's own words count": {
-			spec: "{topologyConstraint: {packDomain: block}, providerOverride: {value: {spec: {template: {topologyConstraint: {packDomain: zone}}}}}, " +
-				"components: [{name: A, topologyConstraint: {packDomain: rack}, providerOverride: {value: {topologyConstraint: {packDomain: host}}}, podTemplate: {}}]}",
+			spec: "{topologyConstraint: {packDomain: block}, providerOverride: {value: {spec: {template: " +
+				"{topologyConstraint: {packDomain: zone}}}}}, " +
+				"components: [{name: A, topologyConstraint: {packDomain: rack}, providerOverride: {value: {topologyConstraint: " +
+				"{packDomain: host}}}, podTemplate: {}}]}",
 			whole: &v1beta1.SpecTopologyConstraint{PackDomain: "block"}, part: &v1beta1.TopologyConstraint{PackDomain: "rack"},
 		},
 		"what is no constraint is none": {
-			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: zone}}}}, components: [{name: A, providerOverride: {value: {replicas: 3}}, podTemplate: {}}]}",
+			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: zone}}}}, components: [{name: A, " +
+				"providerOverride: {value: {replicas: 3}}, podTemplate: {}}]}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,12 +66,15 @@ func TestFolded(t *testing.T) {
 }
 
 func TestWhatOfAnOverrideIsNotCarriedOut(t *testing.T) {
-	written := deployment(t, "{providerOverride: {value: {metadata: {}, spec: {replicas: 2, template: {topologyConstraint: {packDomain: zone}, terminationDelay: 1h}}}}, components: []}")
+	written := deployment(t,
+		"{providerOverride: {value: {metadata: {}, spec: {replicas: 2, template: {topologyConstraint: {packDomain: zone}, "+
+			"terminationDelay: 1h}}}}, components: []}")
 	constraint, rest := overrides.Constraint(written.Spec.ProviderOverride, overrides.OfDeployment)
 	if constraint == nil || constraint.PackDomain != "zone" {
 		t.Errorf("constraint: %v", constraint)
 	}
-	if diff := cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}}, rest); diff != "" {
+	if diff := cmp.Diff([][]string{{"metadata"}, {"spec", "replicas"}, {"spec", "template", "terminationDelay"}},
+		rest); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
 	}
 	if constraint, rest := overrides.Constraint(nil, overrides.OfComponent); constraint != nil || rest != nil {

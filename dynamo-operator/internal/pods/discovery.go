@@ -26,7 +26,8 @@ func DiscoveryOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.C
 	if Setting(deployment, component, v1beta1.AnnotationDiscoveryBackend) == discoveryEtcd {
 		return Discovery{}
 	}
-	return Discovery{Kubernetes: true, Containers: Setting(deployment, component, v1beta1.AnnotationDiscoveryMode) == discoveryContainer}
+	return Discovery{Kubernetes: true,
+		Containers: Setting(deployment, component, v1beta1.AnnotationDiscoveryMode) == discoveryContainer}
 }
 
 // Backend is the backend of a discovery as the annotation has it.
@@ -66,7 +67,8 @@ func HasType(deployment *v1beta1.DynamoGraphDeployment, componentType string) bo
 
 // builtInAccounts are the accounts that manifests name for the two types which have one of their own elsewhere. Here each deployment has
 // its own, with a name of its own.
-var builtInAccounts = map[string]string{v1beta1.TypePlanner: "planner-serviceaccount", v1beta1.TypeEPP: "epp-serviceaccount"}
+var builtInAccounts = map[string]string{v1beta1.TypePlanner: "planner-serviceaccount",
+	v1beta1.TypeEPP: "epp-serviceaccount"}
 
 // account is the service account of a component's pods unless they name another; empty for the namespace's own.
 func (m *maker) account() string {

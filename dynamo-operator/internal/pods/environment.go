@@ -50,7 +50,8 @@ func (m *maker) environment(container, componentType string, kind kind) []corev1
 		env = append(env, corev1.EnvVar{Name: "DYN_DISCOVERY_BACKEND", Value: discoveryKubernetes})
 	}
 	if m.discovery.Containers {
-		env = append(env, corev1.EnvVar{Name: "CONTAINER_NAME", Value: container}, corev1.EnvVar{Name: "DYN_KUBE_DISCOVERY_MODE", Value: discoveryContainer})
+		env = append(env, corev1.EnvVar{Name: "CONTAINER_NAME", Value: container},
+			corev1.EnvVar{Name: "DYN_KUBE_DISCOVERY_MODE", Value: discoveryContainer})
 	}
 	env = append(append(env, m.infrastructure.env()...), kind.env...)
 	if componentType == v1beta1.TypeFrontend {

@@ -46,23 +46,28 @@ var frontend = kind{
 	args:    []string{"-m", "dynamo.frontend"},
 	ports:   []corev1.ContainerPort{port(httpPort, httpNumber)},
 	liveness: &corev1.Probe{
-		ProbeHandler: get("/live", httpPort), InitialDelaySeconds: 15, PeriodSeconds: 10, TimeoutSeconds: 1, FailureThreshold: 3,
+		ProbeHandler: get("/live", httpPort), InitialDelaySeconds: 15, PeriodSeconds: 10, TimeoutSeconds: 1,
+		FailureThreshold: 3,
 	},
 	readiness: &corev1.Probe{
-		ProbeHandler: get("/health", httpPort), InitialDelaySeconds: 10, PeriodSeconds: 10, TimeoutSeconds: 3, FailureThreshold: 3,
+		ProbeHandler: get("/health", httpPort), InitialDelaySeconds: 10, PeriodSeconds: 10, TimeoutSeconds: 3,
+		FailureThreshold: 3,
 	},
 	env: []corev1.EnvVar{variable("DYNAMO_PORT", httpNumber), variable("DYN_HTTP_PORT", httpNumber)},
 }
 
 // loading waits for what loads a model before it is alive, or waits for those that do: two hours.
-var loading = &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 720}
+var loading = &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 10, TimeoutSeconds: 5,
+	FailureThreshold: 720}
 
 // The runtime serves /live and /health only when it is told to.
 var worker = kind{
-	ports:     []corev1.ContainerPort{port(systemPort, SystemNumber), port(nixlPort, nixlNumber)},
-	startup:   loading,
-	liveness:  &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4, FailureThreshold: 3},
-	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 10, TimeoutSeconds: 4, FailureThreshold: 3},
+	ports:   []corev1.ContainerPort{port(systemPort, SystemNumber), port(nixlPort, nixlNumber)},
+	startup: loading,
+	liveness: &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4,
+		FailureThreshold: 3},
+	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 10, TimeoutSeconds: 4,
+		FailureThreshold: 3},
 	env: []corev1.EnvVar{
 		{Name: "DYN_SYSTEM_ENABLED", Value: "true"},
 		variable("DYN_SYSTEM_PORT", SystemNumber),
@@ -77,11 +82,13 @@ var worker = kind{
 
 // sidecar runs Dynamo beside an engine: it is alive long before the model is loaded.
 var sidecar = kind{
-	ports:     []corev1.ContainerPort{port(systemPort, SystemNumber)},
-	startup:   &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 2, TimeoutSeconds: 1, FailureThreshold: 30},
-	liveness:  worker.liveness,
-	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4, FailureThreshold: 3},
-	env:       worker.env[:2],
+	ports: []corev1.ContainerPort{port(systemPort, SystemNumber)},
+	startup: &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 2, TimeoutSeconds: 1,
+		FailureThreshold: 30},
+	liveness: worker.liveness,
+	readiness: &corev1.Probe{ProbeHandler: get("/health", systemPort), PeriodSeconds: 5, TimeoutSeconds: 4,
+		FailureThreshold: 3},
+	env: worker.env[:2],
 }
 
 var planner = kind{
@@ -89,7 +96,8 @@ var planner = kind{
 	startup:   loading,
 	liveness:  worker.liveness,
 	readiness: worker.readiness,
-	env:       []corev1.EnvVar{variable("PLANNER_PROMETHEUS_PORT", plannerNumber), variable("DYN_SYSTEM_PORT", SystemNumber)},
+	env: []corev1.EnvVar{variable("PLANNER_PROMETHEUS_PORT", plannerNumber),
+		variable("DYN_SYSTEM_PORT", SystemNumber)},
 }
 
 // picked is what an endpoint picker is asked for when it is asked whether it is well. It starts when there are workers, and
@@ -97,7 +105,8 @@ var planner = kind{
 var picked = corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: healthNumber, Service: new("inference-extension")}}
 
 var endpointPicker = kind{
-	ports:     []corev1.ContainerPort{port(grpcPort, grpcNumber), port(healthPort, healthNumber), port(metricsPort, SystemNumber)},
+	ports: []corev1.ContainerPort{port(grpcPort, grpcNumber), port(healthPort, healthNumber),
+		port(metricsPort, SystemNumber)},
 	startup:   &corev1.Probe{ProbeHandler: picked, PeriodSeconds: 10, FailureThreshold: 180},
 	liveness:  &corev1.Probe{ProbeHandler: picked, InitialDelaySeconds: 5, PeriodSeconds: 10},
 	readiness: &corev1.Probe{ProbeHandler: picked, InitialDelaySeconds: 5, PeriodSeconds: 10},
@@ -130,10 +139,10 @@ func kindOf(componentType string) kind {
 
 // IsWorker says whether components of a type run a model.
 func IsWorker(componentType string) bool {
-	return componentType == v1beta1.TypeWorker || IsPart(componentType)
+	return componentType == v1beta1.TypeWorker || isPart(componentType)
 }
 
-// IsPart says whether a type is a worker's part in disaggregated serving.
-func IsPart(componentType string) bool {
+// isPart says whether a type is a worker's part in disaggregated serving.
+func isPart(componentType string) bool {
 	return componentType == v1beta1.TypePrefill || componentType == v1beta1.TypeDecode
 }

@@ -45,7 +45,9 @@ type maker struct {
 }
 
 // Make returns the pod of a component. The template has a container named main; admission saw to that.
-func Make(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure) Template {
+func Make(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure,
+) Template {
 	m := &maker{deployment, component, infrastructure, DiscoveryOf(deployment, component)}
 	template := component.PodTemplate.DeepCopy()
 	made := Template{
@@ -91,7 +93,7 @@ func (m *maker) labels(own map[string]string) map[string]string {
 	if componentType != "" {
 		labels[v1beta1.LabelComponentType] = componentType
 	}
-	if IsPart(componentType) {
+	if isPart(componentType) {
 		labels[v1beta1.LabelSubComponentType] = componentType
 	}
 	if IsWorker(componentType) && HasType(m.deployment, v1beta1.TypeEPP) {

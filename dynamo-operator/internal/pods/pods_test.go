@@ -26,7 +26,8 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 		main.VolumeMounts = []corev1.VolumeMount{{Name: "fast", MountPath: "/dev/shm"}}
 	})
 	main := made.Main()
-	if made.Spec.SchedulerName != "other" || made.Spec.ServiceAccountName != "account" || *made.Spec.TerminationGracePeriodSeconds != 5 {
+	if made.Spec.SchedulerName != "other" || made.Spec.ServiceAccountName != "account" ||
+		*made.Spec.TerminationGracePeriodSeconds != 5 {
 		t.Errorf("the pod became %v", made.Spec)
 	}
 	if made.Labels[v1beta1.LabelQueue] != "mine" || made.Labels[v1beta1.LabelComponent] != "Part" {
@@ -41,7 +42,8 @@ func TestWhatTheUserHasSetStays(t *testing.T) {
 	if port := main.LivenessProbe.HTTPGet.Port; port != intstr.FromInt32(9090) {
 		t.Errorf("the default probe asks %v, which the user named otherwise", port)
 	}
-	if diff := cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"}, values(main, "LEVEL", "DYN_COMPONENT", "SPEC")); diff != "" {
+	if diff := cmp.Diff(map[string]string{"LEVEL": "container", "DYN_COMPONENT": "own", "SPEC": "spec"},
+		values(main, "LEVEL", "DYN_COMPONENT", "SPEC")); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
 }
@@ -52,13 +54,22 @@ func TestDefaultsByType(t *testing.T) {
 		startup, liveness, readiness string
 		command                      []string
 	}{
-		"frontend": {ports: []string{"http:8000"}, liveness: "/live@http", readiness: "/health@http", command: []string{"python3", "-m", "dynamo.frontend"}},
-		"worker":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
-		"prefill":  {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
-		"decode":   {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
-		"planner":  {ports: []string{"metrics:9085", "system:9090"}, startup: "/live@system", liveness: "/live@system", readiness: "/health@system"},
-		"epp":      {ports: []string{"grpc:9002", "grpc-health:9003", "metrics:9090"}, startup: "inference-extension@9003", liveness: "inference-extension@9003", readiness: "inference-extension@9003", command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group", "inference.networking.k8s.io", "-v", "4", "--zap-encoder", "json", "-grpc-port", "9002", "-grpc-health-port", "9003", "-config-file", "/etc/epp/epp-config-dynamo.yaml"}},
-		"":         {},
+		"frontend": {ports: []string{"http:8000"}, liveness: "/live@http", readiness: "/health@http",
+			command: []string{"python3", "-m", "dynamo.frontend"}},
+		"worker": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
+			readiness: "/health@system"},
+		"prefill": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
+			readiness: "/health@system"},
+		"decode": {ports: []string{"system:9090", "nixl:19090"}, startup: "/live@system", liveness: "/live@system",
+			readiness: "/health@system"},
+		"planner": {ports: []string{"metrics:9085", "system:9090"}, startup: "/live@system", liveness: "/live@system",
+			readiness: "/health@system"},
+		"epp": {ports: []string{"grpc:9002", "grpc-health:9003", "metrics:9090"}, startup: "inference-extension@9003",
+			liveness: "inference-extension@9003", readiness: "inference-extension@9003",
+			command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group", "inference.networking.k8s.io",
+				"-v", "4", "--zap-encoder", "json", "-grpc-port", "9002", "-grpc-health-port", "9003", "-config-file",
+				"/etc/epp/epp-config-dynamo.yaml"}},
+		"": {},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			main := makePod(kind, func(*corev1.PodTemplateSpec, *corev1.Container) {}).Main()
@@ -81,7 +92,8 @@ func TestDefaultsByType(t *testing.T) {
 
 func TestARequestForGPUsIsALimitToo(t *testing.T) {
 	main := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {
-		main.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("4")}
+		main.Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"),
+			"cpu": resource.MustParse("4")}
 	}).Main()
 	gpus, limited := main.Resources.Limits["nvidia.com/gpu"]
 	if _, cpu := main.Resources.Limits["cpu"]; !limited || gpus.Value() != 8 || cpu {
@@ -118,8 +130,10 @@ func TestSharedMemoryThatTheUserMounts(t *testing.T) {
 		mount corev1.VolumeMount
 		want  []string
 	}{
-		"by its name is there to be mounted":     {corev1.VolumeMount{Name: "shared-memory", MountPath: "/dev/shm"}, []string{"shared-memory"}},
-		"elsewhere too":                          {corev1.VolumeMount{Name: "shared-memory", MountPath: "/scratch"}, []string{"shared-memory"}},
+		"by its name is there to be mounted": {corev1.VolumeMount{Name: "shared-memory", MountPath: "/dev/shm"},
+			[]string{"shared-memory"}},
+		"elsewhere too": {corev1.VolumeMount{Name: "shared-memory", MountPath: "/scratch"},
+			[]string{"shared-memory"}},
 		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"}, []string{"own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +170,9 @@ func part(kind string) *v1beta1.ComponentSpec {
 func deployment() *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "ns"},
-		Spec:       v1beta1.DynamoGraphDeploymentSpec{Env: []corev1.EnvVar{{Name: "LEVEL", Value: "spec"}, {Name: "SPEC", Value: "spec"}}},
+		Spec: v1beta1.DynamoGraphDeploymentSpec{
+			Env: []corev1.EnvVar{{Name: "LEVEL", Value: "spec"}, {Name: "SPEC", Value: "spec"}},
+		},
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 func told(container *corev1.Container) map[string]string {
 	all := map[string]string{}
 	for _, variable := range container.Env {
-		if !strings.HasPrefix(variable.Name, "POD_") && !strings.HasPrefix(variable.Name, "DYN_PARENT_") && variable.Name != "LEVEL" && variable.Name != "SPEC" {
+		if !strings.HasPrefix(variable.Name, "POD_") && !strings.HasPrefix(variable.Name, "DYN_PARENT_") &&
+			variable.Name != "LEVEL" && variable.Name != "SPEC" {
 			all[variable.Name] = variable.Value
 		}
 	}
@@ -33,14 +34,15 @@ func TestEnvironmentByType(t *testing.T) {
 		"NIXL_TELEMETRY_PROMETHEUS_PORT": "19090", "DYN_FORWARDPASS_METRIC_PORT": "20380",
 	}
 	for componentType, own := range map[string]map[string]string{
-		"frontend": {"DYN_COMPONENT": "frontend", "DYNAMO_PORT": "8000", "DYN_HTTP_PORT": "8000", "DYN_NAMESPACE_PREFIX": "ns-d"},
-		"worker":   laid(worker, map[string]string{"DYN_COMPONENT": "worker"}),
-		"prefill":  laid(worker, map[string]string{"DYN_COMPONENT": "prefill"}),
-		"decode":   laid(worker, map[string]string{"DYN_COMPONENT": "decode"}),
-		"planner":  {"DYN_COMPONENT": "planner", "PLANNER_PROMETHEUS_PORT": "9085", "DYN_SYSTEM_PORT": "9090"},
-		"epp":      {"DYN_COMPONENT": "epp", "USE_STREAMING": "true", "NVIDIA_VISIBLE_DEVICES": "void"},
-		"encoder":  {"DYN_COMPONENT": "encoder"},
-		"":         {"DYN_COMPONENT": "part"},
+		"frontend": {"DYN_COMPONENT": "frontend", "DYNAMO_PORT": "8000", "DYN_HTTP_PORT": "8000",
+			"DYN_NAMESPACE_PREFIX": "ns-d"},
+		"worker":  laid(worker, map[string]string{"DYN_COMPONENT": "worker"}),
+		"prefill": laid(worker, map[string]string{"DYN_COMPONENT": "prefill"}),
+		"decode":  laid(worker, map[string]string{"DYN_COMPONENT": "decode"}),
+		"planner": {"DYN_COMPONENT": "planner", "PLANNER_PROMETHEUS_PORT": "9085", "DYN_SYSTEM_PORT": "9090"},
+		"epp":     {"DYN_COMPONENT": "epp", "USE_STREAMING": "true", "NVIDIA_VISIBLE_DEVICES": "void"},
+		"encoder": {"DYN_COMPONENT": "encoder"},
+		"":        {"DYN_COMPONENT": "part"},
 	} {
 		made := makePod(componentType, func(*corev1.PodTemplateSpec, *corev1.Container) {})
 		if diff := cmp.Diff(laid(common, own), told(made.Main())); diff != "" {
@@ -79,21 +81,25 @@ func TestDiscovery(t *testing.T) {
 		backend, account      string
 	}{
 		"by Kubernetes, unless somebody wants another": {
-			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
-			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
+			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes",
+			account: "d-k8s-service-discovery",
+			env:     map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
 		},
 		"by etcd takes no rights": {
 			deployment: map[string]string{backend: "etcd"}, backend: "etcd", env: map[string]string{},
 		},
 		"of a component as the component says": {
 			deployment: map[string]string{backend: "etcd"}, component: map[string]string{backend: "kubernetes"},
-			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
-			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
+			labels: map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes",
+			account: "d-k8s-service-discovery",
+			env:     map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes"},
 		},
 		"of containers": {
 			deployment: map[string]string{"nvidia.com/dynamo-kube-discovery-mode": "container"},
-			labels:     map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes", account: "d-k8s-service-discovery",
-			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes", "DYN_KUBE_DISCOVERY_MODE": "container", "CONTAINER_NAME": "main"},
+			labels:     map[string]string{backend: "kubernetes", enabled: "true"}, backend: "kubernetes",
+			account: "d-k8s-service-discovery",
+			env: map[string]string{"DYN_DISCOVERY_BACKEND": "kubernetes", "DYN_KUBE_DISCOVERY_MODE": "container",
+				"CONTAINER_NAME": "main"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +134,9 @@ func TestLabels(t *testing.T) {
 		change    func(*v1beta1.DynamoGraphDeployment, *v1beta1.ComponentSpec)
 		key, want string
 	}{
-		"monitors find the pods":                  {part("worker"), nil, "nvidia.com/metrics-enabled", "true"},
-		"monitors pass the pods by":               {part("worker"), annotated("nvidia.com/enable-metrics", "false"), "nvidia.com/metrics-enabled", ""},
+		"monitors find the pods": {part("worker"), nil, "nvidia.com/metrics-enabled", "true"},
+		"monitors pass the pods by": {part("worker"), annotated("nvidia.com/enable-metrics", "false"),
+			"nvidia.com/metrics-enabled", ""},
 		"a part is told of twice":                 {part("prefill"), nil, "nvidia.com/dynamo-sub-component-type", "prefill"},
 		"a worker without a part is not":          {part("worker"), nil, "nvidia.com/dynamo-sub-component-type", ""},
 		"the type is the part":                    {part("decode"), nil, "nvidia.com/dynamo-component-type", "decode"},
@@ -214,9 +221,12 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 		config    v1beta1.EPPConfig
 		from, key string
 	}{
-		"that the deployment has": {v1beta1.EPPConfig{Config: &runtime.RawExtension{Raw: []byte("{}")}}, "d-epp-config", "epp-config-dynamo.yaml"},
+		"that the deployment has": {v1beta1.EPPConfig{Config: &runtime.RawExtension{Raw: []byte("{}")}}, "d-epp-config",
+			"epp-config-dynamo.yaml"},
 		"in a ConfigMap": {
-			v1beta1.EPPConfig{ConfigMapRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "mine"}, Key: "k"}}, "mine", "k",
+			v1beta1.EPPConfig{ConfigMapRef: &corev1.ConfigMapKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "mine"}, Key: "k",
+			}}, "mine", "k",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +234,8 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 			component.EPPConfig = &c.config
 			made := pods.Make(deployment(), component, pods.Infrastructure{})
 			config := made.Spec.Volumes[0]
-			if config.ConfigMap.Name != c.from || config.ConfigMap.Items[0].Key != c.key || config.ConfigMap.Items[0].Path != "epp-config-dynamo.yaml" {
+			if config.ConfigMap.Name != c.from || config.ConfigMap.Items[0].Key != c.key ||
+				config.ConfigMap.Items[0].Path != "epp-config-dynamo.yaml" {
 				t.Errorf("the configuration is read from %v", config.ConfigMap)
 			}
 			var mounted []string
@@ -249,10 +260,11 @@ func TestCompilationCache(t *testing.T) {
 		at, told    string
 		userVolumes []corev1.Volume
 	}{
-		"of vLLM, where it has it":       {framework: "vllm", at: "/root/.cache/vllm", told: "/root/.cache/vllm"},
-		"of vLLM, elsewhere":             {framework: "vllm", path: "/c", at: "/c", told: "/c"},
-		"of another is only mounted":     {framework: "sglang", path: "/c", at: "/c"},
-		"in a volume that the user made": {framework: "vllm", path: "/c", at: "/c", told: "/c", userVolumes: []corev1.Volume{{Name: "compiled"}}},
+		"of vLLM, where it has it":   {framework: "vllm", at: "/root/.cache/vllm", told: "/root/.cache/vllm"},
+		"of vLLM, elsewhere":         {framework: "vllm", path: "/c", at: "/c", told: "/c"},
+		"of another is only mounted": {framework: "sglang", path: "/c", at: "/c"},
+		"in a volume that the user made": {framework: "vllm", path: "/c", at: "/c", told: "/c",
+			userVolumes: []corev1.Volume{{Name: "compiled"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, component := deployment(), part("worker")
@@ -266,7 +278,8 @@ func TestCompilationCache(t *testing.T) {
 			if got := told(made.Main())["VLLM_CACHE_ROOT"]; got != c.told {
 				t.Errorf("vLLM is told %q, want %q", got, c.told)
 			}
-			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) || made.Spec.Volumes[0].Name != "compiled" {
+			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) ||
+				made.Spec.Volumes[0].Name != "compiled" {
 				t.Errorf("the volumes are %v", made.Spec.Volumes)
 			}
 		})
@@ -298,7 +311,8 @@ func TestAFrontendBesideMain(t *testing.T) {
 	if got := strings.Join(slices.Concat(beside.Command, beside.Args), " "); got != "python3 -m dynamo.frontend" {
 		t.Errorf("it starts %q", got)
 	}
-	if diff := cmp.Diff([]string{"http:8000"}, portsOf(beside)); diff != "" || asked(beside.ReadinessProbe) != "/health@http" {
+	if diff := cmp.Diff([]string{"http:8000"}, portsOf(beside)); diff != "" ||
+		asked(beside.ReadinessProbe) != "/health@http" {
 		t.Errorf("it serves %s and is asked %s", diff, asked(beside.ReadinessProbe))
 	}
 	env := told(beside)
@@ -316,17 +330,20 @@ func TestAFrontendBesideMain(t *testing.T) {
 func TestDynamoBesideAnEngine(t *testing.T) {
 	component := part("decode")
 	component.DynamoSidecar = new("runtime")
-	component.PodTemplate.Spec.InitContainers = []corev1.Container{{Name: "fetch"}, {Name: "runtime", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
+	component.PodTemplate.Spec.InitContainers = []corev1.Container{{Name: "fetch"},
+		{Name: "runtime", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	main, sidecar := made.Main(), pods.Named(made.Spec.InitContainers, "runtime")
 	if len(main.Ports) > 0 || main.ReadinessProbe != nil || len(told(main)) > 0 {
 		t.Errorf("main runs an engine that knows nothing of Dynamo, and became %v", main)
 	}
-	if diff := cmp.Diff([]string{"system:9090"}, portsOf(sidecar)); diff != "" || asked(sidecar.StartupProbe) != "/live@system" || len(sidecar.Command) > 0 {
+	if diff := cmp.Diff([]string{"system:9090"},
+		portsOf(sidecar)); diff != "" || asked(sidecar.StartupProbe) != "/live@system" || len(sidecar.Command) > 0 {
 		t.Errorf("the runtime became %v", sidecar)
 	}
 	want := map[string]string{
-		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes", "DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
+		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes",
+		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
 	}
 	if diff := cmp.Diff(want, told(sidecar)); diff != "" {
 		t.Errorf("the runtime is told (-want +got):\n%s", diff)
@@ -344,7 +361,8 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 			"nvidia.com/topology-label-key=topology.kubernetes.io/zone", "required",
 		},
 		"by a topology": {
-			v1beta1.KVTransferPolicy{Domain: "rack", ClusterTopologyName: "gb200", Enforcement: "preferred", PreferredWeight: new(0.5)},
+			v1beta1.KVTransferPolicy{Domain: "rack", ClusterTopologyName: "gb200", Enforcement: "preferred",
+				PreferredWeight: new(0.5)},
 			"nvidia.com/dynamo-topology.rack", "nvidia.com/topology-cluster-topology-name=gb200", "preferred",
 		},
 	} {
@@ -364,7 +382,8 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 				t.Errorf("annotated %v", made.Annotations)
 			}
 			env := told(made.Main())
-			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement || env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
+			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement ||
+				env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
 				t.Errorf("told %v", env)
 			}
 			if _, weighed := env["DYN_KV_TRANSFER_PREFERRED_WEIGHT"]; weighed != (c.policy.PreferredWeight != nil) {
@@ -387,9 +406,13 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 		level     string
 		want      string
 	}{
-		"a label of the node":               {&v1beta1.KVTransferPolicy{Domain: "rack", LabelKey: "example.com/rack"}, "decode", "", "", "example.com/rack"},
-		"one that Kubernetes itself copies": {&v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"}, "decode", "", "", ""},
-		"a level of a topology":             {byTopology, "prefill", "", "example.com/rack", "nvidia.com/dynamo-topology.rack=example.com/rack"},
+		"a label of the node": {&v1beta1.KVTransferPolicy{Domain: "rack", LabelKey: "example.com/rack"},
+			"decode", "", "", "example.com/rack"},
+		"one that Kubernetes itself copies": {
+			&v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"}, "decode", "", "", "",
+		},
+		"a level of a topology": {byTopology, "prefill", "", "example.com/rack",
+			"nvidia.com/dynamo-topology.rack=example.com/rack"},
 		"a level that nobody knows":         {byTopology, "prefill", "", "", ""},
 		"beside what the template asks for": {byTopology, "worker", "b", "r", "b,nvidia.com/dynamo-topology.rack=r"},
 		"a frontend is not told":            {byTopology, "frontend", "", "example.com/rack", ""},
@@ -405,7 +428,8 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 			if got := made.Annotations[asked]; got != c.want {
 				t.Errorf("asks for %q, want %q", got, c.want)
 			}
-			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology && c.component != "frontend" && got != c.level {
+			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology && c.component != "frontend" &&
+				got != c.level {
 				t.Errorf("the level was %q, want %q", got, c.level)
 			}
 		})
@@ -415,15 +439,19 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 func TestRolesAreLaidOverTheComponent(t *testing.T) {
 	component := part("worker")
 	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "A", Value: "both"}, {Name: "B", Value: "both"}}
-	component.Multinode = &v1beta1.Multinode{NodeCount: 2, Leader: &v1beta1.MultinodeRole{PodTemplate: roleTemplate("older")}}
-	component.Roles = []v1beta1.ComponentRole{{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{PodTemplate: roleTemplate("own")}}}
+	component.Multinode = &v1beta1.Multinode{NodeCount: 2,
+		Leader: &v1beta1.MultinodeRole{PodTemplate: roleTemplate("older")}}
+	component.Roles = []v1beta1.ComponentRole{
+		{Name: "worker", MultinodeRole: v1beta1.MultinodeRole{PodTemplate: roleTemplate("own")}},
+	}
 	for role, want := range map[string]string{"leader": "older", "worker": "own"} {
 		made, err := pods.OfRole(component, role)
 		if err != nil {
 			t.Fatal(err)
 		}
 		main := pods.Named(made.PodTemplate.Spec.Containers, "main")
-		if main.Image != "i" || len(main.Env) != 2 || values(main, "A", "B")["A"] != want || values(main, "B")["B"] != "both" {
+		if main.Image != "i" || len(main.Env) != 2 || values(main, "A", "B")["A"] != want ||
+			values(main, "B")["B"] != "both" {
 			t.Errorf("role %s became %v", role, main)
 		}
 		if made.PodTemplate.Spec.NodeSelector["role"] != want || len(made.PodTemplate.Spec.Containers) != 2 {

@@ -50,7 +50,8 @@ func (m *maker) addTopology(made *Template) {
 		{Name: "DYN_TOPOLOGY_MOUNT_PATH", Value: topologyPath},
 	}
 	if weight := policy.PreferredWeight; weight != nil {
-		env = append(env, corev1.EnvVar{Name: "DYN_KV_TRANSFER_PREFERRED_WEIGHT", Value: strconv.FormatFloat(*weight, 'f', -1, 64)})
+		env = append(env, corev1.EnvVar{Name: "DYN_KV_TRANSFER_PREFERRED_WEIGHT",
+			Value: strconv.FormatFloat(*weight, 'f', -1, 64)})
 	}
 	main := made.Main()
 	main.Env = withEnv(env, main.Env)
@@ -58,7 +59,8 @@ func (m *maker) addTopology(made *Template) {
 		Path:     policy.Domain,
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: fmt.Sprintf("metadata.labels['%s']", TopologyLabel(policy))},
 	}
-	addVolume(&made.Spec, topologyVolume, corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{file}}})
+	addVolume(&made.Spec, topologyVolume,
+		corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{file}}})
 	mount(main, corev1.VolumeMount{Name: topologyVolume, MountPath: topologyPath, ReadOnly: true})
 	if policy.LabelKey != "" {
 		made.Annotations[v1beta1.AnnotationTopologyLabelKey] = policy.LabelKey

@@ -37,7 +37,8 @@ func addVolume(pod *corev1.PodSpec, name string, source corev1.VolumeSource) {
 
 // mount mounts a volume unless the user has something there.
 func mount(container *corev1.Container, mount corev1.VolumeMount) {
-	container.VolumeMounts = append(container.VolumeMounts, missing(container.VolumeMounts, []corev1.VolumeMount{mount})...)
+	container.VolumeMounts = append(container.VolumeMounts,
+		missing(container.VolumeMounts, []corev1.VolumeMount{mount})...)
 }
 
 // missing are the mounts whose paths are free.
@@ -120,8 +121,10 @@ func addSharedMemory(size *resource.Quantity, pod *corev1.PodSpec, main *corev1.
 	if size == nil {
 		size = resource.NewQuantity(defaultSharedMemoryBytes, resource.BinarySI)
 	}
-	mounted := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.Name == SharedMemoryVolume })
-	taken := slices.ContainsFunc(main.VolumeMounts, func(mount corev1.VolumeMount) bool { return mount.MountPath == sharedMemoryPath })
+	mounted := slices.ContainsFunc(main.VolumeMounts,
+		func(mount corev1.VolumeMount) bool { return mount.Name == SharedMemoryVolume })
+	taken := slices.ContainsFunc(main.VolumeMounts,
+		func(mount corev1.VolumeMount) bool { return mount.MountPath == sharedMemoryPath })
 	if size.IsZero() || taken && !mounted {
 		return
 	}
@@ -129,6 +132,7 @@ func addSharedMemory(size *resource.Quantity, pod *corev1.PodSpec, main *corev1.
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: new(size.DeepCopy())},
 	})
 	if !mounted {
-		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: SharedMemoryVolume, MountPath: sharedMemoryPath})
+		main.VolumeMounts = append(main.VolumeMounts,
+			corev1.VolumeMount{Name: SharedMemoryVolume, MountPath: sharedMemoryPath})
 	}
 }

@@ -32,7 +32,8 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 		return next
 	}
 	// The order may have changed since the restart began.
-	left := slices.DeleteFunc(order(deployment), func(component string) bool { return slices.Contains(next.Restarted, component) })
+	left := slices.DeleteFunc(order(deployment),
+		func(component string) bool { return slices.Contains(next.Restarted, component) })
 	if len(left) == 0 {
 		next.Phase = v1beta1.RestartPhaseCompleted
 		return next
@@ -45,7 +46,9 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 }
 
 // unnoted are the components that bear the id and are not in the status: the step was written, and the note of it was not.
-func unnoted(deployment *v1beta1.DynamoGraphDeployment, noted *v1beta1.RestartStatus, observed backend.Observation) []string {
+func unnoted(
+	deployment *v1beta1.DynamoGraphDeployment, noted *v1beta1.RestartStatus, observed backend.Observation,
+) []string {
 	return slices.DeleteFunc(order(deployment), func(component string) bool {
 		return observed.Restarted[component] != noted.ObservedID || slices.Contains(noted.Restarted, component)
 	})

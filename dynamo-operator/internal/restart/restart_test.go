@@ -11,7 +11,8 @@ import (
 )
 
 func TestNext(t *testing.T) {
-	running := backend.Observation{Exists: true, Current: true, Settled: true, Wanted: map[string]int32{"A": 1, "B": 1, "C": 1},
+	running := backend.Observation{Exists: true, Current: true, Settled: true,
+		Wanted:   map[string]int32{"A": 1, "B": 1, "C": 1},
 		Services: map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready}}
 	unseen := running
 	unseen.Current = false
@@ -33,8 +34,10 @@ func TestNext(t *testing.T) {
 	at := func(restarted ...string) *v1beta1.RestartStatus {
 		return &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseRestarting, Restarted: restarted}
 	}
-	completed := &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A", "B", "C"}}
-	old := &v1beta1.RestartStatus{ObservedID: "0", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A", "B", "C"}}
+	completed := &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted,
+		Restarted: []string{"A", "B", "C"}}
+	old := &v1beta1.RestartStatus{ObservedID: "0", Phase: v1beta1.RestartPhaseCompleted,
+		Restarted: []string{"A", "B", "C"}}
 	for name, c := range map[string]struct {
 		strategy *v1beta1.RestartStrategy
 		last     *v1beta1.RestartStatus
@@ -52,14 +55,18 @@ func TestNext(t *testing.T) {
 		"a step that was not noted":                   {last: at("A"), observed: further, want: at("A", "B")},
 		"nor was the first":                           {last: old, observed: begun, want: at("A")},
 		"nor the first of all":                        {observed: begun, want: at("A")},
-		"another order half-way leaves nobody out":    {strategy: reordered, last: at("A"), observed: running, want: at("A", "C")},
-		"nor does it begin anybody twice":             {strategy: reordered, last: at("B", "C"), observed: running, want: at("B", "C", "A")},
-		"all that are left at once":                   {strategy: parallel, last: at("A"), observed: running, want: at("A", "B", "C")},
-		"all at once":                                 {strategy: parallel, observed: running, want: at("A", "B", "C")},
-		"complete when the last one is back":          {last: at("A", "B", "C"), observed: running, want: completed},
-		"an id that was seen starts nothing":          {last: completed, observed: halfReady, want: completed},
-		"a deployment that is created with an id":     {observed: backend.Observation{}, want: at("A", "B", "C")},
-		"nothing is known of what was last asked of":  {last: at("A"), observed: backend.Observation{Exists: true}, want: at("A")},
+		"another order half-way leaves nobody out": {strategy: reordered, last: at("A"), observed: running,
+			want: at("A", "C")},
+		"nor does it begin anybody twice": {strategy: reordered, last: at("B", "C"), observed: running,
+			want: at("B", "C", "A")},
+		"all that are left at once": {strategy: parallel, last: at("A"), observed: running,
+			want: at("A", "B", "C")},
+		"all at once":                             {strategy: parallel, observed: running, want: at("A", "B", "C")},
+		"complete when the last one is back":      {last: at("A", "B", "C"), observed: running, want: completed},
+		"an id that was seen starts nothing":      {last: completed, observed: halfReady, want: completed},
+		"a deployment that is created with an id": {observed: backend.Observation{}, want: at("A", "B", "C")},
+		"nothing is known of what was last asked of": {last: at("A"), observed: backend.Observation{Exists: true},
+			want: at("A")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.observed.Restarted == nil && c.last != nil {
@@ -76,10 +83,11 @@ func TestNext(t *testing.T) {
 		observed backend.Observation
 		want     *v1beta1.RestartStatus
 	}{
-		"none was ever asked for":                     {observed: running},
-		"one that is over stays so":                   {last: completed, observed: halfReady, want: completed},
-		"one that is taken back goes no further":      {last: at("A"), observed: replacing, want: at("A")},
-		"and is over when what it has begun is ready": {last: at("A"), observed: running, want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A"}}},
+		"none was ever asked for":                {observed: running},
+		"one that is over stays so":              {last: completed, observed: halfReady, want: completed},
+		"one that is taken back goes no further": {last: at("A"), observed: replacing, want: at("A")},
+		"and is over when what it has begun is ready": {last: at("A"), observed: running,
+			want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A"}}},
 	} {
 		t.Run("without a restart in the spec, "+name, func(t *testing.T) {
 			if c.last != nil {

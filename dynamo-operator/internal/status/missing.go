@@ -46,7 +46,8 @@ func lackOf(component *v1beta1.ComponentSpec, unit string, observed backend.Obse
 	case !made:
 		return lack{what: component.Name + ": not created yet"}
 	case service.ReadyReplicas >= wanted && service.Replicas > wanted:
-		return lack{what: fmt.Sprintf("%s: %d %s above %d are being removed", component.Name, service.Replicas-wanted, unit, wanted)}
+		return lack{what: fmt.Sprintf("%s: %d %s above %d are being removed", component.Name, service.Replicas-wanted, unit,
+			wanted)}
 	case service.ReadyReplicas >= wanted:
 		return lack{}
 	case waiting == 0 || notReady < 0: // What is ready has a node, also where it was counted earlier.
@@ -68,7 +69,7 @@ func verb(count int32, one, many string) string {
 	return many
 }
 
-// sentence tells what is missing and why. A reason that several components share, as those of one gang do, is said once.
+// sentence says what is missing and why. A reason that several components share, as those of one gang do, is said once.
 func sentence(lacks []lack, message string) string {
 	var parts []string
 	if message != "" {

@@ -38,7 +38,7 @@ func AddToManager(mgr manager.Manager, cluster Cluster) error {
 	server := mgr.GetWebhookServer()
 	server.Register(MutatePath, &ctrladmission.Webhook{Handler: mutator{}})
 	server.Register(ValidatePath, &ctrladmission.Webhook{Handler: validator{cluster}})
-	server.Register(WarnPath, &ctrladmission.Webhook{Handler: warner{}})
+	server.Register(warnPath, &ctrladmission.Webhook{Handler: warner{}})
 	server.Register(ConvertPath, ctrlconversion.NewWebhookHandler(mgr.GetScheme(), mgr.GetConverterRegistry()))
 	return nil
 }

@@ -25,8 +25,8 @@ const (
 	MutatePath   = "/mutate-dynamographdeployment"
 	ValidatePath = "/validate-dynamographdeployment"
 	ConvertPath  = "/convert"
-	// WarnPath takes the kinds of Dynamo's that have no effect.
-	WarnPath = "/warn-without-effect"
+	// warnPath takes the kinds of Dynamo's that have no effect.
+	warnPath = "/warn-without-effect"
 )
 
 // Cluster is what has to be known of the cluster when a deployment is created.
@@ -133,10 +133,13 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 
 // update judges only what means something else than before: a deployment that was let in under older rules can still be
 // written in other words.
-func (v validator) update(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate) ctrladmission.Response {
+func (v validator) update(
+	ctx context.Context, request ctrladmission.Request, candidate admission.Candidate,
+) ctrladmission.Response {
 	old, err := read(request.Kind.Version, request.OldObject.Raw)
 	if err != nil {
-		return ctrladmission.Errored(http.StatusBadRequest, fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err))
+		return ctrladmission.Errored(http.StatusBadRequest,
+			fmt.Errorf("what stands cannot be compared, so it can only be deleted: %w", err))
 	}
 	if equality.Semantic.DeepEqual(old.Hub.Spec, candidate.Hub.Spec) {
 		return ctrladmission.Allowed("").WithWarnings(candidate.Warnings()...)
@@ -152,7 +155,9 @@ func (v validator) create(ctx context.Context, candidate admission.Candidate) fi
 }
 
 // answer adds what the cluster says, where the deployment is right by itself: else what is wrong would be said twice.
-func (v validator) answer(ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList) ctrladmission.Response {
+func (v validator) answer(
+	ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList,
+) ctrladmission.Response {
 	warnings := append(candidate.Warnings(), candidate.TransferWarnings(v.cluster.TransferTopology(ctx, candidate.Hub))...)
 	if len(errs) > 0 {
 		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)

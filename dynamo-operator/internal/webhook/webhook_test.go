@@ -23,12 +23,17 @@ func TestFieldsOfANewerRelease(t *testing.T) {
 	stored := `{"metadata":{"name":"d","finalizers":["x/y"]},` + spec + `}`
 	alpha := `"spec":{"newField":1,"services":[{"name":"a","replicas":1}]}`
 	for name, c := range map[string]struct{ version, before, after, refused string }{
-		"can be labelled":                              {"v1beta1", stored, `{"metadata":{"name":"d","labels":{"a":"b"}},` + spec + `}`, ""},
-		"can be labelled in the older version":         {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`, `{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
-		"can be written as they are, services by name": {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`, `{"metadata":{"name":"d"},"spec":{"newField":1,"services":{"a":{}}}}`, ""},
-		"can be released for deletion":                 {"v1beta1", stored, `{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},` + spec + `}`, ""},
-		"are told when the rest is changed":            {"v1beta1", stored, `{"metadata":{"name":"d"},"spec":{"newField":1,"components":[{"name":"b"}]}}`, unknown},
-		"are told of a new object":                     {"v1beta1", "", stored, unknown},
+		"can be labelled": {"v1beta1", stored,
+			`{"metadata":{"name":"d","labels":{"a":"b"}},` + spec + `}`, ""},
+		"can be labelled in the older version": {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`,
+			`{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
+		"can be written as they are, services by name": {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`,
+			`{"metadata":{"name":"d"},"spec":{"newField":1,"services":{"a":{}}}}`, ""},
+		"can be released for deletion": {"v1beta1", stored,
+			`{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},` + spec + `}`, ""},
+		"are told when the rest is changed": {"v1beta1", stored,
+			`{"metadata":{"name":"d"},"spec":{"newField":1,"components":[{"name":"b"}]}}`, unknown},
+		"are told of a new object": {"v1beta1", "", stored, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, mutator{}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
@@ -38,16 +43,25 @@ func TestFieldsOfANewerRelease(t *testing.T) {
 
 // TestFieldsOfAnotherType: after a downgrade, a field that this release knows can also be of a type that it does not take.
 func TestFieldsOfAnotherType(t *testing.T) {
-	const alpha, beta = `"spec":{"services":[{"name":"a","replicas":{"min":1}}]}`, `"spec":{"components":[{"name":"a","replicas":{"min":1}}]}`
+	const alpha, beta = `"spec":{"services":[{"name":"a","replicas":{"min":1}}]}`,
+		`"spec":{"components":[{"name":"a","replicas":{"min":1}}]}`
 	const unreadable = "cannot unmarshal object into Go struct field"
 	for name, c := range map[string]struct{ version, before, after, refused string }{
-		"do not hinder a label":                        {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d","labels":{"a":"b"}},` + beta + `}`, ""},
-		"do not hinder a label in the older version":   {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`, `{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
-		"do not hinder deletion":                       {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`, ""},
-		"are told when the rest is changed":            {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`, `{"metadata":{"name":"d"},` + beta + `}`, unreadable},
-		"hinder a change of what cannot be compared":   {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`, `{"metadata":{"name":"d"},"spec":{"components":[]}}`, "what stands cannot be compared, so it can only be deleted: "},
-		"are told of a new object, in either version":  {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`, unreadable},
-		"are no matter in a change of something valid": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a"}]}}`, `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a","replicas":-1}]}}`, "must be 0 or more"},
+		"do not hinder a label": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
+			`{"metadata":{"name":"d","labels":{"a":"b"}},` + beta + `}`, ""},
+		"do not hinder a label in the older version": {"v1alpha1", `{"metadata":{"name":"d"},` + alpha + `}`,
+			`{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
+		"do not hinder deletion": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
+			`{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`, ""},
+		"are told when the rest is changed": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`,
+			`{"metadata":{"name":"d"},` + beta + `}`, unreadable},
+		"hinder a change of what cannot be compared": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
+			`{"metadata":{"name":"d"},"spec":{"components":[]}}`, "what stands cannot be compared, so it can only be deleted: "},
+		"are told of a new object, in either version": {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`,
+			unreadable},
+		"are no matter in a change of something valid": {"v1beta1",
+			`{"metadata":{"name":"d"},"spec":{"components":[{"name":"a"}]}}`,
+			`{"metadata":{"name":"d"},"spec":{"components":[{"name":"a","replicas":-1}]}}`, "must be 0 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, validator{everything{}}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
@@ -70,9 +84,12 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 		want     string
 		warnings []string
 	}{
-		"keep a deployment from being created":         {refused: []admission.Finding{constraint}, want: "spec.components[0].topologyConstraint: not a level"},
-		"do not keep it from being scaled":             {constrained("1"), []admission.Finding{constraint, name}, "", []string{"spec.components[0].topologyConstraint: not a level", "spec.topologyConstraint.clusterTopologyName: gone"}},
-		"are told beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota}, "spec: exceeded quota", []string{"spec.components[0].topologyConstraint: not a level"}},
+		"keep a deployment from being created": {refused: []admission.Finding{constraint},
+			want: "spec.components[0].topologyConstraint: not a level"},
+		"do not keep it from being scaled": {constrained("1"), []admission.Finding{constraint, name}, "",
+			[]string{"spec.components[0].topologyConstraint: not a level", "spec.topologyConstraint.clusterTopologyName: gone"}},
+		"are told beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota},
+			"spec: exceeded quota", []string{"spec.components[0].topologyConstraint: not a level"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			response := validator{judging{refused: c.refused}}.Handle(t.Context(), review("v1beta1", c.before, constrained("2")))
@@ -108,7 +125,8 @@ func (everything) Topology(context.Context, *v1beta1.DynamoGraphDeployment) admi
 }
 
 func (everything) TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology {
-	return admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"}, Labels: []string{"z", "r"}}
+	return admission.Topology{Kind: "ClusterTopology", Name: "t", Domains: []string{"zone", "rack"},
+		Labels: []string{"z", "r"}}
 }
 
 func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict {
@@ -118,7 +136,8 @@ func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission
 // review asks about an update, or where there is nothing before about a creation.
 func review(version, before, after string) ctrladmission.Request {
 	request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		Operation: admissionv1.Create, Name: "d", Kind: metav1.GroupVersionKind{Group: "nvidia.com", Version: version, Kind: "DynamoGraphDeployment"},
+		Operation: admissionv1.Create, Name: "d",
+		Kind:   metav1.GroupVersionKind{Group: "nvidia.com", Version: version, Kind: "DynamoGraphDeployment"},
 		Object: runtime.RawExtension{Raw: []byte(after)},
 	}}
 	if before != "" {
@@ -140,8 +159,13 @@ func expect(t *testing.T, response ctrladmission.Response, refused string) {
 }
 
 func TestKindsWithoutEffectAreLetThroughWithAWarning(t *testing.T) {
-	for kind, want := range map[string]int{"DynamoModel": 1, "DynamoCheckpoint": 1, "DynamoGraphDeploymentRequest": 1, "DynamoComponentDeployment": 1, "Other": 0} {
-		request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind{Group: v1beta1.GroupName, Version: "v1alpha1", Kind: kind}}}
+	for kind, want := range map[string]int{"DynamoModel": 1, "DynamoCheckpoint": 1, "DynamoGraphDeploymentRequest": 1,
+		"DynamoComponentDeployment": 1, "Other": 0} {
+		request := ctrladmission.Request{
+			AdmissionRequest: admissionv1.AdmissionRequest{
+				Kind: metav1.GroupVersionKind{Group: v1beta1.GroupName, Version: "v1alpha1", Kind: kind},
+			},
+		}
 		if got := (warner{}).Handle(t.Context(), request); !got.Allowed || len(got.Warnings) != want {
 			t.Errorf("%s: %v", kind, got)
 		}

@@ -50,7 +50,8 @@ bound and says that it does not fit; and place, given the same objects, says the
 	flags.IntVar(&options.Racks, "racks", 56, "racks of 8 nodes with 8 GPUs each")
 	flags.Float64Var(&options.Failing, "failing", 0.05, "share of bindings that fail")
 	flags.DurationVar(&options.Kill, "kill", 20*time.Second, "time between two deaths of the scheduler")
-	flags.DurationVar(&options.Trouble, "trouble", 500*time.Millisecond, "time between two changes of nodes, of pods, of PodGroups")
+	flags.DurationVar(&options.Trouble, "trouble", 500*time.Millisecond,
+		"time between two changes of nodes, of pods, of PodGroups")
 	flags.DurationVar(&options.Patience, "patience", 5*time.Minute, "how long it may take to come to rest")
 	flags.Uint64Var(&options.Seed, "seed", uint64(time.Now().Unix()), "seed of the choices")
 	return command

@@ -83,7 +83,7 @@ func run(ctx context.Context, shown *progress) (err error) {
 	if err != nil {
 		return err
 	}
-	return (&walk{cluster: connected, progress: shown, examples: all}).run(ctx)
+	return (&walk{cluster: connected, machine: cluster, progress: shown, examples: all}).run(ctx)
 }
 
 func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
@@ -95,7 +95,7 @@ func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
 	return cluster, err
 }
 
-// finish takes the cluster down and shows the times, or tells how to reach it if it is to be kept.
+// finish takes the cluster down and shows the times, or says how to reach it if it is to be kept.
 func finish(shown *progress, cluster *devcluster.Cluster) error {
 	if os.Getenv("KEEP") == "1" {
 		shown.print("")

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"packtree.dev/e2e/devcluster"
 	"packtree.dev/e2e/examples"
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/placement"
@@ -21,6 +24,7 @@ const patience = 2 * time.Minute
 // walk takes the examples through a running cluster.
 type walk struct {
 	cluster  *live.Cluster
+	machine  *devcluster.Cluster
 	progress *progress
 	examples []examples.Example
 }
@@ -54,7 +58,7 @@ func (w *walk) run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return w.judge(ctx, workloads, topologies)
+	return w.judge(ctx, workloads)
 }
 
 func (w *walk) apply(ctx context.Context, say func(string)) error {
@@ -126,15 +130,14 @@ func (w *walk) explained(ctx context.Context) (bool, string, error) {
 }
 
 // judge checks every constraint by node labels, and shows the tree.
-func (w *walk) judge(ctx context.Context, workloads []placement.Workload, topologies placement.Topologies) error {
+func (w *walk) judge(ctx context.Context, workloads []placement.Workload) error {
 	standing, err := w.cluster.Standing(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	w.progress.print("")
-	drawing := placement.Drawing{Topology: topologies[placement.DefaultTopology], Colours: w.progress.terminal}
-	if err := drawing.Draw(w.progress.out, standing.Nodes, standing.Pods); err != nil {
-		return fmt.Errorf("drawing the topology: %w", err)
+	if err := w.draw(ctx); err != nil {
+		return err
 	}
 	w.progress.print("")
 	if err := w.progress.step("every constraint holds, by the labels of the nodes", func(func(string)) error {
@@ -143,6 +146,17 @@ func (w *walk) judge(ctx context.Context, workloads []placement.Workload, topolo
 		return err
 	}
 	return w.reasons(ctx)
+}
+
+// draw shows what stands where, as users see it: by kubectl packtree tree.
+func (w *walk) draw(ctx context.Context) error {
+	program := filepath.Join(w.machine.Root(), "bin", "kai-topology-plugin")
+	tree := exec.CommandContext(ctx, program, "packtree", "tree", "--kubeconfig="+w.machine.Kubeconfig)
+	tree.Stdout, tree.Stderr = w.progress.out, w.progress.out
+	if err := tree.Run(); err != nil {
+		return fmt.Errorf("drawing the topology: %w", err)
+	}
+	return nil
 }
 
 func (w *walk) report(workloads []placement.Workload, standing live.Standing) error {

@@ -67,7 +67,8 @@ func makeRoom(ctx context.Context, folder, release string) error {
 		return fmt.Errorf("looking for the tag %s: %w", tag, err)
 	}
 	if len(output) > 0 {
-		return fmt.Errorf("%s is released: what it left in clusters does not change any more; freeze the version that comes next", tag)
+		return fmt.Errorf(
+			"%s is released: what it left in clusters does not change any more; freeze the version that comes next", tag)
 	}
 	return os.RemoveAll(folder)
 }
@@ -90,7 +91,8 @@ func work(ctx context.Context, cluster *live.Own, file string) ([]*unstructured.
 	if err := cluster.Apply(ctx, workloads...); err != nil {
 		return nil, err
 	}
-	if err := live.Wait(waiting, "everything stands that can", compatibility.Stands(cluster.Cluster, workloads)); err != nil {
+	if err := live.Wait(waiting, "everything stands that can",
+		compatibility.Stands(cluster.Cluster, workloads)); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, cluster.Reasons(ctx, namespace.Name))
 	}
 	return calmed(waiting, cluster)

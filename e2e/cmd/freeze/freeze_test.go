@@ -10,7 +10,8 @@ import (
 
 func TestOnlyVersionsAreFrozen(t *testing.T) {
 	for _, release := range []string{"0.1.0", "v0.1", "main", "v0.1.0/..", ""} {
-		if err := freeze(t.Context(), t.TempDir(), release); err == nil || !strings.Contains(err.Error(), "write it as v1.2.3") {
+		if err := freeze(t.Context(), t.TempDir(), release); err == nil ||
+			!strings.Contains(err.Error(), "write it as v1.2.3") {
 			t.Errorf("%q: %v", release, err)
 		}
 	}
@@ -19,7 +20,8 @@ func TestOnlyVersionsAreFrozen(t *testing.T) {
 func TestAReleaseThatIsOutStaysAsItWas(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
-		{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "all"}, {"tag", "shared/v0.1.0"},
+		{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "all"},
+		{"tag", "shared/v0.1.0"},
 	} {
 		git := exec.Command("git", args...)
 		git.Dir = root

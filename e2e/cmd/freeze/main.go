@@ -38,7 +38,8 @@ every later version against them.`,
 			if err := freeze(ctx, testdata, args[0]); err != nil {
 				return err
 			}
-			fmt.Fprintf(command.OutOrStdout(), "stored in %s: commit it with the changelog of the release\n", filepath.Join("e2e", "compatibility", "testdata", args[0]))
+			fmt.Fprintf(command.OutOrStdout(), "stored in %s: commit it with the changelog of the release\n",
+				filepath.Join("e2e", "compatibility", "testdata", args[0]))
 			return nil
 		},
 	}

@@ -22,7 +22,8 @@ dynamo-operator. WRITTEN is what the API server counted, of everybody but for le
 func deploymentsCommand() *cobra.Command {
 	options := load.DeploymentsOptions{}
 	command := measurement(cobra.Command{
-		Use: "deployments", Short: "Measure dynamo-operator: start of a deployment, writes, memory", Long: deploymentsExplanation,
+		Use: "deployments", Short: "Measure dynamo-operator: start of a deployment, writes, memory",
+		Long: deploymentsExplanation,
 	}, &options.Common, nil,
 		func(ctx context.Context) (report, error) { return load.MeasureDeployments(ctx, options) })
 	flags := command.Flags()

@@ -72,7 +72,8 @@ func run(repository *release.Repository, module *string) *cobra.Command {
 	command.Flags().StringVar(&destination.Downloads, "downloads", "",
 		"the address in front of <tag>/<file> of GitHub's releases, which get a draft with the kubectl plugin")
 	command.Flags().BoolVar(&destination.Sign, "sign", false, "have cosign sign what is pushed into the registry")
-	command.Flags().StringVar(&destination.Remote, "remote", "origin", "the git remote that gets the tags, and is asked which there are")
+	command.Flags().StringVar(&destination.Remote, "remote", "origin",
+		"the git remote that gets the tags, and is asked which there are")
 	command.Flags().StringVar(&branch, "branch", "main", "the branch of the remote that releases are made from")
 	return command
 }

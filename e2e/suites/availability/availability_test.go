@@ -64,7 +64,8 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the upgrade has put two new ones of each on two nodes", func(standing programs) string {
-		if old := slices.DeleteFunc(podNames(t), func(name string) bool { return !slices.Contains(before, name) }); len(old) > 0 {
+		if old := slices.DeleteFunc(podNames(t),
+			func(name string) bool { return !slices.Contains(before, name) }); len(old) > 0 {
 			return fmt.Sprintf("%v are there yet", old)
 		}
 		return every(standing, func(on []string) bool { return len(on) == 2 && on[0] != on[1] })
@@ -117,9 +118,10 @@ func look(ctx context.Context) (programs, error) {
 }
 
 func ready(pod corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	})
+	return pod.DeletionTimestamp == nil &&
+		slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+		})
 }
 
 // drain empties a node as an administrator does, and sees meanwhile that no component is without a ready pod.
@@ -161,7 +163,8 @@ func refusesOthers(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "careless", Namespace: namespace},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x"}}},
 	}
-	if err := cluster.Create(t.Context(), pod); err == nil || !strings.Contains(err.Error(), "violates PodSecurity \"restricted") {
+	if err := cluster.Create(t.Context(), pod); err == nil ||
+		!strings.Contains(err.Error(), "violates PodSecurity \"restricted") {
 		t.Errorf("a pod that says nothing of its security is taken: %v", err)
 	}
 }

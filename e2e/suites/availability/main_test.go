@@ -79,7 +79,8 @@ func install(ctx context.Context) error {
 	if err := cluster.Create(ctx, restricted); err != nil {
 		return err
 	}
-	return helm(ctx, "install", "packtree", chart(), "--namespace", namespace, "--values", filepath.Join(chart(), "values-ha.yaml"))
+	return helm(ctx, "install", "packtree", chart(), "--namespace", namespace, "--values",
+		filepath.Join(chart(), "values-ha.yaml"))
 }
 
 func chart() string { return filepath.Join(cluster.Machine.Root(), "charts", "packtree") }
@@ -92,7 +93,8 @@ func helm(ctx context.Context, arguments ...string) error {
 	}
 	defer os.RemoveAll(home)
 	command := exec.CommandContext(ctx, filepath.Join(cluster.Machine.Root(), "bin", "tools", "helm"), arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Machine.Kubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Machine.Kubeconfig, "HELM_CACHE_HOME="+home,
+		"HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
 	if err := command.Run(); err != nil {

@@ -18,12 +18,14 @@ func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count := installed.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
+	if count := installed.eachClientConfig(t,
+		func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
 		t.Fatalf("only %d webhooks", count)
 	}
 	// With changes of the configurations themselves, of what the programs read, and of the kinds.
 	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace,
-		"--set", "grove-operator.config.authorizer.enabled=true,dynamo-operator.logLevel=debug,dynamo-operator.webhook.annotations.a=b,podgrouper.replicas=2")
+		"--set",
+		"grove-operator.config.authorizer.enabled=true,dynamo-operator.logLevel=debug,dynamo-operator.webhook.annotations.a=b,podgrouper.replicas=2")
 	without := 0
 	installed.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) {
 		if !slices.Equal(config.CABundle, authority) {

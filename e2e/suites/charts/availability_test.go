@@ -73,7 +73,8 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	for _, constraint := range pod.TopologySpreadConstraints {
 		kept[constraint.TopologyKey] = constraint.WhenUnsatisfiable
 		if diff := cmp.Diff(deployment.Spec.Selector, constraint.LabelSelector); diff != "" {
-			t.Errorf("%s: the pods spread over %s are not the Deployment's (-deployment +constraint):\n%s", deployment.Name, constraint.TopologyKey, diff)
+			t.Errorf("%s: the pods spread over %s are not the Deployment's (-deployment +constraint):\n%s", deployment.Name,
+				constraint.TopologyKey, diff)
 		}
 	}
 	want := map[string]corev1.UnsatisfiableConstraintAction{
@@ -133,20 +134,23 @@ func TestOneOfEachNeedsNoBudget(t *testing.T) {
 	}
 	for _, deployment := range typed[appsv1.Deployment](t, objects, "Deployment") {
 		if pod := deployment.Spec.Template.Spec; len(pod.TopologySpreadConstraints) > 0 || pod.PriorityClassName != "" {
-			t.Errorf("%s: spread %v, priority class %q unasked", deployment.Name, pod.TopologySpreadConstraints, pod.PriorityClassName)
+			t.Errorf("%s: spread %v, priority class %q unasked", deployment.Name, pod.TopologySpreadConstraints,
+				pod.PriorityClassName)
 		}
 	}
 }
 
 func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 	const constraint = "topologySpreadConstraints[0]."
-	objects := withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
+	objects := withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack",
+		constraint+"whenUnsatisfiable=ScheduleAnyway",
 		constraint+"labelSelector.matchLabels.a=b")
 	got := typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
 	if len(got) != 1 || got[0].MaxSkew != 2 || !maps.Equal(got[0].LabelSelector.MatchLabels, map[string]string{"a": "b"}) {
 		t.Errorf("got %+v", got)
 	}
-	objects = withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack", constraint+"whenUnsatisfiable=ScheduleAnyway",
+	objects = withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack",
+		constraint+"whenUnsatisfiable=ScheduleAnyway",
 		constraint+"labelSelector=null")
 	got = typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
 	if len(got) != 1 || got[0].LabelSelector != nil {
@@ -157,7 +161,8 @@ func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 // Two that both work would write over one another.
 func TestTwoWithoutALeaderAreRefused(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
-		_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, chart), "--set", "replicas=2,leaderElection.enabled=false")
+		_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, chart), "--set",
+			"replicas=2,leaderElection.enabled=false")
 		if err == nil || !strings.Contains(problems, chart+": replicas is 2 without leaderElection.enabled") {
 			t.Errorf("%s: %v: %s", chart, err, problems)
 		}

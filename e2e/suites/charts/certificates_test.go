@@ -41,7 +41,8 @@ func TestCertificates(t *testing.T) {
 				provider{Certificates: []string{chart + "-webhook-ca", secret}, CA: namespace + "/" + secret},
 			},
 			"an issuer that is there": {
-				[]string{"webhook.certMode=cert-manager", "webhook.certManager.issuerRef.name=corporate", "webhook.certManager.issuerRef.kind=ClusterIssuer"},
+				[]string{"webhook.certMode=cert-manager", "webhook.certManager.issuerRef.name=corporate",
+					"webhook.certManager.issuerRef.kind=ClusterIssuer"},
 				provider{Certificates: []string{secret}, CA: namespace + "/" + secret},
 			},
 			"a Secret": {[]string{"webhook.certMode=manual"}, provider{}},
@@ -55,9 +56,10 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("who keeps the certificate (-want +got):\n%s", diff)
 				}
 				// A volume of the Pod's own would keep nodes from being drained.
-				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Volumes, func(volume corev1.Volume) bool {
-					return volume.Name == "webhook-cert" && volume.Secret != nil && volume.Secret.SecretName == secret
-				})
+				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Volumes,
+					func(volume corev1.Volume) bool {
+						return volume.Name == "webhook-cert" && volume.Secret != nil && volume.Secret.SecretName == secret
+					})
 				if mounted == test.want.Rotates {
 					t.Errorf("the Secret is mounted: %t", mounted)
 				}

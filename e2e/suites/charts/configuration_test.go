@@ -33,7 +33,8 @@ func mounted(t *testing.T, objects []*unstructured.Unstructured) string {
 
 // A hand edit of a configuration would wait, unseen, until some pod starts.
 func TestConfigurationsAreImmutableAndNamedAfterTheirContent(t *testing.T) {
-	for chart, other := range map[string]string{"grove-operator": "logLevel=debug", "kai-topology-plugin": "clientConnection.qps=7"} {
+	for chart, other := range map[string]string{"grove-operator": "logLevel=debug",
+		"kai-topology-plugin": "clientConnection.qps=7"} {
 		t.Run(chart, func(t *testing.T) {
 			names := map[string]bool{}
 			for _, values := range [][]string{nil, {"podLabels.team=a"}, {other}} {

@@ -55,16 +55,19 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	installed := install(t, "packtree")
 	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
-	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p", `{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
+	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p",
+		`{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
 	var told []string
 	for _, chart := range charts["packtree"].deployments {
 		told = append(told, chart+".crds.keep=false")
 	}
-	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace, "--set", strings.Join(told, ","))
+	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace, "--set",
+		strings.Join(told, ","))
 	installed.definitions(t, charts["packtree"].definitions)
 	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
 	installed.untilLeft(t, "clustertopologies.grove.io")
-	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type", "merge", "-p", `{"metadata":{"finalizers":null}}`); err != nil {
+	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type", "merge", "-p",
+		`{"metadata":{"finalizers":null}}`); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	installed.untilLeft(t)

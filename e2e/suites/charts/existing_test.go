@@ -24,10 +24,12 @@ func TestInstallBesideOthers(t *testing.T) {
 		deployments []string
 	}{
 		"KAI places and groups": {
-			kaisKinds, "components.kai-topology-plugin=false,components.podgrouper=false", []string{"dynamo-operator", "grove-operator"},
+			kaisKinds, "components.kai-topology-plugin=false,components.podgrouper=false",
+			[]string{"dynamo-operator", "grove-operator"},
 		},
 		"KAI groups, and ours is a second scheduler": {
-			kaisKinds, "kai-topology-plugin.crds.install=false,kai-topology-plugin.schedulerName=packtree-scheduler,components.podgrouper=false",
+			kaisKinds,
+			"kai-topology-plugin.crds.install=false,kai-topology-plugin.schedulerName=packtree-scheduler,components.podgrouper=false",
 			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"},
 		},
 		"Grove makes pods": {
@@ -35,7 +37,8 @@ func TestInstallBesideOthers(t *testing.T) {
 		},
 		"Grove and KAI do all but translate": {
 			slices.Concat(grovesKinds, kaisKinds),
-			"components.grove-operator=false,components.kai-topology-plugin=false,components.podgrouper=false", []string{"dynamo-operator"},
+			"components.grove-operator=false,components.kai-topology-plugin=false,components.podgrouper=false",
+			[]string{"dynamo-operator"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ func TestTheAuthorizerIsCalledOnlyWhereItIsEnabled(t *testing.T) {
 	if webhooks(ofKind(t, withoutKinds(t, "grove-operator"), "ValidatingWebhookConfiguration"))[name] != nil {
 		t.Error("the webhook stands there although the authorizer is off")
 	}
-	entry := webhooks(ofKind(t, withoutKinds(t, "grove-operator", "config.authorizer.enabled=true"), "ValidatingWebhookConfiguration"))[name]
+	entry := webhooks(ofKind(t, withoutKinds(t, "grove-operator", "config.authorizer.enabled=true"),
+		"ValidatingWebhookConfiguration"))[name]
 	if entry == nil {
 		t.Fatal("the webhook is missing although the authorizer is on")
 	}
@@ -63,7 +64,8 @@ func nodeVerbs(role *unstructured.Unstructured) []any {
 }
 
 func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
-	if diff := cmp.Diff([]any{"list", "watch"}, nodeVerbs(ofKind(t, withoutKinds(t, "grove-operator"), "ClusterRole"))); diff != "" {
+	if diff := cmp.Diff([]any{"list", "watch"},
+		nodeVerbs(ofKind(t, withoutKinds(t, "grove-operator"), "ClusterRole"))); diff != "" {
 		t.Errorf("verbs on nodes (-want +got):\n%s", diff)
 	}
 	off := withoutKinds(t, "grove-operator", "config.topologyAwareScheduling.enabled=false")
@@ -77,9 +79,11 @@ func TestLevelsThatTheProgramWouldTurnDownAreRefused(t *testing.T) {
 	const levels = "config.topologyAwareScheduling.levels"
 	first := levels + "[0].domain=zone," + levels + "[0].key=example.com/zone,"
 	for name, test := range map[string]struct{ set, want string }{
-		"none":               {levels + "=null", "levels is empty"},
-		"one domain twice":   {first + levels + "[1].domain=zone," + levels + "[1].key=example.com/rack", "levels[1].domain is zone, which levels[0] has"},
-		"one label twice":    {first + levels + "[1].domain=rack," + levels + "[1].key=example.com/zone", "levels[1].key is example.com/zone, which levels[0] has"},
+		"none": {levels + "=null", "levels is empty"},
+		"one domain twice": {first + levels + "[1].domain=zone," + levels + "[1].key=example.com/rack",
+			"levels[1].domain is zone, which levels[0] has"},
+		"one label twice": {first + levels + "[1].domain=rack," + levels + "[1].key=example.com/zone",
+			"levels[1].key is example.com/zone, which levels[0] has"},
 		"two that are apart": {first + levels + "[1].domain=rack," + levels + "[1].key=example.com/rack", ""},
 		"none, switched off": {levels + "=null,config.topologyAwareScheduling.enabled=false", ""},
 	} {

@@ -17,13 +17,15 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	"dynamo-operator": {
 		deployments: []string{"dynamo-operator"},
 		definitions: []string{
-			"dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com", "dynamoworkermetadatas.nvidia.com",
+			"dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com",
+			"dynamoworkermetadatas.nvidia.com",
 		},
 	},
 	"grove-operator": {
 		deployments: []string{"grove-operator"},
 		definitions: []string{
-			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "podcliques.grove.io", "podcliquescalinggroups.grove.io", "podcliquesets.grove.io",
+			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "podcliques.grove.io",
+			"podcliquescalinggroups.grove.io", "podcliquesets.grove.io",
 			"podgangs.scheduler.grove.io",
 		},
 	},
@@ -34,7 +36,8 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	"packtree": {
 		deployments: []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"},
 		definitions: []string{
-			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "dynamographdeployments.nvidia.com", "dynamographdeploymentscalingadapters.nvidia.com",
+			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "dynamographdeployments.nvidia.com",
+			"dynamographdeploymentscalingadapters.nvidia.com",
 			"dynamoworkermetadatas.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
 			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai", "topologies.kai.scheduler",
 		},
@@ -99,7 +102,8 @@ func mustHelm(t *testing.T, kubeconfig string, arguments ...string) string {
 // kubectl runs the built one with a cache of its own, as helm.
 func kubectl(t *testing.T, kubeconfig string, arguments ...string) (string, error) {
 	t.Helper()
-	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"), append(arguments, "--kubeconfig="+kubeconfig)...)
+	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"),
+		append(arguments, "--kubeconfig="+kubeconfig)...)
 	command.Env = append(os.Environ(), "KUBECACHEDIR="+t.TempDir())
 	out, err := command.CombinedOutput()
 	return string(out), err

@@ -162,8 +162,9 @@ func (i installation) deployments(t *testing.T, want []string) {
 func (i installation) takesPod(t *testing.T, deployment appsv1.Deployment) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name + "-trial", Namespace: namespace, Labels: deployment.Spec.Template.Labels},
-		Spec:       deployment.Spec.Template.Spec,
+		ObjectMeta: metav1.ObjectMeta{Name: deployment.Name + "-trial", Namespace: namespace,
+			Labels: deployment.Spec.Template.Labels},
+		Spec: deployment.Spec.Template.Spec,
 	}
 	if err := i.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
 		t.Errorf("a pod of Deployment %s is not admitted: %v", deployment.Name, err)
@@ -198,7 +199,8 @@ func (i installation) followsNotes(t *testing.T) {
 		run++
 		out, err := kubectl(t, i.kubeconfig, strings.Fields(line)...)
 		// Helm is done when the kinds are stored, and the API server serves them a moment later.
-		for end := time.Now().Add(patience); err != nil && strings.Contains(out, "doesn't have a resource type") && time.Now().Before(end); {
+		for end := time.Now().Add(patience); err != nil && strings.Contains(out, "doesn't have a resource type") &&
+			time.Now().Before(end); {
 			time.Sleep(100 * time.Millisecond)
 			out, err = kubectl(t, i.kubeconfig, strings.Fields(line)...)
 		}

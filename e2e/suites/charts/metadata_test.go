@@ -25,7 +25,8 @@ func TestChartsTellWhatTheyAre(t *testing.T) {
 		if err := yaml.Unmarshal(read(t, chart, "Chart.yaml"), &told); err != nil {
 			t.Fatal(err)
 		}
-		if told.Name != chart || told.Description == "" || told.Home == "" || len(told.Keywords) == 0 || told.Annotations["artifacthub.io/license"] != "Apache-2.0" {
+		if told.Name != chart || told.Description == "" || told.Home == "" || len(told.Keywords) == 0 ||
+			told.Annotations["artifacthub.io/license"] != "Apache-2.0" {
 			t.Errorf("%s tells too little: %+v", chart, told)
 		}
 		// On an older one the scheduler is never ready: kube-scheduler 1.36 reads resource.k8s.io/v1.

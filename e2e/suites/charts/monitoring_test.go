@@ -35,14 +35,16 @@ func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 	}
 	for _, chart := range monitored {
 		t.Run(chart, func(t *testing.T) {
-			objects := withoutKinds(t, "packtree", chart+".monitoring.dashboard.enabled=true", chart+".monitoring.dashboard.labels.shown=yes",
+			objects := withoutKinds(t, "packtree", chart+".monitoring.dashboard.enabled=true",
+				chart+".monitoring.dashboard.labels.shown=yes",
 				chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus")
 			checkDashboard(t, chart, named(objects, "ConfigMap", chart+"-dashboard"))
 			checkAlerts(t, named(objects, "PrometheusRule", chart), "")
 			if rules := namesOf(objects, "PrometheusRule"); len(rules) != 1 {
 				t.Errorf("alerts %v are installed for %s", rules, chart)
 			}
-			served := withoutKinds(t, "packtree", chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus",
+			served := withoutKinds(t, "packtree", chart+".monitoring.alerts.enabled=true",
+				chart+".monitoring.alerts.labels.release=prometheus",
 				chart+".monitoring.alerts.runbooks=https://wiki.example.com/runbooks/")
 			checkAlerts(t, named(served, "PrometheusRule", chart), "https://wiki.example.com/runbooks")
 		})
@@ -61,7 +63,8 @@ func checkDashboard(t *testing.T, chart string, dashboard *unstructured.Unstruct
 	if diff := cmp.Diff([]string{chart + ".json"}, slices.Collect(maps.Keys(data))); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart, "files/dashboard.json"))), strings.TrimSpace(data[chart+".json"])); diff != "" {
+	if diff := cmp.Diff(strings.TrimSpace(string(read(t, chart, "files/dashboard.json"))),
+		strings.TrimSpace(data[chart+".json"])); diff != "" {
 		t.Errorf("the dashboard is changed by the template (-file +rendered):\n%s", diff)
 	}
 }

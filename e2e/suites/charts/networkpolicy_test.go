@@ -35,7 +35,8 @@ func TestEveryPortThatIsServedIsReached(t *testing.T) {
 			for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
 				served[port.Name] = true
 			}
-			if diff := cmp.Diff(slices.Sorted(maps.Keys(served)), slices.Sorted(maps.Keys(peersByPort(policy.Spec.Ingress)))); diff != "" {
+			if diff := cmp.Diff(slices.Sorted(maps.Keys(served)),
+				slices.Sorted(maps.Keys(peersByPort(policy.Spec.Ingress)))); diff != "" {
 				t.Errorf("ports (-container +policy):\n%s", diff)
 			}
 			for _, service := range typed[corev1.Service](t, objects, "Service") {
@@ -73,7 +74,9 @@ func peersByPort(rules []networkingv1.NetworkPolicyIngressRule) map[string][]net
 func TestMetricsCanBeKeptToSome(t *testing.T) {
 	for _, chart := range withWebhooks {
 		t.Run(chart, func(t *testing.T) {
-			policy := policyIn(t, withoutKinds(t, chart, "networkPolicy.enabled=true", "networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus"))
+			policy := policyIn(t,
+				withoutKinds(t, chart, "networkPolicy.enabled=true",
+					"networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus"))
 			for port, peers := range peersByPort(policy.Spec.Ingress) {
 				kept := len(peers) == 1 && peers[0].PodSelector != nil && peers[0].PodSelector.MatchLabels["app"] == "prometheus"
 				if kept != (port == "metrics") || !kept && peers != nil {
@@ -106,7 +109,8 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 				t.Errorf("by default (-want +got):\n%s", diff)
 			}
 			want = map[string][]string{"TCP 8443": {"10.0.0.1/32"}}
-			got := called("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "networkPolicy.apiServer.ports={8443}", "networkPolicy.dns=false")
+			got := called("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "networkPolicy.apiServer.ports={8443}",
+				"networkPolicy.dns=false")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("when told where the API server is (-want +got):\n%s", diff)
 			}

@@ -27,7 +27,8 @@ var others = []struct {
 		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"},
 	},
 	{
-		"github.com/prometheus-operator/prometheus-operator@v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=", "example/prometheus-operator-crd",
+		"github.com/prometheus-operator/prometheus-operator@v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+		"example/prometheus-operator-crd",
 		[]string{"monitoring.coreos.com_prometheusrules.yaml", "monitoring.coreos.com_servicemonitors.yaml"},
 	},
 }
@@ -44,10 +45,12 @@ func TestInstallWithEverything(t *testing.T) {
 	all := charts["packtree"].deployments
 	everything := []string{
 		"--namespace", namespace, "--values", filepath.Join(chartPath(t, "packtree"), "values-ha.yaml"),
-		"--set", forEach("packtree", "monitoring.serviceMonitor.enabled=true,monitoring.serviceMonitor.interval=30s,monitoring.serviceMonitor.labels.a=b,"+
-			"monitoring.alerts.enabled=true,monitoring.dashboard.enabled=true,networkPolicy.enabled=true", all),
+		"--set", forEach("packtree",
+			"monitoring.serviceMonitor.enabled=true,monitoring.serviceMonitor.interval=30s,monitoring.serviceMonitor.labels.a=b,"+
+				"monitoring.alerts.enabled=true,monitoring.dashboard.enabled=true,networkPolicy.enabled=true", all),
 		"--set", forEach("packtree", "webhook.certMode=cert-manager", withWebhooks),
-		"--set", "kai-topology-plugin.monitoring.readers[0].name=prometheus,kai-topology-plugin.monitoring.readers[0].namespace=monitoring",
+		"--set",
+		"kai-topology-plugin.monitoring.readers[0].name=prometheus,kai-topology-plugin.monitoring.readers[0].namespace=monitoring",
 		"--set", "grove-operator.config.authorizer.enabled=true",
 	}
 	// Helm drops what a kind does not know and says nothing.
@@ -63,11 +66,14 @@ func TestInstallWithEverything(t *testing.T) {
 	mustHelm(t, cluster.kubeconfig, append([]string{"install", "packtree", chartPath(t, "packtree")}, everything...)...)
 	cluster.deployments(t, all)
 	for kind, want := range map[string]int{
-		"monitoring.coreos.com/v1/ServiceMonitor": 4, "monitoring.coreos.com/v1/PrometheusRule": 4, "networking.k8s.io/v1/NetworkPolicy": 4,
-		"policy/v1/PodDisruptionBudget": 4, "cert-manager.io/v1/Certificate": 6, "cert-manager.io/v1/Issuer": 6,
+		"monitoring.coreos.com/v1/ServiceMonitor": 4, "monitoring.coreos.com/v1/PrometheusRule": 4,
+		"networking.k8s.io/v1/NetworkPolicy": 4,
+		"policy/v1/PodDisruptionBudget":      4, "cert-manager.io/v1/Certificate": 6, "cert-manager.io/v1/Issuer": 6,
 	} {
 		parts := strings.Split(kind, "/")
-		found := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: parts[0] + "/" + parts[1], Kind: parts[2] + "List"}}
+		found := &metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{APIVersion: parts[0] + "/" + parts[1], Kind: parts[2] + "List"},
+		}
 		if err := cluster.client.List(t.Context(), found, client.InNamespace(namespace)); err != nil {
 			t.Error(err)
 		}

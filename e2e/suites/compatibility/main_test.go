@@ -37,7 +37,8 @@ func (i *installation) report(ctx context.Context) string {
 	text := ""
 	for _, namespace := range []string{compatibility.Namespace, newcomers} {
 		text += i.Reasons(ctx, namespace)
-		said, _ := i.Kubectl(ctx, namespace, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods", "-o", "wide")
+		said, _ := i.Kubectl(ctx, namespace, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods",
+			"-o", "wide")
 		text += said
 	}
 	for _, component := range devcluster.Components {

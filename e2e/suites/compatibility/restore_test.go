@@ -30,7 +30,8 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 		i.must(ctx, t, err)
 		value, err := json.Marshal(object)
 		i.must(ctx, t, err)
-		key := compatibility.StorageKey(mapping.Resource.Group, mapping.Resource.Resource, object.GetNamespace(), object.GetName())
+		key := compatibility.StorageKey(mapping.Resource.Group, mapping.Resource.Resource, object.GetNamespace(),
+			object.GetName())
 		i.must(ctx, t, i.Machine.Store(ctx, key, value))
 	}
 	wanted := memoryOf(objects)

@@ -77,7 +77,8 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	t.Helper()
 	pods := &corev1.PodList{}
 	i.must(ctx, t, i.List(ctx, pods, client.InNamespace(compatibility.Namespace)))
-	at := slices.IndexFunc(pods.Items, func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, "chat-0-frontend-") })
+	at := slices.IndexFunc(pods.Items,
+		func(pod corev1.Pod) bool { return strings.HasPrefix(pod.Name, "chat-0-frontend-") })
 	if at < 0 {
 		t.Fatalf("chat has no frontend\n%s", i.report(ctx))
 	}
@@ -92,12 +93,13 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	}
 	// One frontend more, and a leader with two workers; what has no room waits on.
 	wanted := runningBut(pods.Items, nil) + 1 + 3
-	i.until(ctx, t, "what was lost is replaced, and what was asked for has come", func(ctx context.Context) (bool, string, error) {
-		var now corev1.PodList
-		err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
-		running := runningBut(now.Items, lost)
-		return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
-	})
+	i.until(ctx, t, "what was lost is replaced, and what was asked for has come",
+		func(ctx context.Context) (bool, string, error) {
+			var now corev1.PodList
+			err := i.List(ctx, &now, client.InNamespace(compatibility.Namespace))
+			running := runningBut(now.Items, lost)
+			return running == wanted, fmt.Sprintf("%d pods run, of %d", running, wanted), err
+		})
 	i.keeps(ctx, t, "after further work", before.without("Pod "+lost.Name))
 }
 
@@ -115,7 +117,8 @@ func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 // letsGo deletes what users made, and waits until all goes with it: finalizers of an older release too.
 func (i *installation) letsGo(ctx context.Context, t *testing.T) {
 	t.Helper()
-	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods", "--all", "--wait=false")
+	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods", "--all",
+		"--wait=false")
 	i.must(ctx, t, err)
 	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
 		objects, err := compatibility.Kept(ctx, i)

@@ -39,7 +39,8 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s:%d: the link %s leads to a file that does not exist", page.File, link.Line, link.Destination)
 			}
 			if to, known := byFile[file]; known && target.Fragment != "" && !slices.Contains(to.Anchors, target.Fragment) {
-				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s", page.File, link.Line, link.Destination,
+				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s", page.File, link.Line,
+					link.Destination,
 					strings.Join(to.Anchors, ", "))
 			}
 		}

@@ -122,7 +122,8 @@ func becomePlain(t *testing.T, own *live.Own) {
 			t.Fatal(err)
 		}
 	}
-	if output, err := newReader(t, own.Machine.Root(), own.Machine.Kubeconfig, nil).bash(t.Context(), remove, ""); err != nil {
+	if output, err := newReader(t, own.Machine.Root(), own.Machine.Kubeconfig, nil).bash(t.Context(), remove,
+		""); err != nil {
 		t.Fatalf("removing Packtree: %v\n%s", err, output)
 	}
 	scheduler, err := own.StartKubeScheduler(t.Context())

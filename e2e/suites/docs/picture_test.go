@@ -25,7 +25,8 @@ const drawing = "docs/images/where-it-stands.svg"
 func TestPicture(t *testing.T) {
 	root, _ := read(t)
 	here := newReader(t, root, "/dev/null", nil)
-	answer, err := here.bash(t.Context(), `cat docs/examples/dgd-block.yaml docs/examples/clustertopology.yaml docs/examples/nodes.yaml |
+	answer, err := here.bash(t.Context(),
+		`cat docs/examples/dgd-block.yaml docs/examples/clustertopology.yaml docs/examples/nodes.yaml |
 		dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kai-topology-plugin place -f - -o json`, "")
 	if err != nil {
 		t.Fatalf("%v: %s", err, answer)
@@ -50,7 +51,8 @@ func TestPicture(t *testing.T) {
 	for _, node := range nodes {
 		labels := node.GetLabels()
 		hosts = append(hosts, picture.Host{
-			Zone: labels["topology.kubernetes.io/zone"], Block: labels["topology.packtree.dev/block"], Rack: labels["topology.packtree.dev/rack"],
+			Zone: labels["topology.kubernetes.io/zone"], Block: labels["topology.packtree.dev/block"],
+			Rack: labels["topology.packtree.dev/rack"],
 			Name: node.GetName(), Group: group[node.GetName()],
 		})
 	}
@@ -72,7 +74,9 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s shows another placement than the scheduler's: run go test ./e2e/suites/docs -run TestPicture -update, and look at it", drawing)
+		t.Errorf(
+			"%s shows another placement than the scheduler's: run go test ./e2e/suites/docs -run TestPicture -update, "+
+				"and look at it", drawing)
 	}
 }
 

@@ -57,8 +57,9 @@ func actionFor(block pages.Block) (action, error) {
 		}
 		return nothing, nil
 	}
-	return nothing, fmt.Errorf("%s: nobody tries a block of language %q: write sh, console, yaml, text or mermaid behind a fence, "+
-		"or \"<!-- not run: REASON -->\" above it", block.At(), block.Language)
+	return nothing, fmt.Errorf(
+		"%s: nobody tries a block of language %q: write sh, console, yaml, text or mermaid behind a fence, "+
+			"or \"<!-- not run: REASON -->\" above it", block.At(), block.Language)
 }
 
 // configurations are the kinds that are files for programs.
@@ -72,8 +73,9 @@ func actionForManifest(block pages.Block) (action, error) {
 		return configure, nil
 	}
 	if _, findings := manifests.Parse(block.At(), []byte(block.Code)); len(findings) > 0 {
-		return nothing, fmt.Errorf("%s: not a whole manifest (%s): if it is a part of one, say so with \"<!-- part of: FILE PATH -->\", "+
-			"\"<!-- values of: CHART -->\" or \"<!-- not run: REASON -->\" above it", block.At(), findings[0])
+		return nothing, fmt.Errorf(
+			"%s: not a whole manifest (%s): if it is a part of one, say so with \"<!-- part of: FILE PATH -->\", "+
+				"\"<!-- values of: CHART -->\" or \"<!-- not run: REASON -->\" above it", block.At(), findings[0])
 	}
 	return apply, nil
 }
@@ -158,8 +160,10 @@ func TestActionFor(t *testing.T) {
 		want           action
 		wrong          string
 	}{
-		"a manifest is applied":                    {"yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "", apply, ""},
-		"a configuration is given to its program":  {"yaml", "apiVersion: a/v1\nkind: OperatorConfiguration\n", "", configure, ""},
+		"a manifest is applied": {"yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "",
+			apply, ""},
+		"a configuration is given to its program": {"yaml", "apiVersion: a/v1\nkind: OperatorConfiguration\n", "",
+			configure, ""},
 		"a part of a manifest has to say of which": {"yaml", "spec: {}\n", "", nothing, "not a whole manifest"},
 		"a part that says of which":                {"yaml", "spec: {}\n", pages.PartOf, lay, ""},
 		"commands":                                 {"sh", "true\n", "", script, ""},
@@ -170,15 +174,19 @@ func TestActionFor(t *testing.T) {
 		"a reason not to run it":                   {"sh", "make images\n", pages.NotRun, nothing, ""},
 		"an indented block":                        {"indented", "true\n", "", nothing, "nobody tries"},
 	} {
-		got, err := actionFor(pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code, Mark: pages.Mark{How: example.mark}})
-		if got != example.want || (err != nil) != (example.wrong != "") || err != nil && !strings.Contains(err.Error(), example.wrong) {
+		got, err := actionFor(
+			pages.Block{Page: "p.md", Line: 1, Language: example.language, Code: example.code,
+				Mark: pages.Mark{How: example.mark}})
+		if got != example.want || (err != nil) != (example.wrong != "") ||
+			err != nil && !strings.Contains(err.Error(), example.wrong) {
 			t.Errorf("%s: %q, %v; want %q and an error that says %q", name, got, err, example.want, example.wrong)
 		}
 	}
 }
 
 func TestLaidOver(t *testing.T) {
-	got, err := laidOver([]byte("metadata: {name: a}\nspec: {b: {c: 1, d: 2}}\n---\nkind: B\n"), "spec", "b: {c: 3}\n", "part")
+	got, err := laidOver([]byte("metadata: {name: a}\nspec: {b: {c: 1, d: 2}}\n---\nkind: B\n"), "spec",
+		"b: {c: 3}\n", "part")
 	if want := "metadata:\n  name: part\nspec:\n  b:\n    c: 3\n    d: 2\n"; err != nil || string(got) != want {
 		t.Errorf("got %v\n%s\nwant\n%s", err, got, want)
 	}

@@ -120,7 +120,8 @@ func (r reader) runs(ctx context.Context, block pages.Block, commands, stdin str
 func (r reader) configures(ctx context.Context, block pages.Block) error {
 	command := "cat > config.yaml; "
 	if strings.Contains(block.Code, "KubeSchedulerConfiguration") {
-		command += `kai-topology-plugin --config config.yaml --kubeconfig "$KUBECONFIG" --secure-port 0 --write-config-to read.yaml && grep -q KAITopology read.yaml`
+		command +=
+			`kai-topology-plugin --config config.yaml --kubeconfig "$KUBECONFIG" --secure-port 0 --write-config-to read.yaml && grep -q KAITopology read.yaml`
 	} else {
 		command += "grove-operator render --config config.yaml -f docs/examples/clustertopology.yaml >/dev/null"
 	}
@@ -160,7 +161,8 @@ func (r reader) converses(ctx context.Context, block pages.Block, exchange pages
 			return nil
 		}
 		if !looks(exchange.Command) || time.Now().After(end) || ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing, output), err)
+			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing,
+				output), err)
 		}
 		time.Sleep(pause)
 	}

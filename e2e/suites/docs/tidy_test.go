@@ -35,7 +35,8 @@ var (
 	// workloadKinds are those of the workloads in the namespace of the pages, owners before what they own.
 	workloadKinds = []schema.GroupVersionKind{
 		dynamo.GroupVersion.WithKind("DynamoGraphDeployment"), grove.GroupVersion.WithKind("PodCliqueSet"),
-		batchv1.SchemeGroupVersion.WithKind("Job"), appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		batchv1.SchemeGroupVersion.WithKind("Job"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		scheduling.SchemeGroupVersion.WithKind("PodGroup"), corev1.SchemeGroupVersion.WithKind("Pod"),
 	}
 )
@@ -106,7 +107,8 @@ func (d tidier) removes(t *testing.T, kind schema.GroupVersionKind, but map[type
 			if object.DeletionTimestamp != nil {
 				continue
 			}
-			if err := d.cluster.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+			if err := d.cluster.Delete(ctx, object,
+				client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 				return false, "", err
 			}
 		}

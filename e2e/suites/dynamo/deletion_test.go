@@ -27,7 +27,8 @@ func deletion(w *world) *features.FeatureBuilder {
 	return features.New("deletion").
 		Setup(w.create).
 		Assess("two deployments run", suite.AllOf(
-			w.Applies("llm.yaml"), w.Applies("another.yaml"), w.stands("llm", asApplied()), w.stands("another", pods{"Frontend": "1 of frontend:1"}),
+			w.Applies("llm.yaml"), w.Applies("another.yaml"), w.stands("llm", asApplied()),
+			w.stands("another", pods{"Frontend": "1 of frontend:1"}),
 			w.Remembers(w.objects("another"), &neighbour))).
 		Assess("with all that belongs to them", w.hasAll("llm")).
 		Assess("one is deleted in the background, and nothing of it is left", deletes("background")).
@@ -35,7 +36,8 @@ func deletion(w *world) *features.FeatureBuilder {
 			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.hasAll("llm"), deletes("foreground"))).
 		Assess("it is deleted while it is being made", suite.AllOf(w.Applies("llm.yaml"), deletes("background"))).
 		Assess("and made again before all of it is gone", suite.AllOf(
-			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"), w.Applies("llm.yaml"), w.TheOperatorDies,
+			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"), w.Applies("llm.yaml"),
+			w.TheOperatorDies,
 			w.stands("llm", asApplied()), deletes("background"))).
 		Teardown(w.remove)
 }
@@ -68,7 +70,8 @@ func (w *world) isGone(name string) types.StepFunc {
 				return false, "", err
 			}
 			err = cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, &dynamo.DynamoGraphDeployment{})
-			return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the deployment: %v, objects: %v", err, objects), nil
+			return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the deployment: %v, objects: %v", err,
+				objects), nil
 		})
 		return ctx
 	}

@@ -89,7 +89,8 @@ func start(pod *corev1.Pod) (*process, error) {
 // environmentOf is what a kubelet would make of the environment of a pod's main container, as far as pods refer to themselves.
 func environmentOf(pod *corev1.Pod) map[string]string {
 	fields := map[string]string{
-		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID), "status.podIP": pod.Status.PodIP,
+		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),
+		"status.podIP": pod.Status.PodIP,
 	}
 	environment := map[string]string{}
 	for _, container := range pod.Spec.Containers {

@@ -45,18 +45,20 @@ func runExample(t *testing.T, file string, count int) {
 	name := objects[0].GetName()
 	cluster.Test(t, features.New(name).
 		Setup(w.InNamespace).
-		Assess("kubectl applies it, without a warning", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			w.Until(ctx, t, "the namespace takes pods", cluster.NamespaceTakesPods(w.Name))
-			if said := w.Answer(ctx, t, "apply", "-f", file); strings.Contains(said, "Warning") {
-				t.Error(said)
-			}
-			return ctx
-		}).
+		Assess("kubectl applies it, without a warning",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				w.Until(ctx, t, "the namespace takes pods", cluster.NamespaceTakesPods(w.Name))
+				if said := w.Answer(ctx, t, "apply", "-f", file); strings.Contains(said, "Warning") {
+					t.Error(said)
+				}
+				return ctx
+			}).
 		Assess("every pod runs, and it says so", w.hasPods(name, count)).
 		Assess("every constraint holds by the labels of the nodes", w.isPlaced(name)).
 		Assess("the status has every replica of every service", w.countsAll(name)).
 		Assess("the constraints are enforced, which is told once", suite.AllOf(
-			w.says(name, dynamo.ConditionTopologyConstraintsEnforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
+			w.says(name, dynamo.ConditionTopologyConstraintsEnforced, metav1.ConditionTrue,
+				dynamo.ReasonAllTopologyLevelsAvailable),
 			w.tellsOnce(name, dynamo.EventTopologyConstraintsApplied))).
 		Assess("its frontend has a Service with all of its pods", w.servesFrontend(name)).
 		Assess("both versions can be read, and written back without a change", w.isStable(name)).
@@ -98,12 +100,15 @@ func (w *world) countsAll(name string) types.StepFunc {
 		w.Must(ctx, t, err)
 		for _, component := range deployment.Spec.Components {
 			counted, wanted := deployment.Status.Services[component.Name], *component.Replicas
-			if counted.Replicas != wanted || counted.ReadyReplicas != wanted || counted.ScheduledReplicas != wanted || counted.UpdatedReplicas != wanted {
+			if counted.Replicas != wanted || counted.ReadyReplicas != wanted || counted.ScheduledReplicas != wanted ||
+				counted.UpdatedReplicas != wanted {
 				t.Errorf("%s is to have %d replicas: %+v", component.Name, wanted, counted)
 			}
-			scaled := w.Answer(ctx, t, "get", strings.ToLower(counted.ComponentKind)+"/"+counted.ComponentName, "-o", "jsonpath={.spec.replicas}")
+			scaled := w.Answer(ctx, t, "get", strings.ToLower(counted.ComponentKind)+"/"+counted.ComponentName, "-o",
+				"jsonpath={.spec.replicas}")
 			if component.Multinode == nil != (counted.ComponentKind == "PodClique") || scaled == "" {
-				t.Errorf("%s is scaled by %s %s of %q replicas", component.Name, counted.ComponentKind, counted.ComponentName, scaled)
+				t.Errorf("%s is scaled by %s %s of %q replicas", component.Name, counted.ComponentKind,
+					counted.ComponentName, scaled)
 			}
 		}
 		return ctx
@@ -119,10 +124,12 @@ func (w *world) servesFrontend(name string) types.StepFunc {
 				return false, "", err
 			}
 			var selected corev1.PodList
-			if err := cluster.List(ctx, &selected, client.InNamespace(w.Name), client.MatchingLabels(service.Spec.Selector)); err != nil {
+			if err := cluster.List(ctx, &selected, client.InNamespace(w.Name),
+				client.MatchingLabels(service.Spec.Selector)); err != nil {
 				return false, "", err
 			}
-			endpoints, err := cluster.Kubectl(ctx, w.Name, "get", "endpointslices", "-l", "kubernetes.io/service-name="+service.Name,
+			endpoints, err := cluster.Kubectl(ctx, w.Name, "get", "endpointslices", "-l",
+				"kubernetes.io/service-name="+service.Name,
 				"-o", "jsonpath={range .items[*].endpoints[*]}{.conditions.ready} {.targetRef.name};{end}")
 			for i := range selected.Items {
 				pod := &selected.Items[i]

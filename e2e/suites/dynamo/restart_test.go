@@ -39,9 +39,10 @@ func restart(w *world) *features.FeatureBuilder {
 	prefillStays := w.IsAsIn(&prefills, w.podsOfServices("llm", "Prefill"))
 	return features.New("restart").
 		Setup(w.create).
-		Assess("a deployment runs", suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"), w.stands("llm", all),
-			w.Remembers(w.podsOfServices("llm"), &before), w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
-			w.Remembers(w.podsOfServices("llm", "Prefill"), &prefills))).
+		Assess("a deployment runs",
+			suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"), w.stands("llm", all),
+				w.Remembers(w.podsOfServices("llm"), &before), w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
+				w.Remembers(w.podsOfServices("llm", "Prefill"), &prefills))).
 		Assess("an order that misses a service is refused", w.Refused([]string{"spec.restart.strategy.order", "Prefill"},
 			restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Frontend"]}`)...)).
 		Assess("a restart begins with the service that was named first", suite.AllOf(
@@ -51,7 +52,8 @@ func restart(w *world) *features.FeatureBuilder {
 			w.lets("llm", &before, "Decode"), only("Prefill", `one Restarting ["Decode","Prefill"]`, frontendStays))).
 		Assess("and ends with the third", suite.AllOf(
 			w.lets("llm", &before, "Prefill"), only("Frontend", `one Restarting ["Decode","Prefill","Frontend"]`),
-			w.lets("llm", &before, "Frontend"), w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
+			w.lets("llm", &before, "Frontend"),
+			w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
 		Assess("each pod was replaced once", suite.AllOf(w.Created("frontend:1", 4, 4), w.Created("sglang:1", 10, 10))).
 		Assess("the same id does nothing more", suite.AllOf(
 			w.Remembers(w.podsOfServices("llm"), &before), w.Kubectl("label", "dgd", "llm", "team=a"), w.TheOperatorDies,
@@ -66,7 +68,8 @@ func restart(w *world) *features.FeatureBuilder {
 }
 
 func restarting(id, strategy string) []string {
-	return []string{"patch", "dgd", "llm", "--type=merge", "--patch", `{"spec":{"restart":{"id":"` + id + `",` + strategy + `}}}`}
+	return []string{"patch", "dgd", "llm", "--type=merge", "--patch",
+		`{"spec":{"restart":{"id":"` + id + `",` + strategy + `}}}`}
 }
 
 // replaces waits until there are pods of a service that are not remembered, which stand and do not start.
@@ -80,7 +83,8 @@ func (w *world) replaces(name, service string, remembered *suite.Memory) types.S
 			})
 			for i := range fresh {
 				if fresh[i].Spec.NodeName == "" || suite.IsReady(&fresh[i]) {
-					return false, fmt.Sprintf("%s on %q, ready %v", fresh[i].Name, fresh[i].Spec.NodeName, suite.IsReady(&fresh[i])), nil
+					return false, fmt.Sprintf("%s on %q, ready %v", fresh[i].Name, fresh[i].Spec.NodeName,
+						suite.IsReady(&fresh[i])), nil
 				}
 			}
 			return len(fresh) > 0, "there are none", err
@@ -144,5 +148,6 @@ func release(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	return client.IgnoreNotFound(cluster.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)))
+	return client.IgnoreNotFound(
+		cluster.Patch(ctx, pod.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)))
 }

@@ -19,7 +19,8 @@ func cannotFit(w *world) *features.FeatureBuilder {
 		})
 		return ctx
 	}
-	why := suite.AllOf(explained, w.waits("wide", "Frontend: 1 of 1 pods wait", "Decode: 1 of 1 replicas wait", "rack", "nvidia.com/gpu"))
+	why := suite.AllOf(explained,
+		w.waits("wide", "Frontend: 1 of 1 pods wait", "Decode: 1 of 1 replicas wait", "rack", "nvidia.com/gpu"))
 	return features.New("cannot fit").
 		Setup(w.create).
 		Assess("a deployment says which service waits, for how much, and why", suite.AllOf(w.Applies("wide.yaml"), why)).
@@ -40,8 +41,10 @@ func noRoomToGrow(w *world) *features.FeatureBuilder {
 	why := w.waits("llm", "Decode: ", " of 12 replicas wait: ", "nvidia.com/gpu")
 	return features.New("no room to grow").
 		Setup(w.create).
-		Assess("a deployment runs", suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running))).
-		Assess("with more replicas than fit it says which service waits, for how much, and why", suite.AllOf(w.asksFor("llm", "Decode", 12), why)).
+		Assess("a deployment runs",
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running))).
+		Assess("with more replicas than fit it says which service waits, for how much, and why",
+			suite.AllOf(w.asksFor("llm", "Decode", 12), why)).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, why)).
 		Assess("and is ready again without them, as it was", suite.AllOf(
 			w.asksFor("llm", "Decode", 2), w.stands("llm", asApplied()), w.IsAsIn(&running, w.podsOfServices("llm")))).

@@ -19,14 +19,18 @@ func scaling(w *world) *features.FeatureBuilder {
 	rest := w.podsOfServices("llm", "Frontend")
 	return features.New("scaling").
 		Setup(w.create).
-		Assess("a deployment runs", suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(rest, &others))).
+		Assess("a deployment runs",
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(rest, &others))).
 		Assess("a multinode service goes out by the deployment's replicas", suite.AllOf(
 			w.asksFor("llm", "Decode", 4), w.TheOperatorDies, w.stands("llm", asApplied().but(pods{"Decode": "8 of vllm:1"})))).
-		Assess("and in", suite.AllOf(w.asksFor("llm", "Decode", 1), w.TheOperatorDies, w.stands("llm", asApplied().but(pods{"Decode": "2 of vllm:1"})))).
+		Assess("and in", suite.AllOf(w.asksFor("llm", "Decode", 1), w.TheOperatorDies,
+			w.stands("llm", asApplied().but(pods{"Decode": "2 of vllm:1"})))).
 		Assess("a single-node service stops, below its minimum", suite.AllOf(
-			w.asksFor("llm", "Prefill", 0), w.TheOperatorDies, w.runs("llm", asApplied().but(pods{"Decode": "2 of vllm:1", "Prefill": ""})))).
+			w.asksFor("llm", "Prefill", 0), w.TheOperatorDies,
+			w.runs("llm", asApplied().but(pods{"Decode": "2 of vllm:1", "Prefill": ""})))).
 		Assess("and comes back", suite.AllOf(
-			w.asksFor("llm", "Prefill", 3), w.TheOperatorDies, w.stands("llm", asApplied().but(pods{"Decode": "2 of vllm:1", "Prefill": "3 of vllm:1"})))).
+			w.asksFor("llm", "Prefill", 3), w.TheOperatorDies,
+			w.stands("llm", asApplied().but(pods{"Decode": "2 of vllm:1", "Prefill": "3 of vllm:1"})))).
 		Assess("both kinds of service go out by what the status names, and the operator need not be there", suite.AllOf(
 			w.scalesTogether("llm", map[string]int{"Decode": 2, "Prefill": 4}),
 			w.runs("llm", asApplied().but(pods{"Prefill": "4 of vllm:1"})))).
@@ -74,7 +78,9 @@ func (w *world) scalesTogether(name string, replicas map[string]int) types.StepF
 			if !named {
 				t.Fatalf("the status names nothing for %s\n%s", service, w.Report(ctx))
 			}
-			steps = append(steps, w.Kubectl("scale", strings.ToLower(scaled.ComponentKind)+"/"+scaled.ComponentName, fmt.Sprintf("--replicas=%d", count)))
+			steps = append(steps,
+				w.Kubectl("scale", strings.ToLower(scaled.ComponentKind)+"/"+scaled.ComponentName,
+					fmt.Sprintf("--replicas=%d", count)))
 		}
 		return w.WhileTheOperatorIsDead(steps...)(ctx, t, config)
 	}

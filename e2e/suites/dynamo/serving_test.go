@@ -30,9 +30,11 @@ func serving(w *world) *features.FeatureBuilder {
 		Assess("workers are told the racks of their nodes, as the topology names them", w.tellsWorkersTheirRacks).
 		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
 		Assess("a decode service gets another image", suite.AllOf(
-			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`), w.TheOperatorDies)).
+			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`),
+			w.TheOperatorDies)).
 		Assess("requests are answered meanwhile", engines.answerSome("chat")).
-		Assess("and by all of the new pods afterwards", suite.AllOf(w.runs("chat", all.but(pods{"Decode": "2 of engine:2"})), engines.answer("chat"))).
+		Assess("and by all of the new pods afterwards",
+			suite.AllOf(w.runs("chat", all.but(pods{"Decode": "2 of engine:2"})), engines.answer("chat"))).
 		Assess("its adapter is scaled", suite.AllOf(
 			w.Kubectl("scale", "dynamographdeploymentscalingadapters/chat-decode", "--replicas=3"), w.TheOperatorDies,
 			w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})))).
@@ -132,23 +134,24 @@ func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (pa
 // answer waits until every pod has a part in answers, and none that is not there.
 func (e *engines) answer(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		e.world.Until(ctx, t, "every pod of "+deployment+" has a part in answers", func(ctx context.Context) (bool, string, error) {
-			found, err := e.follow(ctx, deployment)
-			if err != nil {
-				return false, "", err
-			}
-			var want []string
-			for i := range found {
-				want = append(want, found[i].Name)
-			}
-			slices.Sort(want)
-			parts, wrong := e.ask(ctx, found, 2*len(found))
-			if wrong != "" {
-				return false, wrong + e.logs(), nil
-			}
-			got := slices.Sorted(maps.Keys(parts))
-			return slices.Equal(got, want), fmt.Sprintf("parts in answers: %v; pods: %v", parts, want), nil
-		})
+		e.world.Until(ctx, t, "every pod of "+deployment+" has a part in answers",
+			func(ctx context.Context) (bool, string, error) {
+				found, err := e.follow(ctx, deployment)
+				if err != nil {
+					return false, "", err
+				}
+				var want []string
+				for i := range found {
+					want = append(want, found[i].Name)
+				}
+				slices.Sort(want)
+				parts, wrong := e.ask(ctx, found, 2*len(found))
+				if wrong != "" {
+					return false, wrong + e.logs(), nil
+				}
+				got := slices.Sorted(maps.Keys(parts))
+				return slices.Equal(got, want), fmt.Sprintf("parts in answers: %v; pods: %v", parts, want), nil
+			})
 		return ctx
 	}
 }
@@ -176,8 +179,10 @@ func (e *engines) areOfTheirTypes(deployment string) e2e.StepFunc {
 		for i := range found {
 			pod := &found[i]
 			want := strings.ToLower(pod.Labels[dynamo.LabelComponent])
-			if component := pod.Labels[dynamo.LabelComponentType]; component != want || e.of[pod.UID].environment["DYN_COMPONENT"] != want {
-				t.Errorf("pod %s is %s by its label and %s by its environment", pod.Name, component, e.of[pod.UID].environment["DYN_COMPONENT"])
+			if component := pod.Labels[dynamo.LabelComponentType]; component != want ||
+				e.of[pod.UID].environment["DYN_COMPONENT"] != want {
+				t.Errorf("pod %s is %s by its label and %s by its environment", pod.Name, component,
+					e.of[pod.UID].environment["DYN_COMPONENT"])
 			}
 		}
 		return ctx

@@ -39,17 +39,18 @@ func (p pods) but(others pods) pods {
 // runs waits until a deployment says that it is ready, and its pods are these and no others, all ready and none on its way out.
 func (w *world) runs(name string, wanted pods) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("the ready pods of %s are %v", name, wanted), func(ctx context.Context) (bool, string, error) {
-			pods, err := w.podsOf(ctx, name)
-			if err != nil {
-				return false, "", err
-			}
-			found, state := countByService(pods)
-			if state != "" || !maps.Equal(found, wanted) {
-				return false, fmt.Sprintf("%v %s", found, state), nil
-			}
-			return w.isReady(ctx, name)
-		})
+		w.Until(ctx, t, fmt.Sprintf("the ready pods of %s are %v", name, wanted),
+			func(ctx context.Context) (bool, string, error) {
+				pods, err := w.podsOf(ctx, name)
+				if err != nil {
+					return false, "", err
+				}
+				found, state := countByService(pods)
+				if state != "" || !maps.Equal(found, wanted) {
+					return false, fmt.Sprintf("%v %s", found, state), nil
+				}
+				return w.isReady(ctx, name)
+			})
 		return ctx
 	}
 }
@@ -59,7 +60,8 @@ func countByService(found []corev1.Pod) (counted pods, state string) {
 	for i := range found {
 		pod := &found[i]
 		if pod.DeletionTimestamp != nil || !suite.IsReady(pod) {
-			return nil, fmt.Sprintf("%s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod), pod.DeletionTimestamp)
+			return nil, fmt.Sprintf("%s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod),
+				pod.DeletionTimestamp)
 		}
 		counts[[2]string{pod.Labels[dynamo.LabelComponent], suite.Image(pod)}]++
 	}
@@ -107,18 +109,22 @@ func (w *world) waits(name string, words ...string) types.StepFunc {
 }
 
 // says waits until a condition of a deployment, about its latest spec, is as it is to be.
-func (w *world) says(name, condition string, status metav1.ConditionStatus, reason string, words ...string) types.StepFunc {
+func (w *world) says(
+	name, condition string, status metav1.ConditionStatus, reason string, words ...string,
+) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%s says %s=%s %s: %q", name, condition, status, reason, words), func(ctx context.Context) (bool, string, error) {
-			deployment, err := w.deployment(ctx, name)
-			if err != nil {
-				return false, "", err
-			}
-			said := meta.FindStatusCondition(deployment.Status.Conditions, condition)
-			done := said != nil && said.Status == status && said.Reason == reason && said.ObservedGeneration == deployment.Generation &&
-				len(suite.Missing(said.Message, words)) == 0
-			return done, fmt.Sprintf("%+v", said), nil
-		})
+		w.Until(ctx, t, fmt.Sprintf("%s says %s=%s %s: %q", name, condition, status, reason, words),
+			func(ctx context.Context) (bool, string, error) {
+				deployment, err := w.deployment(ctx, name)
+				if err != nil {
+					return false, "", err
+				}
+				said := meta.FindStatusCondition(deployment.Status.Conditions, condition)
+				done := said != nil && said.Status == status && said.Reason == reason &&
+					said.ObservedGeneration == deployment.Generation &&
+					len(suite.Missing(said.Message, words)) == 0
+				return done, fmt.Sprintf("%+v", said), nil
+			})
 		return ctx
 	}
 }

@@ -20,29 +20,36 @@ const enforced = dynamo.ConditionTopologyConstraintsEnforced
 // lostLevel takes a level away from the default topology and gives it back, each time by a restart of grove-operator. Only one story may.
 func lostLevel(w *world) *features.FeatureBuilder {
 	var running, grown suite.Memory
-	zone, block := config.TopologyLevel{Domain: "zone", Key: "topology.kubernetes.io/zone"}, config.TopologyLevel{Domain: "block", Key: "topology.packtree.dev/block"}
-	rack, host := config.TopologyLevel{Domain: "rack", Key: "topology.packtree.dev/rack"}, config.TopologyLevel{Domain: "host", Key: "kubernetes.io/hostname"}
+	zone, block := config.TopologyLevel{Domain: "zone", Key: "topology.kubernetes.io/zone"},
+		config.TopologyLevel{Domain: "block", Key: "topology.packtree.dev/block"}
+	rack, host := config.TopologyLevel{Domain: "rack", Key: "topology.packtree.dev/rack"},
+		config.TopologyLevel{Domain: "host", Key: "kubernetes.io/hostname"}
 	all := pods{"Frontend": "1 of frontend:1", "Decode": "4 of vllm:1"}
 	more := all.but(pods{"Decode": "6 of vllm:1"})
 	return features.New("lost level").
 		Setup(w.create).
-		Assess("a deployment runs in domains of the default topology", suite.AllOf(w.Applies("default-topology.yaml"), w.stands("by-default", all),
-			w.says("by-default", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
-			w.Reads("grove-topology", "dgd", "by-default", "{.status.topology}"), w.Remembers(w.podsOfServices("by-default"), &running))).
+		Assess("a deployment runs in domains of the default topology",
+			suite.AllOf(w.Applies("default-topology.yaml"), w.stands("by-default", all),
+				w.says("by-default", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
+				w.Reads("grove-topology", "dgd", "by-default", "{.status.topology}"),
+				w.Remembers(w.podsOfServices("by-default"), &running))).
 		Assess("grove-operator is started without racks, and the deployment says so", suite.AllOf(
 			w.GroveOperatorRestartsWith(zone, block, host), w.TheOperatorDies,
 			w.says("by-default", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyLevelsUnavailable, "rack"))).
 		Assess("it runs on", suite.AllOf(w.runs("by-default", all), w.IsAsIn(&running, w.podsOfServices("by-default")))).
 		Assess("and can grow, without that constraint", suite.AllOf(
-			w.asksFor("by-default", "Decode", 3), w.TheOperatorDies, w.runs("by-default", more), w.Remembers(w.podsOfServices("by-default"), &grown))).
+			w.asksFor("by-default", "Decode", 3), w.TheOperatorDies, w.runs("by-default", more),
+			w.Remembers(w.podsOfServices("by-default"), &grown))).
 		Assess("a deployment that asks for racks is refused now", w.TurnedDown("default-topology-too.yaml",
 			"spec.services[0].topologyConstraint.packDomain", `"rack"`, "available domains: zone, block, host")).
 		Assess("racks come back, and the constraints are enforced again", suite.AllOf(
 			w.GroveOperatorRestartsWith(zone, block, rack, host), w.TheOperatorDies,
 			w.says("by-default", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
-		Assess("nothing has moved in all this", suite.AllOf(w.runs("by-default", more), w.IsAsIn(&grown, w.podsOfServices("by-default")))).
+		Assess("nothing has moved in all this",
+			suite.AllOf(w.runs("by-default", more), w.IsAsIn(&grown, w.podsOfServices("by-default")))).
 		Assess("each change was told once", w.tellsOnce("by-default",
-			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost, dynamo.EventTopologyConstraintsRestored)).
+			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost,
+			dynamo.EventTopologyConstraintsRestored)).
 		Teardown(w.remove)
 }
 
@@ -51,21 +58,25 @@ func lostTopology(w *world) *features.FeatureBuilder {
 	var running suite.Memory
 	return features.New("lost topology").
 		Setup(w.create).
-		Assess("a deployment runs", suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running),
-			w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
+		Assess("a deployment runs",
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running),
+				w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
 		Assess("its topology is deleted, though Grove would have kept it", suite.AllOf(
 			w.Kubectl("delete", "ct", w.Name, "--wait=false"),
 			w.Kubectl("patch", "ct", w.Name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`), w.TheOperatorDies,
 			w.says("llm", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyDefinitionNotFound, w.Name))).
 		Assess("the deployment runs on, and its metadata can be edited", suite.AllOf(
-			w.Kubectl("annotate", "dgd", "llm", "example.com/touched=yes"), w.runs("llm", asApplied()), w.IsAsIn(&running, w.podsOfServices("llm")))).
+			w.Kubectl("annotate", "dgd", "llm", "example.com/touched=yes"), w.runs("llm", asApplied()),
+			w.IsAsIn(&running, w.podsOfServices("llm")))).
 		Assess("a new one cannot name it", w.TurnedDown("another.yaml",
 			"spec.topologyConstraint.topologyProfile", `"`+w.Name+`"`, "does not exist; existing ones: ")).
 		Assess("it is made again, and the constraints are enforced", suite.AllOf(
-			w.Applies("world.yaml"), w.TheOperatorDies, w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
+			w.Applies("world.yaml"), w.TheOperatorDies,
+			w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
 			w.stands("llm", asApplied()), w.IsAsIn(&running, w.podsOfServices("llm")))).
 		Assess("each change was told once", w.tellsOnce("llm",
-			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost, dynamo.EventTopologyConstraintsRestored)).
+			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost,
+			dynamo.EventTopologyConstraintsRestored)).
 		Teardown(w.remove)
 }
 
@@ -78,7 +89,8 @@ func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 				w.Tells("DynamoGraphDeployment", name, reason)(ctx, t, config)
 			}
 			counts := w.Answer(ctx, t, "get", "events.v1.events.k8s.io",
-				"--field-selector=reason="+reason, "-o", `jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
+				"--field-selector=reason="+reason, "-o",
+				`jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
 			if told := strings.Count(counts, ";"); told > 1 || told == 1 && !strings.HasSuffix(counts, " ;") {
 				t.Errorf("event %s of %s was told more than once: %s\n%s", reason, name, counts, w.Report(ctx))
 			}

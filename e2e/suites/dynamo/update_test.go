@@ -23,13 +23,17 @@ func update(w *world) *features.FeatureBuilder {
 	notReady := w.waits("llm", "Decode: ")
 	return features.New("update").
 		Setup(w.create).
-		Assess("a deployment runs", suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(rest, &others),
-			w.Remembers(w.podsOfServices("llm", "Decode"), &workers),
-			w.Guards(suite.CopiesOf("llm-0-decode", 2, map[string]int{"decode-ldr": 1, "decode-wkr": 1}, 1), suite.PodsOf("llm-0-prefill", 1)))).
+		Assess("a deployment runs",
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(rest, &others),
+				w.Remembers(w.podsOfServices("llm", "Decode"), &workers),
+				w.Guards(suite.CopiesOf("llm-0-decode", 2, map[string]int{"decode-ldr": 1, "decode-wkr": 1}, 1),
+					suite.PodsOf("llm-0-prefill", 1)))).
 		Assess("pods of a new image do not start, and Ready says whose", suite.AllOf(
-			turnsTo("Decode", "vllm:2", `{"op":"add","path":"`+holder+`","value":{"annotations":{"`+hold+`":"until the suite lets it start"}}}`),
+			turnsTo("Decode", "vllm:2",
+				`{"op":"add","path":"`+holder+`","value":{"annotations":{"`+hold+`":"until the suite lets it start"}}}`),
 			w.replaces("llm", "Decode", &workers), notReady)).
-		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.replaces("llm", "Decode", &workers), notReady)).
+		Assess("also after a crash of the operator",
+			suite.AllOf(w.TheOperatorDies, w.replaces("llm", "Decode", &workers), notReady)).
 		Assess("it cost no more than one replica", w.Created("vllm:2", 1, 2)).
 		Assess("the next image is where all replicas go from there", suite.AllOf(
 			turnsTo("Decode", "vllm:3", `{"op":"remove","path":"`+holder+`"}`), w.TheOperatorDies,
@@ -39,12 +43,15 @@ func update(w *world) *features.FeatureBuilder {
 		Assess("two services turn together, one of them single-node", suite.AllOf(
 			turnsTo("Prefill", "vllm:4"), turnsTo("Decode", "vllm:4"), w.TheOperatorDies,
 			w.stands("llm", asApplied().but(pods{"Prefill": "2 of vllm:4", "Decode": "4 of vllm:4"})))).
-		Assess("the status counts what is new", w.Reads("2 2", "dgd", "llm", "{.status.services.Prefill.updatedReplicas} {.status.services.Decode.updatedReplicas}")).
+		Assess("the status counts what is new",
+			w.Reads("2 2", "dgd", "llm",
+				"{.status.services.Prefill.updatedReplicas} {.status.services.Decode.updatedReplicas}")).
 		Assess("and no minimum was ever undercut", w.Kept).
 		Assess("an image that is none is refused with its place", w.Refused(
 			[]string{"spec.components[2].podTemplate.spec.containers[0].image"},
 			"patch", "dgd", "llm", "--type=json", "--patch", `[{"op":"remove","path":"/spec/components/2`+image+`"}]`)).
-		Assess("which changes nothing", suite.AllOf(w.says("llm", dynamo.ConditionReady, metav1.ConditionTrue, dynamo.ReasonAllServicesReady),
-			w.stands("llm", asApplied().but(pods{"Prefill": "2 of vllm:4", "Decode": "4 of vllm:4"})))).
+		Assess("which changes nothing",
+			suite.AllOf(w.says("llm", dynamo.ConditionReady, metav1.ConditionTrue, dynamo.ReasonAllServicesReady),
+				w.stands("llm", asApplied().but(pods{"Prefill": "2 of vllm:4", "Decode": "4 of vllm:4"})))).
 		Teardown(w.remove)
 }

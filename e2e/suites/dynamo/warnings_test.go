@@ -16,11 +16,13 @@ func TestWarnings(t *testing.T) {
 	w := newWorld(false)
 	cluster.Test(t, features.New("warnings of what it becomes").
 		Setup(w.InNamespace).
-		Assess("come back with the answer, in the words of the deployment", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			said := w.Answer(ctx, t, "apply", "-f", w.File(t, "never-restarts.yaml"))
-			suite.MustSay(t, said, `spec.services[0].extraPodSpec.restartPolicy: pods of a clique that end are replaced, so that Never acts like Always (service "Frontend")`,
-				"never-restarts created")
-			return ctx
-		}).
+		Assess("come back with the answer, in the words of the deployment",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				said := w.Answer(ctx, t, "apply", "-f", w.File(t, "never-restarts.yaml"))
+				suite.MustSay(t, said,
+					`spec.services[0].extraPodSpec.restartPolicy: pods of a clique that end are replaced, so that Never acts like Always (service "Frontend")`,
+					"never-restarts created")
+				return ctx
+			}).
 		Teardown(w.remove))
 }

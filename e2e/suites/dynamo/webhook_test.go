@@ -20,20 +20,26 @@ func TestWebhookDown(t *testing.T) {
 	cluster.Test(t, features.New("webhook down").
 		Setup(w.create).
 		Assess("two deployments run", suite.AllOf(
-			w.Applies("llm.yaml"), w.Applies("another.yaml"), w.stands("llm", asApplied()), w.stands("another", pods{"Frontend": "1 of frontend:1"}),
+			w.Applies("llm.yaml"), w.Applies("another.yaml"), w.stands("llm", asApplied()),
+			w.stands("another", pods{"Frontend": "1 of frontend:1"}),
 			w.Remembers(w.podsOfServices("llm", "Prefill", "Decode"), &running))).
 		Assess("while no operator runs", w.WhileTheOperatorIsDead(
 			w.fails("a new deployment is refused", refused, "apply", "-f", w.File(t, "default-topology.yaml")),
-			w.fails("so is a change", refused, "patch", "dgd", "llm", "--type=merge", "--patch", `{"spec":{"restart":{"id":"one"}}}`),
-			w.fails("the older version cannot be read", []string{"conversion webhook for nvidia.com/v1beta1"}, "get", "dynamographdeployments.v1alpha1.nvidia.com", "llm"),
+			w.fails("so is a change", refused, "patch", "dgd", "llm", "--type=merge", "--patch",
+				`{"spec":{"restart":{"id":"one"}}}`),
+			w.fails("the older version cannot be read", []string{"conversion webhook for nvidia.com/v1beta1"}, "get",
+				"dynamographdeployments.v1alpha1.nvidia.com", "llm"),
 			w.Shows([]string{"llm", "True"}, "get", "dgd"),
 			w.Kubectl("scale", "pclq/llm-0-frontend", "--replicas=3"),
 			w.Kubectl("delete", "dgd", "another"), w.isGone("another"))).
-		Assess("nothing of what was refused is there", suite.AllOf(w.isGone("by-default"), w.Reads("", "dgd", "llm", "{.spec.restart}"))).
+		Assess("nothing of what was refused is there",
+			suite.AllOf(w.isGone("by-default"), w.Reads("", "dgd", "llm", "{.spec.restart}"))).
 		Assess("the next apply works", suite.AllOf(
-			w.Applies("default-topology.yaml"), w.stands("by-default", pods{"Frontend": "1 of frontend:1", "Decode": "4 of vllm:1"}))).
+			w.Applies("default-topology.yaml"),
+			w.stands("by-default", pods{"Frontend": "1 of frontend:1", "Decode": "4 of vllm:1"}))).
 		Assess("and what was scaled meanwhile is so, with all that ran", suite.AllOf(
-			w.runs("llm", asApplied().but(pods{"Frontend": "3 of frontend:1"})), w.IsAsIn(&running, w.podsOfServices("llm", "Prefill", "Decode")))).
+			w.runs("llm", asApplied().but(pods{"Frontend": "3 of frontend:1"})),
+			w.IsAsIn(&running, w.podsOfServices("llm", "Prefill", "Decode")))).
 		Teardown(w.remove))
 }
 

@@ -32,7 +32,8 @@ func TestWhole(t *testing.T) {
 			w := newWorld(false)
 			cluster.Test(t, features.New(workload).
 				Setup(w.sevenTightRacks).
-				Assess("all pods stand in the rack that holds all", suite.AllOf(w.Applies(filepath.Join("whole", workload+".yaml")), w.fourInOneRack)).
+				Assess("all pods stand in the rack that holds all",
+					suite.AllOf(w.Applies(filepath.Join("whole", workload+".yaml")), w.fourInOneRack)).
 				Assess("place finds that rack for the first pod alone", w.placeAgrees).
 				Teardown(w.remove))
 		})
@@ -45,7 +46,8 @@ func (w *world) sevenTightRacks(ctx context.Context, t *testing.T, _ *envconf.Co
 	for rack := range 8 {
 		for i := range 1 + 3*(rack/7) {
 			nodes = append(nodes, live.FakeNode(fmt.Sprintf("%s-%d-%d", w.Name, rack, i), map[string]string{
-				suite.WorldLabel: w.Name, corev1.LabelTopologyZone: w.Name, "topology.packtree.dev/block": "1", rackKey: fmt.Sprint(rack),
+				suite.WorldLabel: w.Name, corev1.LabelTopologyZone: w.Name, "topology.packtree.dev/block": "1",
+				rackKey: fmt.Sprint(rack),
 			}, 1))
 		}
 	}
@@ -134,7 +136,8 @@ func (w *world) placed(ctx context.Context, t *testing.T, pod string, objects []
 		PodGroups []struct{ Assignments map[string]string }
 	}
 	w.Must(ctx, t, json.Unmarshal(output, &answer))
-	if len(answer.PodGroups) != 1 || answer.PodGroups[0].Assignments[pod] == "" || len(answer.PodGroups[0].Assignments) != 1 {
+	if len(answer.PodGroups) != 1 || answer.PodGroups[0].Assignments[pod] == "" ||
+		len(answer.PodGroups[0].Assignments) != 1 {
 		t.Fatalf("place says %s", output)
 	}
 	node := answer.PodGroups[0].Assignments[pod]

@@ -60,7 +60,8 @@ func (w *world) jobSetsAreKnown(ctx context.Context, t *testing.T, config *envco
 	known.Lock()
 	defer known.Unlock()
 	return suite.AllOf(w.Applies("jobset-crd.yaml"),
-		w.Reads("True", "crd", "jobsets.jobset.x-k8s.io", `{.status.conditions[?(@.type=="Established")].status}`))(ctx, t, config)
+		w.Reads("True", "crd", "jobsets.jobset.x-k8s.io", `{.status.conditions[?(@.type=="Established")].status}`))(ctx,
+		t, config)
 }
 
 // makesJob makes one of the JobSet's Jobs, as its controller would.
@@ -92,7 +93,8 @@ func jobOf(set *unstructured.Unstructured, replicated string, index int) (*batch
 		if entry.Name != replicated {
 			continue
 		}
-		marks := map[string]string{labelJobSet: set.GetName(), labelReplicatedJob: replicated, labelJobIndex: strconv.Itoa(index)}
+		marks := map[string]string{labelJobSet: set.GetName(), labelReplicatedJob: replicated,
+			labelJobIndex: strconv.Itoa(index)}
 		job := &batchv1.Job{ObjectMeta: entry.Template.ObjectMeta, Spec: entry.Template.Spec}
 		job.Name, job.Namespace = fmt.Sprintf("%s-%s-%d", set.GetName(), replicated, index), set.GetNamespace()
 		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, jobSetKind)}

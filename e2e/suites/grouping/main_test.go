@@ -12,7 +12,8 @@ import (
 
 var cluster = &suite.Cluster{
 	Options: devcluster.Options{
-		NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: []string{suite.GroveOperator, "podgrouper", "kai-topology-plugin"},
+		NodesFile:  filepath.Join("testdata", "nodes.yaml"),
+		Components: []string{suite.GroveOperator, "podgrouper", "kai-topology-plugin"},
 	},
 	Operator: "podgrouper",
 }

@@ -23,7 +23,8 @@ func podGang(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("each group stands in its domain", suite.AllOf(comes, stands)).
 		Assess("the PodGroup is the PodGang's tree", w.isOnlyGroupOf("podgang", "serve", tree)).
-		Assess("the PodGang says so", w.Reads("True", "podgang", "serve", `{.status.conditions[?(@.type=="Scheduled")].status}`)).
+		Assess("the PodGang says so",
+			w.Reads("True", "podgang", "serve", `{.status.conditions[?(@.type=="Scheduled")].status}`)).
 		Assess("a PodGang of the same name begins anew", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.Kubectl("delete", "podgang", "serve"), w.Kubectl("delete", "pods", "--all")),
 			comes, stands, w.isOnlyGroupOf("podgang", "serve", tree))).

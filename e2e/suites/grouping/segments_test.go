@@ -28,7 +28,8 @@ func segments(w *world) *features.FeatureBuilder {
 			w.WhileTheOperatorIsDead(w.Applies("segments.yaml")), w.grouped(12, pods), w.twoOfThree(ring))).
 		Assess("the PodGroup is a tree of segments", w.isOnlyGroupOf("job", "rings", tree)).
 		Assess("the third stands when a rack has room for all of it", suite.AllOf(
-			w.TheOperatorDies, w.nodeComes(rack{"a", "3", 3}), w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)))).
+			w.TheOperatorDies, w.nodeComes(rack{"a", "3", 3}),
+			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)))).
 		Assess("a Job of the same name begins anew", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.Kubectl("delete", "job", "rings", "--cascade=foreground"), w.Applies("segments.yaml")),
 			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)), w.isOnlyGroupOf("job", "rings", tree))).
@@ -44,7 +45,9 @@ func indexed(pods selector, first, last int) selector {
 }
 
 // twoOfThree waits until two segments stand and the scheduler has said of each pod of the other one that it has no place.
-func (w *world) twoOfThree(ring func(int) placement.Claim) func(context.Context, *testing.T, *envconf.Config) context.Context {
+func (w *world) twoOfThree(
+	ring func(int) placement.Claim,
+) func(context.Context, *testing.T, *envconf.Config) context.Context {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "two of three segments stand, and the third waits", func(ctx context.Context) (bool, string, error) {
 			findings, err := w.judge(ctx, []placement.Claim{ring(0), ring(1), ring(2)})

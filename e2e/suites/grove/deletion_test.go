@@ -23,26 +23,28 @@ func deletion(w *world) *features.FeatureBuilder {
 	story := features.New("deletion").
 		Setup(w.create).
 		Assess("four sets run", suite.AllOf(w.applies("four-sets.yaml"), w.runs("engine:1", all))).
-		Assess("with all that belongs to them", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-			for _, set := range sets {
-				var objects suite.Memory
-				ctx = w.remembers(set, &objects)(ctx, t, config)
-				found := map[string]bool{}
-				for name := range objects {
-					kind, _, _ := strings.Cut(name, " ")
-					found[kind] = true
-				}
-				for _, kind := range suite.Made {
-					if !found[kind.Kind] {
-						t.Errorf("%s has no %s, so that nobody would see it stay", set, kind.Kind)
+		Assess("with all that belongs to them",
+			func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+				for _, set := range sets {
+					var objects suite.Memory
+					ctx = w.remembers(set, &objects)(ctx, t, config)
+					found := map[string]bool{}
+					for name := range objects {
+						kind, _, _ := strings.Cut(name, " ")
+						found[kind] = true
+					}
+					for _, kind := range suite.Made {
+						if !found[kind.Kind] {
+							t.Errorf("%s has no %s, so that nobody would see it stay", set, kind.Kind)
+						}
 					}
 				}
-			}
-			return w.remembers("neighbour", &neighbour)(ctx, t, config)
-		})
+				return w.remembers("neighbour", &neighbour)(ctx, t, config)
+			})
 	for _, set := range sets {
 		story = story.Assess(set, suite.AllOf(
-			w.WhileTheOperatorIsDead(w.kubectl("delete", "pcs", set, "--cascade="+set, "--wait=false")), w.isGone(set), w.isAsIn(&neighbour, "neighbour")))
+			w.WhileTheOperatorIsDead(w.kubectl("delete", "pcs", set, "--cascade="+set, "--wait=false")), w.isGone(set),
+			w.isAsIn(&neighbour, "neighbour")))
 	}
 	return story.Teardown(w.remove)
 }

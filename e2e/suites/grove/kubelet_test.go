@@ -91,7 +91,8 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--server=" + cluster.Server.Host, "--credentials=" + directory}, pod.Spec.InitContainers[0].Args...)
+	args := append([]string{"--server=" + cluster.Server.Host, "--credentials=" + directory},
+		pod.Spec.InitContainers[0].Args...)
 	process := exec.CommandContext(k.running, filepath.Join("..", "..", "..", "bin", startupContainer), args...)
 	process.Stderr = k.logs[pod.Name]
 	if err := process.Start(); err != nil {
@@ -110,7 +111,9 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 
 // mount makes the projected volume of the init container, with a token that is bound to the pod.
 func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
+	account := &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName},
+	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
@@ -118,11 +121,13 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 		return "", fmt.Errorf("requesting a token of %s: %w", account.Name, err)
 	}
 	root := &corev1.ConfigMap{}
-	if err := cluster.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: "kube-root-ca.crt"}, root); err != nil {
+	if err := cluster.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: "kube-root-ca.crt"},
+		root); err != nil {
 		return "", fmt.Errorf("reading the authority: %w", err)
 	}
 	directory := k.t.TempDir()
-	for name, content := range map[string]string{"token": request.Status.Token, "ca.crt": root.Data["ca.crt"], "namespace": pod.Namespace} {
+	for name, content := range map[string]string{"token": request.Status.Token, "ca.crt": root.Data["ca.crt"],
+		"namespace": pod.Namespace} {
 		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
 			return "", err
 		}
@@ -157,7 +162,8 @@ func release(ctx context.Context, pod *corev1.Pod) error {
 
 func readyOf(ctx context.Context, namespace, podClique string) (int, error) {
 	var pods corev1.PodList
-	if err := cluster.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"grove.io/podclique": podClique}); err != nil {
+	if err := cluster.List(ctx, &pods, client.InNamespace(namespace),
+		client.MatchingLabels{"grove.io/podclique": podClique}); err != nil {
 		return 0, fmt.Errorf("listing pods: %w", err)
 	}
 	ready := 0

@@ -34,13 +34,15 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, scenario := range life {
-		if !suite.Told(name, operatorDies, "rolling update", "update beyond its rack", "update with a copy more", "deletion") {
+		if !suite.Told(name, operatorDies, "rolling update", "update beyond its rack", "update with a copy more",
+			"deletion") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := scenario.world
-			w.World = suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), OperatorDies: operatorDies, Shown: "pcs"}
+			w.World = suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), OperatorDies: operatorDies,
+				Shown: "pcs"}
 			cluster.Test(t, scenario.story(&w))
 		})
 	}

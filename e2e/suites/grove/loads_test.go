@@ -45,11 +45,13 @@ func serveLoads() *loads {
 	l := &loads{cpu: map[string]int64{}, queue: map[string]int64{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+cpuMetrics, answers(func(*http.Request) (any, error) {
-		return resources("metrics.k8s.io/v1beta1", metav1.APIResource{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: []string{"get", "list"}}), nil
+		return resources("metrics.k8s.io/v1beta1",
+			metav1.APIResource{Name: "pods", Kind: "PodMetrics", Namespaced: true, Verbs: []string{"get", "list"}}), nil
 	}))
 	mux.HandleFunc("GET "+cpuMetrics+"/namespaces/{namespace}/pods", answers(l.ofPods))
 	mux.HandleFunc("GET "+queueMetrics, answers(func(*http.Request) (any, error) {
-		return resources("external.metrics.k8s.io/v1beta1", metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true, Verbs: []string{"get"}}), nil
+		return resources("external.metrics.k8s.io/v1beta1",
+			metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true, Verbs: []string{"get"}}), nil
 	}))
 	mux.HandleFunc("GET "+queueMetrics+"/namespaces/{namespace}/waiting", answers(l.ofQueue))
 	l.server = httptest.NewTLSServer(mux)
@@ -72,7 +74,8 @@ func answers(answer func(*http.Request) (any, error)) http.HandlerFunc {
 
 func resources(version string, served metav1.APIResource) *metav1.APIResourceList {
 	return &metav1.APIResourceList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version, APIResources: []metav1.APIResource{served},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version,
+		APIResources: []metav1.APIResource{served},
 	}
 }
 
@@ -83,7 +86,8 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 		return nil, err
 	}
 	var pods corev1.PodList
-	err = cluster.List(request.Context(), &pods, client.InNamespace(request.PathValue("namespace")), client.MatchingLabelsSelector{Selector: selector})
+	err = cluster.List(request.Context(), &pods, client.InNamespace(request.PathValue("namespace")),
+		client.MatchingLabelsSelector{Selector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +96,9 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 		all[i] = &pods.Items[i]
 	}
 	ready := sharersOf(all)
-	list := &metrics.PodMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: metrics.SchemeGroupVersion.String(), Kind: "PodMetricsList"}}
+	list := &metrics.PodMetricsList{
+		TypeMeta: metav1.TypeMeta{APIVersion: metrics.SchemeGroupVersion.String(), Kind: "PodMetricsList"},
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, pod := range all {
@@ -104,7 +110,9 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 		list.Items = append(list.Items, metrics.PodMetrics{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, Labels: pod.Labels},
 			Timestamp:  metav1.Now(), Window: metav1.Duration{Duration: time.Second},
-			Containers: []metrics.ContainerMetrics{{Name: pod.Spec.Containers[0].Name, Usage: corev1.ResourceList{corev1.ResourceCPU: used}}},
+			Containers: []metrics.ContainerMetrics{
+				{Name: pod.Spec.Containers[0].Name, Usage: corev1.ResourceList{corev1.ResourceCPU: used}},
+			},
 		})
 	}
 	return list, nil
@@ -140,7 +148,8 @@ func (l *loads) ofQueue(request *http.Request) (any, error) {
 	return &external.ExternalMetricValueList{
 		TypeMeta: metav1.TypeMeta{APIVersion: external.SchemeGroupVersion.String(), Kind: "ExternalMetricValueList"},
 		Items: []external.ExternalMetricValue{{
-			MetricName: "waiting", Timestamp: metav1.Now(), Value: *resource.NewQuantity(l.queue[request.PathValue("namespace")], resource.DecimalSI),
+			MetricName: "waiting", Timestamp: metav1.Now(),
+			Value: *resource.NewQuantity(l.queue[request.PathValue("namespace")], resource.DecimalSI),
 		}},
 	}, nil
 }
@@ -156,16 +165,19 @@ func (l *loads) objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	service := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault},
-		"spec": map[string]any{"type": "ExternalName", "externalName": host},
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault},
+		"spec":     map[string]any{"type": "ExternalName", "externalName": host},
 	}}
 	objects := []*unstructured.Unstructured{service}
 	for _, group := range []string{"metrics.k8s.io", "external.metrics.k8s.io"} {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1." + group},
+			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": "v1beta1." + group},
 			"spec": map[string]any{
-				"group": group, "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-				"service": map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault, "port": number},
+				"group": group, "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+				"insecureSkipTLSVerify": true,
+				"service":               map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault, "port": number},
 			},
 		}})
 	}

@@ -23,7 +23,8 @@ var (
 	components = []string{operator, "podgrouper", "kai-topology-plugin"}
 
 	cluster = &suite.Cluster{
-		Options:  devcluster.Options{NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: components, Heartbeat: heartbeat},
+		Options: devcluster.Options{NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: components,
+			Heartbeat: heartbeat},
 		Operator: operator,
 	}
 )

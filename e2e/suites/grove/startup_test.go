@@ -27,16 +27,21 @@ type startup struct {
 
 func TestStartupInOrder(t *testing.T) {
 	s := &startup{namespace: envconf.RandomName("startup", 16)}
-	s.kubelet = &kubelet{namespace: s.namespace, t: t, held: map[string]bool{"llm-0-router": true}, logs: map[string]*output{}}
+	s.kubelet = &kubelet{namespace: s.namespace, t: t, held: map[string]bool{"llm-0-router": true},
+		logs: map[string]*output{}}
 	cluster.Test(t, features.New("startup in order").
 		Setup(s.begin).
-		Assess("a scaled gang starts by itself, leader before workers", s.ready(map[string]int{"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2})).
-		Assess("the base gang waits for the routers", s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
+		Assess("a scaled gang starts by itself, leader before workers",
+			s.ready(map[string]int{"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2})).
+		Assess("the base gang waits for the routers",
+			s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
 		Assess("and its workers for its leader", s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
-		Assess("none of them has started", s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0})).
+		Assess("none of them has started",
+			s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0})).
 		Assess("they sit out an API server that is away", s.serverRestarts).
 		Assess("and when the routers start all do, though the operator is dead", s.routersStart).
-		Assess("and the set is ready", s.ready(map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2})).
+		Assess("and the set is ready",
+			s.ready(map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2})).
 		Teardown(s.end))
 }
 
@@ -129,7 +134,8 @@ func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envc
 	if err := cluster.Machine.Start(ctx, "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(ctx, t, config)
+	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(
+		ctx, t, config)
 }
 
 func (s *startup) routersStart(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {

@@ -22,21 +22,23 @@ import (
 // runs waits until the pods of the world are so many of each PodClique and no others, all ready, of one image and none on its way out.
 func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("the pods are %v, ready and of %s", podCliques, wanted), func(ctx context.Context) (bool, string, error) {
-			pods, err := w.Pods(ctx)
-			if err != nil {
-				return false, "", err
-			}
-			found := map[string]int{}
-			for i := range pods {
-				pod := &pods[i]
-				if pod.DeletionTimestamp != nil || !suite.IsReady(pod) || suite.Image(pod) != wanted {
-					return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod), pod.DeletionTimestamp), nil
+		w.Until(ctx, t, fmt.Sprintf("the pods are %v, ready and of %s", podCliques, wanted),
+			func(ctx context.Context) (bool, string, error) {
+				pods, err := w.Pods(ctx)
+				if err != nil {
+					return false, "", err
 				}
-				found[pod.Labels["grove.io/podclique"]]++
-			}
-			return maps.Equal(found, podCliques), fmt.Sprint(found), nil
-		})
+				found := map[string]int{}
+				for i := range pods {
+					pod := &pods[i]
+					if pod.DeletionTimestamp != nil || !suite.IsReady(pod) || suite.Image(pod) != wanted {
+						return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod),
+							pod.DeletionTimestamp), nil
+					}
+					found[pod.Labels["grove.io/podclique"]]++
+				}
+				return maps.Equal(found, podCliques), fmt.Sprint(found), nil
+			})
 		return ctx
 	}
 }
@@ -62,7 +64,8 @@ func (w *world) isReadyAgain(name string, replicas int32) e2e.StepFunc {
 			ready = ready || condition.Type == "Ready" && condition.Status == metav1.ConditionTrue
 		}
 		updating := s.UpdateProgress != nil && s.UpdateProgress.UpdateEndedAt == nil
-		return ready && !updating && s.Replicas == replicas && s.AvailableReplicas == replicas && s.UpdatedReplicas == replicas && len(s.LastErrors) == 0
+		return ready && !updating && s.Replicas == replicas && s.AvailableReplicas == replicas &&
+			s.UpdatedReplicas == replicas && len(s.LastErrors) == 0
 	})
 }
 

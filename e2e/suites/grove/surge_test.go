@@ -31,14 +31,16 @@ func updateWithACopyMore(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("a set runs", suite.AllOf(w.applies("one-more-copy.yaml"), w.runs("engine:1", all), copies(2))).
 		Assess("its rack has no room for another copy, though the next one has, so all old ones stay", suite.AllOf(
-			w.edits("llm", template("engine:2", true)), w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.has(map[string]int{"engine:1": 6}))).
+			w.edits("llm", template("engine:2", true)), w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits),
+			w.has(map[string]int{"engine:1": 6}))).
 		Assess("also after a crash of the operator", suite.AllOf(
 			w.TheOperatorDies, w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.Created("engine:2", 0, 0))).
 		Assess("the copy comes when there is room, and where it does not start, it alone has the new template", suite.AllOf(
 			w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
 			w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
 		Assess("another edit is where it goes on, and in the end the copy is gone", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1), ended, w.inRack(0))).
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1),
+			ended, w.inRack(0))).
 		Assess("the pods of the further copy were made once more, those of the others once", suite.AllOf(
 			w.Created("engine:2", 3, 3), w.Created("engine:3", 9, 9), w.Kept)).
 		Assess("where a copy may be away, one goes if there is no room for another", suite.AllOf(

@@ -28,14 +28,19 @@ func terminationOfAReplica(w *world) *features.FeatureBuilder {
 		Assess("two sets run, each in a rack of its own", suite.AllOf(
 			w.applies("soon-and-never.yaml"), w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
 			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon), w.remembers("never", &never))).
-		Assess("each loses a node", suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
-		Assess("the one with a delay is terminated", w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
-			return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
-		})).
+		Assess("each loses a node",
+			suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"),
+				w.isBreached("never-0-worker"))).
+		Assess("the one with a delay is terminated",
+			w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
+				return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
+			})).
 		Assess("and runs in the third rack, though its lost pod is still Terminating", suite.AllOf(
-			w.TheOperatorDies, w.standsWholeIn("soon-0-worker", 2), w.stillHasTerminating("soon-0-worker"), w.isReadyAgain("soon", 1), w.happened("soon", "GangTerminated"))).
+			w.TheOperatorDies, w.standsWholeIn("soon-0-worker", 2), w.stillHasTerminating("soon-0-worker"),
+			w.isReadyAgain("soon", 1), w.happened("soon", "GangTerminated"))).
 		Assess("all of it is new", w.isNew(&soon, "soon", "PodClique soon-0-worker")).
-		Assess("the one without a delay has lost its pod all this time, and has what it had", suite.AllOf(w.isBreached("never-0-worker"), w.isAsIn(&never, "never"))).
+		Assess("the one without a delay has lost its pod all this time, and has what it had",
+			suite.AllOf(w.isBreached("never-0-worker"), w.isAsIn(&never, "never"))).
 		Teardown(w.remove)
 }
 
@@ -47,16 +52,21 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("a set runs", suite.AllOf(
 			w.applies("two-copies.yaml"), w.isReadyAgain("llm", 1), w.remembers("llm", &before),
-			w.runs("engine:1", map[string]int{"llm-0-g-0-leader": 1, "llm-0-g-0-worker": 1, "llm-0-g-1-leader": 1, "llm-0-g-1-worker": 1}))).
-		Assess("its second copy loses a node", suite.AllOf(w.stands("llm-0-g-1-worker", &lost), w.losesItsNode("llm-0-g-1-worker"), w.isBreached("llm-0-g-1-worker"))).
-		Assess("it is terminated", w.groupSays("llm-0-g", "gang termination is recorded", func(group *grove.PodCliqueScalingGroup) bool {
-			return group.Status.GangTermination != nil && group.Status.GangTermination.Index == 1
-		})).
+			w.runs("engine:1", map[string]int{"llm-0-g-0-leader": 1, "llm-0-g-0-worker": 1, "llm-0-g-1-leader": 1,
+				"llm-0-g-1-worker": 1}))).
+		Assess("its second copy loses a node",
+			suite.AllOf(w.stands("llm-0-g-1-worker", &lost), w.losesItsNode("llm-0-g-1-worker"),
+				w.isBreached("llm-0-g-1-worker"))).
+		Assess("it is terminated",
+			w.groupSays("llm-0-g", "gang termination is recorded", func(group *grove.PodCliqueScalingGroup) bool {
+				return group.Status.GangTermination != nil && group.Status.GangTermination.Index == 1
+			})).
 		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
 		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader", "PodClique llm-0-g-1-worker")).
-		Assess("and the rest is as it was", w.isUnchanged(&before, "llm", "llm-0-g-0", "PodCliqueScalingGroup", "PodGang llm-0", "Service")).
+		Assess("and the rest is as it was",
+			w.isUnchanged(&before, "llm", "llm-0-g-0", "PodCliqueScalingGroup", "PodGang llm-0", "Service")).
 		Teardown(w.remove)
 }
 
@@ -102,7 +112,8 @@ func (w *world) isFenced(name *string) types.StepFunc {
 			if err := cluster.Get(ctx, client.ObjectKey{Name: *name}, node); err != nil {
 				return err
 			}
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+			node.Spec.Taints = append(node.Spec.Taints,
+				corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 			return cluster.Update(ctx, node)
 		})
 		return ctx
@@ -115,7 +126,8 @@ func (w *world) isBreached(podClique string) types.StepFunc {
 		w.Until(ctx, t, podClique+" is in breach", func(ctx context.Context) (bool, string, error) {
 			object := &grove.PodClique{}
 			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: podClique}, object)
-			return meta.IsStatusConditionTrue(object.Status.Conditions, "MinAvailableBreached"), fmt.Sprint(object.Status.Conditions), err
+			return meta.IsStatusConditionTrue(object.Status.Conditions, "MinAvailableBreached"),
+				fmt.Sprint(object.Status.Conditions), err
 		})
 		return ctx
 	}
@@ -135,25 +147,27 @@ func (w *world) groupSays(name, what string, look func(*grove.PodCliqueScalingGr
 // standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on nodes that live, and checks where they are.
 func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods), func(ctx context.Context) (bool, string, error) {
-			standing, err := cluster.Standing(ctx, w.Name)
-			if err != nil {
-				return false, "", err
-			}
-			racks, living := map[string]string{}, map[string]int{}
-			for i := range standing.Nodes {
-				if node := &standing.Nodes[i]; !hasTaints(node) {
-					racks[node.Name] = node.Labels["topology.packtree.dev/rack"]
+		w.Until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods),
+			func(ctx context.Context) (bool, string, error) {
+				standing, err := cluster.Standing(ctx, w.Name)
+				if err != nil {
+					return false, "", err
 				}
-			}
-			for i := range standing.Pods {
-				pod := &standing.Pods[i]
-				if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) && pod.DeletionTimestamp == nil && pod.Labels["grove.io/podclique"] == podClique {
-					living[rack]++
+				racks, living := map[string]string{}, map[string]int{}
+				for i := range standing.Nodes {
+					if node := &standing.Nodes[i]; !hasTaints(node) {
+						racks[node.Name] = node.Labels["topology.packtree.dev/rack"]
+					}
 				}
-			}
-			return maps.Equal(living, map[string]int{firstKey(living): pods}), fmt.Sprint(living), nil
-		})
+				for i := range standing.Pods {
+					pod := &standing.Pods[i]
+					if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) && pod.DeletionTimestamp == nil &&
+						pod.Labels["grove.io/podclique"] == podClique {
+						living[rack]++
+					}
+				}
+				return maps.Equal(living, map[string]int{firstKey(living): pods}), fmt.Sprint(living), nil
+			})
 		return ctx
 	}
 }

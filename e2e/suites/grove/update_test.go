@@ -40,15 +40,18 @@ func rollingUpdate(w *world) *features.FeatureBuilder {
 	for i := range 2 {
 		replica := fmt.Sprintf("llm-%d-", i)
 		all[replica+"router"] = 3
-		floors = append(floors, suite.PodsOf(replica+"router", 2), suite.CopiesOf(replica+"g", 2, map[string]int{"leader": 1, "worker": 2}, 1))
+		floors = append(floors, suite.PodsOf(replica+"router", 2),
+			suite.CopiesOf(replica+"g", 2, map[string]int{"leader": 1, "worker": 2}, 1))
 		for j := range 2 {
 			all[fmt.Sprintf("%sg-%d-leader", replica, j)], all[fmt.Sprintf("%sg-%d-worker", replica, j)] = 1, 2
 		}
 	}
 	return features.New("rolling update").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.Guards(floors...))).
-		Assess("pods of a new template do not start, so its update waits", suite.AllOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
+		Assess("a set runs",
+			suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.Guards(floors...))).
+		Assess("pods of a new template do not start, so its update waits",
+			suite.AllOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.waitsInReplica(0, "engine:2"))).
 		Assess("a second edit is where all go from there", suite.AllOf(
 			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 2))).
@@ -62,26 +65,29 @@ func rollingUpdate(w *world) *features.FeatureBuilder {
 func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 	return suite.AllOf(
 		func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			w.Until(ctx, t, fmt.Sprintf("pods of %s stand in replica %d and nowhere else, not ready", wanted, replica), func(ctx context.Context) (bool, string, error) {
-				pods, err := w.Pods(ctx)
-				count := 0
-				for i := range pods {
-					pod := &pods[i]
-					if suite.Image(pod) != wanted {
-						continue
+			w.Until(ctx, t, fmt.Sprintf("pods of %s stand in replica %d and nowhere else, not ready", wanted, replica),
+				func(ctx context.Context) (bool, string, error) {
+					pods, err := w.Pods(ctx)
+					count := 0
+					for i := range pods {
+						pod := &pods[i]
+						if suite.Image(pod) != wanted {
+							continue
+						}
+						if suite.IsReady(pod) || pod.Spec.NodeName == "" ||
+							pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
+							return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod), pod.Spec.NodeName), nil
+						}
+						count++
 					}
-					if suite.IsReady(pod) || pod.Spec.NodeName == "" || pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
-						return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod), pod.Spec.NodeName), nil
-					}
-					count++
-				}
-				return count > 0, "there are none", err
-			})
+					return count > 0, "there are none", err
+				})
 			return ctx
 		},
 		w.says("llm", fmt.Sprintf("replica %d is being updated", replica), func(set *grove.PodCliqueSet) bool {
 			progress := set.Status.UpdateProgress
-			return progress != nil && progress.UpdateEndedAt == nil && len(progress.CurrentlyUpdating) == 1 && progress.CurrentlyUpdating[0].ReplicaIndex == replica
+			return progress != nil && progress.UpdateEndedAt == nil && len(progress.CurrentlyUpdating) == 1 &&
+				progress.CurrentlyUpdating[0].ReplicaIndex == replica
 		}),
 	)
 }
@@ -91,7 +97,8 @@ func larger(image string, gpus int) func(*grove.PodCliqueSet) {
 	return func(set *grove.PodCliqueSet) {
 		template(image, false)(set)
 		list := corev1.ResourceList{live.GPU: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}
-		set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+		set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list,
+			Limits: list}
 	}
 }
 
@@ -100,10 +107,14 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-router": 3}
 	return features.New("update without room").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-router", 2)))).
-		Assess("there is no room for a pod of the new template, so all old ones stay", suite.AllOf(w.edits("llm", larger("engine:2", 3)), w.isHeld("nvidia.com/gpu", 3))).
-		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.isHeld("", 3), w.Created("engine:2", 0, 0))).
-		Assess("the update goes on when there is room", suite.AllOf(w.nodeComes(0, 1, 9), w.runs("engine:2", all), w.isReadyAgain("llm", 1))).
+		Assess("a set runs",
+			suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-router", 2)))).
+		Assess("there is no room for a pod of the new template, so all old ones stay",
+			suite.AllOf(w.edits("llm", larger("engine:2", 3)), w.isHeld("nvidia.com/gpu", 3))).
+		Assess("also after a crash of the operator",
+			suite.AllOf(w.TheOperatorDies, w.isHeld("", 3), w.Created("engine:2", 0, 0))).
+		Assess("the update goes on when there is room",
+			suite.AllOf(w.nodeComes(0, 1, 9), w.runs("engine:2", all), w.isReadyAgain("llm", 1))).
 		Assess("every pod was replaced once, however long it took", w.Created("engine:2", 3, 3)).
 		Assess("and the minimum was never undercut", w.Kept).
 		Teardown(w.remove)
@@ -118,13 +129,17 @@ func updateBeyondItsRack(w *world) *features.FeatureBuilder {
 	})
 	return features.New("update beyond its rack").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-worker", 2)))).
-		Assess("what its rack does not hold is not begun", suite.AllOf(w.edits("llm", larger("engine:2", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
+		Assess("a set runs",
+			suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-worker", 2)))).
+		Assess("what its rack does not hold is not begun",
+			suite.AllOf(w.edits("llm", larger("engine:2", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
 		Assess("also after a crash of the operator, with room in another rack", suite.AllOf(
 			w.nodeComes(1, 7, 20), w.TheOperatorDies, w.isHeld("topology.packtree.dev/rack", 3))).
 		Assess("who takes the change back has every pod as it was", suite.AllOf(
-			w.edits("llm", larger("engine:1", 2)), ended, w.runs("engine:1", all), w.Created("engine:2", 0, 0), w.Created("engine:1", 3, 3))).
-		Assess("who wants it again waits again", suite.AllOf(w.edits("llm", larger("engine:3", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
+			w.edits("llm", larger("engine:1", 2)), ended, w.runs("engine:1", all), w.Created("engine:2", 0, 0),
+			w.Created("engine:1", 3, 3))).
+		Assess("who wants it again waits again",
+			suite.AllOf(w.edits("llm", larger("engine:3", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
 		Assess("and has it when the rack has room, whoever was killed meanwhile", suite.AllOf(
 			w.nodeComes(0, 7, 20), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1), ended)).
 		Assess("every pod was replaced once", suite.AllOf(w.Created("engine:2", 0, 0), w.Created("engine:3", 3, 3))).
@@ -137,7 +152,8 @@ func (w *world) isHeld(why string, ready int) types.StepFunc {
 	return suite.AllOf(
 		w.says("llm", "its update is held for want of room: "+why, func(set *grove.PodCliqueSet) bool {
 			updating := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionUpdating)
-			return updating != nil && updating.Reason == grove.ReasonSuccessorsWithoutRoom && updating.ObservedGeneration == set.Generation &&
+			return updating != nil && updating.Reason == grove.ReasonSuccessorsWithoutRoom &&
+				updating.ObservedGeneration == set.Generation &&
 				strings.Contains(updating.Message, "would have no room: ") && strings.Contains(updating.Message, why)
 		}),
 		w.has(map[string]int{"engine:1": ready}),
@@ -147,13 +163,15 @@ func (w *world) isHeld(why string, ready int) types.StepFunc {
 // updateOnDelete changes a set whose pods are replaced by nobody but the user.
 func updateOnDelete(w *world) *features.FeatureBuilder {
 	const pods = 9
-	all := map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2, "llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2}
+	all := map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2, "llm-0-g-1-leader": 1,
+		"llm-0-g-1-worker": 2}
 	oldRouter := func(pod *corev1.Pod) bool {
 		return pod.Labels["grove.io/podclique"] == "llm-0-router" && suite.Image(pod) == "engine:1"
 	}
 	behind := func(pod *corev1.Pod) bool { return suite.Image(pod) != "engine:3" }
 	changed := w.says("llm", "it has seen the change", func(set *grove.PodCliqueSet) bool {
-		return set.Status.UpdateProgress != nil && set.Status.UpdateProgress.UpdateEndedAt == nil && set.Status.UpdatedReplicas == 0
+		return set.Status.UpdateProgress != nil && set.Status.UpdateProgress.UpdateEndedAt == nil &&
+			set.Status.UpdatedReplicas == 0
 	})
 	return features.New("update on delete").
 		Setup(w.create).
@@ -164,7 +182,8 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 		Assess("and the next one with a newer one", suite.AllOf(
 			w.edits("llm", template("engine:3", false)), w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 7, "engine:2": 1, "engine:3": 1}), changed)).
-		Assess("nobody else has replaced any", suite.AllOf(w.TheOperatorDies, changed, w.Created("engine:2", 1, 1), w.Created("engine:3", 1, 1))).
+		Assess("nobody else has replaced any",
+			suite.AllOf(w.TheOperatorDies, changed, w.Created("engine:2", 1, 1), w.Created("engine:3", 1, 1))).
 		Assess("the update has ended when the user has deleted all", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.deletes(pods, behind)), w.runs("engine:3", all), w.isReadyAgain("llm", 1))).
 		Assess("each once", suite.AllOf(w.Created("engine:1", pods, pods), w.Created("engine:3", pods, pods))).

@@ -41,7 +41,8 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 func (w *world) node(rack, i, gpus int) *corev1.Node {
 	name := fmt.Sprintf("%s-r%d-n%d", w.Name, rack, i)
 	return live.FakeNode(name, map[string]string{
-		suite.WorldLabel: w.Name, corev1.LabelTopologyZone: w.Name, "topology.packtree.dev/block": "block", "topology.packtree.dev/rack": fmt.Sprintf("rack-%d", rack),
+		suite.WorldLabel: w.Name, corev1.LabelTopologyZone: w.Name, "topology.packtree.dev/block": "block",
+		"topology.packtree.dev/rack": fmt.Sprintf("rack-%d", rack),
 	}, gpus)
 }
 

@@ -35,7 +35,8 @@ kubeadmConfigPatches:
 		configuration += "networking: {kubeProxyMode: none}\n"
 	}
 	if withoutResource {
-		configuration += "containerdConfigPatches:\n- |-\n  [plugins.\"io.containerd.grpc.v1.cri\"]\n    restrict_oom_score_adj = true\n"
+		configuration +=
+			"containerdConfigPatches:\n- |-\n  [plugins.\"io.containerd.grpc.v1.cri\"]\n    restrict_oom_score_adj = true\n"
 	}
 	return configuration
 }
@@ -53,7 +54,8 @@ func lacksResource(status string) bool {
 }
 
 func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
-	for _, test := range []struct{ ownImage, withoutResource bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+	for _, test := range []struct{ ownImage, withoutResource bool }{{false, false}, {true, false}, {false, true},
+		{true, true}} {
 		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(t *testing.T) {
 			var read struct {
 				Nodes                   []struct{ Role string }

@@ -12,18 +12,21 @@ import (
 func TestLife(t *testing.T) {
 	values := fromQuickStart(t, "values.yaml")
 	first := features.New("quick start").
-		Assess("the page is true, word for word, from the installation to the removal", suite("docs", "TestPages", "E2E_KUBECONFIG")).
+		Assess("the page is true, word for word, from the installation to the removal",
+			suite("docs", "TestPages", "E2E_KUBECONFIG")).
 		Assess("nothing of it is left", nothingLeft("default", "pods", "services", "roles", "rolebindings")).
 		Assess("nor anywhere", nothingOfPacktree).
 		Assess("its kinds go", says("delete", "crds", "--selector=app.kubernetes.io/part-of=packtree", timeout))
 	older := features.New("installation of an older release").
 		Assess("pods are restricted", restricted).
-		Assess("the chart is installed, with the kinds of the oldest release, and everything gets ready", install(oldest(t), "--values="+values, "--set="+readers)).
+		Assess("the chart is installed, with the kinds of the oldest release, and everything gets ready",
+			install(oldest(t), "--values="+values, "--set="+readers)).
 		Assess("the kinds are not today's", kindsAreToday(false)).
 		Assess("the deployment of the quick start is taken", says("apply", "-f", fromQuickStart(t, "hello.yaml"))).
 		Assess("its pods run in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5))
 	upgraded := features.New("upgrade").
-		Assess("workloads stay while the release is upgraded", podsStay(install(today, "--values="+values, "--set="+readers))).
+		Assess("workloads stay while the release is upgraded",
+			podsStay(install(today, "--values="+values, "--set="+readers))).
 		Assess("the kinds are today's", kindsAreToday(true)).
 		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
 		Assess("workloads stay while the programs start anew", podsStay(startAnew)).
@@ -58,7 +61,8 @@ func TestLife(t *testing.T) {
 		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
 		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	whole := features.New("whole path").
-		Assess("the examples run on nodes that are played beside the real ones", playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
+		Assess("the examples run on nodes that are played beside the real ones",
+			playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
 	metrics := features.New("metrics").
 		Assess("a Prometheus runs", says("apply", "-f", testdata("prometheus.yaml"))).
 		Assess("and is ready", says("-n", "monitoring", "wait", "pod", "prometheus", "--for=condition=Ready", timeout)).
@@ -80,27 +84,33 @@ func TestLife(t *testing.T) {
 		Assess("those who speak go", says("delete", "-f", testdata("speakers.yaml"), timeout)).
 		Assess("and Prometheus", says("delete", "-f", testdata("prometheus.yaml"), timeout))
 	leaders := features.New("leaders").
-		Assess("two of each run", install(today, append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
+		Assess("two of each run",
+			install(today, append(policed(), "--values="+values, "--values=charts/packtree/values-ha.yaml")...)).
 		Assess("those that lead are deleted", deleteLeaders).
 		Assess("others lead", says("scale", "podcliqueset", "order", "--replicas=2")).
 		Assess("and do the work", isAvailable("order", 2))
 	drained := features.New("drain").
 		Assess("a node lets all go", drain).
 		Assess("the set is whole elsewhere", isAvailable("order", 2)).
-		Assess("the deployment is ready elsewhere", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
+		Assess("the deployment is ready elsewhere",
+			says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
 		Assess("in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5)).
 		Assess("the node comes back", says("uncordon", drainedNode))
 	lost := features.New("a node that is lost").
-		Assess("the one with the workers stops, and is fenced", stopNodeOf("app.kubernetes.io/part-of=hello,nvidia.com/dynamo-component=Workers")).
-		Assess("the deployment is ready elsewhere", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
+		Assess("the one with the workers stops, and is fenced",
+			stopNodeOf("app.kubernetes.io/part-of=hello,nvidia.com/dynamo-component=Workers")).
+		Assess("the deployment is ready elsewhere",
+			says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
 		Assess("in one rack", inOneRack("app.kubernetes.io/part-of=hello", 5)).
 		Assess("the set is whole", isAvailable("order", 2)).
 		Assess("the node comes back", nodesComeBack)
 	gone := features.New("removal").
 		Assess("the workloads go", says("delete", "dgd,pcs,jobs", "--all", timeout)).
-		Assess("nothing of them is left", nothingLeft("default", "pods", "podgroups", "podgangs", "podcliques", "services", "roles", "rolebindings")).
+		Assess("nothing of them is left",
+			nothingLeft("default", "pods", "podgroups", "podgangs", "podcliques", "services", "roles", "rolebindings")).
 		Assess("the release goes", uninstall).
-		Assess("nothing of it is left", nothingLeft("packtree-system", "pods", "deployments", "services", "secrets", "configmaps")).
+		Assess("nothing of it is left",
+			nothingLeft("packtree-system", "pods", "deployments", "services", "secrets", "configmaps")).
 		// The leases of the leaders stay until then.
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)

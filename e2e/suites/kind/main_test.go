@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	root = filepath.Join(directory, "..", "..")
 	image := os.Getenv("E2E_KIND_IMAGE")
 	if image == "" {
-		fmt.Fprintln(os.Stderr, "E2E_KIND_IMAGE names no image of a node; `make e2e-kind` makes one, and all else that this suite needs")
+		fmt.Fprintln(os.Stderr,
+			"E2E_KIND_IMAGE names no image of a node; `make e2e-kind` makes one, and all else that this suite needs")
 		os.Exit(1)
 	}
 	configuration, err := writeConfiguration(image)
@@ -78,7 +79,8 @@ func writeConfiguration(image string) (string, error) {
 // create makes the cluster. Not the framework's own way, which waits for pods that not every image of a node has.
 func create(image, configuration string) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
-		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig", kubeconfig, "--wait", "10m"}
+		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig",
+			kubeconfig, "--wait", "10m"}
 		if image != "default" {
 			arguments = append(arguments, "--image", image)
 		}
@@ -101,11 +103,13 @@ func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
-	workers, err := kubectl(ctx, "get", "nodes", "--selector=!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}")
+	workers, err := kubectl(ctx, "get", "nodes", "--selector=!node-role.kubernetes.io/control-plane", "-o",
+		"jsonpath={.items[*].metadata.name}")
 	if err != nil {
 		return ctx, err
 	}
-	load := append([]string{"load", "image-archive", "--name", clusterName, "--nodes", strings.Join(strings.Fields(workers), ",")}, archives...)
+	load := append([]string{"load", "image-archive", "--name", clusterName, "--nodes",
+		strings.Join(strings.Fields(workers), ",")}, archives...)
 	if _, err := run(ctx, "kind", load...); err != nil {
 		return ctx, err
 	}

@@ -21,7 +21,8 @@ var variable = regexp.MustCompile(`="\$\w+"`)
 
 // answers has what Prometheus says to a query: how many series there are. What is wrong with the query is an error.
 func answers(ctx context.Context, text string) (int, error) {
-	said, err := kubectl(ctx, "get", "--raw", "/api/v1/namespaces/monitoring/pods/prometheus:9090/proxy/api/v1/query?query="+url.QueryEscape(text))
+	said, err := kubectl(ctx, "get", "--raw",
+		"/api/v1/namespaces/monitoring/pods/prometheus:9090/proxy/api/v1/query?query="+url.QueryEscape(text))
 	if err != nil {
 		return 0, err
 	}

@@ -32,7 +32,8 @@ func deleteLeaders(ctx context.Context, t *testing.T, _ *envconf.Config) context
 		before, err = holders(ctx)
 		return len(before) == len(components), fmt.Sprint(before), err
 	})
-	answer(ctx, t, append([]string{"-n", "packtree-system", "delete", "pod", "--ignore-not-found", "--wait=false"}, before...)...)
+	answer(ctx, t, append([]string{"-n", "packtree-system", "delete", "pod", "--ignore-not-found", "--wait=false"},
+		before...)...)
 	until(ctx, t, "others lead", func(ctx context.Context) (bool, string, error) {
 		now, err := holders(ctx)
 		same := slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(before, pod) })
@@ -68,7 +69,8 @@ func stopNodeOf(selector string) types.StepFunc {
 
 // nodesComeBack starts what was stopped.
 func nodesComeBack(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	tainted := answer(ctx, t, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.taints[*].key}{"\n"}{end}`)
+	tainted := answer(ctx, t, "get", "nodes", "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.spec.taints[*].key}{"\n"}{end}`)
 	for line := range strings.Lines(tainted) {
 		node, taints, _ := strings.Cut(line, " ")
 		if !strings.Contains(taints, "node.kubernetes.io/out-of-service") {

@@ -24,7 +24,8 @@ func playNodes(steps ...types.StepFunc) types.StepFunc {
 		playing, cancel := context.WithCancel(ctx)
 		kwok := exec.CommandContext(playing, filepath.Join(root, "bin", "tools", "kwok"), "--kubeconfig="+kubeconfig,
 			"--config="+filepath.Join(root, "e2e", "devcluster", "internal", "programs", "stages.yaml"),
-			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=10", "--server-address=127.0.0.1:0")
+			"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds=10",
+			"--server-address=127.0.0.1:0")
 		kwok.Cancel = func() error { return kwok.Process.Signal(os.Interrupt) }
 		var said bytes.Buffer
 		kwok.Stdout, kwok.Stderr = &said, &said

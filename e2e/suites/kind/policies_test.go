@@ -16,7 +16,9 @@ func policed() []string {
 	for _, component := range components {
 		flags = append(flags, "--set="+component+".networkPolicy.enabled=true")
 		if component != "kai-topology-plugin" { // Whose port of metrics answers probes too.
-			flags = append(flags, "--set="+component+".networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring")
+			flags = append(flags,
+				"--set="+component+
+					".networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring")
 		}
 	}
 	return flags
@@ -46,10 +48,12 @@ func metricsOf(component string) func(context.Context, *testing.T) request {
 
 func apiServer(ctx context.Context, t *testing.T) request {
 	t.Helper()
-	return request{answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"), "443", "GET", "/", ""}
+	return request{answer(ctx, t, "-n", "default", "get", "service", "kubernetes", "-o", "jsonpath={.spec.clusterIP}"),
+		"443", "GET", "/", ""}
 }
 
 func prometheus(ctx context.Context, t *testing.T) request {
 	t.Helper()
-	return request{answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}"), "9090", "GET", "/-/ready", ""}
+	return request{answer(ctx, t, "-n", "monitoring", "get", "pod", "prometheus", "-o", "jsonpath={.status.podIP}"),
+		"9090", "GET", "/-/ready", ""}
 }

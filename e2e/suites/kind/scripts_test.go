@@ -31,7 +31,8 @@ func tries(t *testing.T, user uint32, cache string, environment ...string) (said
 		}
 	}
 	command := exec.CommandContext(ctx, filepath.Join(directory, "docker.sh"), "true")
-	command.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock", "PACKTREE_KIND_CACHE="+cache, "PACKTREE_KIND_PATIENCE=0")
+	command.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere/docker.sock", "PACKTREE_KIND_CACHE="+cache,
+		"PACKTREE_KIND_PATIENCE=0")
 	command.Env = append(command.Env, environment...)
 	if int(user) != os.Getuid() {
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
@@ -56,7 +57,8 @@ func TestScriptsSayWhatIsMissing(t *testing.T) {
 		make func(t *testing.T, cache string)
 		want []string
 	}{
-		"no root":             {others, false, func(*testing.T, string) {}, []string{"no Docker daemon answers, and only root can start one"}},
+		"no root": {others, false, func(*testing.T, string) {},
+			[]string{"no Docker daemon answers, and only root can start one"}},
 		"another run":         {ours, true, lock, []string{"another run holds ", "another run still holds "}},
 		"a disk that is full": {ours, true, small, []string{" are needed"}},
 	} {
@@ -95,7 +97,8 @@ func TestScriptsNeedDockerOrAPT(t *testing.T) {
 		}
 	}
 	said, code := tries(t, 0, readableByAll(t), "PATH="+tools)
-	if code != 1 || strings.Contains(said, "\n") || !strings.HasPrefix(said, "kind: missing: docker.io ") || !strings.Contains(said, "no apt-get") ||
+	if code != 1 || strings.Contains(said, "\n") || !strings.HasPrefix(said, "kind: missing: docker.io ") ||
+		!strings.Contains(said, "no apt-get") ||
 		strings.Count(said, "util-linux") != 1 {
 		t.Errorf("it exits %d and says %q, want 1 and what is missing", code, said)
 	}

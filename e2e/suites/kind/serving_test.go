@@ -25,7 +25,8 @@ while [ $i -lt $0 ]; do
 	i=$((i+1))
 	{ printf '%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s' "$3" "$4" "${#5}" "$5"; sleep 1; } | nc -w 2 "$1" "$2"
 done`
-	return kubectl(ctx, "-n", namespace, "exec", pod, "--", "sh", "-c", script, fmt.Sprint(times), what.host, what.port, what.method, what.path, what.body)
+	return kubectl(ctx, "-n", namespace, "exec", pod, "--", "sh", "-c", script, fmt.Sprint(times), what.host, what.port,
+		what.method, what.path, what.body)
 }
 
 // allAnswer waits until so many pods of a deployment run, and each has a part in the answers to requests that a pod of another workload sends to the
@@ -36,25 +37,29 @@ func allAnswer(deployment, sender string, count int) types.StepFunc {
 		if err != nil {
 			t.Fatal(err)
 		}
-		service := answer(ctx, t, "get", "service", deployment+"-frontend", "-o", "jsonpath={.spec.clusterIP} {.spec.ports[0].port}")
+		service := answer(ctx, t, "get", "service", deployment+"-frontend", "-o",
+			"jsonpath={.spec.clusterIP} {.spec.ports[0].port}")
 		host, port, _ := strings.Cut(service, " ")
 		from := answer(ctx, t, "get", "pods", "--selector="+sender, "-o", "jsonpath={.items[0].metadata.name}")
-		until(ctx, t, fmt.Sprintf("%d pods of %s have a part in answers", count, deployment), func(ctx context.Context) (bool, string, error) {
-			running, err := kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/part-of="+deployment, "--field-selector=status.phase=Running",
-				"-o", "jsonpath={.items[*].metadata.name}")
-			if err != nil {
-				return false, "", err
-			}
-			pods := strings.Fields(running)
-			slices.Sort(pods)
-			if len(pods) != count {
-				return false, fmt.Sprintf("the pods are %v", pods), nil
-			}
-			// Each worker is asked in turn.
-			said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions", string(body)})
-			hosts, wrong := passed(said)
-			return err == nil && wrong == "" && slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods, wrong, err), nil
-		})
+		until(ctx, t, fmt.Sprintf("%d pods of %s have a part in answers", count, deployment),
+			func(ctx context.Context) (bool, string, error) {
+				running, err := kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/part-of="+deployment,
+					"--field-selector=status.phase=Running",
+					"-o", "jsonpath={.items[*].metadata.name}")
+				if err != nil {
+					return false, "", err
+				}
+				pods := strings.Fields(running)
+				slices.Sort(pods)
+				if len(pods) != count {
+					return false, fmt.Sprintf("the pods are %v", pods), nil
+				}
+				// Each worker is asked in turn.
+				said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions", string(body)})
+				hosts, wrong := passed(said)
+				return err == nil && wrong == "" && slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods,
+					wrong, err), nil
+			})
 		return ctx
 	}
 }

@@ -32,7 +32,8 @@ var components = []string{"dynamo-operator", "grove-operator", "kai-topology-plu
 func suite(name, test, variable string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
-		command := exec.CommandContext(ctx, filepath.Join(root, "bin", name+".test"), "-test.run", "^"+test+"$", "-test.timeout", "40m")
+		command := exec.CommandContext(ctx, filepath.Join(root, "bin", name+".test"), "-test.run", "^"+test+"$",
+			"-test.timeout", "40m")
 		command.Dir = filepath.Join(root, "e2e", "suites", name)
 		command.Env = append(os.Environ(), variable+"="+kubeconfig)
 		started := time.Now()
@@ -48,7 +49,8 @@ func suite(name, test, variable string) types.StepFunc {
 // report shows where the cluster stands when a feature fails.
 func report(t *testing.T) {
 	t.Helper()
-	for _, command := range []string{"get nodes,pods -A -o wide", "get dgd,pcs,podgangs,podgroups -A -o wide", "get events -A --field-selector=type=Warning"} {
+	for _, command := range []string{"get nodes,pods -A -o wide", "get dgd,pcs,podgangs,podgroups -A -o wide",
+		"get events -A --field-selector=type=Warning"} {
 		said, err := kubectl(context.Background(), strings.Fields(command)...)
 		t.Logf("kubectl %s: %v\n%s", command, err, said)
 	}
@@ -198,7 +200,8 @@ func inOneRack(selector string, count int) types.StepFunc {
 // startedInOrder compares what kubelets say: no container of the second clique began before the last pod of the first was ready.
 func startedInOrder(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	times := func(clique, field string) []string {
-		found := strings.Fields(answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o", "jsonpath={.items[*]"+field+"}"))
+		found := strings.Fields(
+			answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o", "jsonpath={.items[*]"+field+"}"))
 		if len(found) != 2 {
 			t.Fatalf("times of clique %s are %q, want two", clique, found)
 		}
@@ -216,7 +219,8 @@ func startedInOrder(ctx context.Context, t *testing.T, _ *envconf.Config) contex
 func jobFinished(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	until(ctx, t, "the PodGroup of the Job says that it has finished", func(ctx context.Context) (bool, string, error) {
 		said, err := kubectl(ctx, "get", "podgroups",
-			"-o", `jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="Job")]}{.status.conditions[?(@.type=="Scheduled")].message}{end}`)
+			"-o",
+			`jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="Job")]}{.status.conditions[?(@.type=="Scheduled")].message}{end}`)
 		return strings.HasPrefix(said, "finished: "), said, err
 	})
 	return ctx
@@ -244,7 +248,8 @@ func nothingLeft(namespace string, kinds ...string) types.StepFunc {
 
 // nothingOfPacktree looks for what belongs to no namespace. The kinds stay, as the quick start says.
 func nothingOfPacktree(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	said := answer(ctx, t, "get", "clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses",
+	said := answer(ctx, t, "get",
+		"clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses",
 		"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 	if left := strings.Fields(said); len(left) > 0 {
 		t.Errorf("the release leaves %v", left)
@@ -254,13 +259,15 @@ func nothingOfPacktree(ctx context.Context, t *testing.T, _ *envconf.Config) con
 
 // isAvailable waits until a set has so many replicas at work.
 func isAvailable(set string, replicas int) types.StepFunc {
-	return says("wait", "podcliqueset", set, fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", replicas), timeout)
+	return says("wait", "podcliqueset", set, fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", replicas),
+		timeout)
 }
 
 // findsByName asks for a name from the first pod of a clique, by the servers of names that the pod was given.
 func findsByName(clique, name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		pod := answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o", "jsonpath={.items[0].metadata.name}")
+		pod := answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o",
+			"jsonpath={.items[0].metadata.name}")
 		address := answer(ctx, t, "get", "pods", "--field-selector=status.phase=Running", "-o",
 			`jsonpath={.items[?(@.spec.hostname=="`+strings.Split(name, ".")[0]+`")].status.podIP}`)
 		until(ctx, t, name+" is the address "+address, func(ctx context.Context) (bool, string, error) {
@@ -286,7 +293,8 @@ func dgdSays(name, what string) types.StepFunc {
 func gangIsMadeAgain(set string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods := func(ctx context.Context) ([]string, error) {
-			said, err := kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/part-of="+set, "-o", "jsonpath={.items[*].metadata.uid}")
+			said, err := kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/part-of="+set, "-o",
+				"jsonpath={.items[*].metadata.uid}")
 			return strings.Fields(said), err
 		}
 		var before []string
@@ -300,7 +308,8 @@ func gangIsMadeAgain(set string) types.StepFunc {
 			same := slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(before, pod) })
 			return len(now) == 2 && !same, fmt.Sprint(now), err
 		})
-		events := answer(ctx, t, "get", "events", "--field-selector=reason=GangTerminated", "-o", "jsonpath={.items[*].message}")
+		events := answer(ctx, t, "get", "events", "--field-selector=reason=GangTerminated", "-o",
+			"jsonpath={.items[*].message}")
 		if !strings.Contains(events, set) && events == "" {
 			t.Errorf("no event tells of the termination: %q", events)
 		}

@@ -34,7 +34,8 @@ func oldest(t *testing.T) string {
 // kindsAreToday compares the kinds of the cluster with those of the repository, as the API server would change them.
 func kindsAreToday(want bool) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		difference, err := kubectl(ctx, "diff", "--server-side", "--force-conflicts", "-f", filepath.Join("shared", "api", "crds"))
+		difference, err := kubectl(ctx, "diff", "--server-side", "--force-conflicts", "-f",
+			filepath.Join("shared", "api", "crds"))
 		if (err == nil) != want || want && difference != "" {
 			t.Errorf("the kinds are today's: %t, want %t: %v\n%.4000s", err == nil, want, err, difference)
 		}

@@ -18,11 +18,14 @@ const (
 func TestWorkloadsOutliveTheRelease(t *testing.T) {
 	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), Shown: "dgd,pcs,pclq,pcsg,pg"}}
 	cluster.Test(t, features.New("release").
-		Assess("a deployment, a set and a Job run", suite.AllOf(w.create, w.run, w.isNotYetUpgraded, w.leavesNothingBut(everything), w.remembers)).
-		Assess("an upgrade with other values reaches the programs", suite.AllOf(w.upgrades(after), w.isUpgraded, w.leavesNothingBut(everything))).
+		Assess("a deployment, a set and a Job run",
+			suite.AllOf(w.create, w.run, w.isNotYetUpgraded, w.leavesNothingBut(everything), w.remembers)).
+		Assess("an upgrade with other values reaches the programs",
+			suite.AllOf(w.upgrades(after), w.isUpgraded, w.leavesNothingBut(everything))).
 		Assess("no pod and no object has noticed", w.isAsItWas(false)).
 		Assess("all of it is followed as before", suite.AllOf(
-			w.Kubectl("patch", "dgd", "vllm-rack", "--type=json", `--patch=[{"op":"test","path":"/spec/components/1/name","value":"Frontend"},{"op":"replace","path":"/spec/components/1/replicas","value":2}]`),
+			w.Kubectl("patch", "dgd", "vllm-rack", "--type=json",
+				`--patch=[{"op":"test","path":"/spec/components/1/name","value":"Frontend"},{"op":"replace","path":"/spec/components/1/replicas","value":2}]`),
 			w.Kubectl("scale", "pclq", "disaggregated-inference-0-router", "--replicas=2"),
 			w.anotherJob,
 			w.podsOf(frontends, 2), w.podsOf(routers, 2), w.isAsItWas(true))).
@@ -38,6 +41,7 @@ func TestWorkloadsOutliveTheRelease(t *testing.T) {
 		Assess("a release that was told so takes the definitions of its kinds along", suite.AllOf(
 			w.upgrades(releasing), w.uninstalls,
 			// Of the objects that are left, ClusterTopologies wait for an operator that is gone.
-			w.Kubectl("patch", "clustertopologies", "grove-topology", "--type=merge", `--patch={"metadata":{"finalizers":null}}`),
+			w.Kubectl("patch", "clustertopologies", "grove-topology", "--type=merge",
+				`--patch={"metadata":{"finalizers":null}}`),
 			w.definitionsGo, w.leavesNothingBut(nothing))))
 }

@@ -18,9 +18,10 @@ type values = map[string]any
 // before are the values that the first release is installed with.
 var before = map[string]map[string]any{
 	dynamoOperator: {"logLevel": "info"},
-	groveOperator:  {"logLevel": "info", "config": values{"controllers": values{"podClique": values{"concurrentSyncs": 1}}}},
-	podgrouper:     {"logLevel": "info"},
-	scheduler:      {"clientConnection": values{"qps": 200, "burst": 400}},
+	groveOperator: {"logLevel": "info",
+		"config": values{"controllers": values{"podClique": values{"concurrentSyncs": 1}}}},
+	podgrouper: {"logLevel": "info"},
+	scheduler:  {"clientConnection": values{"qps": 200, "burst": 400}},
 }
 
 // after are those of the upgrade: of how much is logged, of the pods of the programs, and of how they work.
@@ -28,7 +29,8 @@ var after = map[string]map[string]any{
 	dynamoOperator: {"logLevel": "debug", "resources": moreMemory},
 	groveOperator: {
 		"logLevel": "debug", "resources": moreMemory, "podAnnotations": values{"example.com/upgraded": "yes"},
-		"config": values{"controllers": values{"podClique": values{"concurrentSyncs": 8}}, "runtimeClientConnection": values{"qps": 50, "burst": 60}},
+		"config": values{"controllers": values{"podClique": values{"concurrentSyncs": 8}},
+			"runtimeClientConnection": values{"qps": 50, "burst": 60}},
 	},
 	// Its pods stay pending: no kube-scheduler runs here, and the program that works is the process beside the cluster.
 	podgrouper: {"logLevel": "debug", "resources": moreMemory, "replicas": 2},
@@ -41,7 +43,8 @@ var moreMemory = values{"limits": values{"memory": upgradedMemory}}
 
 // releasing are the values with which uninstalling takes the definitions of kinds along.
 var releasing = map[string]map[string]any{
-	dynamoOperator: {"crds": values{"keep": false}}, groveOperator: {"crds": values{"keep": false}}, scheduler: {"crds": values{"keep": false}},
+	dynamoOperator: {"crds": values{"keep": false}}, groveOperator: {"crds": values{"keep": false}},
+	scheduler: {"crds": values{"keep": false}},
 }
 
 // upgrades is helm upgrade, after which the programs run anew.
@@ -101,7 +104,8 @@ func (w *world) logsDebug(program string) bool {
 
 // system are the kinds that the charts make for a program beside its Deployment, all of which go with the release.
 var system = []string{
-	"deployments", "services", "serviceaccounts", "configmaps", "roles", "rolebindings", "clusterroles", "clusterrolebindings",
+	"deployments", "services", "serviceaccounts", "configmaps", "roles", "rolebindings", "clusterroles",
+	"clusterrolebindings",
 	"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "flowschemas",
 }
 
@@ -109,7 +113,8 @@ var system = []string{
 func (w *world) leavesNothingBut(wanted func(kind string) bool) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, kind := range append([]string{definitions}, system...) {
-			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind, "--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
+			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind, "--selector=app.kubernetes.io/part-of=packtree",
+				"-o", "name")
 			w.Must(ctx, t, err)
 			if there := strings.TrimSpace(said) != ""; there != wanted(kind) {
 				t.Errorf("%s of the charts: %q", kind, said)
@@ -130,7 +135,8 @@ func nothing(string) bool { return false }
 // definitionsGo waits until no kind of ours is known any more.
 func (w *world) definitionsGo(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "the definitions are gone", func(ctx context.Context) (bool, string, error) {
-		said, err := cluster.Kubectl(ctx, systemNamespace, "get", definitions, "--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
+		said, err := cluster.Kubectl(ctx, systemNamespace, "get", definitions,
+			"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 		return err == nil && strings.TrimSpace(said) == "", fmt.Sprintf("%q are left", said), err
 	})
 	return ctx

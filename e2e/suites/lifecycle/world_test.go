@@ -46,7 +46,8 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 	w.Until(ctx, t, "the namespace takes pods", cluster.NamespaceTakesPods(w.Name))
 	directory, err := examples.Directory()
 	w.Must(ctx, t, err)
-	for _, file := range []string{"dgd-rack.yaml", "podcliqueset-disaggregated-inference.yaml", "job-topology-aware.yaml"} {
+	for _, file := range []string{"dgd-rack.yaml", "podcliqueset-disaggregated-inference.yaml",
+		"job-topology-aware.yaml"} {
 		objects, err := examples.Objects(filepath.Join(directory, file), w.Name)
 		w.Must(ctx, t, err)
 		w.Must(ctx, t, cluster.Apply(ctx, objects...))
@@ -160,7 +161,8 @@ func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Co
 func (w *world) podsOf(selector string, count int) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool, string, error) {
-			said, err := cluster.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector, "--field-selector=status.phase=Running", "-o", "name")
+			said, err := cluster.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector,
+				"--field-selector=status.phase=Running", "-o", "name")
 			names := strings.Fields(said)
 			return err == nil && len(names) == count, strings.Join(names, " "), err
 		})

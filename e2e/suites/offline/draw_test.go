@@ -11,14 +11,17 @@ import (
 func anyDeployment() *rapid.Generator[map[string]any] {
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		kinds := map[string]any{"kind": "DynamoGraphDeployment", "metadata": map[string]any{
-			"name":        pick(t, "llama", "x", "qwen-3", "a-deployment-with-quite-a-long-name-for-what-it-does-all-day", rare(t, "1st", "d")),
+			"name": pick(t, "llama", "x", "qwen-3", "a-deployment-with-quite-a-long-name-for-what-it-does-all-day",
+				rare(t, "1st", "d")),
 			"annotations": mostlyNone(t, map[string]any{"nvidia.com/kai-scheduler-queue": rare(t, "no queue", "premium")}),
 		}}
 		spec := map[string]any{
 			"labels": mostlyNone(t, map[string]any{
-				pick(t, "team", "app.kubernetes.io/part-of", "kai.scheduler/queue", rare(t, "a/b/c", "tier")): rare(t, "no value!", "a"),
+				pick(t, "team", "app.kubernetes.io/part-of", "kai.scheduler/queue", rare(t, "a/b/c", "tier")): rare(t,
+					"no value!", "a"),
 			}),
-			"annotations":        mostlyNone(t, map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp", rare(t, "none", "mp"))}),
+			"annotations": mostlyNone(t,
+				map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp", rare(t, "none", "mp"))}),
 			"backendFramework":   pick(t, "", "", "vllm", "sglang", "trtllm"),
 			"priorityClassName":  pick(t, "", "high"),
 			"topologyConstraint": mostlyNone(t, constraint(t)),
@@ -97,7 +100,9 @@ func podSpec(t *rapid.T) map[string]any {
 		"nodeSelector":  mostlyNone(t, map[string]any{"gpu": "h100"}),
 		"schedulerName": rare(t, "default-scheduler", ""),
 		"nodeName":      rare(t, "node-1", ""),
-		"volumes":       []any{map[string]any{"name": pick(t, "models", "shared-memory"), "emptyDir": map[string]any{"medium": "Memory"}}},
+		"volumes": []any{
+			map[string]any{"name": pick(t, "models", "shared-memory"), "emptyDir": map[string]any{"medium": "Memory"}},
+		},
 	}
 }
 
@@ -109,7 +114,9 @@ func container(t *rapid.T) map[string]any {
 		fields["args"] = []any{"--tensor-parallel-size", pick(t, "4", "16"), "--note", "it's $HOME & \"more\""}
 	case 1:
 		fields["command"] = []any{"/bin/sh", "-c"}
-		fields["args"] = []any{"source env && python3 -m dynamo." + pick(t, "vllm", "sglang", "trtllm") + " -dp 16 2>&1 | tee log"}
+		fields["args"] = []any{
+			"source env && python3 -m dynamo." + pick(t, "vllm", "sglang", "trtllm") + " -dp 16 2>&1 | tee log",
+		}
 	case 2:
 		fields["args"] = []any{"--data-parallel-size=8"}
 	default:

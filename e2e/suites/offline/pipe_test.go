@@ -39,7 +39,8 @@ const (
 // podGroups is how many gangs an example consists of. The pods of a Job are made by the cluster's Job controller, so offline
 // there is nothing to place.
 var podGroups = map[string]int{
-	"dgd-block": 2, "dgd-cannot-fit": 1, "dgd-rack": 2, "dgd-side-by-side": 1, "dgd-zone": 1, "job-topology-aware": 0, "podgroup-sample2": 1,
+	"dgd-block": 2, "dgd-cannot-fit": 1, "dgd-rack": 2, "dgd-side-by-side": 1, "dgd-zone": 1, "job-topology-aware": 0,
+	"podgroup-sample2":                     1,
 	"podcliqueset-disaggregated-inference": 3, "podcliqueset-hierarchical-inference": 6, "two-topologies": 2,
 }
 
@@ -113,7 +114,8 @@ func checkPlacement(t *testing.T, rendered []byte, directory string, example exa
 		// What passes through unchanged has the namespace that its author gave it, which may be none.
 		pods[i].Namespace = stdcmp.Or(pods[i].Namespace, corev1.NamespaceDefault)
 	}
-	for _, topology := range decode[grovev1alpha1.ClusterTopology](t, input(t, directory, example.File), "ClusterTopology") {
+	for _, topology := range decode[grovev1alpha1.ClusterTopology](t, input(t, directory, example.File),
+		"ClusterTopology") {
 		topologies.AddClusterTopology(&topology)
 	}
 	for _, topology := range decode[kaiv1alpha1.Topology](t, rendered, "Topology") {
@@ -151,7 +153,8 @@ func exampleDirectory(t *testing.T) string {
 func input(t *testing.T, directory, file string) []byte {
 	t.Helper()
 	var all bytes.Buffer
-	for _, part := range []string{file, filepath.Join(directory, examples.DefaultTopology), filepath.Join(directory, examples.Nodes)} {
+	for _, part := range []string{file, filepath.Join(directory, examples.DefaultTopology),
+		filepath.Join(directory, examples.Nodes)} {
 		content, err := os.ReadFile(part)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,9 @@ import (
 // Each deployment whose translation dynamo-operator keeps as a golden file becomes a PodCliqueSet that grove-operator's admission
 // lets pass without a word, and cliques and pods of it.
 func TestGroveTakesEveryGoldenTranslation(t *testing.T) {
-	inputs, err := filepath.Glob(filepath.Join(exampleDirectory(t), "..", "..", "dynamo-operator", "internal", "offline", "testdata", "*", "input.yaml"))
+	inputs, err := filepath.Glob(
+		filepath.Join(exampleDirectory(t), "..", "..", "dynamo-operator", "internal", "offline", "testdata", "*",
+			"input.yaml"))
 	if err != nil || len(inputs) < 15 {
 		t.Fatalf("found %d goldens: %v", len(inputs), err)
 	}

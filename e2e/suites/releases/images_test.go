@@ -89,7 +89,8 @@ func TestTheSameCommitGivesTheSameProgramWhereverItIsBuilt(t *testing.T) {
 	var built [][]byte
 	for _, directory := range []string{"here", "somewhere/else/altogether"} {
 		checkout := checkOut(t, directory)
-		if printed, err := images(t, checkout, "", "IMAGES=grove-startup", "PLATFORMS="+platform).run("binaries"); err != nil {
+		if printed, err := images(t, checkout, "", "IMAGES=grove-startup", "PLATFORMS="+platform).run(
+			"binaries"); err != nil {
 			t.Fatalf("%v\n%s", err, printed)
 		}
 		program := filepath.Join(checkout, "dist", "linux-"+runtime.GOARCH, "grove-startup")
@@ -146,11 +147,14 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 		want []string
 	}{
 		"into a file": {nil, []string{
-			"--file grove-operator/grove-startup.Dockerfile", "--platform linux/amd64,linux/arm64", "--sbom=true", "--provenance=mode=max",
-			"--output type=oci,name=packtree/grove-startup:" + chart.AppVersion + ",dest=dist/images/grove-startup.tar,rewrite-timestamp=true dist",
+			"--file grove-operator/grove-startup.Dockerfile", "--platform linux/amd64,linux/arm64", "--sbom=true",
+			"--provenance=mode=max",
+			"--output type=oci,name=packtree/grove-startup:" + chart.AppVersion +
+				",dest=dist/images/grove-startup.tar,rewrite-timestamp=true dist",
 		}},
-		"without SBOM":                {[]string{"SBOM=0"}, []string{"--sbom=false --provenance=mode=max"}},
-		"with a scanner of one's own": {[]string{"SBOM=generator=registry.example/sbom:1"}, []string{"--sbom=generator=registry.example/sbom:1 "}},
+		"without SBOM": {[]string{"SBOM=0"}, []string{"--sbom=false --provenance=mode=max"}},
+		"with a scanner of one's own": {[]string{"SBOM=generator=registry.example/sbom:1"},
+			[]string{"--sbom=generator=registry.example/sbom:1 "}},
 		"into a registry": {[]string{"PUSH=1", "REGISTRY=registry.example/team", "TAG=9", "BASE=static@sha256:1"}, []string{
 			"--build-arg BASE=static@sha256:1",
 			"--output type=image,name=registry.example/team/packtree/grove-startup:9,push=true,rewrite-timestamp=true dist",
@@ -190,9 +194,11 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 		metadata, cosign, want, digests string
 		fails                           bool
 	}{
-		"what was pushed": {metadata, `echo "cosign $@"`, "cosign sign --yes --recursive registry.example/team/packtree/grove-startup@sha256:0123abcd\n",
+		"what was pushed": {metadata, `echo "cosign $@"`,
+			"cosign sign --yes --recursive registry.example/team/packtree/grove-startup@sha256:0123abcd\n",
 			"0123abcd  registry.example/team/packtree/grove-startup\n", false},
-		"what was not pushed":       {"", `echo "cosign $@"`, "dist/images/grove-startup.json tells no digest of grove-startup", "", true},
+		"what was not pushed": {"", `echo "cosign $@"`,
+			"dist/images/grove-startup.json tells no digest of grove-startup", "", true},
 		"what nobody can sign":      {metadata, "", "cosign is missing", "", true},
 		"what cosign does not sign": {metadata, "exit 3", "", "", true},
 	} {
@@ -243,12 +249,14 @@ func checkOut(t *testing.T, directory string) string {
 		t.Fatal(err)
 	}
 	for _, arguments := range [][]string{
-		{"init", "-q"}, {"add", "."}, {"-c", "commit.gpgsign=false", "commit", "-qm", "all"}, {"tag", "grove-operator/v1.2.3"}, {"tag", "-am", "newer", "podgrouper/v9.9.9"},
+		{"init", "-q"}, {"add", "."}, {"-c", "commit.gpgsign=false", "commit", "-qm", "all"},
+		{"tag", "grove-operator/v1.2.3"}, {"tag", "-am", "newer", "podgrouper/v9.9.9"},
 	} {
 		git := exec.Command("git", arguments...)
 		git.Dir = checkout
 		git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
-			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z")
+			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z",
+			"GIT_COMMITTER_DATE=2026-01-02T03:04:05Z")
 		if printed, err := git.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", arguments, err, printed)
 		}
@@ -269,7 +277,8 @@ func (s script) has(t *testing.T, name, lines string) {
 	if lines == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(s.tools, name), []byte("#!"+filepath.Join(s.tools, "bash")+"\n"+lines+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(s.tools, name), []byte("#!"+filepath.Join(s.tools, "bash")+"\n"+lines+"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -287,7 +296,8 @@ func images(t *testing.T, checkout, docker string, set ...string) script {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "SBOM=", "VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
+	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "SBOM=",
+		"VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
 	made := script{checkout: checkout, tools: tools, env: append(env, set...)}
 	made.has(t, "docker", docker)
 	return made

@@ -34,7 +34,8 @@ func plugin(t *testing.T, gh string, set ...string) script {
 		}
 	}
 	for file, content := range map[string]string{
-		filepath.Join(charts, "Chart.yaml"): "appVersion: \"0.3.0\"\n", filepath.Join(module, "go.mod"): "\tk8s.io/kubernetes v1.36.3\n",
+		filepath.Join(charts, "Chart.yaml"): "appVersion: \"0.3.0\"\n",
+		filepath.Join(module, "go.mod"):     "\tk8s.io/kubernetes v1.36.3\n",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -50,8 +51,10 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 		systems []string
 		version string
 	}{
-		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}, "v0.3.0"},
-		"as a release says": {[]string{downloads, "VERSION=v0.4.0", "PLATFORMS=darwin/arm64"}, []string{"darwin/arm64"}, "v0.4.0"},
+		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"},
+			"v0.3.0"},
+		"as a release says": {[]string{downloads, "VERSION=v0.4.0", "PLATFORMS=darwin/arm64"}, []string{"darwin/arm64"},
+			"v0.4.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed, err := plugin(t, "", test.set...).run("plugin")
@@ -63,7 +66,8 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 				file := "dist/" + strings.ReplaceAll(system, "/", "-") + "/kai-topology-plugin"
 				builds = append(builds, system+"="+file)
 				built := strings.Contains(printed, system+": go -C kai-topology-plugin build ") &&
-					strings.Contains(printed, "version.version="+test.version+" ") && strings.Contains(printed, file+" ./cmd/kai-topology-plugin\n")
+					strings.Contains(printed, "version.version="+test.version+" ") &&
+					strings.Contains(printed, file+" ./cmd/kai-topology-plugin\n")
 				if !built {
 					t.Errorf("it is not built for %s:\n%s", system, printed)
 				}
@@ -116,7 +120,8 @@ func TestADraftHoldsThePluginOnce(t *testing.T) {
 			if strings.Contains(printed, "gh release delete") != test.deletes {
 				t.Errorf("it deletes a release: %v, want %v", !test.deletes, test.deletes)
 			}
-			if !test.fails && !strings.HasSuffix(printed, "--title kai-topology-plugin/v0.4.0 --notes-file notes.md dist/krew/packtree.yaml\n") {
+			if !test.fails && !strings.HasSuffix(printed,
+				"--title kai-topology-plugin/v0.4.0 --notes-file notes.md dist/krew/packtree.yaml\n") {
 				t.Errorf("it does not hold the files: %q", printed)
 			}
 		})

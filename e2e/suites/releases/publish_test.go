@@ -35,7 +35,8 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 		latest := release.Release{Train: train, Version: slices.MaxFunc(train.Versions, semver.Compare)}
 		var printed bytes.Buffer
-		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host + "/team", Remote: "origin"}, true, &printed); err != nil {
+		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host + "/team", Remote: "origin"}, true,
+			&printed); err != nil {
 			t.Fatalf("%v\n%s", err, printed.String())
 		}
 		chart := "oci://" + host + "/team/packtree/charts/" + latest.Name
@@ -103,7 +104,8 @@ func dockerHere(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
 	told := filepath.Join(directory, "told")
-	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+told+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+told+"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", directory+string(filepath.ListSeparator)+os.Getenv("PATH"))

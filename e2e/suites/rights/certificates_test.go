@@ -17,7 +17,8 @@ func (w *world) allGoes(ctx context.Context, t *testing.T, config *envconf.Confi
 	return suite.AllOf(
 		w.gone("dgd", "--all"), w.gone("pcs", "--all"), w.gone("job", "--all"), w.gone("pod", "--all"),
 		w.Kubectl("patch", "clustertopology", "rights", "--type=json", `--patch=[{"op":"remove","path":"/spec/levels/2"}]`),
-		w.untilNeeded(func(context.Context, *testing.T, int) {}, "grove-operator: delete topologies", "grove-operator: delete role", "grove-operator: delete serviceaccounts"),
+		w.untilNeeded(func(context.Context, *testing.T, int) {}, "grove-operator: delete topologies",
+			"grove-operator: delete role", "grove-operator: delete serviceaccounts"),
 		w.gone("clustertopology", "rights"),
 	)(ctx, t, config)
 }
@@ -74,7 +75,8 @@ func (w *world) isTrusted(program, secret string) step {
 			if _, err := base64.StdEncoding.DecodeString(authority); err != nil {
 				return false, "", err
 			}
-			told, err := cluster.Kubectl(ctx, systemNamespace, "get", configurations, "--selector=app.kubernetes.io/name="+program,
+			told, err := cluster.Kubectl(ctx, systemNamespace, "get", configurations,
+				"--selector=app.kubernetes.io/name="+program,
 				`-o=jsonpath={range .items[*]}{range .webhooks[*]}{.clientConfig.caBundle}{"\n"}{end}{end}`)
 			if err != nil {
 				return false, "", err

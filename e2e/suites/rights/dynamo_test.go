@@ -22,7 +22,8 @@ func (w *world) deploymentDrifts(ctx context.Context, t *testing.T, config *envc
 		{"persistentvolumeclaims", "llm-models"}, {"configmaps", "llm-epp-config"}, {"services", "llm-frontend"},
 		{"serviceaccounts", "llm-planner"}, {"roles", "llm-planner"}, {"rolebindings", "llm-planner"},
 	} {
-		steps = append(steps, w.Kubectl("annotate", "--overwrite", kept.kind, kept.name, "packtree.dev/applied-fields=strange"))
+		steps = append(steps,
+			w.Kubectl("annotate", "--overwrite", kept.kind, kept.name, "packtree.dev/applied-fields=strange"))
 		wanted = append(wanted, "get "+kept.kind, "patch "+kept.kind)
 	}
 	return suite.AllOf(append(steps, w.untilNeeded(waits, by("dynamo-operator", wanted...)...))...)(ctx, t, config)
@@ -37,7 +38,8 @@ func (w *world) changesServices(ctx context.Context, t *testing.T, config *envco
 		w.patchesService(decode, "replace", "replicas", "0"), w.Reads("0", "pcsg", "llm-0-decode", none),
 		w.patchesService(decode, "replace", "replicas", "1"), w.Reads("1", "pcsg", "llm-0-decode", none),
 		w.Kubectl("scale", "dgdsa", "llm-frontend", "--replicas=2"), w.Reads("2", "pclq", "llm-0-frontend", none),
-		w.patchesService(frontend, "remove", "scalingAdapter", ""), w.Kubectl("wait", "--for=delete", "dgdsa/llm-frontend", "--timeout=4m"),
+		w.patchesService(frontend, "remove", "scalingAdapter", ""), w.Kubectl("wait", "--for=delete", "dgdsa/llm-frontend",
+			"--timeout=4m"),
 		w.patchesService(recorder, "remove", "modelRef", ""), w.isClosed("llm-model-62c66a7a"),
 		w.TurnedDown("elsewhere.yaml", `ClusterTopology "nowhere" does not exist`, "rights"),
 	)(ctx, t, config)

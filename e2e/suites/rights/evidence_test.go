@@ -20,9 +20,13 @@ import (
 
 // excused are the rights whose use cannot be brought about here at will, each with what proves that it is needed.
 var excused = map[string]string{
-	"ClusterRole kai-topology-plugin: patch events.events.k8s.io":    "counts an event that happens again while the pod stays as it is to the last byte, as kube-scheduler does",
-	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one to be made",
-	"ClusterRole dynamo-operator: patch events.events.k8s.io": "counts an event that happens again within minutes, as grove-operator's and podgrouper's do here; " +
+	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the " +
+		"pod stays as it is to the last byte, as kube-scheduler does",
+	"ClusterRole grove-operator: get resourceclaims.resource.k8s.io": "looks whose a claim is that has the name of one " +
+		"to be made",
+	"ClusterRole dynamo-operator: patch " +
+		"events.events.k8s.io": "counts an event that happens again within minutes, " +
+		"as grove-operator's and podgrouper's do here; " +
 		"dynamo-operator's are of topologies lost and found, which the suite dynamo tells",
 }
 
@@ -43,9 +47,11 @@ func granted(ctx context.Context) (rights.Roles, error) {
 		roles               rbacv1.RoleList
 		roleBindings        rbacv1.RoleBindingList
 	)
-	err := cmp.Or(cluster.List(ctx, &clusterRoles), cluster.List(ctx, &clusterRoleBindings), cluster.List(ctx, &roles), cluster.List(ctx, &roleBindings))
+	err := cmp.Or(cluster.List(ctx, &clusterRoles), cluster.List(ctx, &clusterRoleBindings), cluster.List(ctx, &roles),
+		cluster.List(ctx, &roleBindings))
 	return rights.Roles{
-		ClusterRoles: clusterRoles.Items, ClusterRoleBindings: clusterRoleBindings.Items, Roles: roles.Items, RoleBindings: roleBindings.Items,
+		ClusterRoles: clusterRoles.Items, ClusterRoleBindings: clusterRoleBindings.Items, Roles: roles.Items,
+		RoleBindings: roleBindings.Items,
 	}, err
 }
 
@@ -113,7 +119,8 @@ func (w *world) hasNoneTooMany(ctx context.Context, t *testing.T, _ *envconf.Con
 	for when, roles := range w.roles {
 		for _, name := range devcluster.Components {
 			verdict := rights.Judge(roles.Of(systemNamespace, name), rights.By(systemNamespace+"/"+name, all))
-			t.Logf("with %s: %s needed each of %d rights, and %d are excused", when, name, len(verdict.Needed), len(verdict.Needless))
+			t.Logf("with %s: %s needed each of %d rights, and %d are excused", when, name, len(verdict.Needed),
+				len(verdict.Needless))
 			if len(verdict.Needed) == 0 {
 				t.Errorf("with %s: %s has no rights at all", when, name)
 			}

@@ -21,9 +21,13 @@ func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config
 		w.Reads("true", "service", "serve-0", "{.spec.publishNotReadyAddresses}"),
 		w.Kubectl("patch", "hpa", "serve-0-router", "--type=merge", `--patch={"spec":{"maxReplicas":9}}`),
 		w.Reads("3", "hpa", "serve-0-router", "{.spec.maxReplicas}"),
-		w.Kubectl("label", "--overwrite", "serviceaccount/serve", strange), w.Kubectl("label", "--overwrite", "role/grove.io:pcs:serve", strange),
-		w.Kubectl("label", "--overwrite", "rolebinding/grove.io:pcs:serve", strange), w.Kubectl("label", "--overwrite", "topologies.kai.scheduler", "rights", "app.kubernetes.io/managed-by=strange"),
-		w.untilNeeded(waits, by("grove-operator", "patch serviceaccounts", "patch role", "patch topologies", "patch services", "patch horizontal")...),
+		w.Kubectl("label", "--overwrite", "serviceaccount/serve", strange), w.Kubectl("label", "--overwrite",
+			"role/grove.io:pcs:serve", strange),
+		w.Kubectl("label", "--overwrite", "rolebinding/grove.io:pcs:serve", strange), w.Kubectl("label", "--overwrite",
+			"topologies.kai.scheduler", "rights", "app.kubernetes.io/managed-by=strange"),
+		w.untilNeeded(waits,
+			by("grove-operator", "patch serviceaccounts", "patch role", "patch topologies", "patch services",
+				"patch horizontal")...),
 	)(ctx, t, config)
 }
 
@@ -42,10 +46,13 @@ func by(program string, wanted ...string) []string {
 func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(
 		w.Kubectl("scale", "pcs", "serve", "--replicas=1"),
-		w.Kubectl("scale", "pclq", "serve-0-router", "--replicas=3"), w.Reads("3", "pclq", "serve-0-router", "{.status.readyReplicas}"),
+		w.Kubectl("scale", "pclq", "serve-0-router", "--replicas=3"), w.Reads("3", "pclq", "serve-0-router",
+			"{.status.readyReplicas}"),
 		w.Kubectl("scale", "pclq", "serve-0-router", "--replicas=2"),
-		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=3"), w.Reads("3", "pcsg", "serve-0-g", "{.status.availableReplicas}"),
-		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=2"), w.Reads("2", "pcsg", "serve-0-g", "{.status.availableReplicas}"),
+		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=3"), w.Reads("3", "pcsg", "serve-0-g",
+			"{.status.availableReplicas}"),
+		w.Kubectl("scale", "pcsg", "serve-0-g", "--replicas=2"), w.Reads("2", "pcsg", "serve-0-g",
+			"{.status.availableReplicas}"),
 	)(ctx, t, config)
 }
 
@@ -53,10 +60,13 @@ func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Conf
 func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const part = `{.metadata.labels.app\.kubernetes\.io/part-of}`
 	return suite.AllOf(
-		w.Applies("shares.yaml"), w.Reads("shares", "resourceclaim", "shares-0-g-0-shared", part), w.Reads("shares", "resourceclaim", "shares-0-g-1-shared", part),
-		w.Kubectl("scale", "pcsg", "shares-0-g", "--replicas=1"), w.Kubectl("wait", "--for=delete", "resourceclaim/shares-0-g-1-shared", "--timeout=4m"),
+		w.Applies("shares.yaml"), w.Reads("shares", "resourceclaim", "shares-0-g-0-shared", part), w.Reads("shares",
+			"resourceclaim", "shares-0-g-1-shared", part),
+		w.Kubectl("scale", "pcsg", "shares-0-g", "--replicas=1"), w.Kubectl("wait", "--for=delete",
+			"resourceclaim/shares-0-g-1-shared", "--timeout=4m"),
 		w.gone("pcs", "shares"),
-		w.Applies("binding.yaml"), w.Reads("hall,host", "ctb", "rights-halls", "{.status.domains}"), w.gone("ctb", "rights-halls"),
+		w.Applies("binding.yaml"), w.Reads("hall,host", "ctb", "rights-halls", "{.status.domains}"), w.gone("ctb",
+			"rights-halls"),
 	)(ctx, t, config)
 }
 
@@ -65,7 +75,8 @@ func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envco
 	ctx = w.Applies("taken.yaml")(ctx, t, config)
 	var told []string
 	w.Until(ctx, t, "all names are given free", func(ctx context.Context) (bool, string, error) {
-		said, err := cluster.Kubectl(ctx, w.Name, "get", "pcs", "taken", `-o=jsonpath={.status.conditions[?(@.type=="Ready")]}`)
+		said, err := cluster.Kubectl(ctx, w.Name, "get", "pcs", "taken",
+			`-o=jsonpath={.status.conditions[?(@.type=="Ready")]}`)
 		for _, taken := range takenBySomebody.FindAllStringSubmatch(said, -1) {
 			w.Answer(ctx, t, "delete", "--ignore-not-found", taken[1], taken[2])
 			told = append(told, taken[1])
@@ -88,7 +99,8 @@ var takenBySomebody = regexp.MustCompile(`(\w+) (\S+) exists and belongs to no c
 // by a finalizer.
 func (w *world) isEditedAllTheTime(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	group := schema.GroupVersion{Group: "grove.io", Version: "v1alpha1"}
-	stop := w.edits(ctx, t, "edited", group.WithKind("PodCliqueSet"), group.WithKind("PodCliqueScalingGroup"), group.WithKind("PodClique"))
+	stop := w.edits(ctx, t, "edited", group.WithKind("PodCliqueSet"), group.WithKind("PodCliqueScalingGroup"),
+		group.WithKind("PodClique"))
 	defer stop()
 	return w.untilNeeded(func(ctx context.Context, t *testing.T, _ int) {
 		suite.AllOf(w.Applies("edited.yaml"), w.ready("pcs", "edited"), w.gone("pcs", "edited"))(ctx, t, config)

@@ -17,13 +17,17 @@ import (
 func (w *world) saysWhatItLacks(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(
 		w.without(scheduler, "create", "pods/binding",
-			w.Applies("lacking-pod.yaml"), w.Tells("Pod", "lacking", "FailedScheduling", `cannot create resource "pods/binding"`)),
+			w.Applies("lacking-pod.yaml"),
+			w.Tells("Pod", "lacking", "FailedScheduling", `cannot create resource "pods/binding"`)),
 		w.bound("lacking"),
-		w.without(groveOperator, "create", "pods", w.Applies("edited.yaml"), w.logs(groveOperator, "cannot create resource", "pods")),
+		w.without(groveOperator, "create", "pods", w.Applies("edited.yaml"),
+			w.logs(groveOperator, "cannot create resource", "pods")),
 		w.ready("pcs", "edited"), w.gone("pcs", "edited"),
-		w.without(podgrouper, "patch", "pods", w.Applies("lacking-job.yaml"), w.logs(podgrouper, "cannot patch resource", "pods")),
+		w.without(podgrouper, "patch", "pods", w.Applies("lacking-job.yaml"),
+			w.logs(podgrouper, "cannot patch resource", "pods")),
 		w.Reads("1", "job", "lacking", "{.status.ready}"),
-		w.without(dynamoOperator, "create", "podcliquesets", w.TurnedDown("lacking-deployment.yaml", `cannot create resource "podcliquesets"`)),
+		w.without(dynamoOperator, "create", "podcliquesets",
+			w.TurnedDown("lacking-deployment.yaml", `cannot create resource "podcliquesets"`)),
 		w.Applies("lacking-deployment.yaml"), w.ready("dgd", "lacking"), w.gone("dgd", "lacking"),
 	)(ctx, t, config)
 }

@@ -19,9 +19,10 @@ import (
 
 // foreign are the kinds of others that may stand above pods. The suite installs them without a schema: only their names matter here.
 var foreign = map[schema.GroupVersion][]string{
-	{Group: "jobset.x-k8s.io", Version: "v1alpha2"}:      {"JobSet"},
-	{Group: "leaderworkerset.x-k8s.io", Version: "v1"}:   {"LeaderWorkerSet"},
-	{Group: "kubeflow.org", Version: "v1"}:               {"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "Notebook"},
+	{Group: "jobset.x-k8s.io", Version: "v1alpha2"}:    {"JobSet"},
+	{Group: "leaderworkerset.x-k8s.io", Version: "v1"}: {"LeaderWorkerSet"},
+	{Group: "kubeflow.org", Version: "v1"}: {"MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "JAXJob",
+		"PaddleJob", "Notebook"},
 	{Group: "trainer.kubeflow.org", Version: "v1alpha1"}: {"TrainJob"},
 	{Group: "ray.io", Version: "v1"}:                     {"RayCluster", "RayJob", "RayService"},
 	{Group: "sparkoperator.k8s.io", Version: "v1beta2"}:  {"SparkApplication", "ScheduledSparkApplication"},
@@ -52,7 +53,8 @@ func (w *world) ownersOfEveryKind(ctx context.Context, t *testing.T, config *env
 		for version, kinds := range some {
 			all[version] = kinds
 			for _, kind := range kinds {
-				wanted = append(wanted, "ClusterRole podgrouper: get "+resourceOf(version.WithKind(kind)), "ClusterRole podgrouper: list "+resourceOf(version.WithKind(kind)))
+				wanted = append(wanted, "ClusterRole podgrouper: get "+resourceOf(version.WithKind(kind)),
+					"ClusterRole podgrouper: list "+resourceOf(version.WithKind(kind)))
 			}
 		}
 	}
@@ -83,10 +85,12 @@ func (w *world) orphan(owner schema.GroupVersionKind) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "of-" + strings.ToLower(owner.Kind) + "-", Namespace: w.Name,
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody", UID: types.UID("0-" + owner.Kind), Controller: new(true),
+				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody", UID: types.UID("0-" + owner.Kind),
+				Controller: new(true),
 			}},
 		},
-		Spec: corev1.PodSpec{SchedulerName: "kai-scheduler", Containers: []corev1.Container{{Name: "main", Image: "engine:1"}}},
+		Spec: corev1.PodSpec{SchedulerName: "kai-scheduler",
+			Containers: []corev1.Container{{Name: "main", Image: "engine:1"}}},
 	}
 }
 
@@ -105,11 +109,14 @@ func definition(t *testing.T, kind schema.GroupVersionKind) *unstructured.Unstru
 	t.Helper()
 	singular := strings.ToLower(kind.Kind)
 	made := &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: resourceOf(kind), Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}},
+		TypeMeta: metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
+			Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: resourceOf(kind),
+			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: singular + "s", Singular: singular},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List",
+				Plural: singular + "s", Singular: singular},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: kind.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{

@@ -15,12 +15,17 @@ func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 		Assess("a set, a deployment and pods with volumes and devices come", suite.AllOf(
 			w.create, w.Applies("topology.yaml"), w.Applies("storage.yaml"), w.Applies("devices.yaml"), w.Applies("set.yaml"),
 			w.Applies("inferencepools.yaml"), w.Applies("deployment.yaml"),
-			w.ready("pcs", "serve"), w.ready("dgd", "llm"), w.bound("claims-a-card"), w.bound("asks-for-a-card"), w.missesNothing)).
-		Assess("what a set consists of is put right, scaled and deleted", suite.AllOf(w.drifts, w.isScaled, w.shares, w.findsNamesTaken, w.missesNothing)).
+			w.ready("pcs", "serve"), w.ready("dgd", "llm"), w.bound("claims-a-card"), w.bound("asks-for-a-card"),
+			w.missesNothing)).
+		Assess("what a set consists of is put right, scaled and deleted",
+			suite.AllOf(w.drifts, w.isScaled, w.shares, w.findsNamesTaken, w.missesNothing)).
 		Assess("sets that are edited all the time come and go", w.isEditedAllTheTime).
-		Assess("what a deployment consists of is put right; its services are stopped, started, scaled, and closed", suite.AllOf(w.deploymentDrifts, w.changesServices, w.missesNothing)).
-		Assess("pods are grouped by owners of every kind", suite.AllOf(w.ownersOfEveryKind, w.asksForWhatIsNot, w.missesNothing)).
-		Assess("room is made, and what a pod was given is taken back", suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.missesNothing)).
+		Assess("what a deployment consists of is put right; its services are stopped, started, scaled, and closed",
+			suite.AllOf(w.deploymentDrifts, w.changesServices, w.missesNothing)).
+		Assess("pods are grouped by owners of every kind",
+			suite.AllOf(w.ownersOfEveryKind, w.asksForWhatIsNot, w.missesNothing)).
+		Assess("room is made, and what a pod was given is taken back",
+			suite.AllOf(w.makesRoom, w.takesBack, w.moves, w.missesNothing)).
 		Assess("metrics are read", suite.AllOf(w.readsMetrics, w.remembersRoles("certificates by hand"), w.missesNothing)).
 		Assess("a program that lacks a right says which", suite.AllOf(w.saysWhatItLacks, w.looksAway)).
 		Assess("all of it goes", suite.AllOf(w.allGoes, w.missesNothing)).

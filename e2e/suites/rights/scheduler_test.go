@@ -16,14 +16,16 @@ import (
 
 // makesRoom has a pod of a higher priority take the place of another.
 func (w *world) makesRoom(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-	return suite.AllOf(w.Applies("preemption.yaml"), w.bound("makes-room"), w.Applies("urgent.yaml"), w.bound("needs-room"))(ctx, t, config)
+	return suite.AllOf(w.Applies("preemption.yaml"), w.bound("makes-room"), w.Applies("urgent.yaml"), w.bound(
+		"needs-room"))(ctx, t, config)
 }
 
 // takesBack has pods that nobody lets bind, so that the scheduler takes back what it has given them, again and again; while somebody edits
 // all claims, so that it finds them changed.
 func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("denial.yaml")(ctx, t, config)
-	stop := w.edits(ctx, t, "unbound-", schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"})
+	stop := w.edits(ctx, t, "unbound-",
+		schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"})
 	defer stop()
 	return suite.AllOf(
 		w.untilNeeded(func(ctx context.Context, t *testing.T, attempt int) {
@@ -42,14 +44,16 @@ func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config)
 	ctx = w.Applies("moved.yaml")(ctx, t, config)
 	var pod, node string
 	w.Until(ctx, t, "both pods have a node", func(ctx context.Context) (bool, string, error) {
-		said, err := cluster.Kubectl(ctx, w.Name, "get", "pod", "--selector=app=moved", `-o=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
+		said, err := cluster.Kubectl(ctx, w.Name, "get", "pod", "--selector=app=moved",
+			`-o=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
 		words := strings.Fields(said)
 		if len(words) == 4 {
 			pod, node = words[0], words[1]
 		}
 		return len(words) == 4, said, err
 	})
-	rack := "--selector=topology.packtree.dev/rack=" + w.Answer(ctx, t, "get", "node", node, `-o=jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)
+	rack := "--selector=topology.packtree.dev/rack=" +
+		w.Answer(ctx, t, "get", "node", node, `-o=jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)
 	return suite.AllOf(
 		w.Kubectl("cordon", rack), w.gone("pod", pod),
 		w.untilNeeded(func(context.Context, *testing.T, int) {}, "pods/eviction"),

@@ -31,7 +31,8 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		World: suite.World{Cluster: cluster, Name: envconf.RandomName("rights", 12), Shown: "dgd,pcs,pclq,pcsg,pg,resourceclaims"},
+		World: suite.World{Cluster: cluster, Name: envconf.RandomName("rights", 12),
+			Shown: "dgd,pcs,pclq,pcsg,pg,resourceclaims"},
 		roles: map[string]rights.Roles{},
 	}
 }
@@ -64,7 +65,9 @@ func (w *world) gone(kind string, names ...string) step {
 }
 
 // edits changes the objects of some kinds whose names begin alike again and again until it is called off, as a busy user or controller does.
-func (w *world) edits(ctx context.Context, t *testing.T, prefix string, kinds ...schema.GroupVersionKind) (stop func()) {
+func (w *world) edits(
+	ctx context.Context, t *testing.T, prefix string, kinds ...schema.GroupVersionKind,
+) (stop func()) {
 	editing, cancel := context.WithCancel(ctx)
 	// Whoever looks whether all is well must not queue behind the edits.
 	editor, err := live.Connect(cluster.Server)
@@ -81,7 +84,9 @@ func (w *world) edits(ctx context.Context, t *testing.T, prefix string, kinds ..
 }
 
 // editsAll does not mind what cannot be edited just now: the next turn comes at once.
-func (w *world) editsAll(ctx context.Context, editor *live.Cluster, prefix string, kind schema.GroupVersionKind, turn int) {
+func (w *world) editsAll(
+	ctx context.Context, editor *live.Cluster, prefix string, kind schema.GroupVersionKind, turn int,
+) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if editor.List(ctx, list, client.InNamespace(w.Name)) != nil {

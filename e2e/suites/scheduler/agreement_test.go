@@ -38,17 +38,18 @@ func TestLiveDecisionsAreThoseOfTheSimulation(t *testing.T) {
 	a := &agreement{world: newWorld(), random: rand.New(rand.NewPCG(20, 26)), gangs: map[string]*simulated{}}
 	cluster.Test(t, features.New("agreement").
 		Setup(a.create).
-		Assess("gangs are drawn, and their life is simulated", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			for i := range gangs {
-				a.draw(t, i)
-			}
-			a.simulate(ctx, t)
-			t.Logf("of %d gangs %d waited, and %d were whole groups that started", gangs, a.waited, a.groups)
-			if a.waited < gangs/10 || a.waited > gangs*9/10 || a.groups < 5 {
-				t.Error("that says little")
-			}
-			return ctx
-		}).
+		Assess("gangs are drawn, and their life is simulated",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				for i := range gangs {
+					a.draw(t, i)
+				}
+				a.simulate(ctx, t)
+				t.Logf("of %d gangs %d waited, and %d were whole groups that started", gangs, a.waited, a.groups)
+				if a.waited < gangs/10 || a.waited > gangs*9/10 || a.groups < 5 {
+					t.Error("that says little")
+				}
+				return ctx
+			}).
 		Assess("as it was simulated, so it happens", a.happens).
 		Teardown(a.world.remove))
 }
@@ -127,7 +128,8 @@ func (a *agreement) draw(t *testing.T, number int) {
 	case kind == 1:
 		g.group.Spec.TopologyConstraint = inRack
 	case kind == 2:
-		g.group.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: a.world.Name, PreferredTopologyLevel: rackLabel}
+		g.group.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: a.world.Name,
+			PreferredTopologyLevel: rackLabel}
 	default:
 		g.group.Spec = scheduling.PodGroupSpec{}
 		groups = []string{"prefill", "decode"}
@@ -163,7 +165,8 @@ func (a *agreement) draw(t *testing.T, number int) {
 func (a *agreement) simulate(ctx context.Context, t *testing.T) {
 	t.Helper()
 	output, err := exec.CommandContext(ctx, filepath.Join(cluster.Machine.Root(), "bin", schedulerProgram), "simulate",
-		"-f", a.world.Store(t, "cluster.yaml", a.cluster.String()), "--jobs", a.world.Store(t, "stream.jsonl", a.stream.String()), "-o", "json").Output()
+		"-f", a.world.Store(t, "cluster.yaml", a.cluster.String()), "--jobs",
+		a.world.Store(t, "stream.jsonl", a.stream.String()), "-o", "json").Output()
 	a.world.Must(ctx, t, err)
 	var result struct {
 		Gangs []struct {
@@ -212,10 +215,11 @@ func (a *agreement) happens(ctx context.Context, t *testing.T, config *envconf.C
 		} else {
 			g.goes(ctx, t, config)
 		}
-		a.world.Until(ctx, t, fmt.Sprintf("at second %v, with %s, all stand as in the simulation", now, g.name), func(ctx context.Context) (bool, string, error) {
-			differences, err := a.differences(ctx, now)
-			return len(differences) == 0, strings.Join(differences, "\n"), err
-		})
+		a.world.Until(ctx, t, fmt.Sprintf("at second %v, with %s, all stand as in the simulation", now, g.name),
+			func(ctx context.Context) (bool, string, error) {
+				differences, err := a.differences(ctx, now)
+				return len(differences) == 0, strings.Join(differences, "\n"), err
+			})
 	}
 	return ctx
 }
@@ -246,7 +250,8 @@ func (a *agreement) differences(ctx context.Context, now float64) (differences [
 			want = g.Nodes
 		}
 		if !maps.Equal(stand[name], want) {
-			differences = append(differences, fmt.Sprintf("%s stands on %v, and on %v in the simulation", name, stand[name], want))
+			differences = append(differences,
+				fmt.Sprintf("%s stands on %v, and on %v in the simulation", name, stand[name], want))
 		}
 	}
 	for i := range groups.Items {

@@ -19,7 +19,8 @@ func TestChaos(t *testing.T) {
 	cluster.Test(t, features.New("chaos").
 		Setup(func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 			run = chaos.New(cluster.Own, envconf.RandomName("chaos", 14), chaos.Options{
-				Gangs: 40, Pace: 500 * time.Millisecond, Racks: 2, Failing: 0.1, Kill: 8 * time.Second, Trouble: 500 * time.Millisecond,
+				Gangs: 40, Pace: 500 * time.Millisecond, Racks: 2, Failing: 0.1, Kill: 8 * time.Second,
+				Trouble:  500 * time.Millisecond,
 				Patience: 4 * time.Minute, Seed: uint64(time.Now().UnixNano()), Progress: os.Stderr,
 			})
 			bindings.otherwiseBy(run.Fate)

@@ -22,8 +22,10 @@ func TestPodGroupEditedWhileItWaitsIsDecidedAnew(t *testing.T) {
 		Setup(w.create).
 		Assess("four pods find no rack", suite.AllOf(spread.exists(4), spread.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("two racks of a zone will do now", suite.AllOf(
-			spread.edited(func(spec *scheduling.PodGroupSpec) { spec.TopologyConstraint.RequiredTopologyLevel = zoneLabel }), spread.standsAnywhere(4))).
-		Assess("another four find no room beside them", suite.AllOf(fewer.exists(4), fewer.waits(scheduling.ReasonInfeasible, ""))).
+			spread.edited(func(spec *scheduling.PodGroupSpec) { spec.TopologyConstraint.RequiredTopologyLevel = zoneLabel }),
+			spread.standsAnywhere(4))).
+		Assess("another four find no room beside them",
+			suite.AllOf(fewer.exists(4), fewer.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("one pod will do now", suite.AllOf(
 			fewer.edited(func(spec *scheduling.PodGroupSpec) { spec.MinMember = new(int32(1)) }), fewer.standsSome(1))).
 		Teardown(w.remove))

@@ -21,7 +21,8 @@ func TestBindingThatFailsIsTriedAgainWhereTheGangStands(t *testing.T) {
 	denied := w.denial(g.podName(2))
 	cluster.Test(t, features.New("binding fails").
 		Setup(suite.AllOf(w.create, denied.begins)).
-		Assess("the other three pods are bound, and the fourth is refused", suite.AllOf(g.exists(4), denied.denied(g.podName(2)), g.stands(3), g.in("r0"))).
+		Assess("the other three pods are bound, and the fourth is refused",
+			suite.AllOf(g.exists(4), denied.denied(g.podName(2)), g.stands(3), g.in("r0"))).
 		Assess("a gang that comes now is placed elsewhere", suite.AllOf(rival.exists(3), rival.stands(3), rival.in("r1"))).
 		Assess("when bindings succeed again the fourth joins the gang", suite.AllOf(denied.ends, g.stands(4), g.in("r0"))).
 		Teardown(suite.AllOf(denied.ends, w.remove)))
@@ -110,8 +111,10 @@ func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
 		Setup(suite.AllOf(w.create, denied.begins)).
 		Assess("two of four pods are bound when the scheduler dies", suite.AllOf(
 			g.exists(4), denied.denied(g.podName(2)), denied.denied(g.podName(3)), g.stands(2), g.in("r0"), w.schedulerDies)).
-		Assess("a gang comes meanwhile that would like the nodes of the other two", suite.AllOf(denied.ends, rival.exists(2))).
-		Assess("the next scheduler completes the first gang where it stands", suite.AllOf(w.schedulerStarts, g.stands(4), g.in("r0"))).
+		Assess("a gang comes meanwhile that would like the nodes of the other two",
+			suite.AllOf(denied.ends, rival.exists(2))).
+		Assess("the next scheduler completes the first gang where it stands",
+			suite.AllOf(w.schedulerStarts, g.stands(4), g.in("r0"))).
 		Assess("and the other gang is bound too", suite.AllOf(rival.stands(2), rival.in("r1"))).
 		Teardown(suite.AllOf(denied.ends, w.remove)))
 }

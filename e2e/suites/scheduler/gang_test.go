@@ -113,7 +113,9 @@ func (g *gang) pod(i int) *corev1.Pod {
 			SchedulerName:     kai.SchedulerName,
 			PriorityClassName: g.group.Spec.PriorityClassName,
 			NodeSelector:      map[string]string{suite.WorldLabel: g.world.Name},
-			Containers:        []corev1.Container{{Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: one, Limits: one}}},
+			Containers: []corev1.Container{
+				{Name: "c", Image: "none", Resources: corev1.ResourceRequirements{Requests: one, Limits: one}},
+			},
 		},
 	}
 }
@@ -126,7 +128,8 @@ func (g *gang) bound(ctx context.Context) (map[string]string, error) {
 	}
 	nodes := map[string]string{}
 	for i := range pods {
-		if pods[i].Annotations[scheduling.AnnotationPodGroupName] == g.name && pods[i].Spec.NodeName != "" && pods[i].DeletionTimestamp == nil {
+		if pods[i].Annotations[scheduling.AnnotationPodGroupName] == g.name && pods[i].Spec.NodeName != "" &&
+			pods[i].DeletionTimestamp == nil {
 			nodes[pods[i].Name] = pods[i].Spec.NodeName
 		}
 	}
@@ -166,10 +169,11 @@ func (g *gang) stands(count int) types.StepFunc {
 
 func (g *gang) awaitBound(ctx context.Context, t *testing.T, count int) {
 	t.Helper()
-	g.world.Until(ctx, t, fmt.Sprintf("%d pods of gang %s are bound", count, g.name), func(ctx context.Context) (bool, string, error) {
-		nodes, err := g.bound(ctx)
-		return len(nodes) == count, fmt.Sprintf("%d are", len(nodes)), err
-	})
+	g.world.Until(ctx, t, fmt.Sprintf("%d pods of gang %s are bound", count, g.name),
+		func(ctx context.Context) (bool, string, error) {
+			nodes, err := g.bound(ctx)
+			return len(nodes) == count, fmt.Sprintf("%d are", len(nodes)), err
+		})
 }
 
 // waits is a step until the PodGroup says why its gang waits; it checks that no pod is bound.
@@ -187,13 +191,15 @@ func (g *gang) waits(reason, says string) types.StepFunc {
 
 func (g *gang) awaitReason(ctx context.Context, t *testing.T, reason, says string) {
 	t.Helper()
-	g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s says %s: …%s…", g.name, reason, says), func(ctx context.Context) (bool, string, error) {
-		condition, err := g.scheduled(ctx)
-		if err != nil || condition == nil {
-			return false, "it says nothing", err
-		}
-		return condition.Reason == reason && strings.Contains(condition.Message, says), condition.Reason + ": " + condition.Message, nil
-	})
+	g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s says %s: …%s…", g.name, reason, says),
+		func(ctx context.Context) (bool, string, error) {
+			condition, err := g.scheduled(ctx)
+			if err != nil || condition == nil {
+				return false, "it says nothing", err
+			}
+			return condition.Reason == reason && strings.Contains(condition.Message, says), condition.Reason + ": " +
+				condition.Message, nil
+		})
 }
 
 func (g *gang) scheduled(ctx context.Context) (*metav1.Condition, error) {

@@ -20,10 +20,13 @@ func TestGangIsBoundAllOrNothing(t *testing.T) {
 	g := w.gang(t, "four-in-a-rack.yaml", "four")
 	cluster.Test(t, features.New("gang").
 		Setup(w.create).
-		Assess("with three of four pods it waits for the fourth", suite.AllOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
-		Assess("complete, it is told that no rack has room", suite.AllOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("with three of four pods it waits for the fourth",
+			suite.AllOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
+		Assess("complete, it is told that no rack has room",
+			suite.AllOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("with one more node in a rack it is bound there", suite.AllOf(w.nodeComes(1, 3), g.stands(4))).
-		Assess("a pod above the minimum follows when there is room in that rack", suite.AllOf(g.podComes(4), w.nodeComes(1, 4), g.stands(5))).
+		Assess("a pod above the minimum follows when there is room in that rack",
+			suite.AllOf(g.podComes(4), w.nodeComes(1, 4), g.stands(5))).
 		Teardown(w.remove))
 }
 
@@ -36,25 +39,27 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 	}
 	cluster.Test(t, features.New("competition").
 		Setup(w.create).
-		Assess("all come at once, pod by pod in turn", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			for _, g := range gangs {
-				g.create(ctx, t, 0)
-			}
-			for pod := range 3 {
+		Assess("all come at once, pod by pod in turn",
+			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 				for _, g := range gangs {
-					g.addPod(ctx, t, pod)
+					g.create(ctx, t, 0)
 				}
-			}
-			return ctx
-		}).
-		Assess("as many as fit are placed, again and again as others go", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-			for len(gangs) > 0 {
-				placed := w.placedOf(ctx, t, gangs, min(2, len(gangs)), 3)
-				placed[0].goes(ctx, t, config)
-				gangs = without(gangs, placed[0])
-			}
-			return ctx
-		}).
+				for pod := range 3 {
+					for _, g := range gangs {
+						g.addPod(ctx, t, pod)
+					}
+				}
+				return ctx
+			}).
+		Assess("as many as fit are placed, again and again as others go",
+			func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+				for len(gangs) > 0 {
+					placed := w.placedOf(ctx, t, gangs, min(2, len(gangs)), 3)
+					placed[0].goes(ctx, t, config)
+					gangs = without(gangs, placed[0])
+				}
+				return ctx
+			}).
 		Teardown(w.remove))
 }
 
@@ -62,7 +67,8 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count, pods int) []*gang {
 	t.Helper()
 	var placed []*gang
-	w.Until(ctx, t, fmt.Sprintf("%d of %d gangs are bound whole and the others have no pod bound and know why", count, len(gangs)),
+	w.Until(ctx, t, fmt.Sprintf("%d of %d gangs are bound whole and the others have no pod bound and know why", count,
+		len(gangs)),
 		func(ctx context.Context) (bool, string, error) {
 			placed = nil
 			waiting := 0
@@ -81,7 +87,8 @@ func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count
 					waiting++
 				}
 			}
-			return len(placed) == count && len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not", len(placed), waiting), nil
+			return len(placed) == count && len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not",
+				len(placed), waiting), nil
 		})
 	return placed
 }
@@ -103,7 +110,8 @@ func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
 	cluster.Test(t, features.New("node deleted").
 		Setup(w.create).
 		Assess("the gang stands in the rack that has room for it", suite.AllOf(g.exists(4), g.stands(4), g.in("r0"))).
-		Assess("its replacement goes to the last node of that rack", suite.AllOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
+		Assess("its replacement goes to the last node of that rack",
+			suite.AllOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
 		Assess("the next one waits, for the rack is full and no other will do",
 			suite.AllOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
 		Assess("and stands there when the rack has a node again", suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).

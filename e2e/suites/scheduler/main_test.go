@@ -20,7 +20,8 @@ const schedulerProgram = "kai-topology-plugin"
 
 var cluster = &suite.Cluster{
 	Options: devcluster.Options{
-		Components: []string{suite.GroveOperator, "podgrouper", schedulerProgram}, NodesFile: filepath.Join("testdata", "nodes.yaml"),
+		Components: []string{suite.GroveOperator, "podgrouper", schedulerProgram},
+		NodesFile:  filepath.Join("testdata", "nodes.yaml"),
 	},
 	Operator: schedulerProgram,
 	Elects:   true,

@@ -22,7 +22,8 @@ func TestPreemptionClearsOneRackAndBreaksNoGangHalfWay(t *testing.T) {
 	urgent.group.Spec.PriorityClassName = w.Name
 	cluster.Test(t, features.New("preemption").
 		Setup(suite.AllOf(w.create, w.priorityComes)).
-		Assess("two gangs fill both racks", suite.AllOf(first.exists(4), first.stands(4), second.exists(4), second.stands(4))).
+		Assess("two gangs fill both racks",
+			suite.AllOf(first.exists(4), first.stands(4), second.exists(4), second.stands(4))).
 		Assess("a gang of higher priority gets one of the racks", suite.AllOf(urgent.exists(3), urgent.stands(3))).
 		Assess("one gang went whole, and the other stands whole", w.oneOfTwoStands(first, second, 4)).
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
@@ -48,7 +49,8 @@ func TestPreemptionLeavesNonPreemptibleGangsAlone(t *testing.T) {
 	cluster.Test(t, features.New("preemption of a non-preemptible gang").
 		Setup(suite.AllOf(w.create, w.priorityComes)).
 		Assess("a non-preemptible gang fills the rack", suite.AllOf(sacred.exists(4), sacred.stands(4))).
-		Assess("a gang of higher priority waits", suite.AllOf(urgent.exists(2), urgent.waits(scheduling.ReasonInfeasible, ""))).
+		Assess("a gang of higher priority waits",
+			suite.AllOf(urgent.exists(2), urgent.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("and the other stands", sacred.stands(4)).
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
@@ -77,7 +79,8 @@ func (w *world) oneOfTwoStands(a, b *gang, pods int) types.StepFunc {
 		ofB, err := b.bound(ctx)
 		w.Must(ctx, t, err)
 		if len(ofA)+len(ofB) != pods || len(ofA) != 0 && len(ofB) != 0 {
-			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA), b.name, len(ofB), w.Report(ctx))
+			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA), b.name, len(ofB),
+				w.Report(ctx))
 		}
 		return ctx
 	}

@@ -25,9 +25,11 @@ func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) 
 	first, second := w.gangOfSet("set-0"), w.gangOfSet("set-1")
 	cluster.Test(t, features.New("replicas apart").
 		Setup(w.create).
-		Assess("each replica stands in a zone of its own", suite.AllOf(w.setComes, first.stands(2), second.stands(2), first.apartFrom(second))).
+		Assess("each replica stands in a zone of its own",
+			suite.AllOf(w.setComes, first.stands(2), second.stands(2), first.apartFrom(second))).
 		Assess("what is made for a lost pod goes to the zone of its replica, though the other has room too",
-			suite.AllOf(first.oneNodeGoes, first.stands(2), second.stands(2), first.apartFrom(second), w.Remembers(w.pods, &before))).
+			suite.AllOf(first.oneNodeGoes, first.stands(2), second.stands(2), first.apartFrom(second),
+				w.Remembers(w.pods, &before))).
 		Assess("so do the pods of a new template, all of them",
 			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2), first.apartFrom(second))).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
@@ -42,7 +44,8 @@ func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 		`[{"name":"halves","topology":%q,"level":%q,"even":true,"perDomain":2}]`, w.Name, rackLabel)}
 	cluster.Test(t, features.New("two by two").
 		Setup(w.create).
-		Assess("the first two stand in one rack and the others in the other", suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
+		Assess("the first two stand in one rack and the others in the other",
+			suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
 		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1), g.standsAnywhere(4), g.inHalves)).
 		Teardown(w.remove))
 }

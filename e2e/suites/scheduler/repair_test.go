@@ -44,7 +44,8 @@ func (g *replicated) replicaSet(group string, replicas int32) *appsv1.ReplicaSet
 		ObjectMeta: metav1.ObjectMeta{Name: group, Namespace: g.world.Name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: like.Annotations}, Spec: like.Spec},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: like.Annotations},
+				Spec: like.Spec},
 		},
 	}
 }
@@ -99,7 +100,8 @@ func (g *replicated) plans(reason, says string) types.StepFunc {
 			if err != nil || condition == nil {
 				return false, "nothing is said", err
 			}
-			return condition.Reason == reason && strings.Contains(condition.Message, says), condition.Reason + ": " + condition.Message, nil
+			return condition.Reason == reason && strings.Contains(condition.Message, says), condition.Reason + ": " +
+				condition.Message, nil
 		})
 		return ctx
 	}
@@ -159,8 +161,10 @@ func TestGroupMovesToTheRackThatHasRoom(t *testing.T) {
 	g := w.replicated(t, scheduling.RepairMoveSubGroup, "5s")
 	cluster.Test(t, features.New("a rack loses two nodes").
 		Setup(g.brokenIn(w)).
-		Assess("it is said what will be moved, and when", suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
-		Assess("the group moves, and the other stays", suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved", "2 pods evicted, moving subgroup four"))).
+		Assess("it is said what will be moved, and when",
+			suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
+		Assess("the group moves, and the other stays",
+			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved", "2 pods evicted, moving subgroup four"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
 
@@ -170,7 +174,8 @@ func TestNothingMovesThatMayNot(t *testing.T) {
 	cluster.Test(t, features.New("a rack loses two nodes, and nothing may be moved").
 		Setup(g.brokenIn(w)).
 		Assess("it is said what would help", suite.AllOf(
-			g.plans(scheduling.ReasonMoveNotAllowed, "would help, which annotation packtree.dev/repair-move: subgroup would allow"), g.stays)).
+			g.plans(scheduling.ReasonMoveNotAllowed,
+				"would help, which annotation packtree.dev/repair-move: subgroup would allow"), g.stays)).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
 
@@ -189,11 +194,14 @@ func TestNothingMovesThatABudgetForbids(t *testing.T) {
 			w.Must(ctx, t, cluster.Create(ctx, budget.DeepCopy()))
 			return ctx
 		}, g.comes, w.rackComes(2, 4), g.losesTwoNodes)).
-		Assess("it is said which budget", suite.AllOf(g.plans(scheduling.ReasonMoveBudget, "PodDisruptionBudget "+w.Name+"/four does not let all of these pods go"), g.stays)).
-		Assess("without it the group moves", suite.AllOf(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			w.Must(ctx, t, cluster.Delete(ctx, budget))
-			return ctx
-		}, g.isMovedTo("r2"))).
+		Assess("it is said which budget",
+			suite.AllOf(g.plans(scheduling.ReasonMoveBudget,
+				"PodDisruptionBudget "+w.Name+"/four does not let all of these pods go"), g.stays)).
+		Assess("without it the group moves",
+			suite.AllOf(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				w.Must(ctx, t, cluster.Delete(ctx, budget))
+				return ctx
+			}, g.isMovedTo("r2"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
 
@@ -202,7 +210,8 @@ func TestMoveGoesOnAfterTheSchedulerDied(t *testing.T) {
 	g := w.replicated(t, scheduling.RepairMoveSubGroup, "2s")
 	cluster.Test(t, features.New("the scheduler dies while a group moves").
 		Setup(g.brokenIn(w)).
-		Assess("it dies when room is held, or just after", suite.AllOf(g.plans(scheduling.ReasonMoving, "room is held there for 4 pods"), w.schedulerDies)).
+		Assess("it dies when room is held, or just after",
+			suite.AllOf(g.plans(scheduling.ReasonMoving, "room is held there for 4 pods"), w.schedulerDies)).
 		Assess("the next one has the group moved, and the other stays", suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }

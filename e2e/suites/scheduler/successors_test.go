@@ -83,7 +83,8 @@ func TestHigherPriorityTakesASeatAndSaysSo(t *testing.T) {
 		Setup(suite.AllOf(w.create, w.priorityComes)).
 		Assess("a pod leaves a full cluster", suite.AllOf(g.isOwned, g.stands(2), g.podIsDeleted(0), g.holds(1))).
 		Assess("a gang of higher priority gets its node, and the event says so", suite.AllOf(
-			urgent.exists(1), urgent.stands(1), w.Tells("PodGroup", g.name, "SeatTaken", "goes to PodGroup "+w.Name+"/urgent, of higher priority"),
+			urgent.exists(1), urgent.stands(1),
+			w.Tells("PodGroup", g.name, "SeatTaken", "goes to PodGroup "+w.Name+"/urgent, of higher priority"),
 			g.holds(0))).
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
@@ -105,7 +106,8 @@ func TestPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 	cluster.Test(t, features.New("no seat of a pod that is done").
 		Setup(w.create).
 		Assess("a gang waits on a full cluster", standsBefore(g, waiting)).
-		Assess("its room is the other gang's when a pod has done its work", suite.AllOf(g.podSucceeds(0), waiting.stands(1), g.holds(0))).
+		Assess("its room is the other gang's when a pod has done its work",
+			suite.AllOf(g.podSucceeds(0), waiting.stands(1), g.holds(0))).
 		Teardown(w.remove))
 }
 

@@ -37,7 +37,8 @@ type world struct {
 // newWorld describes a zone with racks of so many nodes each. It is made by its step create.
 func newWorld(racks ...int) *world {
 	return &world{
-		World: suite.World{Cluster: cluster, Name: envconf.RandomName("world", 14), Shown: "podgroups.scheduling.run.ai,pods"}, racks: racks,
+		World: suite.World{Cluster: cluster, Name: envconf.RandomName("world", 14),
+			Shown: "podgroups.scheduling.run.ai,pods"}, racks: racks,
 	}
 }
 
@@ -64,7 +65,9 @@ func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) con
 func (w *world) topology() *kai.Topology {
 	return &kai.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: map[string]string{suite.WorldLabel: w.Name}},
-		Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}}},
+		Spec: kai.TopologySpec{
+			Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}},
+		},
 	}
 }
 

@@ -16,22 +16,30 @@ import (
 
 // refusals are what kubectl says of testdata/badinput/<case>.yaml.
 var refusals = map[string][]string{
-	"domain-twice":       {`"bad" is invalid`, "spec.levels[2].domain: Duplicate value", "domain must be unique across all levels, and spec.levels[1] has this one"},
-	"key-twice":          {`"bad" is invalid`, "spec.levels[2].key: Duplicate value", "key must be unique across all levels, and spec.levels[1] has this one"},
-	"unknown-domain":     {"spec.levels[1].domain", `"row"`, "must be one of region, zone, datacenter, block, rack, host, numa"},
-	"keys-that-are-none": {"spec.levels[0].key", "two words", "spec.levels[1].key", "a/b/c", "spec.levels[2].key", "Example.COM/block", "spec.levels[3].key", "xxxx", "spec.levels[4].key"},
-	"eight-levels":       {"spec.levels: Too many: 8: must have at most 7 items"},
-	"narrowest-first":    {"spec.levels[1].domain", "must be listed broadest first: region, zone, datacenter, block, rack, host, numa"},
-	"no-level":           {"spec.levels: Required value: a ClusterTopology needs at least one level"},
-	"misspelt":           {`unknown field "spec.levels[0].label"`},
+	"domain-twice": {`"bad" is invalid`, "spec.levels[2].domain: Duplicate value",
+		"domain must be unique across all levels, and spec.levels[1] has this one"},
+	"key-twice": {`"bad" is invalid`, "spec.levels[2].key: Duplicate value",
+		"key must be unique across all levels, and spec.levels[1] has this one"},
+	"unknown-domain": {"spec.levels[1].domain", `"row"`,
+		"must be one of region, zone, datacenter, block, rack, host, numa"},
+	"keys-that-are-none": {"spec.levels[0].key", "two words", "spec.levels[1].key", "a/b/c", "spec.levels[2].key",
+		"Example.COM/block", "spec.levels[3].key", "xxxx", "spec.levels[4].key"},
+	"eight-levels": {"spec.levels: Too many: 8: must have at most 7 items"},
+	"narrowest-first": {"spec.levels[1].domain",
+		"must be listed broadest first: region, zone, datacenter, block, rack, host, numa"},
+	"no-level": {"spec.levels: Required value: a ClusterTopology needs at least one level"},
+	"misspelt": {`unknown field "spec.levels[0].label"`},
 	"rack-below-the-hostname": {
 		"spec.levels[0].key", "kubernetes.io/hostname", "no level can be below it but numa, and rack is",
 	},
-	"set-names-none":            {"spec.template.clusterTopologyName", `"no-such-topology"`, "there is no ClusterTopology of this name"},
+	"set-names-none": {"spec.template.clusterTopologyName", `"no-such-topology"`,
+		"there is no ClusterTopology of this name"},
 	"set-names-one-for-nothing": {"spec.template.clusterTopologyName", "only be given together with a topologyConstraint"},
-	"set-names-two":             {"spec.template.topologyConstraint.topologyName", `"other"`, `must equal spec.template.clusterTopologyName, "grove-topology"`},
+	"set-names-two": {"spec.template.topologyConstraint.topologyName", `"other"`,
+		`must equal spec.template.clusterTopologyName, "grove-topology"`},
 	"set-asks-for-no-level": {
-		"spec.template.topologyConstraint", `"region"`, "spec.template.cliques[0].topologyConstraint", `"numa"`, "available domains: zone, block, rack, host",
+		"spec.template.topologyConstraint", `"region"`, "spec.template.cliques[0].topologyConstraint", `"numa"`,
+		"available domains: zone, block, rack, host",
 	},
 	"set-asks-for-no-domain": {"spec.template.topologyConstraint", `"row"`, "available domains: zone, block, rack, host"},
 	"set-with-everything-wrong": {
@@ -42,7 +50,8 @@ var refusals = map[string][]string{
 		"spec.template.cliques[2].topologyConstraint", "packDomain means pack.required: give only one of them",
 	},
 	"set-changed": {
-		"spec.template.topologyConstraint: Forbidden", "spec.template.cliques[0].topologyConstraint: Forbidden", "spec.template.cliques[1].topologyConstraint: Forbidden",
+		"spec.template.topologyConstraint: Forbidden", "spec.template.cliques[0].topologyConstraint: Forbidden",
+		"spec.template.cliques[1].topologyConstraint: Forbidden",
 		"spec.template.podCliqueScalingGroups[0].topologyConstraint: Forbidden", "delete the PodCliqueSet and create it anew",
 	},
 	"hold-misspelt": {"metadata.annotations[packtree.dev/missing-topology-level]", `"Hold"`, `"drop", "hold"`},
@@ -64,7 +73,8 @@ func TestBadInput(t *testing.T) {
 	}
 	cluster.Test(t, feature.
 		Assess("the default topology's name is the operator's", w.Refused(
-			[]string{"metadata.name", "reserved", "topologyAwareScheduling.levels"}, "create", "--dry-run=server", "-f", w.File(t, "reserved.yaml"))).
+			[]string{"metadata.name", "reserved", "topologyAwareScheduling.levels"}, "create", "--dry-run=server", "-f",
+			w.File(t, "reserved.yaml"))).
 		Assess("nothing is there but what was", w.nothingIsBad).
 		Teardown(w.remove))
 }
@@ -91,15 +101,20 @@ func TestWarnings(t *testing.T) {
 	cluster.Test(t, features.New("warnings").
 		Setup(w.InNamespace).
 		Setup(w.Applies("numa.yaml")).
-		Assess("nobody has the label of the narrowest level", w.Reads("0", "ct", w.Name+"-numa", "{.status.levels[2].nodes}")).
+		Assess("nobody has the label of the narrowest level",
+			w.Reads("0", "ct", w.Name+"-numa", "{.status.levels[2].nodes}")).
 		Assess("who asks for it is told so, and what is enforced", w.isWarned("in-a-numa-zone.yaml",
-			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not told apart yet: what is enforced is that the pods stand on one host",
-			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.Name+"/numa of level numa of ClusterTopology",
+			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not told apart yet: "+
+				"what is enforced is that the pods stand on one host",
+			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.Name+
+				"/numa of level numa of ClusterTopology",
 			"podcliqueset.grove.io/in-a-numa-zone created")).
 		Teardown(w.remove))
 }
 
-func (w *world) isWarned(file string, says ...string) func(context.Context, *testing.T, *envconf.Config) context.Context {
+func (w *world) isWarned(
+	file string, says ...string,
+) func(context.Context, *testing.T, *envconf.Config) context.Context {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		suite.MustSay(t, w.Answer(ctx, t, "apply", "-f", w.File(t, file)), says...)
 		return ctx

@@ -25,38 +25,41 @@ func preferred(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Setup(w.bothTopologies).
 		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"), w.TheOperatorDies,
-			w.gangsAre("prefers", fmt.Sprint(wishes), func(gang *scheduler.PodGang) bool { return maps.Equal(constraints(gang), wishes) }))).
+			w.gangsAre("prefers", fmt.Sprint(wishes),
+				func(gang *scheduler.PodGang) bool { return maps.Equal(constraints(gang), wishes) }))).
 		Assess("so has the PodGroup", w.podGroupAsks("prefers-0", w.gb200(), wishes)).
-		Assess("all of it runs in as few domains as there can be", suite.AllOf(w.stands("prefers", gb200), w.domains("prefers", map[string]int{
-			"few of zone": 1, "one zone": 1, "few of block": 1, "few of rack": 2,
-		}))).
+		Assess("all of it runs in as few domains as there can be",
+			suite.AllOf(w.stands("prefers", gb200), w.domains("prefers", map[string]int{
+				"few of zone": 1, "one zone": 1, "few of block": 1, "few of rack": 2,
+			}))).
 		Teardown(w.remove)
 }
 
 // podGroupAsks waits until the PodGroup of a gang has such levels of a topology, by the group that each is for.
 func (w *world) podGroupAsks(gang, topology string, wanted map[string]string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("the PodGroup of %s asks for %v", gang, wanted), func(ctx context.Context) (bool, string, error) {
-			var groups scheduling.PodGroupList
-			if err := cluster.List(ctx, &groups, client.InNamespace(w.Name)); err != nil {
-				return false, "", err
-			}
-			found := map[string]string{}
-			add := func(name string, constraint *scheduling.TopologyConstraint) {
-				if constraint != nil && constraint.Topology == topology {
-					found[name] = constraint.RequiredTopologyLevel + "," + constraint.PreferredTopologyLevel
+		w.Until(ctx, t, fmt.Sprintf("the PodGroup of %s asks for %v", gang, wanted),
+			func(ctx context.Context) (bool, string, error) {
+				var groups scheduling.PodGroupList
+				if err := cluster.List(ctx, &groups, client.InNamespace(w.Name)); err != nil {
+					return false, "", err
 				}
-			}
-			for i := range groups.Items {
-				if strings.HasPrefix(groups.Items[i].Name, gang) {
-					add("", groups.Items[i].Spec.TopologyConstraint)
-					for _, group := range groups.Items[i].Spec.SubGroups {
-						add(group.Name, group.TopologyConstraint)
+				found := map[string]string{}
+				add := func(name string, constraint *scheduling.TopologyConstraint) {
+					if constraint != nil && constraint.Topology == topology {
+						found[name] = constraint.RequiredTopologyLevel + "," + constraint.PreferredTopologyLevel
 					}
 				}
-			}
-			return maps.Equal(found, wanted), fmt.Sprint(found), nil
-		})
+				for i := range groups.Items {
+					if strings.HasPrefix(groups.Items[i].Name, gang) {
+						add("", groups.Items[i].Spec.TopologyConstraint)
+						for _, group := range groups.Items[i].Spec.SubGroups {
+							add(group.Name, group.TopologyConstraint)
+						}
+					}
+				}
+				return maps.Equal(found, wanted), fmt.Sprint(found), nil
+			})
 		return ctx
 	}
 }

@@ -22,13 +22,17 @@ func retry(w *world) *features.FeatureBuilder {
 	return features.New("retry").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("eight pods find no GB200 rack", suite.AllOf(w.Applies("eight-in-a-rack.yaml"), w.waits("eight"), w.follows("eight", w.gb200()))).
+		Assess("eight pods find no GB200 rack",
+			suite.AllOf(w.Applies("eight-in-a-rack.yaml"), w.waits("eight"), w.follows("eight", w.gb200()))).
 		Assess("a topology that is not there is refused", w.Refused(
-			[]string{"spec.template.clusterTopologyName", w.Name + "-b300", "there is no ClusterTopology of this name"}, turning("eight", w.Name+"-b300")...)).
+			[]string{"spec.template.clusterTopologyName", w.Name + "-b300", "there is no ClusterTopology of this name"},
+			turning("eight", w.Name+"-b300")...)).
 		Assess("an H100 rack has room", suite.AllOf(
-			w.turns("eight", w.h100()), w.TheOperatorDies, w.follows("eight", w.h100()), w.stands("eight", h100), w.remembers("eight", &placed))).
+			w.turns("eight", w.h100()), w.TheOperatorDies, w.follows("eight", w.h100()), w.stands("eight", h100),
+			w.remembers("eight", &placed))).
 		Assess("there is no way back", w.Refused(
-			[]string{"spec.template.clusterTopologyName", w.h100(), "8 pods of the set are scheduled"}, turning("eight", w.gb200())...)).
+			[]string{"spec.template.clusterTopologyName", w.h100(), "8 pods of the set are scheduled"},
+			turning("eight", w.gb200())...)).
 		Assess("nor to the default", w.Refused(
 			[]string{"spec.template.clusterTopologyName", "8 pods of the set are scheduled"},
 			"patch", "pcs", "eight", "--type=json", "--patch", `[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
@@ -60,7 +64,8 @@ func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.St
 			if err == nil && turns == 1 {
 				meanwhile(ctx, t, config)
 			}
-			return err != nil && strings.Contains(output, "of the set are scheduled"), fmt.Sprintf("%d turns; %s", turns, output), nil
+			return err != nil && strings.Contains(output, "of the set are scheduled"), fmt.Sprintf("%d turns; %s", turns,
+				output), nil
 		})
 		t.Logf("%d turns", turns)
 		return ctx
@@ -82,7 +87,8 @@ func (w *world) standsWhereItsGangSays(name string) types.StepFunc {
 		w.Must(ctx, t, err)
 		kept := meta.IsStatusConditionTrue(set.Status.Conditions, grove.ConditionTopologyKept)
 		if named := set.Spec.Template.ClusterTopologyName; (named != w.Name+"-"+segment) != kept {
-			t.Errorf("the set names %s, its gang the topology of %s, and TopologyKept is %v\n%s", named, segment, kept, w.Report(ctx))
+			t.Errorf("the set names %s, its gang the topology of %s, and TopologyKept is %v\n%s", named, segment, kept,
+				w.Report(ctx))
 		}
 		for _, finding := range w.findings(ctx, t, name) {
 			if !finding.Held() {

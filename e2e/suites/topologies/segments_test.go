@@ -30,10 +30,12 @@ func segments(w *world) *features.FeatureBuilder {
 		Assess("two topologies are made", w.bothTopologies).
 		Assess("each set stands in its own segment and domains", suite.AllOf(
 			w.Applies("segments.yaml"), w.TheOperatorDies, w.stands("on-h100", h100), w.stands("on-gb200", gb200))).
-		Assess("the gangs name their topologies", suite.AllOf(w.follows("on-h100", w.h100()), w.follows("on-gb200", w.gb200()))).
+		Assess("the gangs name their topologies",
+			suite.AllOf(w.follows("on-h100", w.h100()), w.follows("on-gb200", w.gb200()))).
 		Assess("who uses what is readable", suite.AllOf(
 			w.Reads("1", "ct", w.h100(), "{.status.inUse}"),
-			w.Reads("12 12 4 1", "ct", w.gb200(), "{.status.nodes} {.status.levels[1].nodes} {.status.levels[2].domainCount} {.status.inUse}"),
+			w.Reads("12 12 4 1", "ct", w.gb200(),
+				"{.status.nodes} {.status.levels[1].nodes} {.status.levels[2].domainCount} {.status.inUse}"),
 			w.Shows([]string{w.h100(), "zone,rack,host", w.gb200(), "zone,block,rack,host"}, "get", "ct"),
 			w.Shows([]string{w.h100(), w.gb200()}, "get", "pcs"),
 			w.Shows([]string{w.h100(), w.gb200()}, "get", "pg"))).
@@ -49,5 +51,6 @@ func (w *world) turns(set, topology string) types.StepFunc {
 }
 
 func turning(set, topology string) []string {
-	return []string{"patch", "pcs", set, "--type=merge", "--patch", `{"spec":{"template":{"clusterTopologyName":"` + topology + `"}}}`}
+	return []string{"patch", "pcs", set, "--type=merge", "--patch",
+		`{"spec":{"template":{"clusterTopologyName":"` + topology + `"}}}`}
 }

@@ -113,7 +113,8 @@ func (w *world) waits(name string) e2e.StepFunc {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(grove.SchemeGroupVersion.WithKind("PodCliqueSet"))
 		w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object))
-		w.Until(ctx, t, name+" says why it waits", func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) })
+		w.Until(ctx, t, name+" says why it waits",
+			func(ctx context.Context) (bool, string, error) { return cluster.Explained(ctx, object) })
 		return ctx
 	}
 }
@@ -187,26 +188,27 @@ func (w *world) says(name string, status metav1.ConditionStatus, reason string, 
 // topologyIs waits until a ClusterTopology is ready with such keys, and the Topology that the scheduler reads has the same.
 func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("topology %s has the levels %v", name, keys), func(ctx context.Context) (bool, string, error) {
-			ours, theirs := &grove.ClusterTopology{}, &kai.Topology{}
-			if err := cluster.Get(ctx, client.ObjectKey{Name: name}, ours); err != nil {
-				return false, "", err
-			}
-			if err := cluster.Get(ctx, client.ObjectKey{Name: name}, theirs); err != nil {
-				return false, "", err
-			}
-			var stored, scheduled []string
-			for _, level := range ours.Spec.Levels {
-				stored = append(stored, level.Key)
-			}
-			for _, level := range theirs.Spec.Levels {
-				scheduled = append(scheduled, level.NodeLabel)
-			}
-			ready := meta.FindStatusCondition(ours.Status.Conditions, grove.ClusterTopologyReady)
-			usable := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ours.Generation
-			done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) && slices.Equal(scheduled, keys)
-			return done, fmt.Sprintf("%v; the scheduler's: %v; %+v", stored, scheduled, ready), nil
-		})
+		w.Until(ctx, t, fmt.Sprintf("topology %s has the levels %v", name, keys),
+			func(ctx context.Context) (bool, string, error) {
+				ours, theirs := &grove.ClusterTopology{}, &kai.Topology{}
+				if err := cluster.Get(ctx, client.ObjectKey{Name: name}, ours); err != nil {
+					return false, "", err
+				}
+				if err := cluster.Get(ctx, client.ObjectKey{Name: name}, theirs); err != nil {
+					return false, "", err
+				}
+				var stored, scheduled []string
+				for _, level := range ours.Spec.Levels {
+					stored = append(stored, level.Key)
+				}
+				for _, level := range theirs.Spec.Levels {
+					scheduled = append(scheduled, level.NodeLabel)
+				}
+				ready := meta.FindStatusCondition(ours.Status.Conditions, grove.ClusterTopologyReady)
+				usable := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ours.Generation
+				done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) && slices.Equal(scheduled, keys)
+				return done, fmt.Sprintf("%v; the scheduler's: %v; %+v", stored, scheduled, ready), nil
+			})
 		return ctx
 	}
 }

@@ -128,15 +128,16 @@ func TestPodGroupWithoutTopology(t *testing.T) {
 
 func saysInvalid(namespace string, group *unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		waitFor(ctx, t, live.Name(group)+" is Scheduled=False for the reason Invalid", func(ctx context.Context) (bool, string, error) {
-			scheduled, err := cluster.Condition(ctx, group, schedulingv2alpha2.ConditionScheduled)
-			if err != nil || scheduled == nil {
-				return false, "it has no condition Scheduled", err
-			}
-			state := fmt.Sprintf("Scheduled=%s %s: %s", scheduled.Status, scheduled.Reason, scheduled.Message)
-			return scheduled.Status == "False" && scheduled.Reason == "Invalid" &&
-				strings.Contains(scheduled.Message, "no-such-topology"), state, nil
-		}, group)
+		waitFor(ctx, t, live.Name(group)+" is Scheduled=False for the reason Invalid",
+			func(ctx context.Context) (bool, string, error) {
+				scheduled, err := cluster.Condition(ctx, group, schedulingv2alpha2.ConditionScheduled)
+				if err != nil || scheduled == nil {
+					return false, "it has no condition Scheduled", err
+				}
+				state := fmt.Sprintf("Scheduled=%s %s: %s", scheduled.Status, scheduled.Reason, scheduled.Message)
+				return scheduled.Status == "False" && scheduled.Reason == "Invalid" &&
+					strings.Contains(scheduled.Message, "no-such-topology"), state, nil
+			}, group)
 		standing, err := cluster.Standing(ctx, namespace)
 		if err != nil {
 			t.Fatal(err)
@@ -155,8 +156,9 @@ func TestOperatorConfigurationTypo(t *testing.T) {
 	config := filepath.Join(badInput, "operator-configuration-typo", "config.yaml")
 	says := []string{"topologyAwareScheduling.level", `"levels"`}
 	for name, arguments := range map[string][]string{
-		"the operator does not start":        {"--config", config, "--kubeconfig", os.DevNull},
-		"the offline program does not start": {"render", "--config", config, "-f", filepath.Join(repository(t), "docs", "examples")},
+		"the operator does not start": {"--config", config, "--kubeconfig", os.DevNull},
+		"the offline program does not start": {"render", "--config", config, "-f",
+			filepath.Join(repository(t), "docs", "examples")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -40,5 +40,6 @@ func connect(ctx context.Context, config *envconf.Config) (context.Context, erro
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return ctx, live.Wait(waiting, "grove-operator has made the topology of its configuration", cluster.DefaultTopologyMade)
+	return ctx, live.Wait(waiting, "grove-operator has made the topology of its configuration",
+		cluster.DefaultTopologyMade)
 }

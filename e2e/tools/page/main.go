@@ -44,7 +44,8 @@ func run(sources, bundle string, progress io.Writer) error {
 			fmt.Fprintln(progress, "page: npm is missing, so the bundle was not made again; it says that it is of these sources")
 			return nil
 		}
-		return errors.New("the sources of the page have changed since it was bundled, and npm, which fetches what it is made of, is missing")
+		return errors.New(
+			"the sources of the page have changed since it was bundled, and npm, which fetches what it is made of, is missing")
 	}
 	if err := fetch(sources, progress); err != nil {
 		return err

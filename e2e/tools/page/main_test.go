@@ -53,10 +53,12 @@ func TestABundleHasItsSourcesAndTheirLicences(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := string(made["page.js"])
-	if !strings.HasPrefix(script, firstLine("0123")+"\n") || !strings.Contains(script, "Permission of preact") || !strings.Contains(script, "Permission of d3") {
+	if !strings.HasPrefix(script, firstLine("0123")+"\n") || !strings.Contains(script, "Permission of preact") ||
+		!strings.Contains(script, "Permission of d3") {
 		t.Errorf("the script begins with neither digest nor licences: %s", script)
 	}
-	if !strings.Contains(script, "console.log") || !strings.Contains(string(made["page.css"]), "b{color:red}") || string(made["index.html"]) != "<!doctype html>" {
+	if !strings.Contains(script, "console.log") || !strings.Contains(string(made["page.css"]), "b{color:red}") ||
+		string(made["index.html"]) != "<!doctype html>" {
 		t.Errorf("the bundle lacks something: %s %s %s", script, made["page.css"], made["index.html"])
 	}
 	for name, content := range made {
@@ -71,7 +73,8 @@ func TestWhatCannotBeBundledIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, "src/main.tsx"), []byte(`import "./lost";`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := makeBundle(directory, "0123"); err == nil || !strings.Contains(err.Error(), `Could not resolve "./lost"`) {
+	if _, err := makeBundle(directory, "0123"); err == nil ||
+		!strings.Contains(err.Error(), `Could not resolve "./lost"`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -24,8 +24,9 @@ var stories = map[string]story{
 	},
 	"PacktreeNoLeader": {bad: leads + "0x120", good: leads + "1x120"},
 	"PacktreeRequestsRefused": {
-		bad:  `rest_client_requests_total{job="JOB", method="GET", code="403"} 0+1x120`,
-		good: "rest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"403\"} 5x120\nrest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"200\"} 0+9x120",
+		bad: `rest_client_requests_total{job="JOB", method="GET", code="403"} 0+1x120`,
+		good: "rest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"403\"} " +
+			"5x120\nrest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"200\"} 0+9x120",
 	},
 	// One object that fails is tried again every quarter of an hour; one that failed for a moment is not told of.
 	"PacktreeReconcileErrors": {
@@ -33,21 +34,27 @@ var stories = map[string]story{
 		good: `controller_runtime_reconcile_errors_total{job="JOB", controller="c"} 0x95 9x24`,
 	},
 	"PacktreeQueueBehind": {
-		bad:  `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="10"} 0x120` + "\n" + `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="100"} 0+5x120` + "\n" + `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="+Inf"} 0+5x120`,
-		good: `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="10"} 0+5x120` + "\n" + `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="100"} 0+5x120` + "\n" + `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="+Inf"} 0+5x120`,
+		bad: `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="10"} 0x120` + "\n" +
+			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="100"} 0+5x120` + "\n" +
+			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="+Inf"} 0+5x120`,
+		good: `workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="10"} 0+5x120` + "\n" +
+			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="100"} 0+5x120` + "\n" +
+			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="+Inf"} 0+5x120`,
 	},
 	// A review that says no is an answer, with code 200.
 	"PacktreeWebhookFails": {
-		bad:  `controller_runtime_webhook_requests_total{job="JOB", webhook="/w", code="500"} 0+1x120`,
-		good: "controller_runtime_webhook_requests_total{job=\"JOB\", webhook=\"/w\", code=\"500\"} 0x120\ncontroller_runtime_webhook_requests_total{job=\"JOB\", webhook=\"/w\", code=\"200\"} 0+9x120",
+		bad: `controller_runtime_webhook_requests_total{job="JOB", webhook="/w", code="500"} 0+1x120`,
+		good: "controller_runtime_webhook_requests_total{job=\"JOB\", webhook=\"/w\", " +
+			"code=\"500\"} 0x120\ncontroller_runtime_webhook_requests_total{job=\"JOB\", webhook=\"/w\", code=\"200\"} 0+9x120",
 	},
 	"PacktreeDynamoDeploymentsStuck": {
 		bad:  `packtree_dynamo_deployments{job="JOB", reason="NotInstalled"} 1x120`,
 		good: `packtree_dynamo_deployments{job="JOB", reason="ServicesNotReady"} 4x120`,
 	},
 	"PacktreeDynamoConstraintsNotEnforced": {
-		bad:  `packtree_dynamo_topology_constraints_enforced{job="JOB", status="False"} 2x120`,
-		good: "packtree_dynamo_topology_constraints_enforced{job=\"JOB\", status=\"False\"} 0x120\npacktree_dynamo_topology_constraints_enforced{job=\"JOB\", status=\"Unknown\"} 2x120",
+		bad: `packtree_dynamo_topology_constraints_enforced{job="JOB", status="False"} 2x120`,
+		good: "packtree_dynamo_topology_constraints_enforced{job=\"JOB\", status=\"False\"} " +
+			"0x120\npacktree_dynamo_topology_constraints_enforced{job=\"JOB\", status=\"Unknown\"} 2x120",
 	},
 	"PacktreeGroveSetsFail": {
 		bad:  `packtree_grove_podcliquesets{job="JOB", reason="ReconcileFailed"} 1x120`,
@@ -58,8 +65,9 @@ var stories = map[string]story{
 		good: `packtree_grove_podcliquesets_topology_levels{job="JOB", reason="AllClusterTopologyLevelsAvailable"} 7x120`,
 	},
 	"PacktreeGroveGangsTerminated": {
-		bad:  `packtree_grove_events_total{job="JOB", reason="GangTerminated"} 0x70 0+1x49`,
-		good: "packtree_grove_events_total{job=\"JOB\", reason=\"GangTerminated\"} 0x90 1x29\npacktree_grove_events_total{job=\"JOB\", reason=\"ScaledIn\"} 0+9x120",
+		bad: `packtree_grove_events_total{job="JOB", reason="GangTerminated"} 0x70 0+1x49`,
+		good: "packtree_grove_events_total{job=\"JOB\", reason=\"GangTerminated\"} 0x90 " +
+			"1x29\npacktree_grove_events_total{job=\"JOB\", reason=\"ScaledIn\"} 0+9x120",
 	},
 	"PacktreePodsNotGrouped": {
 		bad:  `packtree_podgrouper_warnings_total{job="JOB", reason="OwnerCycle"} 0x100 1x19`,
@@ -75,12 +83,16 @@ var stories = map[string]story{
 	"PacktreeGangsInvalid":      waiting("Invalid", "Incomplete"),
 	"PacktreeGangsBelowMinimum": waiting("BelowMinimum", "Waiting"),
 	"PacktreeRelationsBroken": {
-		bad:  "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", holds=\"false\"} 1x120",
-		good: "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", holds=\"false\"} 0x120\npacktree_scheduler_relations{job=\"JOB\", requirement=\"preferred\", holds=\"false\"} 4x120",
+		bad: "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", holds=\"false\"} 1x120",
+		good: "packtree_scheduler_relations{job=\"JOB\", requirement=\"required\", " +
+			"holds=\"false\"} 0x120\npacktree_scheduler_relations{job=\"JOB\", requirement=\"preferred\", " +
+			"holds=\"false\"} 4x120",
 	},
 	"PacktreePlansBroken": {
-		bad:  "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} 0+2x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0x120",
-		good: "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} 0+1x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0+5x120",
+		bad: "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} " +
+			"0+2x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0x120",
+		good: "packtree_scheduler_plan_invalidations_total{job=\"JOB\", reason=\"NodeRefused\"} " +
+			"0+1x120\npacktree_scheduler_gangs_let_go_total{job=\"JOB\"} 0+5x120",
 	},
 	"PacktreeDecisionsSlow": {
 		bad:  decisionsWithin("1.6384"),
@@ -90,8 +102,9 @@ var stories = map[string]story{
 
 func waiting(reason, otherwise string) story {
 	return story{
-		bad:  `packtree_scheduler_gangs_waiting{job="JOB", reason="` + reason + `"} 1x120`,
-		good: "packtree_scheduler_gangs_waiting{job=\"JOB\", reason=\"" + reason + "\"} 0x120\npacktree_scheduler_gangs_waiting{job=\"JOB\", reason=\"" + otherwise + "\"} 3x120",
+		bad: `packtree_scheduler_gangs_waiting{job="JOB", reason="` + reason + `"} 1x120`,
+		good: "packtree_scheduler_gangs_waiting{job=\"JOB\", reason=\"" + reason +
+			"\"} 0x120\npacktree_scheduler_gangs_waiting{job=\"JOB\", reason=\"" + otherwise + "\"} 3x120",
 	}
 }
 
@@ -107,7 +120,8 @@ func decisionsWithin(bound string) string {
 		if below {
 			values = "0x120"
 		}
-		lines = append(lines, `packtree_scheduler_decision_duration_seconds_bucket{job="JOB", verdict="Placed", le="`+le+`"} `+values)
+		lines = append(lines,
+			`packtree_scheduler_decision_duration_seconds_bucket{job="JOB", verdict="Placed", le="`+le+`"} `+values)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -135,7 +149,8 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 					t.Fatal("no story says when it fires")
 				}
 				for series, want := range map[string]bool{story.bad: true, story.good: false} {
-					scraped := promqltest.LoadedStorage(t, "load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)), "\n", "\n  "))
+					scraped := promqltest.LoadedStorage(t,
+						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)), "\n", "\n  "))
 					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr, time.Duration(rule.For)); fires != want {
 						t.Errorf("fires: %v, want %v; scraped\n%s", fires, want, series)
 					}
@@ -146,7 +161,9 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 }
 
 // firesAfterTwoHours says whether an alert has been pending for its time then: its expression had an answer every minute.
-func firesAfterTwoHours(t *testing.T, engine *promql.Engine, scraped storage.Queryable, expr string, pending time.Duration) bool {
+func firesAfterTwoHours(
+	t *testing.T, engine *promql.Engine, scraped storage.Queryable, expr string, pending time.Duration,
+) bool {
 	t.Helper()
 	end := time.Unix(0, 0).Add(2 * time.Hour)
 	for at := end.Add(-pending); !at.After(end); at = at.Add(time.Minute) {

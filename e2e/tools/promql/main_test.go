@@ -55,10 +55,12 @@ func TestWhatAQueryNeeds(t *testing.T) {
 	if err != nil || len(uses) != 2 {
 		t.Fatalf("uses %v, error %v", uses, err)
 	}
-	if one := uses[0]; one.Metric != "one" || !slices.Equal(one.Labels, []string{"a", "b", "c", "shown"}) || !slices.Equal(one.Values["c"], []string{"y", "z"}) {
+	if one := uses[0]; one.Metric != "one" || !slices.Equal(one.Labels, []string{"a", "b", "c", "shown"}) ||
+		!slices.Equal(one.Values["c"], []string{"y", "z"}) {
 		t.Errorf("one is %+v", one)
 	}
-	if two := uses[1]; two.Metric != "two" || !slices.Equal(two.Labels, []string{"e", "shown"}) || len(two.Values["e"]) != 0 {
+	if two := uses[1]; two.Metric != "two" || !slices.Equal(two.Labels, []string{"e", "shown"}) ||
+		len(two.Values["e"]) != 0 {
 		t.Errorf("two is %+v", two)
 	}
 	if _, err := usesOf(query{Text: "sum(rate(one)"}); err == nil {

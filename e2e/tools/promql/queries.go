@@ -94,7 +94,8 @@ func queriesOf(charts string) ([]query, error) {
 		}
 		for _, rule := range rules {
 			text := rule.Annotations["summary"] + rule.Annotations["description"]
-			queries = append(queries, query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr, wants: named(alertLabel, text)})
+			queries = append(queries,
+				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr, wants: named(alertLabel, text)})
 		}
 	}
 	return queries, nil
@@ -145,7 +146,8 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
 			queries = append(queries, query{
-				Chart: chart, Place: "panel " + panel.Title, Text: interpolated(target.Expr), wants: named(legendLabel, target.LegendFormat),
+				Chart: chart, Place: "panel " + panel.Title, Text: interpolated(target.Expr),
+				wants: named(legendLabel, target.LegendFormat),
 			})
 		}
 	}
@@ -163,7 +165,8 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 		if parts == nil {
 			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart, variable.Name, asked.Query)
 		}
-		queries = append(queries, query{Chart: chart, Place: "variable " + variable.Name, Text: interpolated(parts[1]), wants: parts[2:]})
+		queries = append(queries,
+			query{Chart: chart, Place: "variable " + variable.Name, Text: interpolated(parts[1]), wants: parts[2:]})
 	}
 	return queries, nil
 }

@@ -38,11 +38,14 @@ func Refusals(workflow *actionlint.Workflow, verbs []string) []string {
 	var refusals []string
 	for _, event := range workflow.On {
 		if !slices.Contains(events, event.EventName()) {
-			refusals = append(refusals, fmt.Sprintf("it starts on %s: only %s may start one", event.EventName(), strings.Join(events, ", ")))
+			refusals = append(refusals,
+				fmt.Sprintf("it starts on %s: only %s may start one", event.EventName(), strings.Join(events, ", ")))
 		}
 	}
 	if workflow.Permissions == nil || writes(workflow.Permissions) {
-		refusals = append(refusals, "it may write, or does not say what it may do: set permissions to contents: read, and more for the one job that needs it")
+		refusals = append(refusals,
+			"it may write, or does not say what it may do: set permissions to contents: read, "+
+				"and more for the one job that needs it")
 	}
 	for _, id := range slices.Sorted(maps.Keys(workflow.Jobs)) {
 		for _, refusal := range refusalsOfJob(workflow.Jobs[id], verbs) {
@@ -58,7 +61,8 @@ func refusalsOfJob(job *actionlint.Job, verbs []string) []string {
 		refusals = append(refusals, fmt.Sprintf("it may hang for hours: set timeout-minutes to at most %d", longest))
 	}
 	if job.Permissions != nil && (job.Permissions.All != nil || job.Environment == nil && writes(job.Permissions)) {
-		refusals = append(refusals, "it may write without asking: name single permissions, and an environment that guards them")
+		refusals = append(refusals,
+			"it may write without asking: name single permissions, and an environment that guards them")
 	}
 	if mayWrite(job) && len(job.Needs) == 0 {
 		refusals = append(refusals, "it may write before anything has been checked: let it need a job that checks")
@@ -94,7 +98,8 @@ func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
 func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []string {
 	name, version, _ := strings.Cut(action.Uses.Value, "@")
 	if want, known := actions[name]; !known || version != want {
-		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit", action.Uses.Value)}
+		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit",
+			action.Uses.Value)}
 	}
 	if name == "actions/cache" && mayWrite(job) {
 		return []string{"what it publishes would be made of a cache that others write: do without actions/cache"}

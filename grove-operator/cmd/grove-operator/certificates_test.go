@@ -54,7 +54,8 @@ func issued(t *testing.T, validFor time.Duration) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{"ca.crt": authority.CertPEM, "ca.key": authority.KeyPEM, "tls.crt": certificate, "tls.key": key}
+	return map[string][]byte{"ca.crt": authority.CertPEM, "ca.key": authority.KeyPEM, "tls.crt": certificate,
+		"tls.key": key}
 }
 
 // keep puts files into the Secret.
@@ -98,7 +99,8 @@ func TestTheProgramKeepsItsCertificate(t *testing.T) {
 // injector with the ca.crt of a Certificate's Secret.
 func (c *cluster) trust(t *testing.T, authority []byte) {
 	t.Helper()
-	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}
 	for _, configuration := range []client.Object{mutating, validating} {
 		if err := c.Get(t.Context(), client.ObjectKey{Name: program}, configuration); err != nil {
 			t.Fatal(err)

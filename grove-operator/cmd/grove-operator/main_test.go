@@ -39,27 +39,33 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
-	const set = "apiVersion: grove.io/v1alpha1\nkind: PodCliqueSet\nmetadata: {name: s}\nspec: {template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}\n"
+	const set = "apiVersion: grove.io/v1alpha1\nkind: PodCliqueSet\nmetadata: {name: s}\nspec: {template: {cliques: " +
+		"[{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}\n"
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
 		"unknown fields": {
 			"topologyAwareScheduling: {enabled: true, levels: [{domian: rack, key: a/b}]}\nlogLevl: info",
-			[]string{`logLevl: unknown field, did you mean "logLevel"?`, `topologyAwareScheduling.levels[0].domian: unknown field, did you mean "domain"?`},
+			[]string{`logLevl: unknown field, did you mean "logLevel"?`,
+				`topologyAwareScheduling.levels[0].domian: unknown field, did you mean "domain"?`},
 		},
 		"wrong values": {
-			"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}\nruntimeClientConnection: {qps: -1, burst: -1}",
+			"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: " +
+				"example.com/host}]}\nruntimeClientConnection: {qps: -1, burst: -1}",
 			[]string{
-				"runtimeClientConnection.qps: Invalid value: -1: must be greater than 0", "runtimeClientConnection.burst: Invalid value: -1: must be greater than 0",
-				"warning: topologyAwareScheduling.levels[0].key: the kubelet labels hosts with kubernetes.io/hostname, not with example.com/host",
+				"runtimeClientConnection.qps: Invalid value: -1: must be greater than 0",
+				"runtimeClientConnection.burst: Invalid value: -1: must be greater than 0",
+				"warning: topologyAwareScheduling.levels[0].key: the kubelet labels hosts with kubernetes.io/hostname, " +
+					"not with example.com/host",
 			},
 		},
 		"no YAML": {"a: [", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := configFile(t, c.text)
-			for command, args := range map[string][]string{"render": {"render", "-f", "-", "--config", file}, "start": {"--config", file}} {
+			for command, args := range map[string][]string{"render": {"render", "-f", "-", "--config", file},
+				"start": {"--config", file}} {
 				stdout, stderr, err := run(t, set, args...)
 				if !errors.As(err, new(render.Rejected)) || stdout != "" {
 					t.Errorf("%s: error %v, stdout %q; want a rejection", command, err, stdout)
@@ -87,7 +93,8 @@ kind: PodCliqueSet
 metadata: {name: s}
 spec: {template: {topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}
 `
-	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", configFile(t, "")); err == nil || !strings.Contains(stderr, "topology awareness is off") {
+	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", configFile(t, "")); err == nil ||
+		!strings.Contains(stderr, "topology awareness is off") {
 		t.Errorf("stderr %q, error %v", stderr, err)
 	}
 	on := configFile(t, "topologyAwareScheduling: {enabled: true, levels: [{domain: rack, key: example.com/rack}]}")
@@ -95,7 +102,8 @@ spec: {template: {topologyConstraint: {packDomain: rack}, cliques: [{name: a, sp
 	if err != nil || !strings.Contains(stdout, "nodeLabel: example.com/rack") {
 		t.Errorf("stdout %q, stderr %q, error %v", stdout, stderr, err)
 	}
-	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", on+".missing"); err == nil || !strings.Contains(stderr, "no such file") {
+	if _, stderr, err := run(t, set, "render", "-f", "-", "--config", on+".missing"); err == nil ||
+		!strings.Contains(stderr, "no such file") {
 		t.Errorf("stderr %q, error %v", stderr, err)
 	}
 }

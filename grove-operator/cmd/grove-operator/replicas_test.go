@@ -79,7 +79,8 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir(), certMode: groveconfigv1alpha1.CertProvisionModeAuto}
+	made := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), certDir: t.TempDir(),
+		certMode: groveconfigv1alpha1.CertProvisionModeAuto}
 	if err := os.WriteFile(made.kubeconfig, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func install(t *testing.T, c *cluster, port int32) {
 	validate := webhook.ValidatePodCliqueSetPath
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"grove.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"podcliquesets"}},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{"grove.io"}, APIVersions: []string{"v1alpha1"},
+			Resources: []string{"podcliquesets"}},
 	}}
 	at := func(path *string) admissionregistrationv1.WebhookClientConfig {
 		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
@@ -110,15 +112,18 @@ func install(t *testing.T, c *cluster, port int32) {
 	inDefault := metav1.ObjectMeta{Name: program, Namespace: "default"}
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}},
-		&corev1.Service{ObjectMeta: inDefault, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}},
-		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "default.podcliquesets.grove.io", ClientConfig: at(&path), Rules: rules, FailurePolicy: &fail,
-			SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-		}}},
-		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate.podcliquesets.grove.io", ClientConfig: at(&validate), Rules: rules, FailurePolicy: &fail,
-			SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-		}}},
+		&corev1.Service{ObjectMeta: inDefault,
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: named,
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: "default.podcliquesets.grove.io", ClientConfig: at(&path), Rules: rules, FailurePolicy: &fail,
+				SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			}}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named,
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "validate.podcliquesets.grove.io", ClientConfig: at(&validate), Rules: rules, FailurePolicy: &fail,
+				SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			}}},
 	} {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -164,7 +169,8 @@ topologyAwareScheduling: {enabled: false}
 			t.Logf("the program on port %d said:\n%s", webhookPort, text)
 		}
 	})
-	return &replica{webhooks: fmt.Sprintf("127.0.0.1:%d", webhookPort), metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics), process: command}
+	return &replica{webhooks: fmt.Sprintf("127.0.0.1:%d", webhookPort),
+		metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", metrics), process: command}
 }
 
 // eventually waits until a check passes.
@@ -192,7 +198,8 @@ func (r *replica) reconciles() (bool, error) {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, `controller_runtime_reconcile_total{controller="podcliqueset"`) && !strings.HasSuffix(strings.TrimSpace(line), " 0") {
+		if strings.HasPrefix(line, `controller_runtime_reconcile_total{controller="podcliqueset"`) &&
+			!strings.HasSuffix(strings.TrimSpace(line), " 0") {
 			return true, err
 		}
 	}
@@ -202,7 +209,10 @@ func (r *replica) reconciles() (bool, error) {
 // accepted creates a set, which must pass the webhooks and be given a PodClique.
 func (c *cluster) accepted(t *testing.T, name string) {
 	t.Helper()
-	set := fixture.Raw(t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 1, podSpec: {containers: [{name: main, image: x}]}}}]}}")
+	set := fixture.Raw(t,
+		"metadata: {name: "+name+
+			"}\nspec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 1, podSpec: {containers: [{name: main, "+
+			"image: x}]}}}]}}")
 	eventually(t, "PodCliqueSet "+name+" is admitted", func() error { return c.Create(t.Context(), set.DeepCopy()) })
 	eventually(t, "PodCliqueSet "+name+" has its PodClique", func() error {
 		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"}, &grovev1alpha1.PodClique{})
@@ -216,7 +226,8 @@ func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
 	leader := startReplica(t, c, ports[0])
 	holder := func() string {
 		lease := &coordinationv1.Lease{}
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: leaseName}, lease); err != nil || lease.Spec.HolderIdentity == nil {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: leaseName}, lease); err != nil ||
+			lease.Spec.HolderIdentity == nil {
 			return ""
 		}
 		return *lease.Spec.HolderIdentity

@@ -35,13 +35,16 @@ func runCommand() *cobra.Command {
 			return managerstart.Run(signals.SetupSignalHandler(), describe(config), chosen)
 		},
 	}
-	command.Flags().StringVar(&configFile, "config", "/etc/grove-operator/config.yaml", "file with the OperatorConfiguration")
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; without it the pod's service account, or $KUBECONFIG")
-	command.Flags().StringVar(&pprof, "pprof-bind-address", managerstart.Off, "host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
+	command.Flags().StringVar(&configFile, "config", "/etc/grove-operator/config.yaml",
+		"file with the OperatorConfiguration")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "",
+		"kubeconfig file; without it the pod's service account, or $KUBECONFIG")
+	command.Flags().StringVar(&pprof, "pprof-bind-address", managerstart.Off,
+		"host:port that serves CPU and memory profiles, to whoever reaches it; 0 switches it off")
 	return command
 }
 
-// describe tells what the program is with this configuration.
+// describe says what the program is with this configuration.
 func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Program {
 	return managerstart.Program{
 		Name:   program,
@@ -78,10 +81,11 @@ func settings(config *groveconfigv1alpha1.OperatorConfiguration, kubeconfig stri
 
 		MetricsBindAddress:     address(server.Metrics),
 		HealthProbeBindAddress: address(server.HealthProbes),
-		WebhookBindAddress:     address(&groveconfigv1alpha1.Server{BindAddress: server.Webhooks.BindAddress, Port: server.Webhooks.Port}),
-		WebhookCertDir:         server.Webhooks.ServerCertDir,
-		WebhookCertMode:        string(server.Webhooks.CertProvisionMode),
-		WebhookSecretName:      server.Webhooks.SecretName,
+		WebhookBindAddress: address(
+			&groveconfigv1alpha1.Server{BindAddress: server.Webhooks.BindAddress, Port: server.Webhooks.Port}),
+		WebhookCertDir:    server.Webhooks.ServerCertDir,
+		WebhookCertMode:   string(server.Webhooks.CertProvisionMode),
+		WebhookSecretName: server.Webhooks.SecretName,
 
 		LogLevel:  string(config.LogLevel),
 		LogFormat: string(config.LogFormat),

@@ -104,7 +104,8 @@ func parse(args []string, getenv func(string) string, stdout io.Writer) (options
 		chosen.parents = append(chosen.parents, parent)
 		return err
 	})
-	flags.StringVar(&chosen.server, "server", inCluster(getenv), "`URL` of the API server; without it, where the kubelet says the API server is")
+	flags.StringVar(&chosen.server, "server", inCluster(getenv),
+		"`URL` of the API server; without it, where the kubelet says the API server is")
 	flags.StringVar(&chosen.credentials, "credentials", "/var/run/secrets/kubernetes.io/serviceaccount",
 		"`DIRECTORY` with token, ca.crt and namespace of the service account")
 	flags.BoolVar(&chosen.version, "version", false, "print the version")

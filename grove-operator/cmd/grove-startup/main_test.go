@@ -64,7 +64,8 @@ func TestHelpTeaches(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if code := run([]string{"--version"}, outside, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "grove-startup version ") {
+	if code := run([]string{"--version"}, outside, &out, &errs); code != 0 ||
+		!strings.HasPrefix(out.String(), "grove-startup version ") {
 		t.Errorf("exit %d, stdout %q", code, out.String())
 	}
 }

@@ -34,14 +34,18 @@ func TestWhatCounts(t *testing.T) {
 		pod  *corev1.Pod
 		want int
 	}{
-		"a ready pod":                           {podOf("a", "p"), 1},
-		"not one that is not ready":             {podOf("a", "p", unready), 0},
-		"not one that is being deleted":         {podOf("a", "p", leaving), 0},
-		"not one that has ended":                {podOf("a", "p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), 0},
-		"not one of another PodClique":          {podOf("a-b", "a-p"), 0},
-		"not one without a status":              {podOf("a", "p", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }), 0},
-		"not one that somebody else labelled":   {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences = nil }), 0},
-		"not one that another PodClique's owns": {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }), 0},
+		"a ready pod":                   {podOf("a", "p"), 1},
+		"not one that is not ready":     {podOf("a", "p", unready), 0},
+		"not one that is being deleted": {podOf("a", "p", leaving), 0},
+		"not one that has ended": {
+			podOf("a", "p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), 0,
+		},
+		"not one of another PodClique":        {podOf("a-b", "a-p"), 0},
+		"not one without a status":            {podOf("a", "p", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }), 0},
+		"not one that somebody else labelled": {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences = nil }), 0},
+		"not one that another PodClique's owns": {
+			podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }), 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			progress := progressOf([]startup.Parent{{PodClique: "a", MinAvailable: 1}})

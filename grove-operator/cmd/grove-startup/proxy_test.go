@@ -42,7 +42,9 @@ func startProxy() *proxy {
 			panic(http.ErrAbortHandler)
 		case r.URL.Query().Get("watch") != "" && made.expire.Add(-1) >= 0:
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` + "\n"))
+			_, _ = w.Write([]byte(
+				`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` +
+					"\n"))
 		default:
 			forward.ServeHTTP(w, r)
 		}

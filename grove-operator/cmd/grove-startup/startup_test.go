@@ -165,7 +165,8 @@ spec: {replicas: 1, template: {cliqueStartupType: CliqueStartupTypeInOrder, cliq
 		Expect(err).NotTo(HaveOccurred())
 		peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 		Expect(peak).NotTo(BeNil(), string(status))
-		Expect(strconv.Atoi(string(peak[1]))).To(BeNumerically("<", 48<<10), "KiB at most, of the 64Mi that the container may have")
+		Expect(strconv.Atoi(string(peak[1]))).To(BeNumerically("<", 48<<10),
+			"KiB at most, of the 64Mi that the container may have")
 		readyPod(in, "s-0-a", 250)
 		Eventually(waiting).Should(gexec.Exit(exitMet))
 	},

@@ -89,7 +89,8 @@ func (s *store) judge() {
 	counts := s.progress.Ready()
 	for i, parent := range s.parents {
 		if s.logged == nil || s.logged[i] != counts[i] {
-			s.log.Info("pods that must be ready first", "podclique", parent.PodClique, "ready", counts[i], "minimum", parent.MinAvailable)
+			s.log.Info("pods that must be ready first", "podclique", parent.PodClique, "ready", counts[i], "minimum",
+				parent.MinAvailable)
 		}
 	}
 	s.logged = counts

@@ -66,7 +66,8 @@ func credentials(in, account string, authority []byte) string {
 	token := &authenticationv1.TokenRequest{}
 	Expect(c.SubResource("token").Create(ctx, made, token)).To(Succeed())
 	directory := GinkgoT().TempDir()
-	for name, content := range map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": authority, "namespace": []byte(in)} {
+	for name, content := range map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": authority,
+		"namespace": []byte(in)} {
 		Expect(os.WriteFile(filepath.Join(directory, name), content, 0o600)).To(Succeed())
 	}
 	return directory

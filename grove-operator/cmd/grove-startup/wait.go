@@ -37,7 +37,8 @@ func await(ctx context.Context, from connection, parents []startup.Parent, log *
 	seen := &store{progress: progressOf(parents), parents: parents, log: log, met: make(chan struct{})}
 	// What the reflector has to say is said by the lister, in words for the user of a pod.
 	silent := logr.Discard()
-	reflector := cache.NewReflectorWithOptions(list.watcher(), &corev1.Pod{}, seen, cache.ReflectorOptions{Name: "parents", Logger: &silent})
+	reflector := cache.NewReflectorWithOptions(list.watcher(), &corev1.Pod{}, seen,
+		cache.ReflectorOptions{Name: "parents", Logger: &silent})
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, silent))
 	ended := make(chan struct{})
 	go func() {

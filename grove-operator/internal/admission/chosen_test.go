@@ -21,7 +21,8 @@ func TestATopologyOnItsWayOutIsNotChosen(t *testing.T) {
 	theDefault.DeletionTimestamp = going.DeletionTimestamp
 	cluster := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(going, fine, theDefault)}
 	user := func(template string) *grovev1alpha1.PodCliqueSet {
-		return fixture.Set(t, "metadata: {name: s}\nspec: {replicas: 1, template: {"+template+", cliques: [{name: a, spec: {podSpec: {}}}]}}")
+		return fixture.Set(t,
+			"metadata: {name: s}\nspec: {replicas: 1, template: {"+template+", cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	}
 	byName := user("clusterTopologyName: going, topologyConstraint: {packDomain: zone}")
 	byConstraint := user("topologyConstraint: {packDomain: zone, topologyName: going}")
@@ -33,9 +34,11 @@ func TestATopologyOnItsWayOutIsNotChosen(t *testing.T) {
 		old, set *grovev1alpha1.PodCliqueSet
 		want     []string
 	}{
-		"by name":                        {set: byName, want: []string{"spec.template.clusterTopologyName: " + invalid}},
-		"by a constraint":                {set: byConstraint, want: []string{"spec.template.topologyConstraint.topologyName: " + invalid}},
-		"by a set that turns to it":      {old: other, set: byName, want: []string{"spec.template.clusterTopologyName: " + invalid}},
+		"by name": {set: byName, want: []string{"spec.template.clusterTopologyName: " + invalid}},
+		"by a constraint": {set: byConstraint,
+			want: []string{"spec.template.topologyConstraint.topologyName: " + invalid}},
+		"by a set that turns to it": {old: other, set: byName,
+			want: []string{"spec.template.clusterTopologyName: " + invalid}},
 		"a set that uses it may go on":   {old: byName, set: scaled},
 		"a set that uses it may turn":    {old: byName, set: other},
 		"the default one is made anew":   {set: byDefault},

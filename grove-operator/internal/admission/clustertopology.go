@@ -61,7 +61,8 @@ func validateReferences(binding *grovev1alpha1.ClusterTopologyBinding) field.Err
 	for i, of := range binding.Spec.SchedulerTopologyBindings {
 		switch {
 		case of.SchedulerName == "":
-			errs = append(errs, field.Required(path.Index(i).Child("schedulerName"), "which scheduler reads the topology: "+kaiv1alpha1.SchedulerName))
+			errs = append(errs, field.Required(path.Index(i).Child("schedulerName"),
+				"which scheduler reads the topology: "+kaiv1alpha1.SchedulerName))
 		case seen[of.SchedulerName]:
 			errs = append(errs, field.Duplicate(path.Index(i).Child("schedulerName"), of.SchedulerName))
 		}
@@ -79,8 +80,9 @@ func WarnOfBinding(binding *grovev1alpha1.ClusterTopologyBinding) []string {
 	var warnings []string
 	for i, of := range binding.Spec.SchedulerTopologyBindings {
 		if of.SchedulerName != kaiv1alpha1.SchedulerName {
-			warnings = append(warnings, fmt.Sprintf("%s: no topology of scheduler %s is known, so that the entry has no effect: only %s is",
-				referencesPath.Index(i).Child("schedulerName"), of.SchedulerName, kaiv1alpha1.SchedulerName))
+			warnings = append(warnings,
+				fmt.Sprintf("%s: no topology of scheduler %s is known, so that the entry has no effect: only %s is",
+					referencesPath.Index(i).Child("schedulerName"), of.SchedulerName, kaiv1alpha1.SchedulerName))
 		}
 	}
 	return warnings
@@ -93,18 +95,21 @@ func ValidateNameFree(kind, name string, other *topology.Topology) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, fmt.Sprintf(
-		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete the %s first", other.Kind, kind, other.Kind))}
+		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete the %s first",
+		other.Kind, kind, other.Kind))}
 }
 
 // ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration: kept is what it
 // makes, nil where topology awareness is off. Somebody may be there first with the same, as a folder of manifests is that is applied while the
 // operator starts.
 func ValidateReservedName(clusterTopology, kept *grovev1alpha1.ClusterTopology) field.ErrorList {
-	if clusterTopology.Name != grovev1alpha1.DefaultClusterTopologyName || kept != nil && slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
+	if clusterTopology.Name != grovev1alpha1.DefaultClusterTopologyName ||
+		kept != nil && slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"),
-		"the name is reserved for the topology that grove-operator makes from its configuration (topologyAwareScheduling.levels)")}
+		"the name is reserved for the topology that grove-operator makes from its configuration "+
+			"(topologyAwareScheduling.levels)")}
 }
 
 // Keeps says why nobody but the operator changes or deletes the topology of this name; empty if others may. It would be undone.
@@ -113,8 +118,10 @@ func Keeps(kept *grovev1alpha1.ClusterTopology, name string) string {
 	if kept == nil || name != kept.Name {
 		return ""
 	}
-	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels there, " +
-		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of your own"
+	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels " +
+		"there, " +
+		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of " +
+		"your own"
 }
 
 // ValidateKeptLevels refuses other levels of the topology that the operator keeps.
@@ -156,5 +163,7 @@ func ValidateLevelChange(old, clusterTopology *topology.Topology, users []Schedu
 	if len(users) > ScheduledUsersTold {
 		words += " and others"
 	}
-	return field.ErrorList{field.Forbidden(path, "cannot be changed while PodCliqueSets that use it have scheduled pods: "+words)}
+	return field.ErrorList{
+		field.Forbidden(path, "cannot be changed while PodCliqueSets that use it have scheduled pods: "+words),
+	}
 }

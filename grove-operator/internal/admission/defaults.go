@@ -12,8 +12,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// DefaultTerminationDelay is how long a gang may stay below its minimum where the set does not say.
-const DefaultTerminationDelay = 4 * time.Hour
+// defaultTerminationDelay is how long a gang may stay below its minimum where the set does not say.
+const defaultTerminationDelay = 4 * time.Hour
 
 // SetDefaults fills in what a PodCliqueSet leaves open.
 func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
@@ -27,7 +27,7 @@ func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
 	}
 	setDefault(&template.HeadlessServiceConfig, grovev1alpha1.HeadlessServiceConfig{})
 	setDefault(&template.HeadlessServiceConfig.PublishNotReadyAddresses, true)
-	setDefault(&template.TerminationDelay, metav1.Duration{Duration: DefaultTerminationDelay})
+	setDefault(&template.TerminationDelay, metav1.Duration{Duration: defaultTerminationDelay})
 	for i := range template.Cliques {
 		setCliqueDefaults(&template.Cliques[i])
 	}

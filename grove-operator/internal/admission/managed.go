@@ -42,7 +42,7 @@ func Protected(object metav1.Object) bool {
 	return err == nil && group.Group == grovev1alpha1.GroupName
 }
 
-// Unprotected tells why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
+// Unprotected says why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
 // nobody keeps what it left behind.
 func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	switch {
@@ -75,6 +75,9 @@ func UpdateManaged(before, after *unstructured.Unstructured) string {
 }
 
 func refusal(object *unstructured.Unstructured, what string) string {
-	return fmt.Sprintf("%s %s is kept by grove-operator as PodCliqueSet %s wants it: %s. Change the PodCliqueSet, or set its annotation %s to \"true\" meanwhile",
-		object.GetKind(), object.GetName(), object.GetLabels()[grovev1alpha1.LabelPartOf], what, grovev1alpha1.AnnotationDisableProtection)
+	return fmt.Sprintf(
+		"%s %s is kept by grove-operator as PodCliqueSet %s wants it: %s. Change the PodCliqueSet, "+
+			"or set its annotation %s to \"true\" meanwhile",
+		object.GetKind(), object.GetName(), object.GetLabels()[grovev1alpha1.LabelPartOf], what,
+		grovev1alpha1.AnnotationDisableProtection)
 }

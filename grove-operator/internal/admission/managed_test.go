@@ -32,26 +32,40 @@ func managed(t *testing.T, kind, fields string) *unstructured.Unstructured {
 
 func TestUpdateManaged(t *testing.T) {
 	for name, c := range map[string]struct{ kind, before, after, refused string }{
-		"what others label":                   {"Pod", "{}", "metadata: {labels: {team: a}}", ""},
-		"what others annotate":                {"PodClique", "{}", "metadata: {annotations: {packtree.dev/requested-replicas: '3'}}", ""},
-		"finalizers of others":                {"PodGang", "{}", "metadata: {finalizers: [example.com/hold]}", ""},
-		"status":                              {"Pod", "{}", "status: {phase: Running}", ""},
-		"another version of the same":         {"PodClique", "apiVersion: grove.io/v1alpha1", "apiVersion: grove.io/v1beta1", ""},
-		"replicas, as kubectl scale":          {"PodCliqueScalingGroup", "spec: {replicas: 1}", "spec: {replicas: 2}", ""},
-		"gates of others come off":            {"Pod", "spec: {schedulingGates: [{name: x}]}", "spec: {}", ""},
-		"tokens and pull secrets":             {"ServiceAccount", "{}", "imagePullSecrets: [{name: x}]", ""},
-		"the operator's gate":                 {"Pod", "spec: {schedulingGates: [{name: grove.io/podgang-pending-creation}, {name: x}]}", "spec: {schedulingGates: [{name: x}]}", "spec.schedulingGates may not be changed"},
-		"the label by which pods are found":   {"Pod", "metadata: {labels: {grove.io/podclique: s-0-a}}", "{}", "metadata.labels[grove.io/podclique]"},
-		"no longer managed":                   {"Service", "{}", "metadata: {labels: {app.kubernetes.io/managed-by: me}}", "metadata.labels[app.kubernetes.io/managed-by]"},
-		"another owner":                       {"Pod", "metadata: {ownerReferences: [{uid: a}]}", "metadata: {ownerReferences: []}", "metadata.ownerReferences"},
-		"the operator's finalizer":            {"PodClique", "metadata: {finalizers: [grove.io/podclique.grove.io, x]}", "metadata: {finalizers: [x]}", "metadata.finalizers"},
-		"the operator's annotation":           {"PodClique", "metadata: {annotations: {packtree.dev/generation-hash: a}}", "metadata: {annotations: {packtree.dev/generation-hash: b}}", "metadata.annotations[packtree.dev/generation-hash]"},
-		"what the pods are made from":         {"PodClique", "metadata: {annotations: {packtree.dev/pod-template: '{}'}}", "metadata: {annotations: {packtree.dev/pod-template: '{\"labels\":{}}'}}", "metadata.annotations[packtree.dev/pod-template]"},
-		"what autoscalers count":              {"Pod", "{}", "metadata: {labels: {packtree.dev/stands-for-copy: 'true'}}", "metadata.labels[packtree.dev/stands-for-copy]"},
-		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}", "spec: {podSpec: {b: 2, a: 2}}", "spec.podSpec.a may not"},
-		"replicas of an autoscaler":           {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}", "spec.maxReplicas"},
-		"rules of a role":                     {"Role", "rules: [{verbs: [get]}]", "rules: [{verbs: ['*']}]", "rules may not"},
-		"another subject":                     {"RoleBinding", "subjects: [{name: a}]", "subjects: [{name: b}]", "subjects may not"},
+		"what others label": {"Pod", "{}", "metadata: {labels: {team: a}}", ""},
+		"what others annotate": {"PodClique", "{}",
+			"metadata: {annotations: {packtree.dev/requested-replicas: '3'}}", ""},
+		"finalizers of others": {"PodGang", "{}", "metadata: {finalizers: [example.com/hold]}", ""},
+		"status":               {"Pod", "{}", "status: {phase: Running}", ""},
+		"another version of the same": {"PodClique", "apiVersion: grove.io/v1alpha1",
+			"apiVersion: grove.io/v1beta1", ""},
+		"replicas, as kubectl scale": {"PodCliqueScalingGroup", "spec: {replicas: 1}", "spec: {replicas: 2}", ""},
+		"gates of others come off":   {"Pod", "spec: {schedulingGates: [{name: x}]}", "spec: {}", ""},
+		"tokens and pull secrets":    {"ServiceAccount", "{}", "imagePullSecrets: [{name: x}]", ""},
+		"the operator's gate": {"Pod",
+			"spec: {schedulingGates: [{name: grove.io/podgang-pending-creation}, {name: x}]}",
+			"spec: {schedulingGates: [{name: x}]}", "spec.schedulingGates may not be changed"},
+		"the label by which pods are found": {"Pod", "metadata: {labels: {grove.io/podclique: s-0-a}}", "{}",
+			"metadata.labels[grove.io/podclique]"},
+		"no longer managed": {"Service", "{}", "metadata: {labels: {app.kubernetes.io/managed-by: me}}",
+			"metadata.labels[app.kubernetes.io/managed-by]"},
+		"another owner": {"Pod", "metadata: {ownerReferences: [{uid: a}]}",
+			"metadata: {ownerReferences: []}", "metadata.ownerReferences"},
+		"the operator's finalizer": {"PodClique", "metadata: {finalizers: [grove.io/podclique.grove.io, x]}",
+			"metadata: {finalizers: [x]}", "metadata.finalizers"},
+		"the operator's annotation": {"PodClique", "metadata: {annotations: {packtree.dev/generation-hash: a}}",
+			"metadata: {annotations: {packtree.dev/generation-hash: b}}", "metadata.annotations[packtree.dev/generation-hash]"},
+		"what the pods are made from": {"PodClique", "metadata: {annotations: {packtree.dev/pod-template: '{}'}}",
+			"metadata: {annotations: {packtree.dev/pod-template: '{\"labels\":{}}'}}",
+			"metadata.annotations[packtree.dev/pod-template]"},
+		"what autoscalers count": {"Pod", "{}", "metadata: {labels: {packtree.dev/stands-for-copy: 'true'}}",
+			"metadata.labels[packtree.dev/stands-for-copy]"},
+		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}", "spec: {podSpec: {b: 2, a: 2}}",
+			"spec.podSpec.a may not"},
+		"replicas of an autoscaler": {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}",
+			"spec.maxReplicas"},
+		"rules of a role": {"Role", "rules: [{verbs: [get]}]", "rules: [{verbs: ['*']}]", "rules may not"},
+		"another subject": {"RoleBinding", "subjects: [{name: a}]", "subjects: [{name: b}]", "subjects may not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := admission.UpdateManaged(managed(t, c.kind, c.before), managed(t, c.kind, c.after))
@@ -77,7 +91,8 @@ func TestProtected(t *testing.T) {
 	controller := true
 	owned := func(apiVersion string) *unstructured.Unstructured {
 		object := managed(t, "Pod", "{}")
-		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: "K", Name: "n", Controller: &controller}})
+		object.SetOwnerReferences(
+			[]metav1.OwnerReference{{APIVersion: apiVersion, Kind: "K", Name: "n", Controller: &controller}})
 		return object
 	}
 	unlabelled := owned("grove.io/v1alpha1")

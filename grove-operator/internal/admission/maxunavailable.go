@@ -49,7 +49,7 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 	return warnings, errs
 }
 
-// warnOfDeleting tells that nothing is taken away where users delete pods themselves.
+// warnOfDeleting says that nothing is taken away where users delete pods themselves.
 func warnOfDeleting(set *grovev1alpha1.PodCliqueSet, path *field.Path) []string {
 	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.OnDelete {
 		return nil

@@ -15,7 +15,8 @@ import (
 func TestMaxUnavailable(t *testing.T) {
 	const ofSet, ofGroup = "spec.updateStrategy.maxUnavailable", "spec.template.podCliqueScalingGroups[0].maxUnavailable"
 	const atLeast = "must be at least 1, or nothing could be updated; without it, it is 1"
-	const orSurge = "must be at least 1, or 0 with a maxSurge of at least 1, or nothing could be updated; without it, it is 1"
+	const orSurge = "must be at least 1, or 0 with a maxSurge of at least 1, or nothing could be updated; without it, " +
+		"it is 1"
 	const surgeOfGroup = "spec.template.podCliqueScalingGroups[0].maxSurge"
 	for name, test := range map[string]struct {
 		strategy          grovev1alpha1.UpdateStrategyType
@@ -27,8 +28,10 @@ func TestMaxUnavailable(t *testing.T) {
 		"as many as are above the minimum": {set: ptr.To[int32](3), group: ptr.To[int32](3), replicas: 4, minimum: 1},
 		"one, with nothing to spare":       {group: ptr.To[int32](1), replicas: 2, minimum: 2},
 		"more replicas than the set has":   {set: ptr.To[int32](100), replicas: 1, minimum: 1},
-		"none of the set":                  {set: ptr.To[int32](0), replicas: 1, minimum: 1, errs: []string{ofSet + ": Invalid value: 0: " + atLeast}},
-		"less than none of the group":      {group: ptr.To[int32](-1), replicas: 1, minimum: 1, errs: []string{ofGroup + ": Invalid value: -1: " + orSurge}},
+		"none of the set": {set: ptr.To[int32](0), replicas: 1, minimum: 1,
+			errs: []string{ofSet + ": Invalid value: 0: " + atLeast}},
+		"less than none of the group": {group: ptr.To[int32](-1), replicas: 1, minimum: 1,
+			errs: []string{ofGroup + ": Invalid value: -1: " + orSurge}},
 		"none of the group": {
 			group: ptr.To[int32](0), replicas: 1, minimum: 1, errs: []string{ofGroup + ": Invalid value: 0: " + orSurge},
 		},
@@ -36,37 +39,46 @@ func TestMaxUnavailable(t *testing.T) {
 			group: ptr.To[int32](0), surge: ptr.To[int32](0), replicas: 1, minimum: 1,
 			errs: []string{ofGroup + ": Invalid value: 0: " + orSurge},
 		},
-		"none of the group, and one beyond replicas": {group: ptr.To[int32](0), surge: ptr.To[int32](1), replicas: 1, minimum: 1},
-		"one beyond replicas":                        {surge: ptr.To[int32](1), replicas: 1, minimum: 1},
+		"none of the group, and one beyond replicas": {group: ptr.To[int32](0), surge: ptr.To[int32](1), replicas: 1,
+			minimum: 1},
+		"one beyond replicas": {surge: ptr.To[int32](1), replicas: 1, minimum: 1},
 		"fewer than none beyond replicas": {
 			surge: ptr.To[int32](-1), replicas: 1, minimum: 1,
 			errs: []string{surgeOfGroup + ": Invalid value: -1: must not be negative; without it, it is 0"},
 		},
 		"beyond replicas, where users delete pods": {
 			strategy: grovev1alpha1.OnDelete, surge: ptr.To[int32](1), replicas: 1, minimum: 1,
-			warnings: []string{surgeOfGroup + ": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: " +
-				"use RollingRecreate, or leave it out"},
+			warnings: []string{
+				surgeOfGroup + ": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: " +
+					"use RollingRecreate, or leave it out"},
 		},
 		"more than are above the minimum": {
 			group: ptr.To[int32](3), replicas: 4, minimum: 2,
-			warnings: []string{ofGroup + ": 3 copies may be unavailable, and of the 4 that the group starts with 2 have to stay available: " +
-				"an update takes away 2 at a time; lower minAvailable, or have more replicas"},
+			warnings: []string{
+				ofGroup + ": 3 copies may be unavailable, and of the 4 that the group starts with 2 have to stay available: " +
+					"an update takes away 2 at a time; lower minAvailable, or have more replicas"},
 		},
 		"more than one, with nothing to spare": {
 			group: ptr.To[int32](2), replicas: 4, minimum: 4,
-			warnings: []string{ofGroup + ": 2 copies may be unavailable, and of the 4 that the group starts with 4 have to stay available: " +
-				"an update takes away 1 at a time; lower minAvailable, or have more replicas"},
+			warnings: []string{
+				ofGroup + ": 2 copies may be unavailable, and of the 4 that the group starts with 4 have to stay available: " +
+					"an update takes away 1 at a time; lower minAvailable, or have more replicas"},
 		},
 		"where users delete pods": {
 			strategy: grovev1alpha1.OnDelete, set: ptr.To[int32](2), group: ptr.To[int32](1), replicas: 2, minimum: 1,
 			warnings: []string{
-				ofSet + ": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: use RollingRecreate, or leave it out",
-				ofGroup + ": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: use RollingRecreate, or leave it out",
+				ofSet +
+					": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: use RollingRecreate, " +
+					"or leave it out",
+				ofGroup +
+					": says nothing with spec.updateStrategy.type OnDelete, which takes nothing away: use RollingRecreate, " +
+					"or leave it out",
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
+			set := fixture.Set(t,
+				manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
 			set.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: test.strategy, MaxUnavailable: test.set}
 			group := &set.Spec.Template.PodCliqueScalingGroups[0]
 			group.Replicas, group.MinAvailable, group.MaxUnavailable = &test.replicas, &test.minimum, test.group
@@ -87,7 +99,8 @@ func TestMaxUnavailable(t *testing.T) {
 }
 
 func TestMaxUnavailableMayChange(t *testing.T) {
-	before := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 4}]"))
+	before := fixture.Set(t,
+		manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 4}]"))
 	after := before.DeepCopy()
 	after.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{MaxUnavailable: ptr.To[int32](2)}
 	after.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](0)

@@ -18,17 +18,25 @@ func TestMetadataOfTemplates(t *testing.T) {
 		labels, annotations, ofGroup map[string]string
 		want                         []string
 	}{
-		"fine":                           {map[string]string{"example.com/a": "b"}, map[string]string{"example.com/a": "b c"}, map[string]string{"a": "b"}, nil},
-		"a label that is none":           {labels: map[string]string{"a b": "c"}, want: []string{clique + ".labels: " + invalid}},
-		"a value that no label has":      {labels: map[string]string{"a": "b c"}, want: []string{clique + ".labels: " + invalid}},
-		"an annotation that is none":     {annotations: map[string]string{"a b": "c"}, want: []string{clique + ".annotations: " + invalid}},
-		"one of a group that is none":    {ofGroup: map[string]string{"a b": "c"}, want: []string{group + ".annotations: " + invalid}},
-		"as large as fits twice":         {annotations: map[string]string{"a": strings.Repeat("x", 119*kib)}},
-		"too large to be carried twice":  {annotations: map[string]string{"a": strings.Repeat("x", 124*kib)}, want: []string{clique + ".annotations: " + invalid}},
-		"larger when it is written down": {annotations: map[string]string{"a": strings.Repeat("\"", 90*kib)}, want: []string{clique + ".annotations: " + invalid}},
+		"fine": {map[string]string{"example.com/a": "b"}, map[string]string{"example.com/a": "b c"},
+			map[string]string{"a": "b"}, nil},
+		"a label that is none": {labels: map[string]string{"a b": "c"},
+			want: []string{clique + ".labels: " + invalid}},
+		"a value that no label has": {labels: map[string]string{"a": "b c"},
+			want: []string{clique + ".labels: " + invalid}},
+		"an annotation that is none": {annotations: map[string]string{"a b": "c"},
+			want: []string{clique + ".annotations: " + invalid}},
+		"one of a group that is none": {ofGroup: map[string]string{"a b": "c"},
+			want: []string{group + ".annotations: " + invalid}},
+		"as large as fits twice": {annotations: map[string]string{"a": strings.Repeat("x", 119*kib)}},
+		"too large to be carried twice": {annotations: map[string]string{"a": strings.Repeat("x", 124*kib)},
+			want: []string{clique + ".annotations: " + invalid}},
+		"larger when it is written down": {annotations: map[string]string{"a": strings.Repeat("\"", 90*kib)},
+			want: []string{clique + ".annotations: " + invalid}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
+			set := fixture.Set(t,
+				manifest("s", "cliques: ["+one("a", "replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
 			set.Spec.Template.Cliques[0].Labels, set.Spec.Template.Cliques[0].Annotations = c.labels, c.annotations
 			set.Spec.Template.PodCliqueScalingGroups[0].Annotations = c.ofGroup
 			admission.SetDefaults(set)

@@ -18,12 +18,15 @@ func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 	for _, domain := range all {
 		levels = append(levels, grovev1alpha1.TopologyDomain(domain))
 	}
-	everything := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
-	const parents = "topologyConstraint: {packDomain: %s}, cliques: [%s], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: %s}}]"
+	everything := admission.Cluster{TopologyAware: true,
+		Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
+	const parents = "topologyConstraint: {packDomain: %s}, cliques: [%s], podCliqueScalingGroups: [{name: g, " +
+		"cliqueNames: [a], topologyConstraint: {packDomain: %s}}]"
 	for i, parent := range all {
 		for j, child := range all {
 			for where, template := range map[string]string{
-				"a clique in a set":   fmt.Sprintf("topologyConstraint: {packDomain: %s}, cliques: [%s]", parent, constrained("a", "{packDomain: "+child+"}")),
+				"a clique in a set": fmt.Sprintf("topologyConstraint: {packDomain: %s}, cliques: [%s]", parent,
+					constrained("a", "{packDomain: "+child+"}")),
 				"a group in a set":    fmt.Sprintf(parents, parent, one("a", ""), child),
 				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"), parent),
 			} {

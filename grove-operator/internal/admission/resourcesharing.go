@@ -23,9 +23,12 @@ func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		path := templatePath.Child("resourceSharing").Index(i)
 		errs = append(errs, seen.add(path, entry.ResourceSharing)...)
 		if filter := entry.Filter; filter != nil {
-			errs = append(errs, validateFilter(path.Child("filter"), len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
-			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set", filter.ChildCliqueNames, cliques)...)
-			errs = append(errs, allKnown(path.Child("filter", "childScalingGroupNames"), "scaling group of the set", filter.ChildScalingGroupNames, groups)...)
+			errs = append(errs, validateFilter(path.Child("filter"),
+				len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
+			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set", filter.ChildCliqueNames,
+				cliques)...)
+			errs = append(errs, allKnown(path.Child("filter", "childScalingGroupNames"), "scaling group of the set",
+				filter.ChildScalingGroupNames, groups)...)
 		}
 	}
 	for i := range template.Cliques {
@@ -42,7 +45,8 @@ func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 			errs = append(errs, seen.add(path, entry.ResourceSharing)...)
 			if filter := entry.Filter; filter != nil {
 				errs = append(errs, validateFilter(path.Child("filter"), len(filter.ChildCliqueNames))...)
-				errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), fmt.Sprintf("clique of scaling group %q", group.Name),
+				errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"),
+					fmt.Sprintf("clique of scaling group %q", group.Name),
 					filter.ChildCliqueNames, group.CliqueNames)...)
 			}
 		}
@@ -57,11 +61,13 @@ func validateClaimTemplates(templates []grovev1alpha1.ResourceClaimTemplateConfi
 		for _, problem := range validation.IsDNS1123Label(templates[i].Name) {
 			errs = append(errs, field.Invalid(path.Child("name"), templates[i].Name, problem))
 		}
-		if slices.ContainsFunc(templates[:i], func(other grovev1alpha1.ResourceClaimTemplateConfig) bool { return other.Name == templates[i].Name }) {
+		if slices.ContainsFunc(templates[:i],
+			func(other grovev1alpha1.ResourceClaimTemplateConfig) bool { return other.Name == templates[i].Name }) {
 			errs = append(errs, field.Duplicate(path.Child("name"), templates[i].Name))
 		}
 		if len(templates[i].TemplateSpec.Spec.Devices.Requests) == 0 {
-			errs = append(errs, field.Required(path.Child("templateSpec", "spec", "devices", "requests"), "a ResourceClaim asks for at least one device"))
+			errs = append(errs, field.Required(path.Child("templateSpec", "spec", "devices", "requests"),
+				"a ResourceClaim asks for at least one device"))
 		}
 	}
 	return errs
@@ -93,7 +99,9 @@ func validateFilter(path *field.Path, names int) field.ErrorList {
 	if names > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Required(path, "a filter without a name chooses no pod: name one, or leave the filter out to choose all")}
+	return field.ErrorList{
+		field.Required(path, "a filter without a name chooses no pod: name one, or leave the filter out to choose all"),
+	}
 }
 
 // allKnown returns the names that are not among those that there are.
@@ -132,7 +140,8 @@ func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList
 	same(templatePath.Child("resourceClaimTemplates"), before.ResourceClaimTemplates, after.ResourceClaimTemplates)
 	same(templatePath.Child("resourceSharing"), before.ResourceSharing, after.ResourceSharing)
 	for i := range after.Cliques {
-		at := slices.IndexFunc(before.Cliques, func(was grovev1alpha1.PodCliqueTemplateSpec) bool { return was.Name == after.Cliques[i].Name })
+		at := slices.IndexFunc(before.Cliques,
+			func(was grovev1alpha1.PodCliqueTemplateSpec) bool { return was.Name == after.Cliques[i].Name })
 		if at >= 0 {
 			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing, after.Cliques[i].ResourceSharing)
 		}
@@ -142,7 +151,8 @@ func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList
 			return was.Name == after.PodCliqueScalingGroups[i].Name
 		})
 		if at >= 0 {
-			same(groupPath(i).Child("resourceSharing"), before.PodCliqueScalingGroups[at].ResourceSharing, after.PodCliqueScalingGroups[i].ResourceSharing)
+			same(groupPath(i).Child("resourceSharing"), before.PodCliqueScalingGroups[at].ResourceSharing,
+				after.PodCliqueScalingGroups[i].ResourceSharing)
 		}
 	}
 	return errs

@@ -42,7 +42,8 @@ func warnOfStartOrder(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
 	cliques := set.Spec.Template.Cliques
 	for i := range cliques {
-		if order := set.Spec.Template.CliqueStartupType; len(cliques[i].Spec.StartsAfter) > 0 && order != grovev1alpha1.CliqueStartupTypeExplicit {
+		if order := set.Spec.Template.CliqueStartupType; len(cliques[i].Spec.StartsAfter) > 0 &&
+			order != grovev1alpha1.CliqueStartupTypeExplicit {
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect, since cliqueStartupType is not %s",
 				cliquePath(i).Child("spec", "startsAfter"), grovev1alpha1.CliqueStartupTypeExplicit))
 		}
@@ -73,7 +74,8 @@ func reserved[T any](path *field.Path, items []T, name string, nameOf func(T) st
 	var errs field.ErrorList
 	for i := range items {
 		if nameOf(items[i]) == name {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), name, "the operator adds one of this name to pods that start after others"))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), name,
+				"the operator adds one of this name to pods that start after others"))
 		}
 	}
 	return errs

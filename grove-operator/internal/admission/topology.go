@@ -27,12 +27,14 @@ func setPlace(set *grovev1alpha1.PodCliqueSet) place {
 
 func cliquePlace(set *grovev1alpha1.PodCliqueSet, i int) place {
 	clique := &set.Spec.Template.Cliques[i]
-	return place{cliquePath(i).Child("topologyConstraint"), fmt.Sprintf("clique %q", clique.Name), clique.TopologyConstraint}
+	return place{cliquePath(i).Child("topologyConstraint"), fmt.Sprintf("clique %q", clique.Name),
+		clique.TopologyConstraint}
 }
 
 func groupPlace(set *grovev1alpha1.PodCliqueSet, i int) place {
 	group := &set.Spec.Template.PodCliqueScalingGroups[i]
-	return place{groupPath(i).Child("topologyConstraint"), fmt.Sprintf("scaling group %q", group.Name), group.TopologyConstraint}
+	return place{groupPath(i).Child("topologyConstraint"), fmt.Sprintf("scaling group %q", group.Name),
+		group.TopologyConstraint}
 }
 
 // places returns every place of a set where a constraint may stand, whether or not one does.
@@ -65,7 +67,8 @@ func validateTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Er
 	return append(errs, validateHierarchy(set, order)...)
 }
 
-const topologyOff = "topology awareness is off: switch it on in the operator's configuration (topologyAwareScheduling.enabled), or remove the constraint"
+const topologyOff = "topology awareness is off: switch it on in the operator's configuration " +
+	"(topologyAwareScheduling.enabled), or remove the constraint"
 
 func refuseConstraints(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	const reason = topologyOff
@@ -86,7 +89,8 @@ func validateShapes(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.
 		constraint := place.constraint
 		required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
 		if constraint.PackDomain != "" && constraint.Pack != nil && constraint.Pack.Required != "" {
-			errs = append(errs, field.Invalid(place.path, constraint.PackDomain, "packDomain means pack.required: give only one of them"))
+			errs = append(errs, field.Invalid(place.path, constraint.PackDomain,
+				"packDomain means pack.required: give only one of them"))
 		}
 		if required == "" && preferred == "" {
 			errs = append(errs, field.Required(place.path, "a domain is needed: packDomain, pack.required or pack.preferred"))
@@ -106,7 +110,8 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 	path := templatePath.Child("clusterTopologyName")
 	if named != "" {
 		if len(constrained(set)) == 0 && len(topology.Spreads(set)) == 0 {
-			errs = append(errs, field.Forbidden(path, "it may only be given together with a topologyConstraint or a topologySpread somewhere in the set"))
+			errs = append(errs, field.Forbidden(path,
+				"it may only be given together with a topologyConstraint or a topologySpread somewhere in the set"))
 		}
 		errs = append(errs, validateChosen(path, named, lookup)...)
 	}
@@ -119,9 +124,11 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 			first = name
 			errs = append(errs, validateChosen(path, name, lookup)...)
 		case name != first && named != "":
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("must equal spec.template.clusterTopologyName, %q", named)))
+			errs = append(errs, field.Invalid(path, name,
+				fmt.Sprintf("must equal spec.template.clusterTopologyName, %q", named)))
 		case name != first:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("the whole set uses one topology, and another constraint names %q", first)))
+			errs = append(errs, field.Invalid(path, name,
+				fmt.Sprintf("the whole set uses one topology, and another constraint names %q", first)))
 		}
 	}
 	return errs
@@ -133,7 +140,9 @@ func validateChosen(path *field.Path, name string, lookup topology.Lookup) field
 	chosen := lookup(name)
 	switch {
 	case chosen == nil:
-		return field.ErrorList{field.Invalid(path, name, "there is no ClusterTopology of this name, nor a ClusterTopologyBinding")}
+		return field.ErrorList{
+			field.Invalid(path, name, "there is no ClusterTopology of this name, nor a ClusterTopologyBinding"),
+		}
 	case chosen.DeletionTimestamp != nil && name != grovev1alpha1.DefaultClusterTopologyName:
 		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
 			"the %s is being deleted; name another one, or wait until it is gone and create it anew", chosen.Kind))}
@@ -154,9 +163,11 @@ func validateDomains(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fi
 		}
 		switch {
 		case len(unknown) == 0:
-		case !resolved.Found && resolved.Name == grovev1alpha1.DefaultClusterTopologyName && set.Spec.Template.ClusterTopologyName == "":
+		case !resolved.Found && resolved.Name == grovev1alpha1.DefaultClusterTopologyName &&
+			set.Spec.Template.ClusterTopologyName == "":
 			errs = append(errs, field.Invalid(place.path, strings.Join(unknown, ", "), fmt.Sprintf(
-				"there is no default ClusterTopology %q; configure its levels in the operator, or name another topology in spec.template.clusterTopologyName",
+				"there is no default ClusterTopology %q; configure its levels in the operator, "+
+					"or name another topology in spec.template.clusterTopologyName",
 				resolved.Name)))
 		case !resolved.Found: // Reported once, where the topology is named.
 		default:
@@ -193,7 +204,8 @@ func validatePair(parent, child place, order domains.Order) field.ErrorList {
 	compare := func(kind string, above, below grovev1alpha1.TopologyDomain) {
 		if order.Broader(string(below), string(above)) {
 			errs = append(errs, field.Invalid(parent.path, above, fmt.Sprintf(
-				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower", child.owner, kind, below, above, parent.owner, kind)))
+				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower", child.owner, kind, below,
+				above, parent.owner, kind)))
 		}
 	}
 	compare("require", parent.constraint.RequiredDomain(), child.constraint.RequiredDomain())

@@ -21,6 +21,8 @@ import (
 type spreadPlace struct {
 	path   *field.Path
 	spread grovev1alpha1.TopologySpread
+	// relation is what it says of its items.
+	relation relations.Spread
 	// ofSet is set where the template of the whole set says it.
 	ofSet bool
 	// items are what is counted, in words, and count is how many of them the template asks for.
@@ -39,6 +41,11 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 		for i := range spreads {
 			one := made
 			one.path, one.spread = path.Child("topologySpread").Index(i), spreads[i]
+			one.relation = relations.Spread{
+				MaxPerDomain: one.spread.MaxPerDomain, MaxPercentPerDomain: one.spread.MaxPercentPerDomain,
+				PerDomain: one.spread.PerDomain, OfEachPerDomain: one.spread.OfEachPerDomain,
+				Even: one.spread.Even, Near: one.spread.Near, Among: one.spread.Among,
+			}
 			if one.ofSet && len(spreads[i].Among) > 0 {
 				one.items, one.count, one.within = "copies", copiesOf(set, spreads[i].Among), []place{setPlace(set)}
 			}
@@ -51,7 +58,8 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 		clique := &template.Cliques[i]
 		within := []place{setPlace(set), cliquePlace(set, i)}
 		if group := layout.GroupOf(set, clique.Name); group != nil {
-			at := slices.IndexFunc(template.PodCliqueScalingGroups, func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
+			at := slices.IndexFunc(template.PodCliqueScalingGroups,
+				func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
 			within = append(within, groupPlace(set, at))
 		}
 		pods := spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within}
@@ -91,7 +99,7 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 			errs = append(errs, field.Forbidden(place.path, topologyOff))
 			continue
 		}
-		found := place.validateBound()
+		found := place.relation.Validate(place.path)
 		found = append(found, place.validateAmong(set)...)
 		found = append(found, place.validateNear(set)...)
 		found = append(found, place.validateDomain(resolved, cluster.Lookup)...)
@@ -103,50 +111,12 @@ func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.Err
 	return errs
 }
 
-// bounds are the fields of which a spread has one, with their values; 1 for those that are no numbers.
-func (p spreadPlace) bounds() (named []string, values []int32) {
-	for _, bound := range []struct {
-		name  string
-		value *int32
-	}{
-		{"maxPerDomain", p.spread.MaxPerDomain}, {"maxPercentPerDomain", p.spread.MaxPercentPerDomain}, {"perDomain", p.spread.PerDomain},
-		{"ofEachPerDomain", p.spread.OfEachPerDomain},
-	} {
-		if bound.value != nil {
-			named, values = append(named, bound.name), append(values, *bound.value)
-		}
-	}
-	if p.spread.Even {
-		named, values = append(named, "even"), append(values, 1)
-	}
-	if p.spread.Near != "" {
-		named, values = append(named, "near"), append(values, 1)
-	}
-	return named, values
-}
-
-func (p spreadPlace) validateBound() field.ErrorList {
-	named, values := p.bounds()
-	if len(named) != 1 {
-		return field.ErrorList{field.Invalid(p.path, strings.Join(named, ", "),
-			"exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each")}
-	}
-	path := p.path.Child(named[0])
-	switch {
-	case values[0] < 1:
-		return field.ErrorList{field.Invalid(path, values[0], "must be at least 1")}
-	case named[0] == "maxPercentPerDomain" && values[0] > 100:
-		return field.ErrorList{field.Invalid(path, values[0], "must be at most 100")}
-	case named[0] == "ofEachPerDomain" && len(p.spread.Among) < 2:
-		return field.ErrorList{field.Required(p.path.Child("among"), "name the scaling groups of which each domain is to have as many; of one alone use perDomain")}
-	}
-	return nil
-}
-
 func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	path := p.path.Child("among")
 	if !p.ofSet && len(p.spread.Among) > 0 {
-		return field.ErrorList{field.Forbidden(path, "is for spec.template.topologySpread alone: here the items are "+p.items)}
+		return field.ErrorList{
+			field.Forbidden(path, "is for spec.template.topologySpread alone: here the items are "+p.items),
+		}
 	}
 	known := groupNames(set)
 	for _, clique := range cliqueNames(set) {
@@ -162,12 +132,15 @@ func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorL
 			errs = append(errs, field.Duplicate(path, name))
 		case layout.Group(set, name) != nil:
 		case group != nil:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("the clique scales with its scaling group: name %q", group.Name)))
+			errs = append(errs, field.Invalid(path, name,
+				fmt.Sprintf("the clique scales with its scaling group: name %q", group.Name)))
 		case !slices.Contains(known, name):
-			errs = append(errs, field.Invalid(path, name, "there is no such scaling group or standalone clique"+nearest(name, known)))
+			errs = append(errs, field.Invalid(path, name,
+				"there is no such scaling group or standalone clique"+nearest(name, known)))
 		case podsOf(set, name) > 1:
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
-				"the clique has %d pods, which are no copies: make a scaling group of it with a clique of one pod", podsOf(set, name))))
+				"the clique has %d pods, which are no copies: make a scaling group of it with a clique of one pod",
+				podsOf(set, name))))
 		}
 	}
 	return errs
@@ -182,9 +155,12 @@ func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 		return nil
 	case len(p.spread.Among) > 0:
 		return field.ErrorList{field.Invalid(path, near, fmt.Sprintf(
-			"contradicts %s: it is for all gangs of the set; for copies of one scaling group set it there", p.path.Child("among")))}
+			"contradicts %s: it is for all gangs of the set; for copies of one scaling group set it there",
+			p.path.Child("among")))}
 	case isGangOf(set, near):
-		return field.ErrorList{field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint")}
+		return field.ErrorList{
+			field.Invalid(path, near, "is a gang of this set: name another's, or use a topologyConstraint"),
+		}
 	}
 	return relations.ValidateNear(near, path)
 }
@@ -220,7 +196,8 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 		return field.ErrorList{field.Required(path, "name the level in whose domains "+p.items+" are counted")}
 	case !resolved.Found:
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
-			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName", resolved.Name))}
+			"there is no ClusterTopology %q; create it, or name another topology in spec.template.clusterTopologyName",
+			resolved.Name))}
 	case !resolved.Has(p.spread.Domain):
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
 			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name))))}
@@ -228,24 +205,10 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 	return nil
 }
 
-// limit is how many items may stand in one domain; exact where a used domain has no fewer either.
-func (p spreadPlace) limit() (limit int, exact bool) {
-	relation := relations.Relation{
-		MaxPerDomain:        ptr.Deref(p.spread.MaxPerDomain, 0),
-		MaxPercentPerDomain: ptr.Deref(p.spread.MaxPercentPerDomain, 0),
-		PerDomain:           ptr.Deref(p.spread.PerDomain, 0),
-	}
-	if each := p.spread.OfEachPerDomain; each != nil {
-		relation.PerDomain = *each * int32(len(p.spread.Among))
-	}
-	return relation.Limit(p.count), relation.PerDomain > 0
-}
-
 // contradictions returns the constraints by which all items stand in one domain of the spread's level, where that is
 // against it.
 func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
-	limit, exact := p.limit()
-	if p.spread.Preferred() || p.count <= limit && (!exact || p.count == limit) {
+	if p.spread.Preferred() || !p.relation.Contradicts(p.count) {
 		return nil
 	}
 	for _, place := range p.within {
@@ -253,10 +216,7 @@ func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 		if required == "" || order.Broader(string(required), string(p.spread.Domain)) {
 			continue
 		}
-		named, _ := p.bounds()
-		return field.ErrorList{field.Invalid(p.path.Child(named[0]), limit, fmt.Sprintf(
-			"contradicts %s, by which all %d %s stand in one %s: spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
-			place.path, p.count, p.items, required))}
+		return field.ErrorList{p.relation.Contradiction(p.path, p.count, p.items, place.path, string(required))}
 	}
 	return nil
 }
@@ -269,9 +229,9 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 		if warning := place.warnOfOddPods(); warning != "" {
 			warnings = append(warnings, warning)
 		}
-		named, _ := place.bounds()
-		limit, exact := place.limit()
-		if len(named) != 1 || exact || place.spread.Near != "" {
+		bound, ok := place.relation.Bound()
+		limit, exact := place.relation.Limit(place.count)
+		if !ok || exact || place.spread.Near != "" {
 			continue
 		}
 		switch {
@@ -279,7 +239,7 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path, place.count, place.items))
 		case !place.spread.Even && place.count <= limit:
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect: there are %d %s, and %d may stand in one %s",
-				place.path.Child(named[0]), place.count, place.items, limit, place.spread.Domain))
+				place.path.Child(bound), place.count, place.items, limit, place.spread.Domain))
 		}
 	}
 	return warnings
@@ -298,9 +258,11 @@ func (p spreadPlace) warnOfOddPods() string {
 	case p.spread.Preferred():
 		return fmt.Sprintf("%s: cannot hold for all: %d pods are no multiple of %d", path, p.count, each)
 	case most >= p.least:
-		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count, most, each)
+		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count,
+			most, each)
 	case p.least == p.count:
 		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
 	}
-	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d", path, p.least, p.count, each)
+	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
+		path, p.least, p.count, each)
 }

@@ -29,71 +29,105 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		unaware         bool
 		want            string
 	}{
-		"copies apart":                   {ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
-		"copies apart inside of a zone":  {ofSet: "topologyConstraint: {packDomain: zone},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
-		"replicas apart, each in a zone": {ofSet: "topologyConstraint: {packDomain: zone}, topologySpread: [{domain: zone, maxPerDomain: 1}],"},
-		"one of each side by side":       {ofSet: "topologySpread: [{domain: rack, among: [p, q], ofEachPerDomain: 1}],"},
-		"near another set's gang":        {ofSet: "topologySpread: [{domain: rack, near: t-0}],", ofA: "topologySpread: [{domain: rack, near: s-0-x}],"},
-		"near one in the same rack":      {ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, near: t-0}],"},
-		"near a set of a like name":      {ofSet: "topologySpread: [{domain: rack, near: s-a-0}],", ofP: "topologySpread: [{domain: rack, near: s-0-0}],"},
-		"near a copy of a like name":     {ofSet: "topologySpread: [{domain: rack, near: s-0-p-x}],", ofP: "topologySpread: [{domain: rack, near: s-00}],"},
-		"near itself": {
-			ofSet: "topologySpread: [{domain: rack, near: s-0}],", want: whole + `.near: Invalid value: "s-0": is a gang of this set: name another's, or use a topologyConstraint`,
+		"copies apart": {ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"copies apart inside of a zone": {ofSet: "topologyConstraint: {packDomain: zone},",
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"replicas apart, each in a zone": {
+			ofSet: "topologyConstraint: {packDomain: zone}, topologySpread: [{domain: zone, maxPerDomain: 1}],",
 		},
-		"near another replica":   {ofA: "topologySpread: [{domain: rack, near: s-7}],", want: clique + `.near: Invalid value: "s-7": is a gang of this set`},
-		"near a copy of its own": {ofP: "topologySpread: [{domain: rack, near: s-0-q-12}],", want: group + `.near: Invalid value: "s-0-q-12": is a gang of this set`},
+		"one of each side by side": {ofSet: "topologySpread: [{domain: rack, among: [p, q], ofEachPerDomain: 1}],"},
+		"near another set's gang": {ofSet: "topologySpread: [{domain: rack, near: t-0}],",
+			ofA: "topologySpread: [{domain: rack, near: s-0-x}],"},
+		"near one in the same rack": {ofSet: "topologyConstraint: {packDomain: rack},",
+			ofP: "topologySpread: [{domain: rack, near: t-0}],"},
+		"near a set of a like name": {ofSet: "topologySpread: [{domain: rack, near: s-a-0}],",
+			ofP: "topologySpread: [{domain: rack, near: s-0-0}],"},
+		"near a copy of a like name": {ofSet: "topologySpread: [{domain: rack, near: s-0-p-x}],",
+			ofP: "topologySpread: [{domain: rack, near: s-00}],"},
+		"near itself": {
+			ofSet: "topologySpread: [{domain: rack, near: s-0}],",
+			want:  whole + `.near: Invalid value: "s-0": is a gang of this set: name another's, or use a topologyConstraint`,
+		},
+		"near another replica": {ofA: "topologySpread: [{domain: rack, near: s-7}],",
+			want: clique + `.near: Invalid value: "s-7": is a gang of this set`},
+		"near a copy of its own": {ofP: "topologySpread: [{domain: rack, near: s-0-q-12}],",
+			want: group + `.near: Invalid value: "s-0-q-12": is a gang of this set`},
 		"near and apart in one": {
-			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, near: t-0}],", want: group + `: Invalid value: "maxPerDomain, near": exactly one of`,
+			ofP:  "topologySpread: [{domain: rack, maxPerDomain: 1, near: t-0}],",
+			want: group + `: Invalid value: "maxPerDomain, near": exactly one of`,
 		},
 		"among some near a gang": {
 			ofSet: "topologySpread: [{domain: rack, among: [p], near: t-0}],",
-			want:  whole + `.near: Invalid value: "t-0": contradicts spec.template.topologySpread[0].among: it is for all gangs of the set; for copies of one scaling group set it there`,
+			want: whole +
+				`.near: Invalid value: "t-0": contradicts spec.template.topologySpread[0].among: it is for all gangs of the set; for copies of one scaling group set it there`,
 		},
-		"near what is no name":  {ofP: "topologySpread: [{domain: rack, near: Store 0}],", want: group + `.near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123`},
-		"near by no such level": {ofP: "topologySpread: [{domain: numa, near: t-0}],", want: group + `.domain: Invalid value: "numa": not a level`},
+		"near what is no name": {ofP: "topologySpread: [{domain: rack, near: Store 0}],",
+			want: group + `.near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123`},
+		"near by no such level": {ofP: "topologySpread: [{domain: numa, near: t-0}],",
+			want: group + `.domain: Invalid value: "numa": not a level`},
 		"two bounds": {
-			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}],", want: group + `: Invalid value: "maxPerDomain, even": exactly one of`,
+			ofP:  "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}],",
+			want: group + `: Invalid value: "maxPerDomain, even": exactly one of`,
 		},
-		"no bound":                {ofA: "topologySpread: [{domain: rack}],", want: clique + `: Invalid value: "": exactly one of maxPerDomain,`},
-		"even switched off":       {ofA: "topologySpread: [{domain: rack, even: false}],", want: clique + `: Invalid value: "": exactly one of`},
-		"none per domain":         {ofP: "topologySpread: [{domain: rack, perDomain: 0}],", want: group + `.perDomain: Invalid value: 0: must be at least 1`},
-		"more than all":           {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],", want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
-		"no domain":               {ofP: "topologySpread: [{maxPerDomain: 1}],", want: group + `.domain: Required value: name the level in whose domains copies are counted`},
-		"each of one":             {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],", want: whole + `.among: Required value: name the scaling groups`},
-		"each of nothing":         {ofP: "topologySpread: [{domain: rack, ofEachPerDomain: 1}],", want: group + `.among: Required value`},
-		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],", want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
+		"no bound": {ofA: "topologySpread: [{domain: rack}],",
+			want: clique + `: Invalid value: "": exactly one of maxPerDomain,`},
+		"even switched off": {ofA: "topologySpread: [{domain: rack, even: false}],",
+			want: clique + `: Invalid value: "": exactly one of`},
+		"none per domain": {ofP: "topologySpread: [{domain: rack, perDomain: 0}],",
+			want: group + `.perDomain: Invalid value: 0: must be at least 1`},
+		"more than all": {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],",
+			want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
+		"no domain": {ofP: "topologySpread: [{maxPerDomain: 1}],",
+			want: group + `.domain: Required value: name the level in whose domains copies are counted`},
+		"each of one": {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],",
+			want: whole + `.among: Required value: name those`},
+		"each of nothing": {ofP: "topologySpread: [{domain: rack, ofEachPerDomain: 1}],",
+			want: group + `.among: Required value`},
+		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],",
+			want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
 		"among what does not exist": {
-			ofSet: "topologySpread: [{domain: rack, among: [p, qu], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "qu": there is no such scaling group or standalone clique`,
+			ofSet: "topologySpread: [{domain: rack, among: [p, qu], maxPerDomain: 1}],",
+			want:  whole + `.among[1]: Invalid value: "qu": there is no such scaling group or standalone clique`,
 		},
 		"among a clique of a group": {
-			ofSet: "topologySpread: [{domain: rack, among: [p, c], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "c": the clique scales with its scaling group: name "q"`,
+			ofSet: "topologySpread: [{domain: rack, among: [p, c], maxPerDomain: 1}],",
+			want:  whole + `.among[1]: Invalid value: "c": the clique scales with its scaling group: name "q"`,
 		},
 		"among pods": {
-			ofSet: "topologySpread: [{domain: rack, among: [p, a], maxPerDomain: 1}],", want: whole + `.among[1]: Invalid value: "a": the clique has 2 pods, which are no copies`,
+			ofSet: "topologySpread: [{domain: rack, among: [p, a], maxPerDomain: 1}],",
+			want:  whole + `.among[1]: Invalid value: "a": the clique has 2 pods, which are no copies`,
 		},
-		"twice": {ofSet: "topologySpread: [{domain: rack, among: [p, p], maxPerDomain: 1}],", want: whole + `.among[1]: Duplicate value: "p"`},
+		"twice": {ofSet: "topologySpread: [{domain: rack, among: [p, p], maxPerDomain: 1}],",
+			want: whole + `.among[1]: Duplicate value: "p"`},
 		"no such level": {
-			ofP: "topologySpread: [{domain: numa, maxPerDomain: 1}],", want: group + `.domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
+			ofP: "topologySpread: [{domain: numa, maxPerDomain: 1}],",
+			want: group +
+				`.domain: Invalid value: "numa": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`,
 		},
 		"no such topology": {
 			ofSet: "clusterTopologyName: other,", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
 			want: group + `.domain: Invalid value: "rack": there is no ClusterTopology "other"`,
 		},
-		"a topology for spreads alone": {ofSet: "clusterTopologyName: gb,", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
+		"a topology for spreads alone": {ofSet: "clusterTopologyName: gb,",
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],"},
 		"topology awareness is off": {
-			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],", unaware: true, want: group + `: Forbidden: topology awareness is off`,
+			ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],", unaware: true,
+			want: group + `: Forbidden: topology awareness is off`,
 		},
 		"copies apart in one rack": {
 			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
-			want: group + `.maxPerDomain: Invalid value: 1: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one rack: ` +
+			want: group +
+				`.maxPerDomain: Invalid value: 1: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one rack: ` +
 				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`,
 		},
 		"copies apart by rack in one host": {
 			ofSet: "topologyConstraint: {packDomain: host},", ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
-			want: group + `.maxPercentPerDomain: Invalid value: 2: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one host`,
+			want: group +
+				`.maxPercentPerDomain: Invalid value: 2: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one host`,
 		},
 		"rather apart in one rack": {
-			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}],",
+			ofSet: "topologyConstraint: {packDomain: rack},",
+			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}],",
 		},
 		"apart where one rack is preferred": {
 			ofSet: "topologyConstraint: {pack: {preferred: rack}},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
@@ -108,11 +142,13 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		},
 		"roles apart in one rack": {
 			ofSet: "topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, among: [p, q], maxPerDomain: 4}],",
-			want:  whole + `.maxPerDomain: Invalid value: 4: contradicts spec.template.topologyConstraint, by which all 5 copies`,
+			want: whole +
+				`.maxPerDomain: Invalid value: 4: contradicts spec.template.topologyConstraint, by which all 5 copies`,
 		},
 		"pods apart by host in one host": {
-			ofA:  "topologyConstraint: {packDomain: host}, topologySpread: [{domain: host, maxPerDomain: 1}],",
-			want: clique + `.maxPerDomain: Invalid value: 1: contradicts spec.template.cliques[0].topologyConstraint, by which all 2 pods stand in one host`,
+			ofA: "topologyConstraint: {packDomain: host}, topologySpread: [{domain: host, maxPerDomain: 1}],",
+			want: clique +
+				`.maxPerDomain: Invalid value: 1: contradicts spec.template.cliques[0].topologyConstraint, by which all 2 pods stand in one host`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,16 +171,21 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	for _, domain := range all {
 		levels = append(levels, grovev1alpha1.TopologyDomain(domain))
 	}
-	everything := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
+	everything := admission.Cluster{TopologyAware: true,
+		Lookup: fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, levels...))}
 	for i, shared := range all {
 		for j, apart := range all {
-			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s},", shared), fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}],", apart)
+			constraint, spread := fmt.Sprintf("topologyConstraint: {packDomain: %s},", shared),
+				fmt.Sprintf("topologySpread: [{domain: %s, maxPerDomain: 1}],", apart)
 			for where, template := range map[string]string{
-				"copies in a set":       roles(constraint, "", spread),
-				"pods in a set":         roles(constraint, spread, ""),
-				"pods in their clique":  roles("", constraint+spread, ""),
-				"several roles in one":  roles(constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart), "", ""),
-				"pods in a copy":        "cliques: [{name: b, " + spread + " spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}], podCliqueScalingGroups: [{name: p, cliqueNames: [b], " + strings.TrimSuffix(constraint, ",") + "}]",
+				"copies in a set":      roles(constraint, "", spread),
+				"pods in a set":        roles(constraint, spread, ""),
+				"pods in their clique": roles("", constraint+spread, ""),
+				"several roles in one": roles(
+					constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart), "", ""),
+				"pods in a copy": "cliques: [{name: b, " + spread +
+					" spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}], podCliqueScalingGroups: [{name: p, " +
+					"cliqueNames: [b], " + strings.TrimSuffix(constraint, ",") + "}]",
 				"replicas, never in it": roles(constraint+spread, "", ""),
 			} {
 				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
@@ -160,19 +201,25 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	const group = "spec.template.podCliqueScalingGroups[0].topologySpread[0]"
 	for spread, want := range map[string][]string{
-		"{domain: rack, maxPerDomain: 1}":          nil,
-		"{domain: rack, maxPerDomain: 3}":          {group + ".maxPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack"},
-		"{domain: rack, maxPercentPerDomain: 100}": {group + ".maxPercentPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack"},
-		"{domain: rack, even: true}":               nil,
-		"{domain: rack, perDomain: 3}":             nil,
-		"{domain: rack, near: t-0}":                nil,
+		"{domain: rack, maxPerDomain: 1}": nil,
+		"{domain: rack, maxPerDomain: 3}": {
+			group + ".maxPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack",
+		},
+		"{domain: rack, maxPercentPerDomain: 100}": {
+			group + ".maxPercentPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack",
+		},
+		"{domain: rack, even: true}":   nil,
+		"{domain: rack, perDomain: 3}": nil,
+		"{domain: rack, near: t-0}":    nil,
 	} {
-		warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
+		warnings, errs := admission.ValidateCreate(
+			fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
 		if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
 			t.Errorf("%s: %v (-want +got):\n%s", spread, errs, diff)
 		}
 	}
-	warnings, _ := admission.ValidateCreate(fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
+	warnings, _ := admission.ValidateCreate(
+		fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
 	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"}, warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -189,10 +236,15 @@ func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 			want: at + "no pod is placed: no number from 1, which minAvailable asks for, to 2 is a multiple of 3"},
 		"none between the minimum and all": {clique: "replicas: 5, minAvailable: 4",
 			want: at + "no pod is placed: no number from 4, which minAvailable asks for, to 5 is a multiple of 3"},
-		"the minimum is one":              {clique: "replicas: 5, minAvailable: 3", want: at + "2 of 5 pods wait: no more than 3 are a multiple of 3"},
-		"one above the minimum is":        {clique: "replicas: 8, minAvailable: 4", want: at + "2 of 8 pods wait: no more than 6 are a multiple of 3"},
-		"rather so many":                  {clique: "replicas: 4", group: ", whenUnsatisfiable: ScheduleAnyway", want: at + "cannot hold for all: 4 pods are no multiple of 3"},
-		"an autoscaler sets their number": {clique: "replicas: 4, minAvailable: 1, autoScalingConfig: {maxReplicas: 9, metrics: []}"},
+		"the minimum is one": {clique: "replicas: 5, minAvailable: 3",
+			want: at + "2 of 5 pods wait: no more than 3 are a multiple of 3"},
+		"one above the minimum is": {clique: "replicas: 8, minAvailable: 4",
+			want: at + "2 of 8 pods wait: no more than 6 are a multiple of 3"},
+		"rather so many": {clique: "replicas: 4", group: ", whenUnsatisfiable: ScheduleAnyway",
+			want: at + "cannot hold for all: 4 pods are no multiple of 3"},
+		"an autoscaler sets their number": {
+			clique: "replicas: 4, minAvailable: 1, autoScalingConfig: {maxReplicas: 9, metrics: []}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest("s", `cliques: [{name: a, topologySpread: [{domain: rack, perDomain: 3`+c.group+`}],
@@ -210,7 +262,8 @@ func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 		})
 	}
 	copies := roles("", "", "topologySpread: [{domain: rack, perDomain: 2}],")
-	if warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", copies)), cluster()); len(warnings)+len(errs) > 0 {
+	if warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", copies)), cluster()); len(warnings)+
+		len(errs) > 0 {
 		t.Errorf("copies: %v %v", warnings, errs)
 	}
 }
@@ -227,7 +280,8 @@ func TestSpreadsChange(t *testing.T) {
 		"a level that contradicts": {apart, strings.Replace(apart, "domain: rack", "domain: zone", 1), 1},
 		"as wrong as it was": {
 			strings.Replace(apart, "domain: rack", "domain: zone", 1),
-			strings.Replace(strings.Replace(apart, "domain: rack", "domain: zone", 1), "replicas: 2, podSpec", "replicas: 3, minAvailable: 2, podSpec", 1), 0,
+			strings.Replace(strings.Replace(apart, "domain: rack", "domain: zone", 1), "replicas: 2, podSpec",
+				"replicas: 3, minAvailable: 2, podSpec", 1), 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

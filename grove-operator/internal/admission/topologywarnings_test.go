@@ -18,11 +18,14 @@ const (
 
 	numaEnforced   = "NUMA zones are not told apart yet: what is enforced is that the pods stand on one host"
 	numaPreferred  = "NUMA zones are not told apart yet: what is preferred is that the pods stand on one host"
-	numaOfTheLabel = "NUMA zones are not told apart yet: what is enforced is that the pods stand on nodes with one value of label example.com/numa"
+	numaOfTheLabel = "NUMA zones are not told apart yet: what is enforced is that the pods stand on nodes with one " +
+		"value of label example.com/numa"
 )
 
 // labelled is topology gb with its levels, and what its status says of them.
-func labelled(domains []grovev1alpha1.TopologyDomain, status ...grovev1alpha1.TopologyLevelStatus) *grovev1alpha1.ClusterTopology {
+func labelled(
+	domains []grovev1alpha1.TopologyDomain, status ...grovev1alpha1.TopologyLevelStatus,
+) *grovev1alpha1.ClusterTopology {
 	made := fixture.Topology("gb", domains...)
 	made.Generation, made.Status.ObservedGeneration = 2, 2
 	made.Status.Levels = status
@@ -61,8 +64,9 @@ func TestWarningsOfTopology(t *testing.T) {
 		},
 		"what several have in common is said once": {
 			topology: labelled(all, zones, level{Domain: "rack"}, level{Domain: "host"}),
-			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: rack}") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: rack}}]",
-			want:     []string{"spec.template.topologyConstraint and 2 more: " + noRack},
+			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: rack}") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: rack}}]",
+			want: []string{"spec.template.topologyConstraint and 2 more: " + noRack},
 		},
 		"nobody has looked at nodes yet": {
 			topology: labelled(all), template: "topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
@@ -72,22 +76,27 @@ func TestWarningsOfTopology(t *testing.T) {
 		},
 		"numa, required and preferred": {
 			topology: labelled(domains{"rack", "host", "numa"}),
-			template: "topologyConstraint: {pack: {required: rack, preferred: numa}}, cliques: [" + constrained("a", "{packDomain: numa}") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + numaPreferred, "spec.template.cliques[0].topologyConstraint: " + numaEnforced},
+			template: "topologyConstraint: {pack: {required: rack, preferred: numa}}, cliques: [" +
+				constrained("a", "{packDomain: numa}") + "]",
+			want: []string{"spec.template.topologyConstraint: " + numaPreferred,
+				"spec.template.cliques[0].topologyConstraint: " + numaEnforced},
 		},
 		"numa where the topology has no hosts": {
-			topology: labelled(domains{"rack", "numa"}), template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
-			want: []string{"spec.template.topologyConstraint: " + numaOfTheLabel},
+			topology: labelled(domains{"rack", "numa"}),
+			template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + numaOfTheLabel},
 		},
 		"numa that no node carries": {
 			topology: labelled(domains{"host", "numa"}, level{Domain: "host", Nodes: 8, DomainCount: 8}, level{Domain: "numa"}),
 			template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + numaEnforced, "spec.template.topologyConstraint: " + noNuma},
+			want: []string{"spec.template.topologyConstraint: " + numaEnforced,
+				"spec.template.topologyConstraint: " + noNuma},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, "+c.template))
-			warnings, errs := admission.ValidateCreate(set, admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(c.topology)})
+			warnings, errs := admission.ValidateCreate(set,
+				admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(c.topology)})
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}
@@ -103,7 +112,8 @@ func TestASetIsWarnedWhenItTurnsToAnotherTopologyAndNotWhenItScales(t *testing.T
 	other := empty.DeepCopy()
 	other.Name = "other"
 	within := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(empty, other)}
-	old := fixture.Set(t, manifest("s", "clusterTopologyName: other, topologyConstraint: {packDomain: rack}, cliques: ["+one("a", "")+"]"))
+	old := fixture.Set(t,
+		manifest("s", "clusterTopologyName: other, topologyConstraint: {packDomain: rack}, cliques: ["+one("a", "")+"]"))
 	turned, scaled := old.DeepCopy(), old.DeepCopy()
 	turned.Spec.Template.ClusterTopologyName = "gb"
 	scaled.Spec.Replicas = 7

@@ -19,7 +19,9 @@ const immutable = "cannot be changed; delete the PodCliqueSet and create it anew
 // ValidateUpdate returns everything that is wrong with a changed PodCliqueSet, and warnings. Scheduled is how many pods of
 // the set stand on nodes. A spec that stays what it was is accepted whatever the rules say today: its metadata must
 // remain editable after a level went away, or after an older operator accepted it.
-func ValidateUpdate(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, scheduled int32) (warnings []string, errs field.ErrorList) {
+func ValidateUpdate(
+	old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, scheduled int32,
+) (warnings []string, errs field.ErrorList) {
 	if set.DeletionTimestamp != nil {
 		return nil, nil
 	}
@@ -57,9 +59,11 @@ func validateCliquesKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	namesBefore, namesAfter := cliqueNames(old), cliqueNames(set)
 	ordered := slices.Equal(namesBefore, namesAfter)
 	if !slices.Equal(sorted(namesBefore), sorted(namesAfter)) {
-		errs = append(errs, field.Forbidden(templatePath.Child("cliques"), "the set of cliques "+immutable+"; it was "+strings.Join(namesBefore, ", ")))
+		errs = append(errs, field.Forbidden(templatePath.Child("cliques"),
+			"the set of cliques "+immutable+"; it was "+strings.Join(namesBefore, ", ")))
 	} else if !ordered && after.CliqueStartupType == grovev1alpha1.CliqueStartupTypeInOrder {
-		errs = append(errs, field.Forbidden(templatePath.Child("cliques"), "the order of cliques that start in order "+immutable+"; it was "+strings.Join(namesBefore, ", ")))
+		errs = append(errs, field.Forbidden(templatePath.Child("cliques"),
+			"the order of cliques that start in order "+immutable+"; it was "+strings.Join(namesBefore, ", ")))
 	}
 	for i := range after.Cliques {
 		j := slices.Index(namesBefore, after.Cliques[i].Name)
@@ -102,7 +106,8 @@ func validateGroupsKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		}
 	}
 	if !slices.Equal(sorted(namesBefore), sorted(namesAfter)) {
-		errs = append(errs, field.Forbidden(templatePath.Child("podCliqueScalingGroups"), "the set of scaling groups "+immutable))
+		errs = append(errs, field.Forbidden(templatePath.Child("podCliqueScalingGroups"),
+			"the set of scaling groups "+immutable))
 	}
 	return errs
 }
@@ -123,7 +128,8 @@ func validateConstraintsKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 		if place.owner != "the set" && !existed {
 			continue // A new clique or group is reported as such.
 		}
-		if was.RequiredDomain() != place.constraint.RequiredDomain() || was.PreferredDomain() != place.constraint.PreferredDomain() {
+		if was.RequiredDomain() != place.constraint.RequiredDomain() ||
+			was.PreferredDomain() != place.constraint.PreferredDomain() {
 			errs = append(errs, field.Forbidden(place.path, "a topology constraint "+immutable))
 		}
 	}
@@ -138,7 +144,8 @@ func validateTopologyChange(old, set *grovev1alpha1.PodCliqueSet, cluster Cluste
 		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order), validateNames(set, anyTopology)...)
 	case scheduled > 0:
 		return field.ErrorList{field.Forbidden(whereTopologyChanged(old, set), fmt.Sprintf(
-			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was, scheduled))}
+			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was,
+			scheduled))}
 	default:
 		return validateTopology(set, cluster)
 	}

@@ -14,7 +14,9 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliqueStartupType: CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"
+const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliqueStartupType: " +
+	"CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], " +
+	"replicas: 2}]"
 
 // template puts two cliques into before, or into what a case makes of it.
 func template(text, a, b string) string {
@@ -28,52 +30,69 @@ func TestValidateUpdate(t *testing.T) {
 		scheduled  int32
 		want       []string
 	}{
-		"nothing changed":           {text: before, a: a},
-		"replicas may change":       {text: strings.Replace(before, "replicas: 2", "replicas: 5", 1), a: "replicas: 4, minAvailable: 2"},
-		"packDomain in other words": {text: strings.Replace(before, "{packDomain: zone}", "{pack: {required: zone}}", 1), a: a},
+		"nothing changed": {text: before, a: a},
+		"replicas may change": {text: strings.Replace(before, "replicas: 2", "replicas: 5", 1),
+			a: "replicas: 4, minAvailable: 2"},
+		"packDomain in other words": {
+			text: strings.Replace(before, "{packDomain: zone}", "{pack: {required: zone}}", 1), a: a,
+		},
 		"another clique": {
-			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-A, CLIQUE-B, "+one("c", "")+"]", 1), a: a, want: []string{"spec.template.cliques: " + forbidden},
+			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-A, CLIQUE-B, "+one("c", "")+"]", 1), a: a,
+			want: []string{"spec.template.cliques: " + forbidden},
 		},
 		"another order of cliques that start in order": {
-			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-B, CLIQUE-A]", 1), a: a, want: []string{"spec.template.cliques: " + forbidden},
+			text: strings.Replace(before, "[CLIQUE-A, CLIQUE-B]", "[CLIQUE-B, CLIQUE-A]", 1), a: a,
+			want: []string{"spec.template.cliques: " + forbidden},
 		},
 		"another startup type": {
-			text: strings.Replace(before, "InOrder", "AnyOrder", 1), a: a, want: []string{"spec.template.cliqueStartupType: " + forbidden},
+			text: strings.Replace(before, "InOrder", "AnyOrder", 1), a: a,
+			want: []string{"spec.template.cliqueStartupType: " + forbidden},
 		},
-		"another role": {text: before, a: a + ", roleName: r", want: []string{"spec.template.cliques[0].spec.roleName: " + forbidden}},
+		"another role": {text: before, a: a + ", roleName: r",
+			want: []string{"spec.template.cliques[0].spec.roleName: " + forbidden}},
 		"another minimum": {
-			text: before, a: "replicas: 3, minAvailable: 3", want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
+			text: before, a: "replicas: 3, minAvailable: 3",
+			want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
 		},
 		"another start": {
 			text: before, a: a, b: "startsAfter: [a]", want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
 		},
 		"another group": {
-			text: strings.Replace(before, "name: g,", "name: h,", 1), a: a, want: []string{"spec.template.podCliqueScalingGroups: " + forbidden},
+			text: strings.Replace(before, "name: g,", "name: h,", 1), a: a,
+			want: []string{"spec.template.podCliqueScalingGroups: " + forbidden},
 		},
 		"other members": {
-			text: strings.Replace(before, "[b]", "[a, b]", 1), a: a, want: []string{"spec.template.podCliqueScalingGroups[0].cliqueNames: " + forbidden},
+			text: strings.Replace(before, "[b]", "[a, b]", 1), a: a,
+			want: []string{"spec.template.podCliqueScalingGroups[0].cliqueNames: " + forbidden},
 		},
 		"another minimum of a group": {
 			text: strings.Replace(before, "replicas: 2", "replicas: 2, minAvailable: 2", 1), a: a,
 			want: []string{"spec.template.podCliqueScalingGroups[0].minAvailable: " + forbidden},
 		},
 		"a constraint is changed": {
-			text: strings.Replace(before, "{packDomain: zone}", "{packDomain: rack}", 1), a: a, want: []string{"spec.template.topologyConstraint: " + forbidden},
+			text: strings.Replace(before, "{packDomain: zone}", "{packDomain: rack}", 1), a: a,
+			want: []string{"spec.template.topologyConstraint: " + forbidden},
 		},
 		"a constraint is removed and another added": {
-			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "", 1), "{name: g,", "{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
-			want: []string{"spec.template.topologyConstraint: " + forbidden, "spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden},
+			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "", 1), "{name: g,",
+				"{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
+			want: []string{"spec.template.topologyConstraint: " + forbidden,
+				"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden},
 		},
-		"another topology while nothing is scheduled": {text: strings.Replace(before, "Name: gb", "Name: grove-topology", 1), a: a},
+		"another topology while nothing is scheduled": {
+			text: strings.Replace(before, "Name: gb", "Name: grove-topology", 1), a: a,
+		},
 		"another topology while a pod is scheduled": {
 			text: strings.Replace(before, "Name: gb", "Name: grove-topology", 1), a: a, scheduled: 1,
 			want: []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"another topology that does not exist": {
-			text: strings.Replace(before, "Name: gb", "Name: gx", 1), a: a, want: []string{"spec.template.clusterTopologyName: " + invalid},
+			text: strings.Replace(before, "Name: gb", "Name: gx", 1), a: a,
+			want: []string{"spec.template.clusterTopologyName: " + invalid},
 		},
 		"rules hold on update as well": {
-			text: before, a: "replicas: 1, minAvailable: 2", want: []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
+			text: before, a: "replicas: 1, minAvailable: 2",
+			want: []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +107,8 @@ func TestValidateUpdate(t *testing.T) {
 }
 
 func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
-	const written = "cliques: [{name: a, spec: {replicas: 3, autoScalingConfig: {maxReplicas: 9}, podSpec: {containers: [{name: main}]}}}, {name: b, spec: {replicas: 1, podSpec: {containers: [{name: main}]}}}], " +
+	const written = "cliques: [{name: a, spec: {replicas: 3, autoScalingConfig: {maxReplicas: 9}, podSpec: " +
+		"{containers: [{name: main}]}}}, {name: b, spec: {replicas: 1, podSpec: {containers: [{name: main}]}}}], " +
 		"podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, minAvailable: 2, scaleConfig: {maxReplicas: 9}}]"
 	old := fixture.Set(t, manifest("s", written))
 	for name, c := range map[string]struct {
@@ -97,10 +117,12 @@ func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
 	}{
 		"more pods and copies": {replace: []string{"replicas: 3", "replicas: 5", "replicas: 2,", "replicas: 4,"}},
 		"fewer pods than the minimum": {
-			replace: []string{"replicas: 3", "replicas: 2"}, want: []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
+			replace: []string{"replicas: 3", "replicas: 2"},
+			want:    []string{"spec.template.cliques[0].spec.minAvailable: " + invalid},
 		},
 		"another minimum": {
-			replace: []string{"replicas: 3", "replicas: 3, minAvailable: 1"}, want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
+			replace: []string{"replicas: 3", "replicas: 3, minAvailable: 1"},
+			want:    []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +133,8 @@ func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs)
 			}
 			template := set.Spec.Template
-			if got := [2]int32{*template.Cliques[0].Spec.AutoScalingConfig.MinReplicas, *template.PodCliqueScalingGroups[0].ScaleConfig.MinReplicas}; got != [2]int32{3, 2} {
+			if got := [2]int32{*template.Cliques[0].Spec.AutoScalingConfig.MinReplicas,
+				*template.PodCliqueScalingGroups[0].ScaleConfig.MinReplicas}; got != [2]int32{3, 2} {
 				t.Errorf("minReplicas of clique and group are %v, want those of before", got)
 			}
 		})
@@ -119,7 +142,8 @@ func TestWhatIsLeftOpenStaysWhatItWas(t *testing.T) {
 }
 
 func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
-	const named = "cliques: [{name: a, topologyConstraint: {packDomain: rack, topologyName: gb}, spec: {podSpec: {containers: [{name: c, image: i}]}}}], topologyConstraint: {packDomain: zone"
+	const named = "cliques: [{name: a, topologyConstraint: {packDomain: rack, topologyName: gb}, spec: {podSpec: " +
+		"{containers: [{name: c, image: i}]}}}], topologyConstraint: {packDomain: zone"
 	old := fixture.Set(t, manifest("s", named+"}"))
 	for name, c := range map[string]struct {
 		set       *grovev1alpha1.PodCliqueSet
@@ -131,7 +155,8 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 			scheduled: 2, want: []string{"spec.template.cliques[0].topologyConstraint.topologyName: " + forbidden},
 		},
 		"in the set's name for it": {
-			set:       fixture.Set(t, manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+			set: fixture.Set(t,
+				manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb", "grove-topology", 1)+"}")),
 			scheduled: 2, want: []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"not while nothing is scheduled": {
@@ -165,7 +190,8 @@ func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
 	deleted := old.DeepCopy()
 	deleted.Spec.Replicas = 7
 	deleted.DeletionTimestamp = &metav1.Time{}
-	for name, set := range map[string]*grovev1alpha1.PodCliqueSet{"metadata": labelled, "while it is being deleted": deleted} {
+	for name, set := range map[string]*grovev1alpha1.PodCliqueSet{"metadata": labelled,
+		"while it is being deleted": deleted} {
 		if _, errs := admission.ValidateUpdate(old, set, cluster(), 3); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs)
 		}
@@ -194,27 +220,33 @@ func TestAChangedTemplateIsFine(t *testing.T) {
 func TestValidateClusterTopology(t *testing.T) {
 	made := fixture.Topology("x", "zone", "rack")
 	made.Spec.Levels[1].Key = "no key"
-	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
+	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid},
+		summary(admission.ValidateClusterTopology(made))); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	made.Spec.Levels[1].Key = "kubernetes.io/hostname"
 	made.Spec.Levels = append(made.Spec.Levels, grovev1alpha1.TopologyLevel{Domain: "host", Key: "example.com/host"})
-	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid}, summary(admission.ValidateClusterTopology(made))); diff != "" {
+	if diff := cmp.Diff([]string{"spec.levels[1].key: " + invalid},
+		summary(admission.ValidateClusterTopology(made))); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 }
 
 func TestTheDefaultTopologyIsTheOperators(t *testing.T) {
-	kept, other := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"), fixture.Topology("x", "rack")
+	kept, other := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"),
+		fixture.Topology("x", "rack")
 	changed := fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack")
 	for name, c := range map[string]struct {
 		found, want []string
 	}{
-		"its name is reserved":                     {summary(admission.ValidateReservedName(changed, kept)), []string{"metadata.name: " + forbidden}},
-		"also with awareness off":                  {summary(admission.ValidateReservedName(changed, nil)), []string{"metadata.name: " + forbidden}},
-		"but for what the operator would make":     {summary(admission.ValidateReservedName(kept.DeepCopy(), kept)), nil},
-		"other names are not":                      {summary(admission.ValidateReservedName(other, kept)), nil},
-		"its levels are not changed":               {summary(admission.ValidateKeptLevels(kept, changed)), []string{"spec.levels: " + forbidden}},
+		"its name is reserved": {summary(admission.ValidateReservedName(changed, kept)),
+			[]string{"metadata.name: " + forbidden}},
+		"also with awareness off": {summary(admission.ValidateReservedName(changed, nil)),
+			[]string{"metadata.name: " + forbidden}},
+		"but for what the operator would make": {summary(admission.ValidateReservedName(kept.DeepCopy(), kept)), nil},
+		"other names are not":                  {summary(admission.ValidateReservedName(other, kept)), nil},
+		"its levels are not changed": {summary(admission.ValidateKeptLevels(kept, changed)),
+			[]string{"spec.levels: " + forbidden}},
 		"they are put right":                       {summary(admission.ValidateKeptLevels(kept, kept.DeepCopy())), nil},
 		"those of others are":                      {summary(admission.ValidateKeptLevels(kept, other)), nil},
 		"with awareness off it is like the others": {summary(admission.ValidateKeptLevels(nil, changed)), nil},
@@ -246,8 +278,11 @@ func TestValidateLevelChange(t *testing.T) {
 		t.Errorf("the levels did not change: %v", errs)
 	}
 	binding := fixture.Binding("x", "zone")
-	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "theirs"}}
-	errs := admission.ValidateLevelChange(topology.OfBinding(fixture.Binding("x", "zone")), topology.OfBinding(binding), users)
+	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{
+		{SchedulerName: "kai-scheduler", TopologyReference: "theirs"},
+	}
+	errs := admission.ValidateLevelChange(topology.OfBinding(fixture.Binding("x", "zone")),
+		topology.OfBinding(binding), users)
 	if diff := cmp.Diff([]string{"spec.schedulerTopologyBindings: " + forbidden}, summary(errs)); diff != "" {
 		t.Errorf("another Topology of the scheduler's (-want +got):\n%s", diff)
 	}
@@ -255,10 +290,12 @@ func TestValidateLevelChange(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.levels: " + forbidden}, summary(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if want := "scheduled pods: ns/a (4), ns/b (1), ns/c (1), ns/d (1), ns/e (1) and others"; !strings.HasSuffix(errs[0].Detail, want) {
+	if want := "scheduled pods: ns/a (4), ns/b (1), ns/c (1), ns/d (1), ns/e (1) and others"; !strings.HasSuffix(
+		errs[0].Detail, want) {
 		t.Errorf("%q does not end with %q", errs[0].Detail, want)
 	}
-	if errs := admission.ValidateLevelChange(old, changed, users[:1]); !strings.HasSuffix(errs[0].Detail, "scheduled pods: ns/a (4)") {
+	if errs := admission.ValidateLevelChange(old, changed, users[:1]); !strings.HasSuffix(errs[0].Detail,
+		"scheduled pods: ns/a (4)") {
 		t.Errorf("one set: %q", errs[0].Detail)
 	}
 }

@@ -60,20 +60,29 @@ func TestValidateCreate(t *testing.T) {
 		alone bool
 		want  []string
 	}{
-		"as many pods as a set may have": {template: "cliques: [" + one("a", "replicas: 10000") + "," + one("b", "replicas: 10000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 9}]"},
+		"as many pods as a set may have": {
+			template: "cliques: [" + one("a", "replicas: 10000") + "," + one("b", "replicas: 10000") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 9}]",
+		},
 		"one copy more than a set may have": {
-			template: "cliques: [" + one("a", "replicas: 100") + "," + one("b", "replicas: 10000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 901}]",
-			want:     []string{group + ".replicas: " + invalid},
+			template: "cliques: [" + one("a", "replicas: 100") + "," + one("b", "replicas: 10000") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 901}]",
+			want: []string{group + ".replicas: " + invalid},
 		},
 		"a clique whose pods are too many": {
-			template: "cliques: [" + one("a", "") + "," + one("b", "replicas: 2000000000") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2000000000, minAvailable: 2000000000}]",
-			want:     []string{"spec.template.cliques[1].spec.replicas: " + invalid},
+			template: "cliques: [" + one("a", "") + "," + one("b", "replicas: 2000000000") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2000000000, minAvailable: 2000000000}]",
+			want: []string{"spec.template.cliques[1].spec.replicas: " + invalid},
 		},
-		"a plain set is fine":                        {template: "cliques: [" + one("a", "") + "]"},
-		"at least one clique":                        {template: "cliques: []", want: []string{"spec.template.cliques: " + required}},
-		"names are DNS labels":                       {template: "cliques: [" + one("A_b", "roleName: r") + "]", want: []string{clique + ".name: " + invalid}},
-		"the set's name is that of Services":         {set: "1st", template: "cliques: [" + one("a", "") + "]", want: []string{"metadata.name: " + invalid}},
-		"the set's name is that of a ServiceAccount": {set: "default", template: "cliques: [" + one("a", "") + "]", want: []string{"metadata.name: " + invalid}},
+		"a plain set is fine": {template: "cliques: [" + one("a", "") + "]"},
+		"at least one clique": {template: "cliques: []",
+			want: []string{"spec.template.cliques: " + required}},
+		"names are DNS labels": {template: "cliques: [" + one("A_b", "roleName: r") + "]",
+			want: []string{clique + ".name: " + invalid}},
+		"the set's name is that of Services": {set: "1st", template: "cliques: [" + one("a", "") + "]",
+			want: []string{"metadata.name: " + invalid}},
+		"the set's name is that of a ServiceAccount": {set: "default", template: "cliques: [" + one("a", "") + "]",
+			want: []string{"metadata.name: " + invalid}},
 		"names are unique": {
 			template: "cliques: [" + one("a", "") + "," + one("a", "roleName: r") + "]",
 			want:     []string{"spec.template.cliques[1].name: " + duplicate},
@@ -83,16 +92,19 @@ func TestValidateCreate(t *testing.T) {
 			want:     []string{"spec.template.cliques[1].spec.roleName: " + duplicate},
 		},
 		"46 characters are one too many": {
-			set: strings.Repeat("s", 40), template: "cliques: [" + one("abcdef", "") + "]", want: []string{clique + ".name: " + invalid},
+			set: strings.Repeat("s", 40), template: "cliques: [" + one("abcdef", "") + "]",
+			want: []string{clique + ".name: " + invalid},
 		},
 		"45 characters are fine": {set: strings.Repeat("s", 40), template: "cliques: [" + one("abcde", "") + "]"},
 		"the group's name counts for its cliques": {
-			set: strings.Repeat("s", 38), template: "cliques: [" + one("abcd", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [abcd]}]",
-			want: []string{clique + ".name: " + invalid},
+			set:      strings.Repeat("s", 38),
+			template: "cliques: [" + one("abcd", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [abcd]}]",
+			want:     []string{clique + ".name: " + invalid},
 		},
 		"a group that leaves no room for cliques": {
-			set: strings.Repeat("s", 41), template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [a]}]",
-			want: []string{clique + ".name: " + invalid, group + ".name: " + invalid},
+			set:      strings.Repeat("s", 41),
+			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: wxyz, cliqueNames: [a]}]",
+			want:     []string{clique + ".name: " + invalid, group + ".name: " + invalid},
 		},
 		"replicas above 0": {
 			template: "cliques: [" + one("a", "replicas: -1, minAvailable: 1") + "]",
@@ -107,20 +119,25 @@ func TestValidateCreate(t *testing.T) {
 			want:     []string{clique + ".spec.minAvailable: " + invalid},
 		},
 		"the same for groups": {
-			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 0, minAvailable: 0}]",
-			want:     []string{group + ".replicas: " + invalid, group + ".minAvailable: " + invalid},
+			template: "cliques: [" + one("a", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 0, minAvailable: 0}]",
+			want: []string{group + ".replicas: " + invalid, group + ".minAvailable: " + invalid},
 		},
 		"startsAfter: unknown, itself, twice": {
 			template: "cliques: [" + one("a", "startsAfter: [a, x, b, b]") + "," + one("b", "") + "]",
 			want: []string{
-				clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + duplicate,
+				clique + ".spec.startsAfter: " + invalid, clique + ".spec.startsAfter: " + invalid,
+				clique + ".spec.startsAfter: " + duplicate,
 			},
 		},
 		"names that the operator needs in pods that wait": {
-			template: "cliqueStartupType: CliqueStartupTypeInOrder, cliques: [{name: a, spec: {podSpec: {containers: [{name: grove-startup}]}}}, {name: b, spec: {podSpec: {" +
-				"containers: [{name: grove-startup}], initContainers: [{name: x}, {name: grove-startup}], volumes: [{name: grove-startup-access}]}}}]",
+			template: "cliqueStartupType: CliqueStartupTypeInOrder, cliques: [{name: a, spec: {podSpec: {containers: [{name: " +
+				"grove-startup}]}}}, {name: b, spec: {podSpec: {" +
+				"containers: [{name: grove-startup}], initContainers: [{name: x}, {name: grove-startup}], volumes: [{name: " +
+				"grove-startup-access}]}}}]",
 			want: []string{
-				"spec.template.cliques[1].spec.podSpec.initContainers[1].name: " + invalid, "spec.template.cliques[1].spec.podSpec.containers[0].name: " + invalid,
+				"spec.template.cliques[1].spec.podSpec.initContainers[1].name: " + invalid,
+				"spec.template.cliques[1].spec.podSpec.containers[0].name: " + invalid,
 				"spec.template.cliques[1].spec.podSpec.volumes[0].name: " + invalid,
 			},
 		},
@@ -132,79 +149,103 @@ func TestValidateCreate(t *testing.T) {
 			want: []string{clique + ".spec.startsAfter: " + invalid, "spec.template.cliques[3].spec.startsAfter: " + invalid},
 		},
 		"autoscaling within bounds": {
-			template: "cliques: [" + one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 2, maxReplicas: 3}") + "]",
+			template: "cliques: [" +
+				one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 2, maxReplicas: 3}") + "]",
 		},
 		"autoscaling out of bounds": {
-			template: "cliques: [" + one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 1, maxReplicas: 0}") + "]",
+			template: "cliques: [" +
+				one("a", "replicas: 3, minAvailable: 2, autoScalingConfig: {minReplicas: 1, maxReplicas: 0}") + "]",
 			want: []string{
 				clique + ".spec.autoScalingConfig.minReplicas: " + invalid,
-				clique + ".spec.autoScalingConfig.maxReplicas: " + invalid, clique + ".spec.autoScalingConfig.maxReplicas: " + invalid,
+				clique + ".spec.autoScalingConfig.maxReplicas: " + invalid,
+				clique + ".spec.autoScalingConfig.maxReplicas: " + invalid,
 			},
 		},
 		"a clique in a group does not scale alone": {
-			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]",
-			want:     []string{clique + ".spec.autoScalingConfig: " + forbidden},
+			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]",
+			want: []string{clique + ".spec.autoScalingConfig: " + forbidden},
 		},
 		"a group's autoscaling out of bounds": {
-			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 2, scaleConfig: {minReplicas: 1, maxReplicas: 1}}]",
-			want:     []string{group + ".scaleConfig.minReplicas: " + invalid, group + ".scaleConfig.maxReplicas: " + invalid},
+			template: "cliques: [" + one("a", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 2, scaleConfig: " +
+				"{minReplicas: 1, maxReplicas: 1}}]",
+			want: []string{group + ".scaleConfig.minReplicas: " + invalid, group + ".scaleConfig.maxReplicas: " + invalid},
 		},
 		"group members exist": {
 			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, b]}]",
 			want:     []string{group + ".cliqueNames: " + invalid},
 		},
 		"a clique is in one group at most, and once": {
-			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, a]}, {name: h, cliqueNames: [a]}]",
-			want:     []string{group + ".cliqueNames: " + duplicate, "spec.template.podCliqueScalingGroups[1].cliqueNames: " + invalid},
+			template: "cliques: [" + one("a", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a, a]}, {name: h, cliqueNames: [a]}]",
+			want: []string{group + ".cliqueNames: " + duplicate,
+				"spec.template.podCliqueScalingGroups[1].cliqueNames: " + invalid},
 		},
 		"group names are unique": {
-			template: "cliques: [" + one("a", "") + "," + one("b", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}, {name: g, cliqueNames: [b]}]",
-			want:     []string{"spec.template.podCliqueScalingGroups[1].name: " + duplicate},
+			template: "cliques: [" + one("a", "") + "," + one("b", "") +
+				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}, {name: g, cliqueNames: [b]}]",
+			want: []string{"spec.template.podCliqueScalingGroups[1].name: " + duplicate},
 		},
 		"podSpec: what the scheduler decides": {
-			template: "cliques: [{name: a, spec: {podSpec: {nodeName: n1, topologySpreadConstraints: [{maxSkew: 1, topologyKey: k, whenUnsatisfiable: DoNotSchedule}], containers: [{name: main}]}}}]",
-			want:     []string{clique + ".spec.podSpec.nodeName: " + forbidden, clique + ".spec.podSpec.topologySpreadConstraints: " + forbidden},
+			template: "cliques: [{name: a, spec: {podSpec: {nodeName: n1, topologySpreadConstraints: [{maxSkew: 1, " +
+				"topologyKey: k, whenUnsatisfiable: DoNotSchedule}], containers: [{name: main}]}}}]",
+			want: []string{clique + ".spec.podSpec.nodeName: " + forbidden,
+				clique + ".spec.podSpec.topologySpreadConstraints: " + forbidden},
 		},
 		"podSpec: a container": {
-			template: "cliques: [{name: a, spec: {podSpec: {containers: []}}}]", want: []string{clique + ".spec.podSpec.containers: " + required},
+			template: "cliques: [{name: a, spec: {podSpec: {containers: []}}}]",
+			want:     []string{clique + ".spec.podSpec.containers: " + required},
 		},
 		"unknown domains: one error per constraint, and the hierarchy is not judged": {
-			template: "topologyConstraint: {packDomain: numa}, cliques: [" + constrained("a", "{packDomain: zone}") + "," + constrained("b", "{pack: {required: region, preferred: numa}}") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + invalid, "spec.template.cliques[1].topologyConstraint: " + invalid},
+			template: "topologyConstraint: {packDomain: numa}, cliques: [" + constrained("a", "{packDomain: zone}") + "," +
+				constrained("b", "{pack: {required: region, preferred: numa}}") + "]",
+			want: []string{"spec.template.topologyConstraint: " + invalid,
+				"spec.template.cliques[1].topologyConstraint: " + invalid},
 		},
 		"hierarchy: one error per violating pair, at the parent": {
-			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") + "," + one("b", "") + "]," +
-				"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: host}}, {name: h, cliqueNames: [b], topologyConstraint: {packDomain: zone}}]",
+			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") + "," +
+				one("b", "") + "]," +
+				"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: host}}, {name: h, " +
+				"cliqueNames: [b], topologyConstraint: {packDomain: zone}}]",
 			want: []string{
-				"spec.template.topologyConstraint: " + invalid, "spec.template.topologyConstraint: " + invalid, group + ".topologyConstraint: " + invalid,
+				"spec.template.topologyConstraint: " + invalid, "spec.template.topologyConstraint: " + invalid,
+				group + ".topologyConstraint: " + invalid,
 			},
 		},
 		"hierarchy: equal is fine, and each form is compared with its like": {
-			template: "topologyConstraint: {pack: {required: rack}}, cliques: [" + constrained("a", "{packDomain: rack}") + "," + constrained("b", "{pack: {preferred: zone}}") + "]",
+			template: "topologyConstraint: {pack: {required: rack}}, cliques: [" + constrained("a", "{packDomain: rack}") + "," +
+				constrained("b", "{pack: {preferred: zone}}") + "]",
 		},
 		"hierarchy: preferred against preferred": {
-			template: "topologyConstraint: {pack: {preferred: rack}}, cliques: [" + constrained("a", "{pack: {preferred: block}}") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + invalid},
+			template: "topologyConstraint: {pack: {preferred: rack}}, cliques: [" +
+				constrained("a", "{pack: {preferred: block}}") + "]",
+			want: []string{"spec.template.topologyConstraint: " + invalid},
 		},
 		"preferred is not broader than required": {
-			template: "cliques: [" + constrained("a", "{pack: {required: rack, preferred: zone}}") + "]", want: []string{clique + ".topologyConstraint: " + invalid},
+			template: "cliques: [" + constrained("a", "{pack: {required: rack, preferred: zone}}") + "]",
+			want:     []string{clique + ".topologyConstraint: " + invalid},
 		},
 		"packDomain and pack.required at once": {
-			template: "cliques: [" + constrained("a", "{packDomain: rack, pack: {required: rack}}") + "]", want: []string{clique + ".topologyConstraint: " + invalid},
+			template: "cliques: [" + constrained("a", "{packDomain: rack, pack: {required: rack}}") + "]",
+			want:     []string{clique + ".topologyConstraint: " + invalid},
 		},
 		"a constraint without a domain": {
-			template: "cliques: [" + constrained("a", "{pack: {}}") + "]", want: []string{clique + ".topologyConstraint: " + required},
+			template: "cliques: [" + constrained("a", "{pack: {}}") + "]",
+			want:     []string{clique + ".topologyConstraint: " + required},
 		},
 		"clusterTopologyName: exists": {
 			template: "clusterTopologyName: gx, topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
 			want:     []string{"spec.template.clusterTopologyName: " + invalid},
 		},
 		"clusterTopologyName: not without a constraint": {
-			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]", want: []string{"spec.template.clusterTopologyName: " + forbidden},
+			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]",
+			want:     []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"a constraint without a name while there is no default topology is told at each place": {
-			alone: true, template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{packDomain: rack}") + "]",
-			want: []string{"spec.template.topologyConstraint: " + invalid, clique + ".topologyConstraint: " + invalid},
+			alone:    true,
+			template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{packDomain: rack}") + "]",
+			want:     []string{"spec.template.topologyConstraint: " + invalid, clique + ".topologyConstraint: " + invalid},
 		},
 		"domains are those of the named topology": {
 			template: "clusterTopologyName: gb, topologyConstraint: {packDomain: host}, cliques: [" + one("a", "") + "]",
@@ -215,8 +256,9 @@ func TestValidateCreate(t *testing.T) {
 			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
 		},
 		"topologyName: the same in the whole set": {
-			template: "topologyConstraint: {packDomain: zone, topologyName: gb}, cliques: [" + constrained("a", "{packDomain: rack, topologyName: other}") + "]",
-			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
+			template: "topologyConstraint: {packDomain: zone, topologyName: gb}, cliques: [" +
+				constrained("a", "{packDomain: rack, topologyName: other}") + "]",
+			want: []string{clique + ".topologyConstraint.topologyName: " + invalid},
 		},
 		"topologyName: exists": {
 			template: "cliques: [" + constrained("a", "{packDomain: rack, topologyName: gx}") + "]",
@@ -241,12 +283,16 @@ func TestValidateCreate(t *testing.T) {
 }
 
 func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
-	set := fixture.Set(t, manifest("s", "clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliques: ["+constrained("a", "{packDomain: rack}")+"],"+
-		"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: numa}}]"))
+	set := fixture.Set(t,
+		manifest("s",
+			"clusterTopologyName: gb, topologyConstraint: {packDomain: zone}, cliques: ["+
+				constrained("a", "{packDomain: rack}")+"],"+
+				"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: numa}}]"))
 	warnings, errs := admission.ValidateCreate(set, admission.Cluster{Lookup: cluster().Lookup})
 	want := []string{
 		"spec.template.clusterTopologyName: " + forbidden, "spec.template.topologyConstraint: " + forbidden,
-		"spec.template.cliques[0].topologyConstraint: " + forbidden, "spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden,
+		"spec.template.cliques[0].topologyConstraint: " + forbidden,
+		"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden,
 	}
 	if len(warnings) > 0 {
 		t.Errorf("warnings about what is refused: %q", warnings)
@@ -257,7 +303,9 @@ func TestConstraintsAreRefusedWhileTopologyAwarenessIsOff(t *testing.T) {
 }
 
 func TestMessagesSayWhatWouldBeRight(t *testing.T) {
-	set := fixture.Set(t, manifest("s", "topologyConstraint: {packDomain: numa}, cliques: ["+one("worker", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [wroker]}]"))
+	set := fixture.Set(t,
+		manifest("s", "topologyConstraint: {packDomain: numa}, cliques: ["+one("worker", "")+
+			"], podCliqueScalingGroups: [{name: g, cliqueNames: [wroker]}]"))
 	_, errs := admission.ValidateCreate(set, cluster())
 	text := errs.ToAggregate().Error()
 	for _, want := range []string{`did you mean "worker"?`, "available domains: zone, block, rack, host"} {
@@ -282,11 +330,12 @@ func TestOneSchedulerPlacesAllPodsOfASet(t *testing.T) {
 		byDefault, a, b string
 		want            []string
 	}{
-		"none is named":                          {byDefault: byDefault},
-		"one is":                                 {byDefault: byDefault, a: "volcano", b: "volcano"},
-		"the default's name":                     {byDefault: byDefault, b: byDefault},
-		"the cluster's own, without a default":   {b: "default-scheduler"},
-		"two":                                    {byDefault: byDefault, a: "volcano", b: "kai-scheduler", want: []string{path + invalid}},
+		"none is named":                        {byDefault: byDefault},
+		"one is":                               {byDefault: byDefault, a: "volcano", b: "volcano"},
+		"the default's name":                   {byDefault: byDefault, b: byDefault},
+		"the cluster's own, without a default": {b: "default-scheduler"},
+		"two": {byDefault: byDefault, a: "volcano", b: "kai-scheduler",
+			want: []string{path + invalid}},
 		"another than the default for one":       {byDefault: byDefault, b: "volcano", want: []string{path + invalid}},
 		"another than the cluster's own for one": {b: "volcano", want: []string{path + invalid}},
 	} {
@@ -314,7 +363,9 @@ func TestAStrategyThatIsNotDefinedYetIsTakenWithAWarning(t *testing.T) {
 	set := fixture.Set(t, manifest("s", "cliques: ["+one("a", "")+"]"))
 	set.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: grovev1alpha1.Coherent}
 	warnings, errs := admission.ValidateCreate(set, cluster())
-	want := []string{"spec.updateStrategy.type: Coherent is announced and not defined yet: pods are replaced as with RollingRecreate"}
+	want := []string{
+		"spec.updateStrategy.type: Coherent is announced and not defined yet: pods are replaced as with RollingRecreate",
+	}
 	if diff := cmp.Diff(want, warnings); diff != "" || len(errs) > 0 {
 		t.Errorf("warnings (-want +got):\n%s\nerrors %v", diff, errs)
 	}
@@ -325,7 +376,8 @@ func TestAStrategyThatIsNotDefinedYetIsTakenWithAWarning(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	set := fixture.Set(t, manifest("s", "cliqueStartupType: CliqueStartupTypeInOrder, cliques: ["+
-		"{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}, {name: b, spec: {startsAfter: [a], podSpec: {containers: [{name: main}]}}}]"))
+		"{name: a, spec: {podSpec: {restartPolicy: Never, containers: [{name: main}]}}}, {name: b, spec: {startsAfter: "+
+		"[a], podSpec: {containers: [{name: main}]}}}]"))
 	warnings, errs := admission.ValidateCreate(set, cluster())
 	if len(errs) > 0 || len(warnings) != 2 ||
 		!strings.HasPrefix(warnings[0], "spec.template.cliques[1].spec.startsAfter: ") ||
@@ -335,17 +387,22 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestSetDefaults(t *testing.T) {
-	set := fixture.Raw(t, manifest("s", "cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main}]}, autoScalingConfig: {maxReplicas: 5}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, scaleConfig: {maxReplicas: 4}}]"))
+	set := fixture.Raw(t,
+		manifest("s",
+			"cliques: [{name: a, spec: {replicas: 3, podSpec: {containers: [{name: main}]}, autoScalingConfig: {maxReplicas: "+
+				"5}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, scaleConfig: {maxReplicas: 4}}]"))
 	admission.SetDefaults(set)
 	template := &set.Spec.Template
 	clique, group := &template.Cliques[0].Spec, &template.PodCliqueScalingGroups[0]
 	got := []any{
 		set.Spec.UpdateStrategy.Type, template.CliqueStartupType, *template.HeadlessServiceConfig.PublishNotReadyAddresses,
-		template.TerminationDelay.Duration.String(), clique.RoleName, *clique.MinAvailable, *clique.AutoScalingConfig.MinReplicas,
+		template.TerminationDelay.Duration.String(), clique.RoleName, *clique.MinAvailable,
+		*clique.AutoScalingConfig.MinReplicas,
 		*group.Replicas, *group.MinAvailable, *group.ScaleConfig.MinReplicas,
 	}
 	want := []any{
-		grovev1alpha1.RollingRecreate, grovev1alpha1.CliqueStartupTypeAnyOrder, true, "4h0m0s", "a", int32(3), int32(3), int32(2), int32(1), int32(2),
+		grovev1alpha1.RollingRecreate, grovev1alpha1.CliqueStartupTypeAnyOrder, true, "4h0m0s", "a", int32(3), int32(3),
+		int32(2), int32(1), int32(2),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

@@ -14,21 +14,24 @@ func Autoscalers(set *grovev1alpha1.PodCliqueSet, replica int32) []*autoscalingv
 	var autoscalers []*autoscalingv2.HorizontalPodAutoscaler
 	for _, member := range layout.Standalone(set, replica) {
 		if config := member.Clique.Spec.AutoScalingConfig; config != nil {
-			autoscalers = append(autoscalers, autoscaler(set, replica, "PodClique", member.Name, config, member.Clique.Spec.Replicas))
+			autoscalers = append(autoscalers,
+				autoscaler(set, replica, "PodClique", member.Name, config, member.Clique.Spec.Replicas))
 		}
 	}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		if config := groups[i].ScaleConfig; config != nil {
 			name := layout.ScalingGroup(set.Name, replica, groups[i].Name)
-			autoscalers = append(autoscalers, autoscaler(set, replica, "PodCliqueScalingGroup", name, config, layout.GroupReplicas(&groups[i])))
+			autoscalers = append(autoscalers,
+				autoscaler(set, replica, "PodCliqueScalingGroup", name, config, layout.GroupReplicas(&groups[i])))
 		}
 	}
 	return autoscalers
 }
 
 func autoscaler(
-	set *grovev1alpha1.PodCliqueSet, replica int32, kind, target string, config *grovev1alpha1.AutoScalingConfig, replicas int32,
+	set *grovev1alpha1.PodCliqueSet, replica int32, kind, target string, config *grovev1alpha1.AutoScalingConfig,
+	replicas int32,
 ) *autoscalingv2.HorizontalPodAutoscaler {
 	minReplicas := replicas
 	if config.MinReplicas != nil {

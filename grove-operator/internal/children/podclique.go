@@ -53,7 +53,8 @@ func NextPodClique(
 }
 
 func withTemplate(
-	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup, template podtemplate.Template,
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
+	template podtemplate.Template,
 ) *grovev1alpha1.PodClique {
 	component := grovev1alpha1.ComponentPodClique
 	if member.Group != nil {
@@ -81,7 +82,7 @@ func withTemplate(
 	return made
 }
 
-// placeOf are the labels that tell where in a set a PodClique stands.
+// placeOf are the labels that say where in a set a PodClique stands.
 func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]string {
 	labels := map[string]string{
 		grovev1alpha1.LabelPodGang:                  member.Gang,

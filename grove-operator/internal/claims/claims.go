@@ -1,4 +1,4 @@
-// Package claims tells which ResourceClaims the pods of a set share, as resourceSharing says.
+// Package claims says which ResourceClaims the pods of a set share, as resourceSharing says.
 package claims
 
 import (
@@ -43,8 +43,10 @@ type Claim struct {
 func Used(set *grovev1alpha1.PodCliqueSet) bool {
 	template := &set.Spec.Template
 	return len(template.ResourceSharing) > 0 ||
-		slices.ContainsFunc(template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool { return len(clique.ResourceSharing) > 0 }) ||
-		slices.ContainsFunc(template.PodCliqueScalingGroups, func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return len(group.ResourceSharing) > 0 })
+		slices.ContainsFunc(template.Cliques,
+			func(clique grovev1alpha1.PodCliqueTemplateSpec) bool { return len(clique.ResourceSharing) > 0 }) ||
+		slices.ContainsFunc(template.PodCliqueScalingGroups,
+			func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return len(group.ResourceSharing) > 0 })
 }
 
 // OfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group, then of its clique.
@@ -58,7 +60,8 @@ func OfPod(set *grovev1alpha1.PodCliqueSet, member layout.Member, index int32) [
 	if group := member.Group; group != nil {
 		for _, entry := range group.ResourceSharing {
 			if entry.Filter == nil || slices.Contains(entry.Filter.ChildCliqueNames, member.Clique.Name) {
-				all = append(all, claim(entry.ResourceSharing, OfScalingGroup, layout.ScalingGroup(set.Name, member.Replica, group.Name), member.Copy))
+				all = append(all, claim(entry.ResourceSharing, OfScalingGroup,
+					layout.ScalingGroup(set.Name, member.Replica, group.Name), member.Copy))
 			}
 		}
 	}
@@ -144,7 +147,8 @@ func AddTo(spec *corev1.PodSpec, shared []Claim) {
 		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
 		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 			for i := range containers {
-				containers[i].Resources.Claims = append(slices.Clone(containers[i].Resources.Claims), corev1.ResourceClaim{Name: name})
+				containers[i].Resources.Claims = append(slices.Clone(containers[i].Resources.Claims),
+					corev1.ResourceClaim{Name: name})
 			}
 		}
 	}
@@ -163,7 +167,9 @@ func labelSized(name string) string {
 }
 
 // Internal returns the set's own template for an entry; nil if a ResourceClaimTemplate of the cluster is meant.
-func Internal(set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSharing) *resourcev1.ResourceClaimTemplateSpec {
+func Internal(
+	set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSharing,
+) *resourcev1.ResourceClaimTemplateSpec {
 	templates := set.Spec.Template.ResourceClaimTemplates
 	for i := range templates {
 		if sharing.Namespace == "" && templates[i].Name == sharing.Name {
@@ -175,12 +181,14 @@ func Internal(set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSha
 
 // Object is the ResourceClaim of a claim. Owner is what it is deleted with; nil for one that does not come from a cluster.
 func Object(
-	set *grovev1alpha1.PodCliqueSet, claim Claim, template *resourcev1.ResourceClaimTemplateSpec, owner *metav1.OwnerReference,
+	set *grovev1alpha1.PodCliqueSet, claim Claim, template *resourcev1.ResourceClaimTemplateSpec,
+	owner *metav1.OwnerReference,
 ) *resourcev1.ResourceClaim {
 	made := &resourcev1.ResourceClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: claim.Name, Namespace: set.Namespace, Labels: map[string]string{}, Annotations: maps.Clone(template.Annotations),
+			Name: claim.Name, Namespace: set.Namespace, Labels: map[string]string{},
+			Annotations: maps.Clone(template.Annotations),
 		},
 		Spec: *template.Spec.DeepCopy(),
 	}

@@ -12,8 +12,10 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata: {labels: {a: b}}, spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.example.com}}]}}}}, " +
-	"{name: fabric, templateSpec: {spec: {devices: {requests: [{name: f, exactly: {deviceClassName: fabric.example.com}}]}}}}]"
+const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata: {labels: {a: b}}, spec: {devices: " +
+	"{requests: [{name: g, exactly: {deviceClassName: gpu.example.com}}]}}}}, " +
+	"{name: fabric, templateSpec: {spec: {devices: {requests: [{name: f, exactly: {deviceClassName: " +
+	"fabric.example.com}}]}}}}]"
 
 // asWritten is a set as its template says.
 var asWritten = claims.Live{
@@ -32,36 +34,45 @@ func TestDesired(t *testing.T) {
 			template: "resourceSharing: [{name: gpu, scope: AllReplicas}], " + two, live: asWritten, want: []string{"s-all-gpu"},
 		},
 		"one for each replica of the set": {
-			template: "resourceSharing: [{name: gpu, scope: PerReplica}], " + two, live: asWritten, want: []string{"s-0-gpu", "s-1-gpu"},
+			template: "resourceSharing: [{name: gpu, scope: PerReplica}], " + two, live: asWritten,
+			want: []string{"s-0-gpu", "s-1-gpu"},
 		},
 		"one for each clique": {
-			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: AllReplicas}], spec: {replicas: 2, podSpec: {}}}]", live: asWritten,
+			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: AllReplicas}], spec: {replicas: 2, podSpec: " +
+				"{}}}]", live: asWritten,
 			want: []string{"s-0-a-all-gpu", "s-1-a-all-gpu"},
 		},
 		"one for each pod of a clique": {
-			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: PerReplica}], spec: {replicas: 2, podSpec: {}}}]", live: asWritten,
+			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: PerReplica}], spec: {replicas: 2, podSpec: " +
+				"{}}}]", live: asWritten,
 			want: []string{"s-0-a-0-gpu", "s-0-a-1-gpu", "s-1-a-0-gpu", "s-1-a-1-gpu"},
 		},
 		"one for each copy of a group, and one for all of them": {
 			template: two + ", podCliqueScalingGroups: [{name: g, replicas: 2, cliqueNames: [a], resourceSharing: " +
 				"[{name: fabric, scope: PerReplica}, {name: gpu, scope: AllReplicas}]}]",
 			live: asWritten,
-			want: []string{"s-0-g-0-fabric", "s-0-g-1-fabric", "s-0-g-all-gpu", "s-1-g-0-fabric", "s-1-g-1-fabric", "s-1-g-all-gpu"},
+			want: []string{"s-0-g-0-fabric", "s-0-g-1-fabric", "s-0-g-all-gpu", "s-1-g-0-fabric", "s-1-g-1-fabric",
+				"s-1-g-all-gpu"},
 		},
 		"none for whom a filter leaves out": {
 			template: "resourceSharing: [{name: gpu, scope: PerReplica, filter: {childScalingGroupNames: [g]}}], " + two +
-				", podCliqueScalingGroups: [{name: g, replicas: 0, cliqueNames: [a], resourceSharing: [{name: fabric, scope: PerReplica, filter: {childCliqueNames: [b]}}]}]",
+				", podCliqueScalingGroups: [{name: g, replicas: 0, cliqueNames: [a], resourceSharing: [{name: fabric, scope: " +
+				"PerReplica, filter: {childCliqueNames: [b]}}]}]",
 			live: asWritten,
 		},
 		"as many as a group has copies now": {
-			template: two + ", podCliqueScalingGroups: [{name: g, replicas: 1, cliqueNames: [a], resourceSharing: [{name: fabric, scope: PerReplica}]}]",
-			live:     claims.Live{Copies: func(group string) (int32, bool) { return 3, group == "s-0-g" }, Indexes: asWritten.Indexes},
-			want:     []string{"s-0-g-0-fabric", "s-0-g-1-fabric", "s-0-g-2-fabric", "s-1-g-0-fabric"},
+			template: two +
+				", podCliqueScalingGroups: [{name: g, replicas: 1, cliqueNames: [a], resourceSharing: [{name: fabric, scope: " +
+				"PerReplica}]}]",
+			live: claims.Live{Copies: func(group string) (int32, bool) { return 3, group == "s-0-g" },
+				Indexes: asWritten.Indexes},
+			want: []string{"s-0-g-0-fabric", "s-0-g-1-fabric", "s-0-g-2-fabric", "s-1-g-0-fabric"},
 		},
 		"for the pods that a clique has now": {
 			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: PerReplica}], spec: {podSpec: {}}}]",
-			live:     claims.Live{Copies: asWritten.Copies, Indexes: func(podClique string) ([]int32, bool) { return []int32{0, 4}, podClique == "s-1-a" }},
-			want:     []string{"s-0-a-0-gpu", "s-1-a-0-gpu", "s-1-a-4-gpu"},
+			live: claims.Live{Copies: asWritten.Copies,
+				Indexes: func(podClique string) ([]int32, bool) { return []int32{0, 4}, podClique == "s-1-a" }},
+			want: []string{"s-0-a-0-gpu", "s-1-a-0-gpu", "s-1-a-4-gpu"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +92,8 @@ func TestDesired(t *testing.T) {
 }
 
 func TestWhatAPodShares(t *testing.T) {
-	set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {"+templates+`, resourceSharing: [{name: gpu, scope: AllReplicas},
+	set := fixture.Set(t,
+		"metadata: {name: s}\nspec: {template: {"+templates+`, resourceSharing: [{name: gpu, scope: AllReplicas},
   {name: fabric, scope: PerReplica, filter: {childCliqueNames: [b]}}, {name: fabric, scope: AllReplicas, filter: {childScalingGroupNames: [g]}}],
   cliques: [{name: a, resourceSharing: [{name: gpu, scope: PerReplica}], spec: {podSpec: {}}}, {name: b, spec: {podSpec: {}}}],
   podCliqueScalingGroups: [{name: g, cliqueNames: [a], resourceSharing: [{name: gpu, scope: PerReplica}]}]}}`)
@@ -102,12 +114,16 @@ func TestWhatAPodShares(t *testing.T) {
 }
 
 func TestPodsPointToTheirClaims(t *testing.T) {
-	set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {"+templates+", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	set := fixture.Set(t,
+		"metadata: {name: s}\nspec: {template: {"+templates+
+			", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	shared := claims.OfPod(set, layout.Standalone(set, 0)[0], 0)
 	shared = append(shared, claims.Claim{Name: strings.Repeat("long-", 14) + "name"})
-	spec := corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "main"}, {Name: "side"}}}
+	spec := corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}},
+		Containers: []corev1.Container{{Name: "main"}, {Name: "side"}}}
 	claims.AddTo(&spec, shared)
-	if len(spec.ResourceClaims) != 2 || *spec.ResourceClaims[0].ResourceClaimName != "s-all-gpu" || *spec.ResourceClaims[1].ResourceClaimName != shared[1].Name {
+	if len(spec.ResourceClaims) != 2 || *spec.ResourceClaims[0].ResourceClaimName != "s-all-gpu" ||
+		*spec.ResourceClaims[1].ResourceClaimName != shared[1].Name {
 		t.Errorf("claims: %v", spec.ResourceClaims)
 	}
 	for _, container := range append(spec.Containers, spec.InitContainers...) {
@@ -123,10 +139,13 @@ func TestPodsPointToTheirClaims(t *testing.T) {
 }
 
 func TestAClaimIsLikeItsTemplate(t *testing.T) {
-	set := fixture.Set(t, "metadata: {name: s}\nspec: {replicas: 1, template: {"+templates+", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	set := fixture.Set(t,
+		"metadata: {name: s}\nspec: {replicas: 1, template: {"+templates+
+			", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	claim := claims.Desired(set, asWritten)[0]
 	made := claims.Object(set, claim, claims.Internal(set, claim.Sharing), nil)
-	if made.Labels["a"] != "b" || made.Labels["app.kubernetes.io/part-of"] != "s" || made.Spec.Devices.Requests[0].Exactly.DeviceClassName != "gpu.example.com" {
+	if made.Labels["a"] != "b" || made.Labels["app.kubernetes.io/part-of"] != "s" ||
+		made.Spec.Devices.Requests[0].Exactly.DeviceClassName != "gpu.example.com" {
 		t.Errorf("claim: %+v", made)
 	}
 	elsewhere := claim.Sharing

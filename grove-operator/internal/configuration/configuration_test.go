@@ -31,13 +31,18 @@ func TestParseFillsInDefaults(t *testing.T) {
 		t.Fatal(lines(findings))
 	}
 	startup := config.StartupOrder
-	resources := fmt.Sprint(startup.Resources.Requests.Cpu(), startup.Resources.Limits.Cpu(), startup.Resources.Requests.Memory(), startup.Resources.Limits.Memory())
+	resources := fmt.Sprint(startup.Resources.Requests.Cpu(), startup.Resources.Limits.Cpu(),
+		startup.Resources.Requests.Memory(), startup.Resources.Limits.Memory())
 	got := []any{
-		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst, config.LeaderElection.LeaseDuration.Duration.String(),
-		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port, string(config.Server.Webhooks.CertProvisionMode),
-		*config.Controllers.PodGang.ConcurrentSyncs, *config.Controllers.PodClique.ConcurrentSyncs, string(config.LogLevel), string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
+		config.RuntimeClientConnection.QPS, config.RuntimeClientConnection.Burst,
+		config.LeaderElection.LeaseDuration.Duration.String(),
+		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port,
+		string(config.Server.Webhooks.CertProvisionMode),
+		*config.Controllers.PodGang.ConcurrentSyncs, *config.Controllers.PodClique.ConcurrentSyncs, string(config.LogLevel),
+		string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
 	}
-	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(2), int32(4), "info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
+	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(2), int32(4),
+		"info", "json", "kai-scheduler", configuration.DefaultStartupImage, "50m 50m 64Mi 64Mi"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -77,21 +82,29 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no kind":                    {"logLevel: info", []string{"f[1]: OperatorConfiguration: apiVersion: is", "f[1]: OperatorConfiguration: kind: is"}},
-		"an unknown field":           {header + "topologyAwareSheduling: {enabled: true}", []string{`topologyAwareSheduling: unknown field, did you mean "topologyAwareScheduling"?`}},
-		"an unknown field deep down": {header + "server: {webhooks: {prt: 1}}", []string{`server.webhooks.prt: unknown field, did you mean "port"?`}},
-		"a field twice":              {header + "logLevel: info\nlogLevel: debug", []string{`key "logLevel" already set`}},
-		"a wrong type":               {header + "server: {webhooks: {port: high}}", []string{"server.webhooks.port"}},
-		"no levels":                  {header + on(""), []string{"topologyAwareScheduling.levels: Required"}},
-		"unknown domain":             {header + on("{domain: racks, key: a/b}"), []string{"topologyAwareScheduling.levels[0].domain: Invalid", `did you mean "rack"?`}},
+		"no kind": {"logLevel: info",
+			[]string{"f[1]: OperatorConfiguration: apiVersion: is", "f[1]: OperatorConfiguration: kind: is"}},
+		"an unknown field": {header + "topologyAwareSheduling: {enabled: true}",
+			[]string{`topologyAwareSheduling: unknown field, did you mean "topologyAwareScheduling"?`}},
+		"an unknown field deep down": {header + "server: {webhooks: {prt: 1}}",
+			[]string{`server.webhooks.prt: unknown field, did you mean "port"?`}},
+		"a field twice": {header + "logLevel: info\nlogLevel: debug", []string{`key "logLevel" already set`}},
+		"a wrong type":  {header + "server: {webhooks: {port: high}}", []string{"server.webhooks.port"}},
+		"no levels":     {header + on(""), []string{"topologyAwareScheduling.levels: Required"}},
+		"unknown domain": {header + on("{domain: racks, key: a/b}"),
+			[]string{"topologyAwareScheduling.levels[0].domain: Invalid", `did you mean "rack"?`}},
 		"duplicate domain and key": {
 			header + on("{domain: rack, key: a/b}, {domain: rack, key: a/b}"),
 			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate", "topologyAwareScheduling.levels[1].key: Duplicate"},
 		},
-		"a key that is no label key": {header + on("{domain: rack, key: a b}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
-		"a key that is empty":        {header + on("{domain: rack}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"a key that is no label key": {header + on("{domain: rack, key: a b}"),
+			[]string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"a key that is empty": {header + on("{domain: rack}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
 		"eight levels": {
-			header + on("{domain: numa, key: a/7}, {domain: region, key: a/1}, {domain: zone, key: a/2}, {domain: datacenter, key: a/3}, {domain: block, key: a/4}, {domain: rack, key: a/5}, {domain: host, key: a/6}, {domain: zone, key: a/8}"),
+			header +
+				on(
+					"{domain: numa, key: a/7}, {domain: region, key: a/1}, {domain: zone, key: a/2}, {domain: datacenter, key: "+
+						"a/3}, {domain: block, key: a/4}, {domain: rack, key: a/5}, {domain: host, key: a/6}, {domain: zone, key: a/8}"),
 			[]string{"topologyAwareScheduling.levels[7].domain: Duplicate"},
 		},
 		"a level below single hosts": {
@@ -99,17 +112,22 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			[]string{"topologyAwareScheduling.levels[1].key: Invalid", "no level can be below it but numa, and host is"},
 		},
 		"an init container that no pod could have": {
-			header + "startupOrder: {image: 'a b', imagePullPolicy: Sometimes, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}",
-			[]string{"startupOrder.image: Invalid", "startupOrder.imagePullPolicy: Unsupported", "startupOrder.resources.requests[cpu]: Invalid"},
+			header +
+				"startupOrder: {image: 'a b', imagePullPolicy: Sometimes, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}",
+			[]string{"startupOrder.image: Invalid", "startupOrder.imagePullPolicy: Unsupported",
+				"startupOrder.resources.requests[cpu]: Invalid"},
 		},
 		"everything at once": {
 			header + "logLevel: loud\nlogFormat: xml\nruntimeClientConnection: {qps: -1, burst: -1}\n" +
 				"leaderElection: {leaseDuration: 1s, renewDeadline: 2s, retryPeriod: 3s, resourceLock: endpoints}\n" +
-				"server: {webhooks: {port: 70000, certProvisionMode: magic}, metrics: {port: -1}, healthProbes: {port: -1}}\ncontrollers: {podClique: {concurrentSyncs: 0}}\n" +
+				"server: {webhooks: {port: 70000, certProvisionMode: magic}, metrics: {port: -1}, healthProbes: {port: " +
+				"-1}}\ncontrollers: {podClique: {concurrentSyncs: 0}}\n" +
 				"authorizer: {exemptServiceAccountUserNames: ['system:serviceaccount:n:a', alice]}",
 			[]string{
-				"logLevel: Unsupported", "logFormat: Unsupported", "runtimeClientConnection.qps: Invalid", "runtimeClientConnection.burst: Invalid",
-				"leaderElection.leaseDuration: Invalid", "leaderElection.renewDeadline: Invalid", "leaderElection.resourceLock: Unsupported",
+				"logLevel: Unsupported", "logFormat: Unsupported", "runtimeClientConnection.qps: Invalid",
+				"runtimeClientConnection.burst: Invalid",
+				"leaderElection.leaseDuration: Invalid", "leaderElection.renewDeadline: Invalid",
+				"leaderElection.resourceLock: Unsupported",
 				"server.webhooks.port: Invalid", "server.webhooks.certProvisionMode: Unsupported", "server.metrics.port: Invalid",
 				"authorizer.exemptServiceAccountUserNames[1]: Invalid",
 				"server.healthProbes.port: Invalid", "controllers.podClique.concurrentSyncs: Invalid",
@@ -133,7 +151,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	_, findings := configuration.Parse("f", []byte(header+
 		"topologyAwareScheduling: {enabled: true, levels: [{domain: host, key: example.com/host}]}"))
-	if len(findings) != 1 || !findings[0].Warning || !strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: ") {
+	if len(findings) != 1 || !findings[0].Warning ||
+		!strings.HasPrefix(findings[0].Reason, "topologyAwareScheduling.levels[0].key: ") {
 		t.Errorf("findings:\n%s", lines(findings))
 	}
 }
@@ -146,7 +165,8 @@ func TestReadNamesTheFileOnce(t *testing.T) {
 	if _, findings := configuration.Read(file); lines(findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
 		t.Errorf("findings %s", lines(findings))
 	}
-	if _, findings := configuration.Read(file + ".missing"); lines(findings) != file+".missing: OperatorConfiguration: no such file or directory" {
+	if _, findings := configuration.Read(file + ".missing"); lines(findings) != file+
+		".missing: OperatorConfiguration: no such file or directory" {
 		t.Errorf("findings %s", lines(findings))
 	}
 }

@@ -47,7 +47,9 @@ func validateAuthorizer(authorizer groveconfigv1alpha1.AuthorizerConfiguration) 
 	return errs
 }
 
-func validateLevels(path *field.Path, levels []groveconfigv1alpha1.TopologyLevel) (warnings []string, errs field.ErrorList) {
+func validateLevels(
+	path *field.Path, levels []groveconfigv1alpha1.TopologyLevel,
+) (warnings []string, errs field.ErrorList) {
 	if len(levels) == 0 {
 		return nil, field.ErrorList{field.Required(path, "topology awareness needs at least one level")}
 	}
@@ -76,13 +78,16 @@ func validateLeaderElection(election groveconfigv1alpha1.LeaderElectionConfigura
 	path := field.NewPath("leaderElection")
 	var errs field.ErrorList
 	if election.RetryPeriod.Duration <= 0 {
-		errs = append(errs, field.Invalid(path.Child("retryPeriod"), election.RetryPeriod.Duration.String(), "must be greater than 0s"))
+		errs = append(errs, field.Invalid(path.Child("retryPeriod"), election.RetryPeriod.Duration.String(),
+			"must be greater than 0s"))
 	}
 	if election.RenewDeadline.Duration <= election.RetryPeriod.Duration {
-		errs = append(errs, field.Invalid(path.Child("renewDeadline"), election.RenewDeadline.Duration.String(), "must be longer than retryPeriod"))
+		errs = append(errs, field.Invalid(path.Child("renewDeadline"), election.RenewDeadline.Duration.String(),
+			"must be longer than retryPeriod"))
 	}
 	if election.LeaseDuration.Duration <= election.RenewDeadline.Duration {
-		errs = append(errs, field.Invalid(path.Child("leaseDuration"), election.LeaseDuration.Duration.String(), "must be longer than renewDeadline"))
+		errs = append(errs, field.Invalid(path.Child("leaseDuration"), election.LeaseDuration.Duration.String(),
+			"must be longer than renewDeadline"))
 	}
 	return append(errs, oneOf(path.Child("resourceLock"), election.ResourceLock, defaultResourceLock)...)
 }
@@ -120,7 +125,8 @@ func validateControllers(controllers groveconfigv1alpha1.ControllersConfiguratio
 		{"podGang", controllers.PodGang},
 	} {
 		if syncs := *named.controller.ConcurrentSyncs; syncs < 1 {
-			errs = append(errs, field.Invalid(field.NewPath("controllers", named.name, "concurrentSyncs"), syncs, "must be at least 1"))
+			errs = append(errs, field.Invalid(field.NewPath("controllers", named.name, "concurrentSyncs"), syncs,
+				"must be at least 1"))
 		}
 	}
 	return errs
@@ -134,11 +140,13 @@ func validateStartupOrder(order groveconfigv1alpha1.StartupOrderConfiguration) f
 		errs = append(errs, field.Invalid(path.Child("image"), order.Image, "must be the name of an image"))
 	}
 	if order.ImagePullPolicy != "" {
-		errs = append(errs, oneOf(path.Child("imagePullPolicy"), order.ImagePullPolicy, corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+		errs = append(errs, oneOf(path.Child("imagePullPolicy"), order.ImagePullPolicy, corev1.PullAlways,
+			corev1.PullIfNotPresent, corev1.PullNever)...)
 	}
 	for name, request := range order.Resources.Requests {
 		if limit, ok := order.Resources.Limits[name]; ok && request.Cmp(limit) > 0 {
-			errs = append(errs, field.Invalid(path.Child("resources", "requests").Key(string(name)), request.String(), "must not be greater than the limit, "+limit.String()))
+			errs = append(errs, field.Invalid(path.Child("resources", "requests").Key(string(name)), request.String(),
+				"must not be greater than the limit, "+limit.String()))
 		}
 	}
 	return errs

@@ -77,7 +77,9 @@ func anyClique(
 
 func anyPodSpec(t *rapid.T) corev1.PodSpec {
 	spec := corev1.PodSpec{
-		Containers:        []corev1.Container{{Name: "main", Image: "main:1", Env: []corev1.EnvVar{{Name: "THEIRS", Value: "$(GROVE_PCS_NAME)"}}}},
+		Containers: []corev1.Container{
+			{Name: "main", Image: "main:1", Env: []corev1.EnvVar{{Name: "THEIRS", Value: "$(GROVE_PCS_NAME)"}}},
+		},
 		PriorityClassName: rapid.SampledFrom([]string{"", "", "low"}).Draw(t, "pods' priority class"),
 	}
 	spec.ServiceAccountName = rapid.SampledFrom([]string{"", "", "robot"}).Draw(t, "account")
@@ -94,7 +96,9 @@ func anyPodSpec(t *rapid.T) corev1.PodSpec {
 }
 
 // anyGroups puts some of the cliques into groups, and gives autoscalers to some groups and to some cliques in none.
-func anyGroups(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) []grovev1alpha1.PodCliqueScalingGroupConfig {
+func anyGroups(
+	t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec,
+) []grovev1alpha1.PodCliqueScalingGroupConfig {
 	drawn := []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "g"}, {Name: "decode-0"}}
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
@@ -105,7 +109,8 @@ func anyGroups(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) []g
 		minimum := or(clique.Spec.MinAvailable, clique.Spec.Replicas)
 		clique.Spec.AutoScalingConfig = anyScaling(t, minimum, clique.Spec.Replicas)
 	}
-	groups := slices.DeleteFunc(drawn, func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return group.CliqueNames == nil })
+	groups := slices.DeleteFunc(drawn,
+		func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return group.CliqueNames == nil })
 	for i := range groups {
 		groups[i].MinAvailable = some(t, rapid.Int32Range(1, 2))
 		least := or(groups[i].MinAvailable, 1)
@@ -123,7 +128,8 @@ func anyScaling(t *rapid.T, minimum, replicas int32) *grovev1alpha1.AutoScalingC
 	if !rapid.Bool().Draw(t, "autoscaler") {
 		return nil
 	}
-	return &grovev1alpha1.AutoScalingConfig{MinReplicas: some(t, rapid.Int32Range(minimum, replicas)), MaxReplicas: replicas + 3}
+	return &grovev1alpha1.AutoScalingConfig{MinReplicas: some(t, rapid.Int32Range(minimum, replicas)),
+		MaxReplicas: replicas + 3}
 }
 
 // constrain gives the set, its groups and its cliques constraints, of which the inner ones are the narrower ones.
@@ -137,7 +143,9 @@ func constrain(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) {
 	}
 }
 
-func anyConstraint(t *rapid.T, of string, broad, narrow grovev1alpha1.TopologyDomain) *grovev1alpha1.TopologyConstraint {
+func anyConstraint(
+	t *rapid.T, of string, broad, narrow grovev1alpha1.TopologyDomain,
+) *grovev1alpha1.TopologyConstraint {
 	switch rapid.IntRange(0, 5).Draw(t, "constraint of "+of) {
 	case 0:
 		return &grovev1alpha1.TopologyConstraint{PackDomain: broad}

@@ -76,7 +76,8 @@ func Of(set *grovev1alpha1.PodCliqueSet) Objects {
 // labels are those of every object, and more.
 func (e *expectation) labels(name, component string, more ...string) map[string]string {
 	labels := map[string]string{
-		"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": e.set.Name,
+		"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "grove-operator",
+		"app.kubernetes.io/part-of": e.set.Name,
 	}
 	if component != "" {
 		labels["app.kubernetes.io/component"] = component
@@ -88,7 +89,8 @@ func (e *expectation) labels(name, component string, more ...string) map[string]
 }
 
 func (e *expectation) ofSet(kind, name string, labels, facts map[string]string, finalizers ...string) {
-	e.objects[kind+"/"+name] = Object{Owner: "PodCliqueSet/" + e.set.Name, Labels: labels, Finalizers: finalizers, Facts: facts}
+	e.objects[kind+"/"+name] = Object{Owner: "PodCliqueSet/" + e.set.Name, Labels: labels, Finalizers: finalizers,
+		Facts: facts}
 }
 
 func (e *expectation) access() {
@@ -118,11 +120,14 @@ func (e *expectation) service(replica int) {
 	labels := e.labels(name, "pcs-headless-service", "grove.io/podcliqueset-replica-index", index)
 	e.ofSet("Service", name, labels, map[string]string{
 		"clusterIP": fact("None"), "publishNotReadyAddresses": fact(published),
-		"selector": fact(map[string]string{"app.kubernetes.io/part-of": e.set.Name, "grove.io/podcliqueset-replica-index": index}),
+		"selector": fact(map[string]string{"app.kubernetes.io/part-of": e.set.Name,
+			"grove.io/podcliqueset-replica-index": index}),
 	})
 }
 
-func (e *expectation) autoscaler(kind, target string, replica int, config *grovev1alpha1.AutoScalingConfig, replicas int32) {
+func (e *expectation) autoscaler(
+	kind, target string, replica int, config *grovev1alpha1.AutoScalingConfig, replicas int32,
+) {
 	if config == nil {
 		return
 	}
@@ -208,11 +213,12 @@ func constraint(of *grovev1alpha1.TopologyConstraint) string {
 
 // waits reports whether pods of a clique start after others.
 func (e *expectation) waits(clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
-	return e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeInOrder" && clique.Name != e.set.Spec.Template.Cliques[0].Name ||
+	return e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeInOrder" &&
+		clique.Name != e.set.Spec.Template.Cliques[0].Name ||
 		e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeExplicit" && len(clique.Spec.StartsAfter) > 0
 }
 
-// images tells which containers a podSpec has.
+// images says which containers a podSpec has.
 func images(spec *corev1.PodSpec) string {
 	var all []string
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {

@@ -47,7 +47,8 @@ func facts(object client.Object, hostnames map[string]string) (kind, name string
 	case *rbacv1.Role:
 		var rules []string
 		for _, rule := range object.Rules {
-			rules = append(rules, strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.Verbs, ","))
+			rules = append(rules,
+				strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.Verbs, ","))
 		}
 		return "Role", object.Name, map[string]string{"rules": fact(rules)}
 	case *rbacv1.RoleBinding:
@@ -69,11 +70,13 @@ func facts(object client.Object, hostnames map[string]string) (kind, name string
 		}
 	case *grovev1alpha1.PodCliqueScalingGroup:
 		return "PodCliqueScalingGroup", object.Name, map[string]string{
-			"replicas": fact(object.Spec.Replicas), "minAvailable": fact(object.Spec.MinAvailable), "cliqueNames": fact(object.Spec.CliqueNames),
+			"replicas": fact(object.Spec.Replicas), "minAvailable": fact(object.Spec.MinAvailable),
+			"cliqueNames": fact(object.Spec.CliqueNames),
 		}
 	case *grovev1alpha1.PodClique:
 		return "PodClique", object.Name, map[string]string{
-			"replicas": fact(object.Spec.Replicas), "minAvailable": fact(object.Spec.MinAvailable), "roleName": fact(object.Spec.RoleName),
+			"replicas": fact(object.Spec.Replicas), "minAvailable": fact(object.Spec.MinAvailable),
+			"roleName":    fact(object.Spec.RoleName),
 			"startsAfter": fact(object.Spec.StartsAfter), "images": images(&object.Spec.PodSpec),
 		}
 	case *schedulerv1alpha1.PodGang:
@@ -112,7 +115,8 @@ func gangFacts(gang *schedulerv1alpha1.PodGang, hostnames map[string]string) map
 		groups[group.Name] = fact([]string{fact(pods), fact(group.MinReplicas), keys(group.TopologyConstraint)})
 	}
 	for _, config := range gang.Spec.TopologyConstraintGroupConfigs {
-		configs[config.Name] = fact([]string{keys(config.TopologyConstraint), fact(slices.Sorted(slices.Values(config.PodGroupNames)))})
+		configs[config.Name] = fact(
+			[]string{keys(config.TopologyConstraint), fact(slices.Sorted(slices.Values(config.PodGroupNames)))})
 	}
 	return map[string]string{
 		"constraint": fact(keys(gang.Spec.TopologyConstraint)), "priorityClass": fact(gang.Spec.PriorityClassName),

@@ -27,7 +27,8 @@ func (e *expectation) podClique(p place) {
 	name := fmt.Sprintf("%s-%d-%s", e.set.Name, p.replica, p.clique.Name)
 	owner, component := "PodCliqueSet/"+e.set.Name, "pcs-podclique"
 	labels := map[string]string{
-		"grove.io/podgang": p.gang, "grove.io/podcliqueset-replica-index": fmt.Sprint(p.replica), "grove.io/pod-template-hash": "*",
+		"grove.io/podgang": p.gang, "grove.io/podcliqueset-replica-index": fmt.Sprint(p.replica),
+		"grove.io/pod-template-hash": "*",
 	}
 	if p.group != nil {
 		groupName = fmt.Sprintf("%s-%d-%s", e.set.Name, p.replica, p.group.Name)
@@ -207,7 +208,8 @@ func (e *expectation) podCliquesOf(p place, clique *grovev1alpha1.PodCliqueTempl
 			all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, j, clique.Name, minimum))
 		}
 	case group != nil && group.Name == p.group.Name:
-		all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, p.copyIndex, clique.Name, minimum))
+		all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, p.copyIndex, clique.Name,
+			minimum))
 	}
 	return all
 }

@@ -18,7 +18,8 @@ import (
 var _ = Describe("A ClusterTopologyBinding", func() {
 	ready := func(name string) func() string {
 		return func() string {
-			found := meta.FindStatusCondition(get("", name, &grovev1alpha1.ClusterTopologyBinding{}).Status.Conditions, grovev1alpha1.ClusterTopologyReady)
+			found := meta.FindStatusCondition(get("", name, &grovev1alpha1.ClusterTopologyBinding{}).Status.Conditions,
+				grovev1alpha1.ClusterTopologyReady)
 			if found == nil {
 				return ""
 			}
@@ -30,12 +31,14 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 			gang := &schedulerv1alpha1.PodGang{}
 			g.Expect(c.Get(ctx, client.ObjectKey{Namespace: in, Name: set + "-0"}, gang)).To(Succeed())
 			g.Expect(gang.Spec.TopologyConstraint).NotTo(BeNil())
-			return gang.Annotations[grovev1alpha1.AnnotationTopologyName] + " " + *gang.Spec.TopologyConstraint.PackConstraint.Required
+			return gang.Annotations[grovev1alpha1.AnnotationTopologyName] + " " +
+				*gang.Spec.TopologyConstraint.PackConstraint.Required
 		}
 	}
 	use := func(in, set, topologyName, domain string) {
-		createSet(in, "metadata: {name: "+set+"}\nspec: {replicas: 1, template: {topologyConstraint: {topologyName: "+topologyName+
-			", packDomain: "+domain+"}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
+		createSet(in,
+			"metadata: {name: "+set+"}\nspec: {replicas: 1, template: {topologyConstraint: {topologyName: "+topologyName+
+				", packDomain: "+domain+"}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	}
 
 	It("has domains of any name, and a Topology of its own", func() {
@@ -43,10 +46,12 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		made := fixture.Binding("halls", "hall", "rack", "nvlink-domain")
 		Expect(c.Create(ctx, made)).To(Succeed())
 		Eventually(ready("halls")).Should(Equal("True Usable"))
-		Expect(metav1.GetControllerOf(get("", "halls", &kaiv1alpha1.Topology{}))).To(And(HaveField("UID", made.UID), HaveField("Kind", "ClusterTopologyBinding")))
+		Expect(metav1.GetControllerOf(get("", "halls", &kaiv1alpha1.Topology{}))).To(
+			And(HaveField("UID", made.UID), HaveField("Kind", "ClusterTopologyBinding")))
 		use(in, "user", "halls", "nvlink-domain")
 		Eventually(gangOf(in, "user")).Should(Equal("halls example.com/nvlink-domain"))
-		Eventually(func() int32 { return get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status.InUse }).Should(BeEquivalentTo(1))
+		Eventually(func() int32 { return get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status.InUse }).Should(
+			BeEquivalentTo(1))
 		status := get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status
 		Expect(status.Domains).To(Equal("hall,rack,nvlink-domain"))
 		Expect(status.SchedulerTopologyStatuses).To(ConsistOf(And(
@@ -59,7 +64,8 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		in := namespace()
 		binding := fixture.Binding("borrowing", "spine", "leaf")
 		binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{
-			{SchedulerName: "kai-scheduler", TopologyReference: "theirs"}, {SchedulerName: "other", TopologyReference: "unknown"},
+			{SchedulerName: "kai-scheduler", TopologyReference: "theirs"},
+			{SchedulerName: "other", TopologyReference: "unknown"},
 		}
 		Expect(c.Create(ctx, binding)).To(Succeed())
 		Eventually(ready("borrowing")).Should(Equal("False Pending"), "there is none yet")
@@ -69,7 +75,8 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		Expect(c.Create(ctx, theirs)).To(Succeed())
 		Eventually(ready("borrowing")).Should(Equal("False Differs"))
 		Expect(get("", "borrowing", binding).Status.SchedulerTopologyStatuses).To(ContainElement(And(
-			HaveField("InSync", false), HaveField("TopologyReference", "theirs"), HaveField("Message", ContainSubstring("make them the same")))))
+			HaveField("InSync", false), HaveField("TopologyReference", "theirs"),
+			HaveField("Message", ContainSubstring("make them the same")))))
 		Expect(c.Delete(ctx, theirs)).To(Succeed())
 		again := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
 		again.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/spine"}, {NodeLabel: "example.com/leaf"}}
@@ -89,6 +96,8 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		Eventually(ready("both")).Should(Equal("False NameTaken"))
 		Expect(get("", "both", &kaiv1alpha1.Topology{}).Spec.Levels).To(ConsistOf(HaveField("NodeLabel", "example.com/zone")))
 		Expect(c.Delete(ctx, binding)).To(Succeed())
-		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(binding), binding)) }).Should(BeTrue())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(binding), binding))
+		}).Should(BeTrue())
 	})
 })

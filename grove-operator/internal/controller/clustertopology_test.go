@@ -62,10 +62,12 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		start(levels("host", "zone"))
 		want := []string{"example.com/zone", "example.com/host"}
 		Eventually(schedulerLevels(name)).Should(Equal(want))
-		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Labels).To(HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator"))
+		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Labels).To(
+			HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator"))
 
 		setLevels(name, "rack")
-		Eventually(func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.Domains }).Should(Equal("zone,host"))
+		Eventually(func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.Domains }).Should(
+			Equal("zone,host"))
 		Eventually(schedulerLevels(name)).Should(Equal(want))
 
 		leaving := &kaiv1alpha1.Topology{}
@@ -86,7 +88,8 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(metav1.GetControllerOf(get("", "gb200", &kaiv1alpha1.Topology{}))).To(HaveField("UID", made.UID))
 		Eventually(condition("gb200", grovev1alpha1.ClusterTopologyReady)).Should(Equal("True Usable"))
 		setLevels("gb200", "zone", "block", "rack")
-		Eventually(schedulerLevels("gb200")).Should(Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
+		Eventually(schedulerLevels("gb200")).Should(
+			Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
 	})
 
 	It("takes the name from what a deleted one has left behind", func() {
@@ -97,7 +100,9 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
 		released := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 		Expect(c.Patch(ctx, leaving, released)).To(Succeed(), "somebody does not wait")
-		Eventually(func() bool { return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(leaving), leaving)) }).Should(BeTrue())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(leaving), leaving))
+		}).Should(BeTrue())
 		Expect(schedulerLevels("again")()).To(Equal([]string{"example.com/zone"}), "no garbage collector runs here")
 
 		made := fixture.Topology("again", "rack")
@@ -142,7 +147,8 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 		}).Should(Succeed(), "the pod is replaced")
 		gang := get(in, "user-0", &schedulerv1alpha1.PodGang{})
 		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
-		levels := meta.FindStatusCondition(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+		levels := meta.FindStatusCondition(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+			grovev1alpha1.ConditionTopologyLevelsUnavailable)
 		Expect(levels.Reason).To(Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
 
 		Expect(c.Delete(ctx, set)).To(Succeed())
@@ -195,7 +201,8 @@ spec: {replicas: 1, template: {clusterTopologyName: drifting, topologyConstraint
 		createSet(in, `
 metadata: {name: user}
 spec: {template: {topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}`)
-		Eventually(func() int32 { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.InUse }).Should(BeNumerically(">", 0))
+		Eventually(func() int32 { return get("", name, &grovev1alpha1.ClusterTopology{}).Status.InUse }).Should(
+			BeNumerically(">", 0))
 		start(levels())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: name}, &grovev1alpha1.ClusterTopology{}))

@@ -60,7 +60,8 @@ func createdIn(in string) []client.Object {
 	var all []client.Object
 	for _, list := range []client.ObjectList{
 		&corev1.ServiceAccountList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &corev1.ServiceList{},
-		&autoscalingv2.HorizontalPodAutoscalerList{}, &grovev1alpha1.PodCliqueScalingGroupList{}, &grovev1alpha1.PodCliqueList{},
+		&autoscalingv2.HorizontalPodAutoscalerList{}, &grovev1alpha1.PodCliqueScalingGroupList{},
+		&grovev1alpha1.PodCliqueList{},
 		&schedulerv1alpha1.PodGangList{}, &corev1.PodList{},
 	} {
 		Expect(c.List(ctx, list, client.InNamespace(in))).To(Succeed())

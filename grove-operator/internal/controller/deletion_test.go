@@ -30,9 +30,12 @@ var _ = Describe("Deletion", func() {
 			return identities(in)
 		}).Should(BeEmpty())
 		account := &corev1.ServiceAccount{}
-		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf"}, account) }).ShouldNot(Succeed())
-		Eventually(func() []string { return get(in, "inf", set).Finalizers }).Should(ConsistOf("orphan"), "what is left is the garbage collector's")
-		Expect(c.Patch(ctx, set, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Eventually(func() error { return c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf"}, account) }).ShouldNot(
+			Succeed())
+		Eventually(func() []string { return get(in, "inf", set).Finalizers }).Should(ConsistOf("orphan"),
+			"what is left is the garbage collector's")
+		Expect(c.Patch(ctx, set,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	})
 
 	It("in the foreground waits for the pods, and leaves no more than the garbage collector's own finalizer", func() {
@@ -48,7 +51,8 @@ var _ = Describe("Deletion", func() {
 		}
 		Eventually(podsOf(in, nil)).Should(HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))))
 		Consistently(remaining).Should(ConsistOf("foregroundDeletion", "grove.io/podcliqueset.grove.io"))
-		Expect(get(in, "inf-0-sg-0-worker", &grovev1alpha1.PodClique{}).Finalizers).To(ContainElement("grove.io/podclique.grove.io"))
+		Expect(get(in, "inf-0-sg-0-worker", &grovev1alpha1.PodClique{}).Finalizers).To(
+			ContainElement("grove.io/podclique.grove.io"))
 
 		By("ending the pods")
 		Eventually(func() []string {
@@ -56,7 +60,8 @@ var _ = Describe("Deletion", func() {
 			return remaining()
 		}).Should(ConsistOf("foregroundDeletion"))
 		Eventually(func() []client.Object { return createdIn(in) }).Should(BeEmpty())
-		Consistently(func() []client.Object { return createdIn(in) }).Should(BeEmpty(), "nothing comes back while the set is still there")
+		Consistently(func() []client.Object { return createdIn(in) }).Should(BeEmpty(),
+			"nothing comes back while the set is still there")
 	})
 
 	It("of a PodClique in the foreground brings it back with all its pods", func() {
@@ -68,7 +73,8 @@ var _ = Describe("Deletion", func() {
 			end(in, nil)
 			return get(in, "inf-0-router", &grovev1alpha1.PodClique{}).Finalizers
 		}).Should(ConsistOf("foregroundDeletion"))
-		Expect(c.Patch(ctx, router, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(c.Patch(ctx, router,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		Eventually(func() bool {
 			err := c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf-0-router"}, router)
 			return err == nil && router.UID != before["PodClique inf-0-router"] || err != nil && !apierrors.IsNotFound(err)

@@ -59,12 +59,14 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 		Eventually(listed).Should(Equal(2), "the gang lists its pods")
 		const words = "held for level rack of ClusterTopology holding, which is missing"
 		Eventually(func() string {
-			return message(get(in, "user-0-a", &grovev1alpha1.PodClique{}).Status.Conditions, grovev1alpha1.ConditionPodCliqueScheduled)
+			return message(get(in, "user-0-a", &grovev1alpha1.PodClique{}).Status.Conditions,
+				grovev1alpha1.ConditionPodCliqueScheduled)
 		}).Should(ContainSubstring("pods " + words + ": 2"))
 		Eventually(func() string {
 			return message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
 		}).Should(ContainSubstring(words))
-		Expect(message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)).
+		Expect(message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+			grovev1alpha1.ConditionTopologyLevelsUnavailable)).
 			To(ContainSubstring("pods which are on no node wait"))
 		Consistently(func() []string { return gates(pods()) }).Should(Equal(shut))
 

@@ -37,7 +37,8 @@ func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.Conditi
 		before := pod.DeepCopy()
 		container := pod.Spec.Containers[0]
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			Name: container.Name, Image: container.Image, ContainerID: "containerd://" + container.Image, Ready: ready == corev1.ConditionTrue,
+			Name: container.Name, Image: container.Image, ContainerID: "containerd://" + container.Image,
+			Ready: ready == corev1.ConditionTrue,
 		}}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 		Expect(c.Status().Patch(ctx, &pod, client.MergeFrom(before))).To(Succeed())
@@ -64,7 +65,8 @@ var _ = Describe("A changed image, updated in place", func() {
 		return func() []string {
 			var words []string
 			for _, pod := range podsOf(in, ofUp)() {
-				words = append(words, strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-0-")+" "+pod.Spec.Containers[0].Image)
+				words = append(words,
+					strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-0-")+" "+pod.Spec.Containers[0].Image)
 			}
 			slices.Sort(words)
 			return words
@@ -76,10 +78,12 @@ var _ = Describe("A changed image, updated in place", func() {
 		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(patch)))).To(Succeed())
 	}
 	image := func(clique int, image string) string {
-		return fmt.Sprintf(`{"op":"replace","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/image","value":%q}`, clique, image)
+		return fmt.Sprintf(`{"op":"replace","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/image","value":%q}`,
+			clique, image)
 	}
 	args := func(clique int) string {
-		return fmt.Sprintf(`{"op":"add","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/args","value":["-v"]}`, clique)
+		return fmt.Sprintf(`{"op":"add","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/args","value":["-v"]}`,
+			clique)
 	}
 	finished := func(in string) func() bool {
 		return func() bool {
@@ -141,10 +145,12 @@ var _ = Describe("A changed image, updated in place", func() {
 		Expect(images(in)()).To(HaveEach(HaveSuffix("x:2")))
 		Expect(places(in)).To(Equal(standing))
 		hash := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Labels["grove.io/pod-template-hash"]
-		Expect(podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-a", "grove.io/pod-template-hash": hash})()).To(HaveLen(2))
+		Expect(podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-a", "grove.io/pod-template-hash": hash})()).To(
+			HaveLen(2))
 		Eventually(func() string {
 			status := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status
-			return fmt.Sprint(status.UpdatedReplicas, status.UpdateProgress.UpdatedPodCliquesCount, status.UpdateProgress.UpdatedPodCliqueScalingGroupsCount)
+			return fmt.Sprint(status.UpdatedReplicas, status.UpdateProgress.UpdatedPodCliquesCount,
+				status.UpdateProgress.UpdatedPodCliqueScalingGroupsCount)
 		}).Should(Equal("1 1 1"))
 	})
 
@@ -152,17 +158,20 @@ var _ = Describe("A changed image, updated in place", func() {
 		in, set, standing := live()
 		edit(set, image(0, "x:broken"))
 		Eventually(images(in)).Should(ContainElement("a x:broken"))
-		startContainers(in, func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, "broken") }, corev1.ConditionFalse)
+		startContainers(in, func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, "broken") },
+			corev1.ConditionFalse)
 		Consistently(images(in)).Should(ContainElement("a x:1"))
 		Expect(finished(in)()).To(BeFalse())
 
 		By("telling why")
-		broken := podsOf(in, ofUp)()[slices.IndexFunc(podsOf(in, ofUp)(), func(pod corev1.Pod) bool { return pod.Spec.Containers[0].Image == "x:broken" })]
+		broken := podsOf(in, ofUp)()[slices.IndexFunc(podsOf(in, ofUp)(),
+			func(pod corev1.Pod) bool { return pod.Spec.Containers[0].Image == "x:broken" })]
 		before := broken.DeepCopy()
 		broken.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
 		Expect(c.Status().Patch(ctx, &broken, client.MergeFrom(before))).To(Succeed())
-		Eventually(updating(in)).Should(Equal("True UpdateStopped: 5 of 6 pods have the template; replica 0: PodClique up-0-a has 1 of 2 ready pods: " +
-			"the image x:broken of container main cannot be pulled (pods: 1)"))
+		Eventually(updating(in)).Should(
+			Equal("True UpdateStopped: 5 of 6 pods have the template; replica 0: PodClique up-0-a has 1 of 2 ready pods: " +
+				"the image x:broken of container main cannot be pulled (pods: 1)"))
 
 		By("mending it")
 		edit(set, image(0, "x:2"))
@@ -261,7 +270,8 @@ var _ = Describe("A changed image, updated in place", func() {
 		Consistently(images(in)).Should(ContainElement("a x:1"))
 		for _, pod := range podsOf(in, ofUp)() {
 			if pod.Spec.Containers[0].Image == "x:2" {
-				Expect(pod.Annotations).To(HaveKeyWithValue("packtree.dev/former-containers", ContainSubstring("containerd://again")))
+				Expect(pod.Annotations).To(
+					HaveKeyWithValue("packtree.dev/former-containers", ContainSubstring("containerd://again")))
 			}
 		}
 		Expect(places(in)).To(Equal(standing))

@@ -22,7 +22,8 @@ var sets = objectcount.Gauge{
 	Help: "PodCliqueSets by the reason of their condition Ready.", Label: "reason",
 	Known: []string{
 		grovev1alpha1.ReasonAllReplicasAvailable, grovev1alpha1.ReasonReplicasMissing, grovev1alpha1.ReasonGangsWaiting,
-		grovev1alpha1.ReasonPodsNotReady, grovev1alpha1.ReasonReconcileFailed, grovev1alpha1.ReasonBeingDeleted, objectcount.Unjudged,
+		grovev1alpha1.ReasonPodsNotReady, grovev1alpha1.ReasonReconcileFailed, grovev1alpha1.ReasonBeingDeleted,
+		objectcount.Unjudged,
 	},
 	List:  newSets,
 	Stand: bySet(grovev1alpha1.ConditionReady),
@@ -30,7 +31,8 @@ var sets = objectcount.Gauge{
 
 var constraints = objectcount.Gauge{
 	Name: "packtree_grove_podcliquesets_topology_levels",
-	Help: "PodCliqueSets by the reason of their condition TopologyLevelsUnavailable: whether their constraints can be enforced.", Label: "reason",
+	Help: "PodCliqueSets by the reason of their condition TopologyLevelsUnavailable: " +
+		"whether their constraints can be enforced.", Label: "reason",
 	Known: []string{
 		grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable, grovev1alpha1.ReasonClusterTopologyLevelsUnavailable,
 		grovev1alpha1.ReasonClusterTopologyNotFound, objectcount.Unjudged,
@@ -40,8 +42,9 @@ var constraints = objectcount.Gauge{
 }
 
 var gangs = objectcount.Gauge{
-	Name: "packtree_grove_podgangs",
-	Help: "PodGangs by phase: Pending until all minima have nodes, Starting until they are ready, then Running.", Label: "phase",
+	Name:  "packtree_grove_podgangs",
+	Help:  "PodGangs by phase: Pending until all minima have nodes, Starting until they are ready, then Running.",
+	Label: "phase",
 	Known: []string{
 		string(schedulerv1alpha1.PodGangPhasePending), string(schedulerv1alpha1.PodGangPhaseStarting),
 		string(schedulerv1alpha1.PodGangPhaseRunning), objectcount.Unjudged,

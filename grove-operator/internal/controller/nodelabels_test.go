@@ -30,7 +30,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		GinkgoHelper()
 		made := &grovev1alpha1.ClusterTopology{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, level := range levels {
-			made.Spec.Levels = append(made.Spec.Levels, grovev1alpha1.TopologyLevel{Domain: level, Key: name + ".example.com/" + string(level)})
+			made.Spec.Levels = append(made.Spec.Levels,
+				grovev1alpha1.TopologyLevel{Domain: level, Key: name + ".example.com/" + string(level)})
 		}
 		Expect(c.Create(ctx, made)).To(Succeed())
 	}
@@ -158,7 +159,8 @@ func writesOf(name string) func() int64 {
 	Expect(err).NotTo(HaveOccurred())
 	version := func() string { return get("", name, &grovev1alpha1.ClusterTopology{}).ResourceVersion }
 	seen, err := watcher.Watch(ctx, &grovev1alpha1.ClusterTopologyList{}, &client.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name), Raw: &metav1.ListOptions{ResourceVersion: version()},
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", name),
+		Raw:           &metav1.ListOptions{ResourceVersion: version()},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(seen.Stop)

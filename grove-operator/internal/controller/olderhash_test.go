@@ -87,8 +87,10 @@ spec:
 			run(in, ofUp)
 			podClique := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status
 			set := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status
-			return fmt.Sprint(podClique.ReadyReplicas, podClique.UpdatedReplicas, set.UpdatedReplicas, podClique.CurrentPodTemplateHash != nil)
+			return fmt.Sprint(podClique.ReadyReplicas, podClique.UpdatedReplicas, set.UpdatedReplicas,
+				podClique.CurrentPodTemplateHash != nil)
 		}).Should(Equal("2 2 1 true"))
-		Consistently(func() int32 { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(BeEquivalentTo(2))
+		Consistently(func() int32 { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
+			BeEquivalentTo(2))
 	})
 })

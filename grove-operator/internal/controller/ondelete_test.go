@@ -140,8 +140,10 @@ spec:
 			Eventually(images(of)).Should(Equal([]string{"x:1"}))
 		}
 	},
-		Entry("if the edit is taken back", `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:1"},
+		Entry("if the edit is taken back",
+			`[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:1"},
 			{"op":"replace","path":"/spec/template/cliques/1/spec/podSpec/containers/0/image","value":"x:1"}]`),
-		Entry("if its turn is to come by another strategy", `[{"op":"replace","path":"/spec/updateStrategy/type","value":"RollingRecreate"}]`),
+		Entry("if its turn is to come by another strategy",
+			`[{"op":"replace","path":"/spec/updateStrategy/type","value":"RollingRecreate"}]`),
 	)
 })

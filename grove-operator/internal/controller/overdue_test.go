@@ -26,8 +26,10 @@ import (
 // at reconciles a PodClique as the operator does at a moment.
 func at(moment time.Time, in, name string) reconcile.Result {
 	GinkgoHelper()
-	reconciler := &podclique.Reconciler{Client: cached, Writer: controller.Writer(cached, c), Clock: testclock.NewFakePassiveClock(moment)}
-	result, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: in, Name: name}})
+	reconciler := &podclique.Reconciler{Client: cached, Writer: controller.Writer(cached, c),
+		Clock: testclock.NewFakePassiveClock(moment)}
+	result, err := reconciler.Reconcile(ctx,
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: in, Name: name}})
 	Expect(err).NotTo(HaveOccurred())
 	return result
 }
@@ -65,11 +67,13 @@ func endpoints(in string) func() map[string]string {
 	return func() map[string]string {
 		GinkgoHelper()
 		var slices discoveryv1.EndpointSliceList
-		Expect(c.List(ctx, &slices, client.InNamespace(in), client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(Succeed())
+		Expect(c.List(ctx, &slices, client.InNamespace(in), client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(
+			Succeed())
 		all := map[string]string{}
 		for _, slice := range slices.Items {
 			for _, endpoint := range slice.Endpoints {
-				all[endpoint.TargetRef.Name] = fmt.Sprintf("ready %t, terminating %t", *endpoint.Conditions.Ready, *endpoint.Conditions.Terminating)
+				all[endpoint.TargetRef.Name] = fmt.Sprintf("ready %t, terminating %t", *endpoint.Conditions.Ready,
+					*endpoint.Conditions.Terminating)
 			}
 		}
 		return all
@@ -159,7 +163,8 @@ var _ = Describe("A pod on a node that does not answer", func() {
 				}
 			}
 			var known corev1.PodList
-			Expect(cached.List(ctx, &known, client.InNamespace(in), client.MatchingLabels{"grove.io/podclique": "inf-0-router"})).To(Succeed())
+			Expect(cached.List(ctx, &known, client.InNamespace(in),
+				client.MatchingLabels{"grove.io/podclique": "inf-0-router"})).To(Succeed())
 			return names(known.Items)
 		}).Should(ConsistOf(stuck.Name))
 

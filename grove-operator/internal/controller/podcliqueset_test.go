@@ -57,7 +57,8 @@ func gangPhases(in string) func() map[string]string {
 	}
 }
 
-var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"}, client.MatchingLabels{"grove.io/podgang": "inf-0-sg-0"}
+var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"},
+	client.MatchingLabels{"grove.io/podgang": "inf-0-sg-0"}
 
 // openRouterGate takes the users' own gate off the router's pods.
 func openRouterGate(in string) {
@@ -75,7 +76,8 @@ func running() (string, *grovev1alpha1.PodCliqueSet) {
 	GinkgoHelper()
 	in := namespace()
 	set := createSet(in, inference)
-	Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
+	Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(
+		ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
 	openRouterGate(in)
 	run(in, base)
 	Eventually(func() []string { return gates(podsOf(in, scaled)()) }).Should(ConsistOf("", ""))
@@ -87,7 +89,8 @@ func running() (string, *grovev1alpha1.PodCliqueSet) {
 var _ = Describe("A PodCliqueSet", func() {
 	It("puts its autoscalers right when somebody edits them, which have no generation", func() {
 		in, _ := running()
-		Consistently(state(in, "inf"), "2s").Should(Equal("1/1/1 AllReplicasAvailable"), "at rest, so that nothing else has the set looked at")
+		Consistently(state(in, "inf"), "2s").Should(Equal("1/1/1 AllReplicasAvailable"),
+			"at rest, so that nothing else has the set looked at")
 		most := func() int32 {
 			return get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}).Spec.MaxReplicas
 		}
@@ -107,7 +110,8 @@ var _ = Describe("A PodCliqueSet", func() {
 			GinkgoHelper()
 			Expect(metav1.GetControllerOf(object)).To(HaveField("Name", owner))
 			Expect(object.GetLabels()).To(And(
-				HaveKeyWithValue(grovev1alpha1.LabelPartOf, "inf"), HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator")))
+				HaveKeyWithValue(grovev1alpha1.LabelPartOf, "inf"),
+				HaveKeyWithValue(grovev1alpha1.LabelManagedBy, "grove-operator")))
 		}
 		Eventually(podsOf(in, base)).Should(HaveLen(4))
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
@@ -122,7 +126,8 @@ var _ = Describe("A PodCliqueSet", func() {
 		owned(get(in, "inf-0", &schedulerv1alpha1.PodGang{}), "inf")
 
 		By("opening the gates of the base gang alone, and leaving those of others")
-		Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
+		Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(
+			ConsistOf("example.com/hold ", "example.com/hold ", "", ""))
 		ours := grovev1alpha1.SchedulingGatePodGangPending + " "
 		Expect(gates(podsOf(in, scaled)())).To(ConsistOf(ours, ours))
 		Eventually(gangPhases(in)).Should(Equal(map[string]string{"inf-0": "Pending", "inf-0-sg-0": "Pending"}))
@@ -138,14 +143,16 @@ var _ = Describe("A PodCliqueSet", func() {
 		Eventually(gangPhases(in)).Should(Equal(map[string]string{"inf-0": "Running", "inf-0-sg-0": "Running"}))
 		Eventually(state(in, "inf")).Should(Equal("1/1/1 AllReplicasAvailable"))
 		Expect(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions).To(ContainElement(And(
-			HaveField("Type", "Scheduled"), HaveField("Status", metav1.ConditionTrue), HaveField("Reason", schedulerv1alpha1.ReasonMinimaOnNodes))),
+			HaveField("Type", "Scheduled"), HaveField("Status", metav1.ConditionTrue),
+			HaveField("Reason", schedulerv1alpha1.ReasonMinimaOnNodes))),
 			"nobody else writes that condition here")
 
 		By("translating the constraints")
 		gang := get(in, "inf-0", &schedulerv1alpha1.PodGang{})
 		Expect(gang.Annotations).To(HaveKeyWithValue(grovev1alpha1.AnnotationTopologyName, "grove-topology"))
 		Expect(*gang.Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/zone"))
-		Expect(*get(in, "inf-0-sg-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint.PackConstraint.Required).To(Equal("example.com/rack"))
+		Expect(*get(in, "inf-0-sg-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint.PackConstraint.Required).To(
+			Equal("example.com/rack"))
 		Expect(get(in, set.Name, set).Status.ClusterTopologyName).To(Equal("grove-topology"))
 	})
 
@@ -167,11 +174,13 @@ var _ = Describe("A PodCliqueSet", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "inf-0"},
 		}
 		said.Status.Conditions = []metav1.Condition{{
-			Type: "Scheduled", Status: "False", Reason: "Infeasible", Message: "no zone has room for 3 pods", LastTransitionTime: metav1.Now(),
+			Type: "Scheduled", Status: "False", Reason: "Infeasible", Message: "no zone has room for 3 pods",
+			LastTransitionTime: metav1.Now(),
 		}}
 		Expect(applyStatus(said, "podgrouper")).To(Succeed())
 		message := func() string {
-			ready := meta.FindStatusCondition(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
+			ready := meta.FindStatusCondition(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				grovev1alpha1.ConditionReady)
 			if ready == nil {
 				return "it has no status yet"
 			}
@@ -236,7 +245,8 @@ var _ = Describe("A PodCliqueSet", func() {
 		createSet(in, inference)
 		Eventually(state(in, "inf")).Should(Equal("1/0/1 ReconcileFailed"))
 		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors).To(ConsistOf(
-			And(HaveField("Code", "NameTaken"), HaveField("Description", ContainSubstring("Service inf-0 exists and belongs to no controller")))))
+			And(HaveField("Code", "NameTaken"),
+				HaveField("Description", ContainSubstring("Service inf-0 exists and belongs to no controller")))))
 		Expect(get(in, "inf-0", &corev1.Service{}).Spec.Selector).To(BeEmpty())
 		Expect(c.Delete(ctx, foreign)).To(Succeed())
 		Eventually(state(in, "inf")).Should(Equal("1/0/1 GangsWaiting"))
@@ -246,8 +256,10 @@ var _ = Describe("A PodCliqueSet", func() {
 	It("goes with everything that has pods", func() {
 		in, set := running()
 		Expect(c.Delete(ctx, set)).To(Succeed())
-		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})).Should(HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))))
-		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(set), set) }).Should(Succeed(), "its pods are still going")
+		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})).Should(
+			HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))))
+		Consistently(func() error { return c.Get(ctx, client.ObjectKeyFromObject(set), set) }).Should(Succeed(),
+			"its pods are still going")
 
 		By("waiting for the kubelet to end the pods")
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"})() {

@@ -63,12 +63,14 @@ spec:
 
 	It("is right in the end if somebody else wrote it", func() {
 		in := namespace()
-		set := createSet(in, `{metadata: {name: s}, spec: {replicas: 1, template: {cliques: [{name: w, spec: {replicas: 1}}]}}}`)
+		set := createSet(in,
+			`{metadata: {name: s}, spec: {replicas: 1, template: {cliques: [{name: w, spec: {replicas: 1}}]}}}`)
 		Eventually(func() string {
 			run(in, client.MatchingLabels{grovev1alpha1.LabelPartOf: "s"})
 			return state(in, "s")()
 		}).Should(Equal("1/1/1 AllReplicasAvailable"))
-		Expect(c.Status().Patch(ctx, set, client.RawPatch(types.MergePatchType, []byte(`{"status":{"availableReplicas":0}}`)))).To(Succeed())
+		Expect(c.Status().Patch(ctx, set,
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"availableReplicas":0}}`)))).To(Succeed())
 		Expect(state(in, "s")()).To(Equal("1/0/1 AllReplicasAvailable"))
 		Eventually(state(in, "s")).Should(Equal("1/1/1 AllReplicasAvailable"))
 	})

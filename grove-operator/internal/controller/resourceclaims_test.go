@@ -31,7 +31,8 @@ var _ = Describe("ResourceClaims that pods share", func() {
 
 	It("come and go with what they are made for", func() {
 		in := namespace()
-		device := resourcev1.DeviceRequest{Name: "gpus", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com", Count: 8}}
+		device := resourcev1.DeviceRequest{Name: "gpus",
+			Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com", Count: 8}}
 		set := createSet(in, `
 metadata: {name: s}
 spec:
@@ -44,7 +45,8 @@ spec:
       - {name: alone, resourceSharing: [{name: pool, scope: PerReplica}], spec: {replicas: 2, minAvailable: 1, podSpec: {}}}
       - {name: member, spec: {podSpec: {}}}
     podCliqueScalingGroups: [{name: g, cliqueNames: [member], resourceSharing: [{name: cache, scope: PerReplica}]}]`)
-		Eventually(names(in)).Should(Equal([]string{"s-0-g-0-cache", "s-all-cache"}), "the template of the others is not there yet")
+		Eventually(names(in)).Should(Equal([]string{"s-0-g-0-cache", "s-all-cache"}),
+			"the template of the others is not there yet")
 		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "pool"}}
 		template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{device}
 		Expect(c.Create(ctx, template)).To(Succeed())
@@ -68,7 +70,8 @@ spec:
 			Expect(pod.Spec.Containers[0].Resources.Claims).To(HaveLen(2))
 		}
 
-		Expect(c.Delete(ctx, get(in, "s-0-g-0-cache", &resourcev1.ResourceClaim{}))).To(Succeed(), "somebody deletes one that nobody holds")
+		Expect(c.Delete(ctx, get(in, "s-0-g-0-cache", &resourcev1.ResourceClaim{}))).To(Succeed(),
+			"somebody deletes one that nobody holds")
 		Eventually(names(in)).Should(ContainElement("s-0-g-0-cache"))
 
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
@@ -79,7 +82,10 @@ spec:
 		Eventually(func() []corev1.Pod { return pods() }).Should(HaveLen(1))
 		left := "s-0-alone-" + pods()[0].Labels[grovev1alpha1.LabelPodIndex] + "-pool"
 		Eventually(names(in)).Should(ContainElement(left))
-		Eventually(names(in)).Should(HaveLen(len([]string{"s-0-alone-0-pool", "s-0-g-0-cache", "s-all-cache"}) + map[bool]int{false: 1}[left == "s-0-alone-0-pool"]))
-		Expect(get(in, "s-all-cache", &resourcev1.ResourceClaim{}).UID).To(Equal(shared.UID), "the same from beginning to end")
+		Eventually(names(in)).Should(
+			HaveLen(len([]string{"s-0-alone-0-pool", "s-0-g-0-cache", "s-all-cache"}) +
+				map[bool]int{false: 1}[left == "s-0-alone-0-pool"]))
+		Expect(get(in, "s-all-cache", &resourcev1.ResourceClaim{}).UID).To(Equal(shared.UID),
+			"the same from beginning to end")
 	})
 })

@@ -47,7 +47,8 @@ var _ = Describe("A changed template", func() {
 			var words []string
 			for _, pod := range podsOf(in, ofUp)() {
 				word := strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-") + " " + pod.Spec.Containers[0].Image
-				if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[len(pod.Status.Conditions)-1].Status == corev1.ConditionTrue {
+				if len(pod.Status.Conditions) > 0 &&
+					pod.Status.Conditions[len(pod.Status.Conditions)-1].Status == corev1.ConditionTrue {
 					word += "+"
 				}
 				if pod.DeletionTimestamp != nil {
@@ -101,7 +102,8 @@ var _ = Describe("A changed template", func() {
 		Expect(c.Delete(ctx, &lost, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(podsIn(in)).Should(ContainElement("1-a x:1"))
 		Expect(get(in, "up-1-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas).To(BeZero())
-		Eventually(func() int32 { return get(in, "up-1-g-0-w", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(BeZero())
+		Eventually(func() int32 { return get(in, "up-1-g-0-w", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
+			BeZero())
 
 		By("going on, after another edit")
 		edit(set, "x:3")

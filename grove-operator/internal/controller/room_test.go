@@ -60,12 +60,14 @@ var _ = Describe("An update of pods on nodes", func() {
 		GinkgoHelper()
 		asked := question(in)()
 		Expect(asked).NotTo(BeNil())
-		answer := successors.Answer{ID: asked.ID, Fits: fits, Reason: scheduling.ReasonInfeasible, Sentence: "no rack has 3 GPUs"}
+		answer := successors.Answer{ID: asked.ID, Fits: fits, Reason: scheduling.ReasonInfeasible,
+			Sentence: "no rack has 3 GPUs"}
 		says(in, placed, answer.Condition())
 	}
 	updating := func(in string) func() metav1.Condition {
 		return func() metav1.Condition {
-			found := meta.FindStatusCondition(get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionUpdating)
+			found := meta.FindStatusCondition(get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				grovev1alpha1.ConditionUpdating)
 			if found == nil {
 				return metav1.Condition{}
 			}
@@ -99,15 +101,19 @@ spec:
 		in, _ := edited()
 		Consistently(images(in)).Should(Equal("x:1, x:1"), "nobody has answered")
 		Expect(question(in)().Groups).To(HaveLen(1))
-		Expect(question(in)().Groups[0]).To(And(HaveField("PodGroup", "room-0"), HaveField("SubGroup", "room-0-a"), HaveField("Pods", HaveLen(1))))
+		Expect(question(in)().Groups[0]).To(
+			And(HaveField("PodGroup", "room-0"), HaveField("SubGroup", "room-0-a"), HaveField("Pods", HaveLen(1))))
 
 		By("a no")
 		answers(in, metav1.ConditionFalse)
 		Eventually(updating(in)).Should(And(HaveField("Reason", grovev1alpha1.ReasonSuccessorsWithoutRoom),
-			HaveField("Message", "0 of 2 pods have the template; replica 0: the successors of pod 0 of PodClique room-0-a would have no room: no rack has 3 GPUs")))
+			HaveField("Message",
+				"0 of 2 pods have the template; replica 0: the successors of pod 0 of PodClique room-0-a would have no room: "+
+					"no rack has 3 GPUs")))
 		Consistently(images(in)).Should(Equal("x:1, x:1"))
 		for _, told := range get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.PodGangStatuses {
-			Expect(told.Conditions).NotTo(ContainElement(HaveField("Type", scheduling.ConditionSuccessorsFit)), "the set says it by itself")
+			Expect(told.Conditions).NotTo(ContainElement(HaveField("Type", scheduling.ConditionSuccessorsFit)),
+				"the set says it by itself")
 		}
 
 		By("a yes, to this question and to the next")

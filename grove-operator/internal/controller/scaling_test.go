@@ -23,7 +23,8 @@ func applyStatus(gang *schedulerv1alpha1.PodGang, owner string) error {
 		return err
 	}
 	delete(fields, "spec")
-	return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(unstructuredOf(fields)), client.FieldOwner(owner), client.ForceOwnership)
+	return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(unstructuredOf(fields)),
+		client.FieldOwner(owner), client.ForceOwnership)
 }
 
 var _ = Describe("Scaling", func() {
@@ -98,8 +99,10 @@ var _ = Describe("Scaling", func() {
 			labels client.MatchingLabels
 			before int32
 		}{
-			{get(in, "inf-0-router", &grovev1alpha1.PodClique{}), client.MatchingLabels{"grove.io/podclique": "inf-0-router"}, 2},
-			{get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-0-sg"}, 2},
+			{get(in, "inf-0-router", &grovev1alpha1.PodClique{}),
+				client.MatchingLabels{"grove.io/podclique": "inf-0-router"}, 2},
+			{get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}),
+				client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-0-sg"}, 2},
 			{set, client.MatchingLabels{grovev1alpha1.LabelPartOf: "inf"}, 1},
 		} {
 			pods := len(podsOf(in, step.labels)())

@@ -21,7 +21,8 @@ func selectedBy(in, selector string) func() []string {
 		var all []string
 		for i := range list.Items {
 			if list.Items[i].DeletionTimestamp == nil {
-				all = append(all, list.Items[i].Labels[grovev1alpha1.LabelPodClique]+" "+list.Items[i].Labels[grovev1alpha1.LabelPodIndex])
+				all = append(all, list.Items[i].Labels[grovev1alpha1.LabelPodClique]+" "+
+					list.Items[i].Labels[grovev1alpha1.LabelPodIndex])
 			}
 		}
 		return all

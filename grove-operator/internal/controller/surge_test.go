@@ -29,7 +29,8 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		var words []string
 		for _, pod := range podsOf(in, ofSet)() {
 			if ready := pods.Ready(&pod); pod.DeletionTimestamp == nil && (ready || all) {
-				words = append(words, pod.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex]+"="+pod.Spec.Containers[0].Image)
+				words = append(words,
+					pod.Labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex]+"="+pod.Spec.Containers[0].Image)
 			}
 		}
 		slices.Sort(words)
@@ -57,17 +58,20 @@ var _ = Describe("An update with copies beyond replicas", func() {
 			}
 			written, err := json.Marshal(map[string]any{
 				"apiVersion": schedulerv1alpha1.GroupVersion.String(), "kind": "PodGang",
-				"metadata": map[string]any{"name": gang.Name, "namespace": in, "uid": gang.UID}, "status": map[string]any{"conditions": conditions},
+				"metadata": map[string]any{"name": gang.Name, "namespace": in, "uid": gang.UID},
+				"status":   map[string]any{"conditions": conditions},
 			})
 			Expect(err).NotTo(HaveOccurred())
-			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written), client.FieldOwner("podgrouper"), client.ForceOwnership)
+			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written), client.FieldOwner("podgrouper"),
+				client.ForceOwnership)
 			if err != nil && c.Get(ctx, client.ObjectKeyFromObject(gang), gang) == nil {
 				Expect(err).NotTo(HaveOccurred())
 			}
 		}
 	}
 	updating := func(in string) metav1.Condition {
-		found := meta.FindStatusCondition(get(in, "more", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionUpdating)
+		found := meta.FindStatusCondition(get(in, "more", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+			grovev1alpha1.ConditionUpdating)
 		if found == nil {
 			return metav1.Condition{}
 		}
@@ -105,9 +109,11 @@ spec:
 
 	It("has a copy more than replicas from before the first goes until the last is back, if that copy has room", func() {
 		in := edited(0)
-		Eventually(func() string { return lives(in, metav1.ConditionFalse).Message }).Should(Equal("0 of 2 pods have the template; replica 0: " +
-			"PodCliqueScalingGroup more-0-g waits for a further copy, as its maxUnavailable is 0: no rack has 3 GPUs"))
-		Consistently(func() string { return lives(in, metav1.ConditionFalse).Reason }, "2s").Should(Equal(grovev1alpha1.ReasonSuccessorsWithoutRoom))
+		Eventually(func() string { return lives(in, metav1.ConditionFalse).Message }).Should(
+			Equal("0 of 2 pods have the template; replica 0: " +
+				"PodCliqueScalingGroup more-0-g waits for a further copy, as its maxUnavailable is 0: no rack has 3 GPUs"))
+		Consistently(func() string { return lives(in, metav1.ConditionFalse).Reason }, "2s").Should(
+			Equal(grovev1alpha1.ReasonSuccessorsWithoutRoom))
 		Expect(copies(in, true)).To(Equal("0=x:1 1=x:1"))
 		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"), "a gang without pods makes the set no less ready")
 		Expect(podsOf(in, ofSet)()).To(HaveLen(2))
@@ -142,13 +148,15 @@ spec:
 			Expect(strings.Fields(copies(in, true))).NotTo(HaveLen(3))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
-		Expect(told).To(ContainElement(HaveSuffix("; without a further copy of PodCliqueScalingGroup more-0-g: no rack has 3 GPUs")))
+		Expect(told).To(ContainElement(
+			HaveSuffix("; without a further copy of PodCliqueScalingGroup more-0-g: no rack has 3 GPUs")))
 		Expect(copies(in, true)).To(Equal("0=x:2 1=x:2"))
 	})
 
 	It("keeps its copies through a restart of the operator, and through a scale", func() {
 		in := edited(0)
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }, "30s").Should(ContainSubstring("2=x:2"))
+		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }, "30s").Should(
+			ContainSubstring("2=x:2"))
 		start(levels("zone", "rack", "host"))
 		scale(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
 		Eventually(func() metav1.ConditionStatus {
@@ -156,6 +164,7 @@ spec:
 			Expect(len(strings.Fields(copies(in, true)))).To(BeNumerically("<=", 4))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, false) }, 20*time.Second).Should(Equal("0=x:2 1=x:2 2=x:2"))
+		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, false) }, 20*time.Second).Should(
+			Equal("0=x:2 1=x:2 2=x:2"))
 	})
 })

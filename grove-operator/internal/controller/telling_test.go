@@ -63,9 +63,12 @@ spec:
 		Eventually(scheduledMessage(in, "s-0-a")).Should(
 			Equal("0 pods are scheduled, 2 are needed; pods with gates that others put on them (example.com/hold): 2"))
 		Eventually(scheduledMessage(in, "s-0-g-1-b")).Should(
-			Equal("0 pods are scheduled, 1 are needed; pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"))
+			Equal(
+				"0 pods are scheduled, 1 are needed; pods waiting until every group of the base gang s-0 has its minimum on " +
+					"nodes: 1"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
-			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+			Expect(c.Patch(ctx, &pod,
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(scheduledMessage(in, "s-0-a")).Should(Equal("2 pods are scheduled, 2 are needed"))
@@ -85,13 +88,16 @@ spec:
 		Eventually(told(in)).Should(Equal(born))
 
 		By("running the base gang, which the scaled one waits for")
-		Eventually(scheduledMessage(in, "s-0-a")).Should(ContainSubstring("gates that others put on them (example.com/hold): 2"))
+		Eventually(scheduledMessage(in, "s-0-a")).Should(
+			ContainSubstring("gates that others put on them (example.com/hold): 2"))
 		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
-			Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+			Expect(c.Patch(ctx, &pod,
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
-		Eventually(told(in)).Should(ContainElement("s-0-g-1-b GatesOpened 1 pods may be scheduled: PodGang s-0-g-0 lists them"))
+		Eventually(told(in)).Should(
+			ContainElement("s-0-g-1-b GatesOpened 1 pods may be scheduled: PodGang s-0-g-0 lists them"))
 
 		By("scaling in")
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
@@ -103,12 +109,14 @@ spec:
 
 	It("tells of an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {
 		in := namespace()
-		taken := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "s-0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		taken := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "s-0"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		Expect(c.Create(ctx, taken)).To(Succeed())
 		set := createSet(in, manifest)
 		errorsOf := func() []grovev1alpha1.LastError { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors }
 		Eventually(errorsOf).Should(ConsistOf(HaveField("Code", "NameTaken")))
-		const told1 = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, not to PodCliqueSet s; remove or rename it"
+		const told1 = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, " +
+			"not to PodCliqueSet s; remove or rename it"
 		Eventually(told(in)).Should(ContainElement(told1))
 		Expect(c.Delete(ctx, taken)).To(Succeed())
 		scale(set, 2) // Whoever retries with growing pauses is told by this that it is time.

@@ -38,11 +38,13 @@ func topologies(names ...string) {
 func turn(in, set, to string) {
 	GinkgoHelper()
 	edit := fmt.Appendf(nil, `{"spec":{"template":{"clusterTopologyName":%q}}}`, to)
-	Expect(c.Patch(ctx, get(in, set, &grovev1alpha1.PodCliqueSet{}), client.RawPatch(types.MergePatchType, edit))).To(Succeed())
+	Expect(c.Patch(ctx, get(in, set, &grovev1alpha1.PodCliqueSet{}), client.RawPatch(types.MergePatchType, edit))).To(
+		Succeed())
 }
 
 func bindTo(pod *corev1.Pod, node string) error {
-	return c.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}})
+	return c.SubResource("binding").Create(ctx, pod,
+		&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}})
 }
 
 var _ = Describe("A set that turns to another topology", func() {
@@ -69,7 +71,8 @@ spec:
 			if err := c.Get(ctx, client.ObjectKey{Namespace: in, Name: gang}, found); err != nil {
 				return err.Error()
 			}
-			return found.Annotations[grovev1alpha1.AnnotationTopologyName] + " " + *found.Spec.TopologyConstraint.PackConstraint.Required +
+			return found.Annotations[grovev1alpha1.AnnotationTopologyName] + " " +
+				*found.Spec.TopologyConstraint.PackConstraint.Required +
 				" " + found.Annotations[grovev1alpha1.AnnotationTopologyKept]
 		}
 	}
@@ -86,7 +89,8 @@ spec:
 	}
 	kept := func(in string) func() string {
 		return func() string {
-			condition := meta.FindStatusCondition(get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionTopologyKept)
+			condition := meta.FindStatusCondition(get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				grovev1alpha1.ConditionTopologyKept)
 			if condition == nil {
 				return ""
 			}
@@ -105,7 +109,8 @@ spec:
 			Eventually(refersTo(in, gang)).Should(Equal("turn-b example.com/rack-turn-b "))
 		}
 		Eventually(opened(in, "turn-a", all)).Should(BeZero())
-		Eventually(func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(Equal("turn-b"))
+		Eventually(func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(
+			Equal("turn-b"))
 		Expect(kept(in)()).To(HavePrefix("False"))
 
 		By("letting them run there")
@@ -125,13 +130,16 @@ spec:
 		for _, gang := range []string{"s-0", "s-0-g-0"} {
 			Eventually(refersTo(in, gang)).Should(Equal("turn-d example.com/rack-turn-d turn-b"))
 		}
-		Eventually(kept(in)).Should(And(HavePrefix("True"), ContainSubstring("s-0, s-0-g-0 keep turn-d"), ContainSubstring(chosen.Name),
-			ContainSubstring("name turn-d again, or delete these pods")))
+		Eventually(kept(in)).Should(
+			And(HavePrefix("True"), ContainSubstring("s-0, s-0-g-0 keep turn-d"), ContainSubstring(chosen.Name),
+				ContainSubstring("name turn-d again, or delete these pods")))
 		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyKept")))
 
 		By("keeping the topology from being deleted")
 		Expect(c.Delete(ctx, get("", "turn-d", &grovev1alpha1.ClusterTopology{}))).To(Succeed())
-		Consistently(func() error { return c.Get(ctx, client.ObjectKey{Name: "turn-d"}, &grovev1alpha1.ClusterTopology{}) }).Should(Succeed())
+		Consistently(func() error {
+			return c.Get(ctx, client.ObjectKey{Name: "turn-d"}, &grovev1alpha1.ClusterTopology{})
+		}).Should(Succeed())
 
 		By("replacing what is lost under the topology that is kept")
 		other := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-g-0-b"})()[0]

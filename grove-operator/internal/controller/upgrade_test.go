@@ -86,14 +86,16 @@ spec:
 
 		start(levels("zone", "rack", "host"))
 		Eventually(func() bool {
-			return meta.IsStatusConditionTrue(get(in, "old", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
+			return meta.IsStatusConditionTrue(get(in, "old", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				grovev1alpha1.ConditionReady)
 		}).Should(BeTrue())
 		Consistently(func() []string { return uids(podsOf(in, all)()) }).Should(ConsistOf(before))
 		Expect(told(in)()).To(BeEmpty())
 		By("telling autoscalers which pods to count")
 		group := get(in, "old-0-g", &grovev1alpha1.PodCliqueScalingGroup{})
 		Eventually(selectedBy(in, *group.Status.Selector)).Should(ConsistOf("old-0-g-0-b 0", "old-0-g-1-b 0"))
-		Eventually(selectedBy(in, *get(in, "old", &grovev1alpha1.PodCliqueSet{}).Status.HPAPodSelector)).Should(ConsistOf("old-0-a 0"))
+		Eventually(selectedBy(in, *get(in, "old", &grovev1alpha1.PodCliqueSet{}).Status.HPAPodSelector)).Should(
+			ConsistOf("old-0-a 0"))
 		scale(set, 2)
 		Eventually(podsOf(in, all)).Should(HaveLen(8))
 		Expect(uids(podsOf(in, all)())).To(ContainElements(before))

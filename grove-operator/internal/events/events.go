@@ -86,7 +86,7 @@ var action = map[Reason]string{
 // told is stable: reasons may be added, but do not change.
 var told = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "packtree_grove_events_total",
-	Help: "What the operator did to workloads, by the reason of the event that told of it, such as GangTerminated.",
+	Help: "What the operator did to workloads, by the reason of the event about it, such as GangTerminated.",
 }, []string{"reason"})
 
 func init() {
@@ -106,17 +106,17 @@ func New(sink clientevents.EventRecorder) Recorder {
 	return Recorder{sink: sink}
 }
 
-// Normal tells that something happened to an object. Note and args are as for fmt.Sprintf.
+// Normal says that something happened to an object. Note and args are as for fmt.Sprintf.
 func (r Recorder) Normal(object client.Object, reason Reason, note string, args ...any) {
 	r.record(object, nil, corev1.EventTypeNormal, reason, note, args...)
 }
 
-// Warning tells that something happened to an object that somebody should look at.
+// Warning says that something happened to an object that somebody should look at.
 func (r Recorder) Warning(object client.Object, reason Reason, note string, args ...any) {
 	r.record(object, nil, corev1.EventTypeWarning, reason, note, args...)
 }
 
-// NormalWith tells that something happened to an object on account of another.
+// NormalWith says that something happened to an object on account of another.
 func (r Recorder) NormalWith(object, related client.Object, reason Reason, note string, args ...any) {
 	r.record(object, related, corev1.EventTypeNormal, reason, note, args...)
 }

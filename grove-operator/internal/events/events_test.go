@@ -43,7 +43,8 @@ func TestWarningsStandInTheLogAtTheirLevel(t *testing.T) {
 	if len(lines) != 1 {
 		t.Fatalf("lines %q, want one", lines)
 	}
-	for _, part := range []string{`"level":"warn"`, `"msg":"no level rack"`, `"event":"TopologyUnavailable"`, `"namespace":"ns"`, `"name":"s"`} {
+	for _, part := range []string{`"level":"warn"`, `"msg":"no level rack"`, `"event":"TopologyUnavailable"`,
+		`"namespace":"ns"`, `"name":"s"`} {
 		if !strings.Contains(lines[0], part) {
 			t.Errorf("%s lacks %s", lines[0], part)
 		}

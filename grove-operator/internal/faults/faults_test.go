@@ -103,7 +103,8 @@ func (s stage) tryAll(t *testing.T, told story, ends []string) []*plan {
 			group.Go(func() {
 				s.free <- struct{}{}
 				defer func() { <-s.free }()
-				if err := s.live(t, told, name, func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
+				if err := s.live(t, told, name,
+					func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
 					t.Errorf("faults of calls no. %d, %s first: %v", nth+1, ways[first], err)
 				}
 			})

@@ -66,7 +66,8 @@ func (w *world) snapshot(ctx context.Context) (string, error) {
 // passing are fields that differ from run to run. Generations count how many steps led to the same end; which pods were
 // chosen for replacement is told of those that were seen on their way out.
 var passing = []string{
-	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime", "managedFields",
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime",
+	"managedFields",
 	"observedAt", "observedGeneration", "readyPodsSelectedToUpdate", "resourceVersion", "startTime", "uid",
 }
 

@@ -94,7 +94,8 @@ spec:
 		{name: "edited", do: edit("example.com/x:2"), stops: "example.com/x:2"},
 		{name: "a pod deleted", do: deletePods("s-0-front", "0"), stops: "s-0-front#0 (2)"},
 		{name: "edited half-way", do: edit("example.com/x:3"), stops: "example.com/x:3"},
-		{name: "the other pods deleted", do: all(deletePods("s-0-front", ""), deletePods("s-0-g-0-worker", ""), deletePods("s-0-g-1-worker", ""))},
+		{name: "the other pods deleted",
+			do: all(deletePods("s-0-front", ""), deletePods("s-0-g-0-worker", ""), deletePods("s-0-g-1-worker", ""))},
 		{name: "edited once more", do: edit("example.com/x:4"), stops: "example.com/x:4"},
 		{name: "deleted half-way", do: remove},
 	}},
@@ -114,7 +115,8 @@ spec:
 		{name: "created", do: all(create, scale(group, 3))},
 		{name: "a copy stays broken", do: all(terminateAfter(delay), harm("s-0-g-1-worker"))},
 		{name: "all stays broken", do: harm("s-0-front")},
-		{name: "termination is switched off", do: all(terminateAfter("0s"), harm("s-0-front")), stops: grovev1alpha1.ReasonInsufficientReadyPods},
+		{name: "termination is switched off", do: all(terminateAfter("0s"), harm("s-0-front")),
+			stops: grovev1alpha1.ReasonInsufficientReadyPods},
 		{name: "deleted", do: remove},
 	}},
 }
@@ -158,7 +160,8 @@ func front(w *world) client.Object {
 func scale(object func(*world) client.Object, replicas int) doing {
 	return func(ctx context.Context, w *world) error {
 		return w.eventually(ctx, func() error {
-			return w.Patch(ctx, object(w), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))
+			return w.Patch(ctx, object(w),
+				client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))
 		})
 	}
 }
@@ -168,13 +171,15 @@ func edit(image string) doing {
 	return func(ctx context.Context, w *world) error {
 		const path = "/spec/template/cliques/%d/spec/podSpec/containers/0/image"
 		return w.Patch(ctx, set(w), client.RawPatch(types.JSONPatchType, fmt.Appendf(nil,
-			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image, 1, image)))
+			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image, 1,
+			image)))
 	}
 }
 
 func terminateAfter(delay string) doing {
 	return func(ctx context.Context, w *world) error {
-		return w.Patch(ctx, set(w), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
+		return w.Patch(ctx, set(w),
+			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
 	}
 }
 

@@ -30,9 +30,12 @@ const (
 var ways = []fault{conflict, timeout, internal, lost}
 
 var answers = map[fault]metav1.Status{
-	conflict: {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified (injected)"},
-	timeout:  {Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "the request timed out (injected)"},
-	internal: {Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "internal error (injected)"},
+	conflict: {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: "the object has been modified (injected)"},
+	timeout: {Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
+		Message: "the request timed out (injected)"},
+	internal: {Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+		Message: "internal error (injected)"},
 }
 
 var errLost = errors.New("the connection broke (injected)")

@@ -26,7 +26,8 @@ type world struct {
 // podsOf are the pods of a PodClique that nobody deletes.
 func (w *world) podsOf(ctx context.Context, podClique string) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	err := w.List(ctx, &list, client.InNamespace(w.namespace), client.MatchingLabels{grovev1alpha1.LabelPodClique: podClique})
+	err := w.List(ctx, &list, client.InNamespace(w.namespace),
+		client.MatchingLabels{grovev1alpha1.LabelPodClique: podClique})
 	if err == nil && len(list.Items) == 0 {
 		err = fmt.Errorf("PodClique %s has no pods", podClique)
 	}
@@ -58,7 +59,8 @@ func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 	case len(pod.Spec.SchedulingGates) > 0:
 		return nil
 	case pod.Spec.NodeName == "":
-		return w.SubResource("binding").Create(ctx, pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
+		return w.SubResource("binding").Create(ctx, pod,
+			&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
 	case pod.Status.Phase != corev1.PodRunning && pod.Spec.Containers[0].Image != ill:
 		before := pod.DeepCopy()
 		pod.Status.Phase = corev1.PodRunning

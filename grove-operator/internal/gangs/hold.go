@@ -17,7 +17,9 @@ import (
 // lets them wait, since it knows no such level either. Both are written at once, so that no pod is let through in between.
 //
 // Current returns the PodGang of a name as it is, nil if it does not exist.
-func hold(gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv1alpha1.PodGang, resolved topology.Resolution) {
+func hold(
+	gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv1alpha1.PodGang, resolved topology.Resolution,
+) {
 	awaited := resolved.Awaited()
 	if awaited == "" {
 		return
@@ -49,11 +51,13 @@ func made(live *schedulerv1alpha1.PodGang) string {
 	if live.Annotations[grovev1alpha1.AnnotationTopologyName] == "" {
 		return ""
 	}
-	return cmp.Or(live.Annotations[schedulingv2alpha2.AnnotationPodsTopology], live.Annotations[grovev1alpha1.AnnotationTopologyName])
+	return cmp.Or(live.Annotations[schedulingv2alpha2.AnnotationPodsTopology],
+		live.Annotations[grovev1alpha1.AnnotationTopologyName])
 }
 
 func keepAnnotations(gang, live *schedulerv1alpha1.PodGang) {
-	for _, key := range append(schedulingv2alpha2.CompanyAnnotations(), schedulingv2alpha2.AnnotationRelations, grovev1alpha1.AnnotationTopologyName) {
+	for _, key := range append(schedulingv2alpha2.CompanyAnnotations(), schedulingv2alpha2.AnnotationRelations,
+		grovev1alpha1.AnnotationTopologyName) {
 		if value, ok := live.Annotations[key]; ok {
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
 		}
@@ -61,7 +65,9 @@ func keepAnnotations(gang, live *schedulerv1alpha1.PodGang) {
 }
 
 // keptConfigs are the group configs of a gang without the pod groups that no longer exist.
-func keptConfigs(live *schedulerv1alpha1.PodGang, exists map[string]bool) []schedulerv1alpha1.TopologyConstraintGroupConfig {
+func keptConfigs(
+	live *schedulerv1alpha1.PodGang, exists map[string]bool,
+) []schedulerv1alpha1.TopologyConstraintGroupConfig {
 	var kept []schedulerv1alpha1.TopologyConstraintGroupConfig
 	for i := range live.Spec.TopologyConstraintGroupConfigs {
 		config := live.Spec.TopologyConstraintGroupConfigs[i].DeepCopy()

@@ -75,7 +75,8 @@ func TestGangsOfAHeldSet(t *testing.T) {
 			if held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != c.held {
 				t.Errorf("held for %q, want %q", held, c.held)
 			}
-			if shared := got[0].Annotations[schedulingv2alpha2.AnnotationSharedRequired]; !c.fresh && shared != "example.com/zone" {
+			if shared := got[0].Annotations[schedulingv2alpha2.AnnotationSharedRequired]; !c.fresh &&
+				shared != "example.com/zone" {
 				t.Errorf("shared level %q, want that of before", shared)
 			}
 		})
@@ -95,14 +96,17 @@ func TestAGangOfAnotherTopologyKeepsNothing(t *testing.T) {
 	if diff := cmp.Diff(want, sketch(got)[0]); diff != "" {
 		t.Errorf("base gang (-want +got):\n%s", diff)
 	}
-	if held := got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != "level zone, host of ClusterTopology other" {
+	if held :=
+		got[0].Annotations[grovev1alpha1.AnnotationHeldForTopology]; held != "level zone, host of ClusterTopology other" {
 		t.Errorf("held for %q", held)
 	}
 }
 
 func TestTheGateOfAHeldGangStaysShut(t *testing.T) {
 	gang := &schedulerv1alpha1.PodGang{}
-	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "p"}}}}
+	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{
+		{PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "p"}}},
+	}
 	if !gangs.GateOpen("n", "p", gang, nil) {
 		t.Error("the gate of a pod that its base gang lists is shut")
 	}

@@ -15,9 +15,10 @@ import (
 
 // related reports whether copies of a scaling group are items of a relation.
 func (b builder) related(group *grovev1alpha1.PodCliqueScalingGroupConfig) bool {
-	return len(group.TopologySpread) > 0 || slices.ContainsFunc(b.set.Spec.Template.TopologySpread, func(spread grovev1alpha1.TopologySpread) bool {
-		return slices.Contains(spread.Among, group.Name)
-	})
+	return len(group.TopologySpread) > 0 ||
+		slices.ContainsFunc(b.set.Spec.Template.TopologySpread, func(spread grovev1alpha1.TopologySpread) bool {
+			return slices.Contains(spread.Among, group.Name)
+		})
 }
 
 // baseRelations are those of the base gang, whose subgroups are the copies that it holds.
@@ -80,7 +81,8 @@ func (b builder) itemsOf(name string, exists map[string]bool) []string {
 	}
 	var items []string
 	for copyIndex := range min(layout.GroupMinAvailable(group), b.copies(group)) {
-		has := slices.ContainsFunc(layout.Copy(b.set, b.replica, group, copyIndex), func(m layout.Member) bool { return exists[m.Name] })
+		has := slices.ContainsFunc(layout.Copy(b.set, b.replica, group, copyIndex),
+			func(m layout.Member) bool { return exists[m.Name] })
 		if !has {
 			continue
 		}

@@ -40,14 +40,17 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	)
 	type list = []relations.Relation
 	of := func(name, gangs string, most int32, subGroups ...string) relations.Relation {
-		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack, MaxPerDomain: most}
+		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack,
+			MaxPerDomain: most}
 	}
 	exactly := func(name, gangs string, n int32, subGroups ...string) relations.Relation {
-		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack, Even: true, PerDomain: n}
+		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack,
+			Even: true, PerDomain: n}
 	}
 	replica := func(name string) relations.Relation {
 		return relations.Relation{
-			Name: name, Gangs: "s." + name, Item: "s-1", Topology: topologyName, Level: "example.com/zone", MaxPercentPerDomain: 50, Required: new(false),
+			Name: name, Gangs: "s." + name, Item: "s-1", Topology: topologyName, Level: "example.com/zone",
+			MaxPercentPerDomain: 50, Required: new(false),
 		}
 	}
 	pods := func(name, leaf string) relations.Relation {
@@ -88,7 +91,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 		},
 		"replicas of the set, all gangs of which are one": {
 			manifest: spreading("{domain: zone, maxPercentPerDomain: 50, whenUnsatisfiable: ScheduleAnyway}", "", "", ""),
-			want:     []list{{replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")}},
+			want: []list{{replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")},
+				{replica("set.replicas-by-zone")}},
 		},
 		"one of each side by side": {
 			manifest: spreading("{domain: rack, among: [p, q], ofEachPerDomain: 1}", "", "", ""),
@@ -148,7 +152,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"a level that the topology does not have": {
-			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), levels: []grovev1alpha1.TopologyDomain{"zone"}, want: []list{nil, nil, nil},
+			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), levels: []grovev1alpha1.TopologyDomain{"zone"},
+			want: []list{nil, nil, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,12 +190,17 @@ spec:
     cliques: [{name: p-0, spec: {podSpec: {}}}, {name: b, spec: {podSpec: {}}}]
     podCliqueScalingGroups: [{name: p, cliqueNames: [b], replicas: 2, minAvailable: 2, topologySpread: [{domain: rack, even: true}]}]
 `)
-	made := gangs.Desired(set, 0, topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))), live{}.view())
+	made := gangs.Desired(set, 0,
+		topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))),
+		live{}.view())
 	want := []string{"s-0: s-0-p-0×1 s-0-p-0-b×1 s-0-p-1-b×1; s-0-p-0[s-0-p-0-b]; s-0-p-1[s-0-p-1-b]"}
 	if diff := cmp.Diff(want, sketch(made)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	read, _ := relations.Parse(map[string]string{schedulingv2alpha2.AnnotationRelations: made[0].Annotations[schedulingv2alpha2.AnnotationRelations]})
+	read, _ := relations.Parse(
+		map[string]string{
+			schedulingv2alpha2.AnnotationRelations: made[0].Annotations[schedulingv2alpha2.AnnotationRelations],
+		})
 	if len(read) != 1 || !cmp.Equal(read[0].SubGroups, []string{"s-0-p-0-group", "s-0-p-1"}) {
 		t.Errorf("items %v", read)
 	}

@@ -53,13 +53,16 @@ func ours(scheduled *metav1.Condition, missing []string) bool {
 	if scheduled == nil {
 		return len(missing) == 0
 	}
-	return scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes || scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
+	return scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes ||
+		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
 }
 
 // survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
 // minimum ready and no longer has. The phrases do not count the pods that are there: a status would be written for each
 // pod of a gang that starts, and read by all who watch gangs.
-func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (missing, unscheduled, unready, breached []string) {
+func survey(
+	gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts,
+) (missing, unscheduled, unready, breached []string) {
 	for _, group := range gang.Spec.PodGroups {
 		have := counts(group.Name)
 		if listed := int32(len(group.PodReferences)); listed < have.Wanted {
@@ -82,69 +85,61 @@ func survey(gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts) (m
 	return missing, unscheduled, unready, breached
 }
 
+// outcome is one of two that a condition can have.
+type outcome struct {
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+}
+
+// condition has the second outcome where something speaks for it, which its message ends with, and else the first.
+func condition(kind string, generation int64, usual, otherwise outcome, because ...string) metav1.Condition {
+	is := usual
+	if len(because) > 0 {
+		is = otherwise
+		is.message += strings.Join(because, "; ")
+	}
+	return metav1.Condition{
+		Type: kind, ObservedGeneration: generation, Status: is.status, Reason: is.reason, Message: is.message,
+	}
+}
+
 func initialized(generation int64, missing []string) metav1.Condition {
-	condition := metav1.Condition{
-		Type: schedulerv1alpha1.ConditionInitialized, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: schedulerv1alpha1.ReasonPodGangPodsCreated, Message: "all pods of the gang exist",
-	}
-	if len(missing) > 0 {
-		condition.Status = metav1.ConditionFalse
-		condition.Reason = schedulerv1alpha1.ReasonPodGangPodsCreationPending
-		condition.Message = strings.Join(missing, "; ")
-	}
-	return condition
+	return condition(schedulerv1alpha1.ConditionInitialized, generation,
+		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonPodGangPodsCreated, "all pods of the gang exist"},
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonPodGangPodsCreationPending, ""}, missing...)
 }
 
 // scheduled has no words where all is well: a PodCliqueSet repeats those, for pods beyond the minimum that have no room.
 func scheduled(generation int64, unscheduled []string) metav1.Condition {
-	condition := metav1.Condition{
-		Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: schedulerv1alpha1.ReasonMinimaOnNodes,
-	}
+	var because []string
 	if len(unscheduled) > 0 {
-		condition.Status = metav1.ConditionFalse
-		condition.Reason = schedulerv1alpha1.ReasonMinimaNotOnNodes
-		condition.Message = "fewer pods on nodes than their minimum: " + strings.Join(unscheduled, ", ") +
-			"; why, the events of the pods and of their PodGroup say"
+		because = []string{strings.Join(unscheduled, ", "), "why, the events of the pods and of their PodGroup say"}
 	}
-	return condition
+	return condition(schedulerv1alpha1.ConditionScheduled, generation,
+		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaOnNodes, ""},
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes, "fewer pods on nodes than their minimum: "},
+		because...)
 }
 
 func ready(generation int64, unready []string) metav1.Condition {
-	condition := metav1.Condition{
-		Type: schedulerv1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: schedulerv1alpha1.ReasonMinimaReady, Message: "every group has its minimum of ready pods",
-	}
-	if len(unready) > 0 {
-		condition.Status = metav1.ConditionFalse
-		condition.Reason = schedulerv1alpha1.ReasonMinimaNotReady
-		condition.Message = strings.Join(unready, "; ")
-	}
-	return condition
+	return condition(schedulerv1alpha1.ConditionReady, generation,
+		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaReady, "every group has its minimum of ready pods"},
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotReady, ""}, unready...)
 }
 
 func unhealthy(generation int64, breached []string) metav1.Condition {
-	condition := metav1.Condition{
-		Type: schedulerv1alpha1.ConditionUnhealthy, Status: metav1.ConditionFalse, ObservedGeneration: generation,
-		Reason: schedulerv1alpha1.ReasonHealthy, Message: "no group has fallen below its minimum",
-	}
-	if len(breached) > 0 {
-		condition.Status = metav1.ConditionTrue
-		condition.Reason = schedulerv1alpha1.ReasonMinAvailableBreached
-		condition.Message = strings.Join(breached, "; ")
-	}
-	return condition
+	return condition(schedulerv1alpha1.ConditionUnhealthy, generation,
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonHealthy, "no group has fallen below its minimum"},
+		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinAvailableBreached, ""}, breached...)
 }
 
 func disruptionTarget(generation int64, recreated string) metav1.Condition {
-	condition := metav1.Condition{
-		Type: schedulerv1alpha1.ConditionDisruptionTarget, Status: metav1.ConditionFalse, ObservedGeneration: generation,
-		Reason: schedulerv1alpha1.ReasonNotDisrupted, Message: "the gang is left alone",
-	}
+	var because []string
 	if recreated != "" {
-		condition.Status = metav1.ConditionTrue
-		condition.Reason = schedulerv1alpha1.ReasonGangTermination
-		condition.Message = recreated
+		because = []string{recreated}
 	}
-	return condition
+	return condition(schedulerv1alpha1.ConditionDisruptionTarget, generation,
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonNotDisrupted, "the gang is left alone"},
+		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonGangTermination, ""}, because...)
 }

@@ -35,19 +35,25 @@ func TestWhyGated(t *testing.T) {
 		base *gangs.Base
 		want string
 	}{
-		"without gates there is nothing to say":    {pods: []*corev1.Pod{pod("listed")}, gang: gang, want: ""},
-		"the gang does not exist":                  {pods: []*corev1.Pod{pod("a", own), pod("b", own)}, want: "pods waiting for PodGang s-0-g-0 to list them: 2"},
-		"the gang lists one of two":                {pods: []*corev1.Pod{pod("listed"), pod("b", own)}, gang: gang, want: "pods waiting for PodGang s-0-g-0 to list them: 1"},
-		"the base gang is not scheduled":           {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(0), want: "pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"},
-		"the gang is held":                         {pods: []*corev1.Pod{pod("listed", own)}, gang: held, base: base(0), want: "pods held for level rack of ClusterTopology x, which is missing: 1"},
-		"everything is there and the patch failed": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(1), want: "pods whose gate is being opened: 1"},
+		"without gates there is nothing to say": {pods: []*corev1.Pod{pod("listed")}, gang: gang, want: ""},
+		"the gang does not exist": {pods: []*corev1.Pod{pod("a", own), pod("b", own)},
+			want: "pods waiting for PodGang s-0-g-0 to list them: 2"},
+		"the gang lists one of two": {pods: []*corev1.Pod{pod("listed"), pod("b", own)}, gang: gang,
+			want: "pods waiting for PodGang s-0-g-0 to list them: 1"},
+		"the base gang is not scheduled": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(0),
+			want: "pods waiting until every group of the base gang s-0 has its minimum on nodes: 1"},
+		"the gang is held": {pods: []*corev1.Pod{pod("listed", own)}, gang: held, base: base(0),
+			want: "pods held for level rack of ClusterTopology x, which is missing: 1"},
+		"everything is there and the patch failed": {pods: []*corev1.Pod{pod("listed", own)}, gang: gang, base: base(1),
+			want: "pods whose gate is being opened: 1"},
 		"gates of others are named": {
 			pods: []*corev1.Pod{pod("listed", "b.example.com/hold", "a.example.com/hold")}, gang: gang,
 			want: "pods with gates that others put on them (a.example.com/hold, b.example.com/hold): 1",
 		},
 		"each pod counts once, for what comes first": {
 			pods: []*corev1.Pod{pod("x", own, "example.com/hold"), pod("listed", "example.com/hold")}, gang: gang,
-			want: "pods waiting for PodGang s-0-g-0 to list them: 1; pods with gates that others put on them (example.com/hold): 1",
+			want: "pods waiting for PodGang s-0-g-0 to list them: 1; pods with gates that others put on them " +
+				"(example.com/hold): 1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

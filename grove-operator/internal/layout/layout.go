@@ -1,4 +1,4 @@
-// Package layout tells which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
+// Package layout says which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
 // other decisions walk over it, so that they agree on names.
 package layout
 
@@ -95,7 +95,9 @@ func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 }
 
 // Copy returns the PodCliques of one copy of a scaling group, in the order of the template.
-func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32) []Member {
+func Copy(
+	set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32,
+) []Member {
 	gang, base := BaseGang(set.Name, replica), ""
 	if minAvailable := GroupMinAvailable(group); copyIndex >= minAvailable {
 		gang, base = ScaledGang(set.Name, replica, group.Name, copyIndex, minAvailable), gang
@@ -107,7 +109,7 @@ func Copy(set *grovev1alpha1.PodCliqueSet, replica int32, group *grovev1alpha1.P
 			continue
 		}
 		members = append(members, Member{
-			Name:     GroupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
+			Name:     groupPodClique(set.Name, replica, group.Name, copyIndex, cliques[i].Name),
 			Replica:  replica,
 			Clique:   &cliques[i],
 			Group:    group,

@@ -36,7 +36,8 @@ func TestFind(t *testing.T) {
 		}
 	}
 	want := []string{
-		"s-1-a s-1 ", "s-1-g-0-b s-1 ", "s-1-g-0-c s-1 ", "s-1-g-1-b s-1 ", "s-1-g-1-c s-1 ", "s-1-g-2-b s-1-g-0 s-1", "s-1-g-2-c s-1-g-0 s-1",
+		"s-1-a s-1 ", "s-1-g-0-b s-1 ", "s-1-g-0-c s-1 ", "s-1-g-1-b s-1 ", "s-1-g-1-c s-1 ", "s-1-g-2-b s-1-g-0 s-1",
+		"s-1-g-2-c s-1-g-0 s-1",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("PodCliques, their gangs and base gangs (-want +got):\n%s", diff)

@@ -19,8 +19,8 @@ func PodClique(set string, replica int32, clique string) string {
 	return fmt.Sprintf("%s-%d-%s", set, replica, clique)
 }
 
-// GroupPodClique is the name of the PodClique of a clique in one copy of a scaling group.
-func GroupPodClique(set string, replica int32, group string, copyIndex int32, clique string) string {
+// groupPodClique is the name of the PodClique of a clique in one copy of a scaling group.
+func groupPodClique(set string, replica int32, group string, copyIndex int32, clique string) string {
 	return fmt.Sprintf("%s-%d-%s-%d-%s", set, replica, group, copyIndex, clique)
 }
 

@@ -102,8 +102,8 @@ func OfPodClique(owner metav1.Object) []client.ListOption {
 	return in(owner.GetNamespace(), podClique, owner.GetName())
 }
 
-// UsingTopology selects the PodCliqueSets, of all namespaces, that need a ClusterTopology.
-func UsingTopology(name string) []client.ListOption {
+// usingTopology selects the PodCliqueSets, of all namespaces, that need a ClusterTopology.
+func usingTopology(name string) []client.ListOption {
 	return []client.ListOption{client.MatchingFields{usedBy: name}}
 }
 

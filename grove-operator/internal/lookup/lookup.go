@@ -64,7 +64,9 @@ func ClusterTopology(ctx context.Context, reader client.Reader, name string) (*g
 }
 
 // ClusterTopologyBinding reads the one of a name; nil if there is none, as where the definitions are older than the operator.
-func ClusterTopologyBinding(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopologyBinding, error) {
+func ClusterTopologyBinding(
+	ctx context.Context, reader client.Reader, name string,
+) (*grovev1alpha1.ClusterTopologyBinding, error) {
 	found, err := read(ctx, reader, name, &grovev1alpha1.ClusterTopologyBinding{})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
@@ -91,12 +93,16 @@ func (t *Topologies) Err() error {
 
 // Resolve finds the topology of a set in the cache, or else live: where the cache sees a set before the topology that was
 // applied with it, the gangs would lose their constraints, and their pods be placed anywhere.
-func Resolve(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet) (topology.Resolution, error) {
+func Resolve(
+	ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet,
+) (topology.Resolution, error) {
 	return ResolveAs(ctx, cache, live, set, topology.NameFor(set))
 }
 
 // ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
-func ResolveAs(ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet, name string) (topology.Resolution, error) {
+func ResolveAs(
+	ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet, name string,
+) (topology.Resolution, error) {
 	topologies := TopologiesIn(ctx, cache, live)
 	resolution := topology.ResolveAs(set, name, topologies.Find)
 	return resolution, topologies.Err()
@@ -119,7 +125,7 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 // is the cache's own and must not be changed: there may be thousands.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
-	if err := cache.List(ctx, &list, append(UsingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := cache.List(ctx, &list, append(usingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliqueSets: %w", err)
 	}
 	return list.Items, nil

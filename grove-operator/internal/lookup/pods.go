@@ -64,7 +64,9 @@ const pageOfPods = 2000
 
 // BoundUnder counts the pods that stand on nodes and stay there, and that were made for a ClusterTopology, by the sets that they
 // belong to, of all namespaces. It looks no further than it takes to know of more than so many sets.
-func BoundUnder(ctx context.Context, live client.Reader, name string, sets int) (map[types.NamespacedName]int32, error) {
+func BoundUnder(
+	ctx context.Context, live client.Reader, name string, sets int,
+) (map[types.NamespacedName]int32, error) {
 	counts := map[types.NamespacedName]int32{}
 	page := metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))

@@ -20,7 +20,9 @@ const Late = time.Second
 
 // Coalesce returns a handler that requests what inner requests, once for all events within Window. The pods of a gang
 // are created, bound and ready one after the other within moments, and each would bring a pass over the whole gang.
-func Coalesce[R comparable](inner handler.TypedEventHandler[client.Object, R]) handler.TypedEventHandler[client.Object, R] {
+func Coalesce[R comparable](
+	inner handler.TypedEventHandler[client.Object, R],
+) handler.TypedEventHandler[client.Object, R] {
 	return CoalesceWithin(Window, inner)
 }
 
@@ -30,16 +32,20 @@ func CoalesceWithin[R comparable](
 ) handler.TypedEventHandler[client.Object, R] {
 	late := func(queue workqueue.TypedRateLimitingInterface[R]) lateQueue[R] { return lateQueue[R]{queue, window} }
 	return handler.TypedFuncs[client.Object, R]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object],
+			queue workqueue.TypedRateLimitingInterface[R]) {
 			inner.Create(ctx, e, late(queue))
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object],
+			queue workqueue.TypedRateLimitingInterface[R]) {
 			inner.Update(ctx, e, late(queue))
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object],
+			queue workqueue.TypedRateLimitingInterface[R]) {
 			inner.Delete(ctx, e, late(queue))
 		},
-		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[client.Object], queue workqueue.TypedRateLimitingInterface[R]) {
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[client.Object],
+			queue workqueue.TypedRateLimitingInterface[R]) {
 			inner.Generic(ctx, e, late(queue))
 		},
 	}

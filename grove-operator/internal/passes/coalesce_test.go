@@ -21,7 +21,8 @@ import (
 )
 
 func TestEventsWithinTheWindowAreOneRequestAtItsEnd(t *testing.T) {
-	inner := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []string { return []string{"gang"} })
+	inner := handler.TypedEnqueueRequestsFromMapFunc(
+		func(context.Context, client.Object) []string { return []string{"gang"} })
 	for window, events := range map[time.Duration]handler.TypedEventHandler[client.Object, string]{
 		passes.Window:   passes.Coalesce(inner),
 		7 * time.Second: passes.CoalesceWithin(7*time.Second, inner),

@@ -20,9 +20,11 @@ func TestOnlyConflictsAreNoError(t *testing.T) {
 		outcome error
 		quiet   bool
 	}{
-		"no error":                            {},
-		"a conflict":                          {fmt.Errorf("deleting: %w", conflict), true},
-		"conflicts of several writes":         {errors.Join(conflict, fmt.Errorf("all: %w", errors.Join(conflict, conflict))), true},
+		"no error":   {},
+		"a conflict": {fmt.Errorf("deleting: %w", conflict), true},
+		"conflicts of several writes": {
+			errors.Join(conflict, fmt.Errorf("all: %w", errors.Join(conflict, conflict))), true,
+		},
 		"an error beside a conflict":          {errors.Join(conflict, internal), false},
 		"an error beside a conflict, wrapped": {fmt.Errorf("all: %w", errors.Join(conflict, internal)), false},
 		"another error":                       {internal, false},

@@ -19,7 +19,8 @@ type Failure struct {
 
 // Reasons for which containers wait, as kubelets give them. Those of an image alternate while it is tried again.
 var (
-	imageReasons  = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"}
+	imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+		"ImageInspectError"}
 	createReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 )
 
@@ -60,8 +61,9 @@ func failing(container *corev1.ContainerStatus, former formerContainer) *Failure
 		}
 	case ended != nil && container.RestartCount > 0:
 		return &Failure{
-			Reason:  grovev1alpha1.ReasonContainerEnds,
-			Message: fmt.Sprintf("container %s ended with exit code %d (%s) and was started again", container.Name, ended.ExitCode, ended.Reason),
+			Reason: grovev1alpha1.ReasonContainerEnds,
+			Message: fmt.Sprintf("container %s ended with exit code %d (%s) and was started again", container.Name,
+				ended.ExitCode, ended.Reason),
 		}
 	}
 	return nil

@@ -18,7 +18,8 @@ func running() *corev1.Pod {
 	made := pod(0)
 	made.UID, made.ResourceVersion = "uid", "7"
 	made.Spec.InitContainers = []corev1.Container{{Name: "mesh", Image: "mesh:1"}}
-	made.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1", Args: []string{"serve"}}, {Name: "other", Image: "other:1"}}
+	made.Spec.Containers = []corev1.Container{{Name: "main", Image: "main:1", Args: []string{"serve"}},
+		{Name: "other", Image: "other:1"}}
 	for _, container := range made.Spec.Containers {
 		started(container.Name, container.Name+"-1")(made)
 	}
@@ -35,7 +36,8 @@ func started(name, id string) option {
 				return
 			}
 		}
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, ContainerID: id})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: name, ContainerID: id})
 	}
 }
 
@@ -64,7 +66,9 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 	updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"})(got)
 	want := running()
 	want.Labels[grovev1alpha1.LabelPodTemplateHash] = "new"
-	want.Annotations = map[string]string{grovev1alpha1.AnnotationFormerContainers: `{"main":{"containerID":"main-1","image":"main:1"},"mesh":{"containerID":"mesh-1","image":"mesh:1"}}`}
+	want.Annotations = map[string]string{
+		grovev1alpha1.AnnotationFormerContainers: `{"main":{"containerID":"main-1","image":"main:1"},"mesh":{"containerID":"mesh-1","image":"mesh:1"}}`,
+	}
 	want.Spec.InitContainers[0].Image, want.Spec.Containers[0].Image = "mesh:2", "main:2"
 	got.CreationTimestamp = want.CreationTimestamp // JSON has it in another time zone.
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -76,7 +80,8 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 // overwritten.
 func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	var patch corev1.Pod
-	if err := json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(), &patch); err != nil {
+	if err := json.Unmarshal(pods.ImageUpdate{Pod: running(), Images: map[string]string{"main": "main:2"}}.Patch(),
+		&patch); err != nil {
 		t.Fatal(err)
 	}
 	if patch.UID != "uid" || patch.ResourceVersion != "7" {
@@ -92,21 +97,31 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 		steps []option
 		want  bool
 	}{
-		"a pod that was never updated":                  {want: true},
-		"the kubelet has not heard":                     {steps: []option{main("2")}},
-		"the kubelet has started the new image":         {steps: []option{main("2"), started("main", "main-2")}, want: true},
-		"it is started, and not ready":                  {steps: []option{main("2"), started("main", "main-2"), notReady}},
-		"another container was started again":           {steps: []option{main("2"), started("other", "other-2")}},
-		"one of two is still the former":                {steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2")}},
-		"both have been started":                        {steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2"), mesh}, want: true},
-		"a third image before the second was started":   {steps: []option{main("2"), main("3")}},
-		"the third image is started":                    {steps: []option{main("2"), main("3"), started("main", "main-3")}, want: true},
-		"a third image after the second was started":    {steps: []option{main("2"), started("main", "main-2"), main("3")}},
-		"back before the kubelet has heard":             {steps: []option{main("2"), main("1")}, want: true},
-		"back after the second was started":             {steps: []option{main("2"), started("main", "main-2"), main("1")}},
-		"back, and started":                             {steps: []option{main("2"), started("main", "main-2"), main("1"), started("main", "main-1b")}, want: true},
-		"back by way of a third":                        {steps: []option{main("2"), main("3"), main("1")}, want: true},
-		"another container is updated before the first": {steps: []option{main("2"), updated(t, map[string]string{"other": "other:2"}), started("other", "other-2")}},
+		"a pod that was never updated":          {want: true},
+		"the kubelet has not heard":             {steps: []option{main("2")}},
+		"the kubelet has started the new image": {steps: []option{main("2"), started("main", "main-2")}, want: true},
+		"it is started, and not ready":          {steps: []option{main("2"), started("main", "main-2"), notReady}},
+		"another container was started again":   {steps: []option{main("2"), started("other", "other-2")}},
+		"one of two is still the former": {
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2")},
+		},
+		"both have been started": {
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2"), mesh},
+			want:  true,
+		},
+		"a third image before the second was started": {steps: []option{main("2"), main("3")}},
+		"the third image is started": {steps: []option{main("2"), main("3"), started("main", "main-3")},
+			want: true},
+		"a third image after the second was started": {steps: []option{main("2"), started("main", "main-2"), main("3")}},
+		"back before the kubelet has heard":          {steps: []option{main("2"), main("1")}, want: true},
+		"back after the second was started":          {steps: []option{main("2"), started("main", "main-2"), main("1")}},
+		"back, and started": {
+			steps: []option{main("2"), started("main", "main-2"), main("1"), started("main", "main-1b")}, want: true,
+		},
+		"back by way of a third": {steps: []option{main("2"), main("3"), main("1")}, want: true},
+		"another container is updated before the first": {
+			steps: []option{main("2"), updated(t, map[string]string{"other": "other:2"}), started("other", "other-2")},
+		},
 		"what was never started replaces nothing": {steps: []option{
 			func(pod *corev1.Pod) { pod.Status.ContainerStatuses = nil }, main("2"), started("main", "main-2"),
 		}, want: true},

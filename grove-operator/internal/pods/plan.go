@@ -33,7 +33,7 @@ type Addition struct {
 type Plan struct {
 	Create []Addition
 	Delete []*corev1.Pod
-	// Surplus tells that pods are deleted because there are too many. A view that lacks some deletions of before would
+	// Surplus says that pods are deleted because there are too many. A view that lacks some deletions of before would
 	// have others deleted in addition.
 	Surplus bool
 	// Overdue are the pods that are overdue.
@@ -72,7 +72,8 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 	wanted := int(layout.Bounded(podClique.Spec.Replicas))
 	if len(active) > wanted {
 		plan.Surplus = true
-		plan.Delete = append(plan.Delete, surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
+		plan.Delete = append(plan.Delete,
+			surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan
 	}
 	plan.add(podClique.UID, podClique.Name, existing, holes(active, wanted-len(active)), held)

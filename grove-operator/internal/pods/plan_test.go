@@ -248,11 +248,19 @@ func TestAwaitEnd(t *testing.T) {
 		existing []*corev1.Pod
 		waits    bool
 	}{
-		"nothing is waited for without pods":                   {},
-		"a pod that nobody deleted yet is waited for":          {existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true},
-		"a pod that ends is waited for until it is overdue":    {existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter-time.Second))}, waits: true},
-		"pods on dead nodes are waited for no longer":          {existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter)), pod(1, terminating(time.Hour))}},
-		"one on a dead node does not shorten the others' time": {existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true},
+		"nothing is waited for without pods": {},
+		"a pod that nobody deleted yet is waited for": {
+			existing: []*corev1.Pod{pod(0), pod(1, terminating(time.Hour))}, waits: true,
+		},
+		"a pod that ends is waited for until it is overdue": {
+			existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter-time.Second))}, waits: true,
+		},
+		"pods on dead nodes are waited for no longer": {
+			existing: []*corev1.Pod{pod(0, terminating(pods.OverdueAfter)), pod(1, terminating(time.Hour))},
+		},
+		"one on a dead node does not shorten the others' time": {
+			existing: []*corev1.Pod{pod(0, terminating(time.Hour)), pod(1, terminating(0))}, waits: true,
+		},
 	} {
 		if waits := pods.AwaitEnd(c.existing, now); waits != c.waits {
 			t.Errorf("%s: waits %v, want %v", name, waits, c.waits)
@@ -275,13 +283,16 @@ func TestFindOverdue(t *testing.T) {
 			existing: []*corev1.Pod{pod(0, serving, terminating(-30*time.Second))}, left: pods.OverdueAfter + 30*time.Second,
 		},
 		"the first of several comes first": {
-			existing: []*corev1.Pod{pod(0, serving, terminating(0)), pod(1, serving, terminating(50*time.Second))}, left: pods.OverdueAfter - 50*time.Second,
+			existing: []*corev1.Pod{pod(0, serving, terminating(0)), pod(1, serving, terminating(50*time.Second))},
+			left:     pods.OverdueAfter - 50*time.Second,
 		},
 		"one that is overdue serves no longer": {
 			existing: []*corev1.Pod{pod(0, serving, terminating(pods.OverdueAfter)), pod(1, serving)}, serving: []string{"p0"},
 		},
-		"it is taken out once":                        {existing: []*corev1.Pod{pod(0, terminating(time.Hour))}},
-		"one that lost its index serves like another": {existing: []*corev1.Pod{pod(0, serving, unlabelled, terminating(time.Hour))}, serving: []string{"p0"}},
+		"it is taken out once": {existing: []*corev1.Pod{pod(0, terminating(time.Hour))}},
+		"one that lost its index serves like another": {
+			existing: []*corev1.Pod{pod(0, serving, unlabelled, terminating(time.Hour))}, serving: []string{"p0"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := pods.FindOverdue(c.existing, now)

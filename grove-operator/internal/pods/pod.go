@@ -107,7 +107,8 @@ func (m Maker) complete(spec *corev1.PodSpec, priorityClass string, index int32)
 		spec.PriorityClassName = priorityClass
 	}
 	if !slices.ContainsFunc(spec.SchedulingGates, isOurGate) {
-		spec.SchedulingGates = append(spec.SchedulingGates, corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
+		spec.SchedulingGates = append(spec.SchedulingGates,
+			corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
 	}
 	claims.AddTo(spec, claims.OfPod(m.Set, m.Member, index))
 	m.startAfter(spec)
@@ -143,7 +144,8 @@ func (m Maker) environment(index int32) []corev1.EnvVar {
 		{Name: grovev1alpha1.EnvPodCliqueSetIndex, Value: strconv.Itoa(int(m.Member.Replica))},
 		{Name: grovev1alpha1.EnvPodCliqueName, Value: m.PodClique.Name},
 		{Name: grovev1alpha1.EnvPodIndex, Value: strconv.Itoa(int(index))},
-		{Name: grovev1alpha1.EnvHeadlessService, Value: layout.HeadlessServiceHost(m.Set.Name, m.Member.Replica, m.Set.Namespace)},
+		{Name: grovev1alpha1.EnvHeadlessService,
+			Value: layout.HeadlessServiceHost(m.Set.Name, m.Member.Replica, m.Set.Namespace)},
 	}
 	if m.Member.Group == nil {
 		return env

@@ -31,7 +31,8 @@ func make0(t *testing.T) *corev1.Pod {
 	t.Helper()
 	set := fixture.Set(t, gated)
 	member := layout.Standalone(set, 0)[0]
-	maker := pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil), DefaultScheduler: "ours"}
+	maker := pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil),
+		DefaultScheduler: "ours"}
 	return maker.Make("set-0-a-xxxxx", 0)
 }
 
@@ -55,7 +56,8 @@ func TestTemplatesSayNotWhereAPodBelongs(t *testing.T) {
 	set := fixture.Set(t, gated)
 	stray := map[string]string{"example.com/team": "a"}
 	for _, label := range []string{
-		"base-podgang", "podgang", "podcliquescalinggroup", "podcliquescalinggroup-replica-index", "podcliqueset-replica-index", "podclique", "podclique-pod-index",
+		"base-podgang", "podgang", "podcliquescalinggroup", "podcliquescalinggroup-replica-index",
+		"podcliqueset-replica-index", "podclique", "podclique-pod-index",
 		"pod-template-hash",
 	} {
 		stray["grove.io/"+label] = "stray"

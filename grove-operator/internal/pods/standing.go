@@ -34,7 +34,9 @@ type Relabeling struct {
 // RelabelStanding compares which pods of a PodClique stand for others with which ought to. It is the one with the lowest index,
 // and that is 0 unless the pod with index 0 went when the PodClique was scaled in. While pods are too many nothing changes:
 // those that stay are not known.
-func RelabelStanding(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod) []Relabeling {
+func RelabelStanding(
+	set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod,
+) []Relabeling {
 	var active []*corev1.Pod
 	for _, pod := range existing {
 		if _, indexed := layout.PodIndexOf(pod); indexed && Active(pod) {

@@ -132,7 +132,8 @@ func TestRelabelStanding(t *testing.T) {
 }
 
 func standingPod(word string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: word, Labels: map[string]string{grovev1alpha1.LabelPodIndex: word[:1]}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: word,
+		Labels: map[string]string{grovev1alpha1.LabelPodIndex: word[:1]}}}
 	for _, mark := range word[1:] {
 		switch mark {
 		case 'c':

@@ -40,7 +40,8 @@ func orderedPod(t *testing.T, clique int, order groveconfigv1alpha1.StartupOrder
 	config := &groveconfigv1alpha1.OperatorConfiguration{StartupOrder: order}
 	configuration.SetDefaults(config)
 	member := layout.Standalone(set, 0)[clique]
-	return pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil), Startup: config.StartupOrder}.Make("p", 0)
+	return pods.Maker{Set: set, Member: member, PodClique: children.PodClique(set, member, nil),
+		Startup: config.StartupOrder}.Make("p", 0)
 }
 
 func TestPodsThatWaitDoSoFirst(t *testing.T) {
@@ -49,8 +50,10 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 		t.Fatalf("init containers %v, want ours and then the user's", pod.Spec.InitContainers)
 	}
 	ours := pod.Spec.InitContainers[0]
-	got := []any{ours.Name, ours.Image, ours.Args, ours.VolumeMounts[0].Name, pod.Spec.Volumes[0].Name, pod.Spec.Volumes[1].Name, pod.Spec.ServiceAccountName}
-	want := []any{startup.ContainerName, "i:1", []string{"--after=set-0-a:2"}, startup.VolumeName, "theirs", startup.VolumeName, "set"}
+	got := []any{ours.Name, ours.Image, ours.Args, ours.VolumeMounts[0].Name, pod.Spec.Volumes[0].Name,
+		pod.Spec.Volumes[1].Name, pod.Spec.ServiceAccountName}
+	want := []any{startup.ContainerName, "i:1", []string{"--after=set-0-a:2"}, startup.VolumeName, "theirs",
+		startup.VolumeName, "set"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("name, image, arguments, mount, volumes, account (-want +got):\n%s", diff)
 	}

@@ -111,7 +111,8 @@ func TestCompletionsDoNotCount(t *testing.T) {
 			t.Fatal("the hash has changed")
 		}
 		stored := podtemplate.HashOfClique(before, &before.Spec.Template.Cliques[0])
-		if !slices.Contains(podtemplate.KnownHashes(after, &after.Spec.Template.Cliques[0]), stored) || !podtemplate.SetUnchanged(podtemplate.HashOfSet(before), after) {
+		if !slices.Contains(podtemplate.KnownHashes(after, &after.Spec.Template.Cliques[0]), stored) ||
+			!podtemplate.SetUnchanged(podtemplate.HashOfSet(before), after) {
 			t.Fatal("the stored hash is not known any more")
 		}
 	})
@@ -137,9 +138,11 @@ func TestOtherValuesThanDefaultsCount(t *testing.T) {
 		"the life of a token": func(spec *corev1.PodSpec) {
 			spec.Volumes[4].Projected.Sources[0].ServiceAccountToken.ExpirationSeconds = new(int64(600))
 		},
-		"the path of a probe":  func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.HTTPGet.Path = "/ready" },
-		"another account":      func(spec *corev1.PodSpec) { spec.DeprecatedServiceAccount = "other" },
-		"the order of volumes": func(spec *corev1.PodSpec) { spec.Volumes[0], spec.Volumes[1] = spec.Volumes[1], spec.Volumes[0] },
+		"the path of a probe": func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.HTTPGet.Path = "/ready" },
+		"another account":     func(spec *corev1.PodSpec) { spec.DeprecatedServiceAccount = "other" },
+		"the order of volumes": func(spec *corev1.PodSpec) {
+			spec.Volumes[0], spec.Volumes[1] = spec.Volumes[1], spec.Volumes[0]
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, full)

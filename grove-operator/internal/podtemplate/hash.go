@@ -62,7 +62,8 @@ func SetUnchanged(stored string, set *grovev1alpha1.PodCliqueSet) bool {
 }
 
 func ofClique(
-	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, way func(*corev1.PodSpec) *corev1.PodSpec,
+	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec,
+	way func(*corev1.PodSpec) *corev1.PodSpec,
 ) string {
 	return sum(template{
 		Labels:            clique.Labels,

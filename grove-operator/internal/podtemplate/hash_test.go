@@ -24,7 +24,9 @@ func TestOfSet(t *testing.T) {
 		change  func(*grovev1alpha1.PodCliqueSet)
 		changes bool
 	}{
-		"the order of cliques does not count": {change: func(set *grovev1alpha1.PodCliqueSet) { slices.Reverse(set.Spec.Template.Cliques) }},
+		"the order of cliques does not count": {
+			change: func(set *grovev1alpha1.PodCliqueSet) { slices.Reverse(set.Spec.Template.Cliques) },
+		},
 		"replicas do not count": {change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Replicas, set.Spec.Template.Cliques[0].Spec.Replicas = 7, 7
 		}},
@@ -34,11 +36,13 @@ func TestOfSet(t *testing.T) {
 		"the pods' template counts": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "a:2"
 		}},
-		"the pods' labels count": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.Cliques[0].Labels["x"] = "z" }},
+		"the pods' labels count": {changes: true,
+			change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.Cliques[0].Labels["x"] = "z" }},
 		"the pods' annotations count": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) {
 			set.Spec.Template.Cliques[0].Annotations = map[string]string{"x": "z"}
 		}},
-		"the priority counts": {changes: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }},
+		"the priority counts": {changes: true,
+			change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest)

@@ -49,7 +49,8 @@ func TestNewImages(t *testing.T) {
 		},
 		"the images of several, and of a sidecar": {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) {
-				spec.InitContainers[1].Image, spec.Containers[0].Image, spec.Containers[1].Image = "mesh:2", "main:2", "exporter@sha256:0"
+				spec.InitContainers[1].Image, spec.Containers[0].Image, spec.Containers[1].Image = "mesh:2", "main:2",
+					"exporter@sha256:0"
 			},
 			want: images{"mesh": "mesh:2", "main": "main:2", "exporter": "exporter@sha256:0"},
 		},

@@ -1,4 +1,4 @@
-// Package podtemplate tells what the pods of a clique are made from. A PodClique carries all of it: while an update is under
+// Package podtemplate says what the pods of a clique are made from. A PodClique carries all of it: while an update is under
 // way, PodCliques of a set have different templates, and a pod that is lost comes back as it was until it is its turn.
 package podtemplate
 
@@ -38,7 +38,7 @@ var placeLabels = []string{
 	grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
 }
 
-// OwnLabels are the labels of a template as they are put on objects: without those that tell where an object belongs.
+// OwnLabels are the labels of a template as they are put on objects: without those that say where an object belongs.
 func (b Beside) OwnLabels() map[string]string {
 	own := map[string]string{}
 	maps.Copy(own, b.Labels)
@@ -76,7 +76,8 @@ func In(podClique *grovev1alpha1.PodClique) (carried Template, ok bool) {
 // that it has, whichever version of the operator summed it up. Another template waits until an update has reached the
 // PodClique. Live is nil while there is none.
 func Next(
-	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, live *grovev1alpha1.PodClique, reached bool,
+	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, live *grovev1alpha1.PodClique,
+	reached bool,
 ) Template {
 	newest := Of(set, clique)
 	if live == nil {

@@ -24,7 +24,8 @@ spec: {template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: 
 `)
 	clique := &set.Spec.Template.Cliques[0]
 	clique.Labels = map[string]string{"app.kubernetes.io/name": "name-" + version, "only-in-" + version: ""}
-	clique.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: "theirs-" + version, "only-in-" + version: ""}
+	clique.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: "theirs-" + version,
+		"only-in-" + version: ""}
 	clique.Spec.PodSpec.Containers[0].Image = version
 	set.Spec.Template.PriorityClassName = version
 	return set
@@ -53,18 +54,21 @@ func TestNext(t *testing.T) {
 		},
 		"what an update has reached gets the set's":    {reached: true, want: "two"},
 		"what an update has not reached keeps its own": {want: "one"},
-		"what others added to a PodClique is in no template": {want: "one", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
-			live.Labels["theirs"], live.Annotations["theirs"] = "", ""
-			return live
-		}},
-		"what an older operator did not write down is not kept": {want: "two", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
-			delete(live.Annotations, grovev1alpha1.AnnotationPodTemplate)
-			return live
-		}},
-		"what somebody garbled is not kept": {want: "two", live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
-			live.Annotations[grovev1alpha1.AnnotationPodTemplate] = "{"
-			return live
-		}},
+		"what others added to a PodClique is in no template": {want: "one",
+			live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+				live.Labels["theirs"], live.Annotations["theirs"] = "", ""
+				return live
+			}},
+		"what an older operator did not write down is not kept": {want: "two",
+			live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+				delete(live.Annotations, grovev1alpha1.AnnotationPodTemplate)
+				return live
+			}},
+		"what somebody garbled is not kept": {want: "two",
+			live: func(live *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+				live.Annotations[grovev1alpha1.AnnotationPodTemplate] = "{"
+				return live
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := podCliqueOf(setOf(t, "one"))

@@ -37,8 +37,10 @@ func sharedClaims(
 			objects = append(objects, claims.Object(set, claim, template, nil))
 		case !warned[key]:
 			warned[key] = true
-			warnings = append(warnings, fmt.Sprintf("spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not in the input, "+
-				"so that the ResourceClaims of it are not shown: add its manifest", claim.Sharing.Name, key))
+			warnings = append(warnings,
+				fmt.Sprintf(
+					"spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not in the input, "+
+						"so that the ResourceClaims of it are not shown: add its manifest", claim.Sharing.Name, key))
 		}
 	}
 	return objects, document.Warnings(warnings)

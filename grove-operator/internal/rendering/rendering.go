@@ -128,7 +128,8 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 		findings = append(findings, offline.Admit(document, binding, offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
 			Judge: admission.ValidateBinding,
 			Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
-				return admission.WarnOfBinding(binding), admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
+				return admission.WarnOfBinding(binding), admission.ValidateNameFree(topology.KindClusterTopologyBinding, name,
+					topologies[name])
 			},
 		})...)
 		if topologies[name] == nil {
@@ -140,7 +141,8 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 
 // admit returns nil for a set that the webhooks would turn down.
 func admit(
-	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*topology.Topology,
+	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
+	topologies map[string]*topology.Topology,
 ) (*grovev1alpha1.PodCliqueSet, []manifests.Finding) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	findings := offline.Admit(document, set, offline.Admission[*grovev1alpha1.PodCliqueSet]{
@@ -165,7 +167,8 @@ func admit(
 }
 
 func expand(
-	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration, topologies map[string]*topology.Topology,
+	set *grovev1alpha1.PodCliqueSet, configuration *groveconfigv1alpha1.OperatorConfiguration,
+	topologies map[string]*topology.Topology,
 ) []runtime.Object {
 	objects := []runtime.Object{children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil)}
 	resolved := topology.Resolve(set, func(name string) *topology.Topology { return topologies[name] })
@@ -176,7 +179,8 @@ func expand(
 }
 
 func expandReplica(
-	set *grovev1alpha1.PodCliqueSet, replica int32, configuration *groveconfigv1alpha1.OperatorConfiguration, resolved topology.Resolution,
+	set *grovev1alpha1.PodCliqueSet, replica int32, configuration *groveconfigv1alpha1.OperatorConfiguration,
+	resolved topology.Resolution,
 ) []runtime.Object {
 	objects := []runtime.Object{children.HeadlessService(set, replica)}
 	for _, autoscaler := range children.Autoscalers(set, replica) {

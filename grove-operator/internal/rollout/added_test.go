@@ -28,7 +28,8 @@ func TestSurges(t *testing.T) {
 		w := newWorld(outer, t)
 		w.known, w.set.Spec.UpdateStrategy.Type = true, grovev1alpha1.RollingRecreate
 		surge := rapid.Int32Range(1, 2).Draw(t, "further copies")
-		w.config().MaxSurge, w.config().MaxUnavailable = ptr.To(surge), ptr.To(rapid.Int32Range(0, 2).Draw(t, "copies at a time"))
+		w.config().MaxSurge, w.config().MaxUnavailable = ptr.To(surge),
+			ptr.To(rapid.Int32Range(0, 2).Draw(t, "copies at a time"))
 		w.remember()
 		w.settle()
 		w.edit(t)
@@ -107,7 +108,8 @@ func (w *world) tell(t *rapid.T) {
 	if gang == nil {
 		return
 	}
-	said := metav1.Condition{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible, Message: "no rack"}
+	said := metav1.Condition{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionFalse,
+		Reason: scheduling.ReasonInfeasible, Message: "no rack"}
 	if rapid.Bool().Draw(t, "has room") {
 		said.Status = metav1.ConditionTrue
 	}
@@ -147,7 +149,8 @@ func (w *world) further(group *grovev1alpha1.PodCliqueScalingGroup) (count int) 
 func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units map[string]bool, left int) {
 	replica, _ := layout.ReplicaOf(group)
 	ofGroup := slices.ContainsFunc(w.copiesOf(group), func(unit string) bool { return units[unit] })
-	strict := *w.config().MaxUnavailable == 0 && w.set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] != grovev1alpha1.UpdateWithoutRoomReplace
+	strict := *w.config().MaxUnavailable == 0 &&
+		w.set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] != grovev1alpha1.UpdateWithoutRoomReplace
 	if !ofGroup || !strict && w.further(group) == 0 {
 		return
 	}
@@ -160,7 +163,8 @@ func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units ma
 		}
 	}
 	if left < int(group.Spec.Replicas) {
-		w.t.Fatalf("%v are replaced, which leaves %s with %d copies of %d:\n%s", units, group.Name, left, group.Spec.Replicas, w)
+		w.t.Fatalf("%v are replaced, which leaves %s with %d copies of %d:\n%s", units, group.Name, left,
+			group.Spec.Replicas, w)
 	}
 }
 
@@ -186,7 +190,8 @@ func (w *world) checkAdded(before *grovev1alpha1.PodCliqueSetUpdateProgress) {
 			if surge.Copies <= group.Spec.Replicas || surge.Copies > group.Spec.Replicas+*w.config().MaxSurge {
 				w.t.Fatalf("%s has %d copies, and is to have %d", group.Name, group.Spec.Replicas, surge.Copies)
 			}
-			for copyIndex := group.Spec.Replicas; surge.Proved && !proved[turn.ReplicaIndex] && copyIndex < surge.Copies; copyIndex++ {
+			for copyIndex := group.Spec.Replicas; surge.Proved && !proved[turn.ReplicaIndex] &&
+				copyIndex < surge.Copies; copyIndex++ {
 				w.checkRoomFor(turn.ReplicaIndex, copyIndex)
 			}
 		}
@@ -209,11 +214,13 @@ func (w *world) checkRoomFor(replica, copyIndex int32) {
 				continue
 			}
 			answer := successors.AnswerIn(gang.Status.Conditions)
-			said = said || answer.ID == question.ID && answer.Fits == metav1.ConditionTrue && slices.ContainsFunc(question.Groups,
-				func(group successors.Group) bool {
-					return group.SubGroup == member.Name && group.PodGroup == member.Gang && group.Added == member.Clique.Spec.Replicas &&
-						group.Template.Labels[seen] == w.lookOfClique(member.Clique).label
-				})
+			said = said || answer.ID == question.ID && answer.Fits == metav1.ConditionTrue &&
+				slices.ContainsFunc(question.Groups,
+					func(group successors.Group) bool {
+						return group.SubGroup == member.Name && group.PodGroup == member.Gang &&
+							group.Added == member.Clique.Spec.Replicas &&
+							group.Template.Labels[seen] == w.lookOfClique(member.Clique).label
+					})
 		}
 		if !said {
 			w.t.Fatalf("%s comes, and nobody has said that it has room:\n%s", member.Name, w)

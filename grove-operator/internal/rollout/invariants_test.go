@@ -25,7 +25,8 @@ func lookOfPod(pod *corev1.Pod) look {
 }
 
 func (w *world) lookOfClique(clique *grovev1alpha1.PodCliqueTemplateSpec) look {
-	return look{clique.Spec.PodSpec.Containers[0].Image, clique.Labels[seen], clique.Annotations[seen], w.set.Spec.Template.PriorityClassName}
+	return look{clique.Spec.PodSpec.Containers[0].Image, clique.Labels[seen], clique.Annotations[seen],
+		w.set.Spec.Template.PriorityClassName}
 }
 
 // history is which templates there have been, and what a replica that an update has not reached makes its pods from.
@@ -42,7 +43,8 @@ type history struct {
 // remember notes what the user has written.
 func (w *world) remember() {
 	if w.history.written == nil {
-		w.history = history{written: map[string]map[look]bool{}, allowed: map[string]map[look]bool{}, made: map[string]map[string]bool{}}
+		w.history = history{written: map[string]map[look]bool{}, allowed: map[string]map[look]bool{},
+			made: map[string]map[string]bool{}}
 	}
 	for i := range w.set.Spec.Template.Cliques {
 		clique := &w.set.Spec.Template.Cliques[i]
@@ -64,7 +66,8 @@ func (w *world) reach() {
 	}
 	for name, allowed := range w.history.allowed {
 		podClique := w.podCliques[name]
-		if member, ok := layout.Find(w.set, podClique); ok && (reached[member.Replica] || rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete) {
+		if member, ok := layout.Find(w.set, podClique); ok &&
+			(reached[member.Replica] || rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete) {
 			allowed[w.lookOfClique(member.Clique)] = true
 		}
 	}
@@ -126,7 +129,8 @@ func (w *world) checkUpdated(podClique *grovev1alpha1.PodClique) {
 			return
 		}
 	}
-	w.t.Fatalf("%s tells of an update to %s, and its pods were only ever made from %v:\n%s", podClique.Name, progress.PodTemplateHash,
+	w.t.Fatalf("%s tells of an update to %s, and its pods were only ever made from %v:\n%s", podClique.Name,
+		progress.PodTemplateHash,
 		slices.Sorted(maps.Keys(made)), w)
 }
 
@@ -139,7 +143,8 @@ func (w *world) checkCounts(podClique *grovev1alpha1.PodClique, member layout.Me
 			continue
 		}
 		want.replicas++
-		if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == corev1.ConditionTrue && startedOf(pod) == containerOf(pod) {
+		if len(pod.Status.Conditions) > 0 && pod.Status.Conditions[0].Status == corev1.ConditionTrue &&
+			startedOf(pod) == containerOf(pod) {
 			want.ready++
 		}
 		if lookOfPod(pod) == w.lookOfClique(member.Clique) {
@@ -153,7 +158,8 @@ func (w *world) checkCounts(podClique *grovev1alpha1.PodClique, member layout.Me
 		}
 	}
 	status := podClique.Status
-	got := counts{status.Replicas, status.ReadyReplicas, status.UpdatedReplicas, status.ScheduleGatedReplicas, status.ScheduledReplicas}
+	got := counts{status.Replicas, status.ReadyReplicas, status.UpdatedReplicas, status.ScheduleGatedReplicas,
+		status.ScheduledReplicas}
 	if got != want {
 		w.t.Fatalf("%s counts %+v and has %+v:\n%s", podClique.Name, got, want, w)
 	}
@@ -179,7 +185,8 @@ func (w *world) checkGroupCounts(group *grovev1alpha1.PodCliqueScalingGroup, rep
 		}
 	}
 	status := group.Status
-	if status.Replicas != group.Spec.Replicas || status.AvailableReplicas != available || status.ScheduledReplicas != scheduled {
+	if status.Replicas != group.Spec.Replicas || status.AvailableReplicas != available ||
+		status.ScheduledReplicas != scheduled {
 		w.t.Fatalf("%s counts %d copies, %d available and %d scheduled; it has %d, %d and %d:\n%s", group.Name,
 			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas, available, scheduled, w)
 	}

@@ -60,10 +60,14 @@ spec:
 		change func(*grovev1alpha1.PodClique)
 		want   [2]int32
 	}{
-		"all":                               {func(*grovev1alpha1.PodClique) {}, [2]int32{6, 6}},
-		"some":                              {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 1 }, [2]int32{4, 6}},
-		"more than it is to have":           {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 5 }, [2]int32{6, 6}},
-		"of another template":               {func(p *grovev1alpha1.PodClique) { p.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }, [2]int32{3, 6}},
+		"all": {func(*grovev1alpha1.PodClique) {}, [2]int32{6, 6}},
+		"some": {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 1 },
+			[2]int32{4, 6}},
+		"more than it is to have": {func(p *grovev1alpha1.PodClique) { p.Status.UpdatedReplicas = 5 },
+			[2]int32{6, 6}},
+		"of another template": {
+			func(p *grovev1alpha1.PodClique) { p.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" }, [2]int32{3, 6},
+		},
 		"that has the template but no look": {func(p *grovev1alpha1.PodClique) { p.Generation++ }, [2]int32{3, 6}},
 		"scaled":                            {func(p *grovev1alpha1.PodClique) { p.Spec.Replicas = 1 }, [2]int32{4, 4}},
 		"of a replica that is gone": {func(p *grovev1alpha1.PodClique) {

@@ -56,7 +56,8 @@ func (w *world) ask(gang *schedulerv1alpha1.PodGang, written string) {
 
 // words are what a scheduler can say.
 func (w *world) words() []metav1.ConditionStatus {
-	return []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
+	return []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse,
+		metav1.ConditionUnknown}
 }
 
 // answer answers the question of a PodGang, if it has one.
@@ -82,14 +83,16 @@ func (w *world) answerAll() {
 }
 
 func (w *world) switchWait(t *rapid.T) {
-	value := rapid.SampledFrom([]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t, "without room")
+	value := rapid.SampledFrom(
+		[]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t, "without room")
 	metav1.SetMetaDataAnnotation(&w.set.ObjectMeta, grovev1alpha1.AnnotationUpdateWithoutRoom, value)
 }
 
 // checkProved: a pod leaves its node only if the scheduler said that what takes its place has room, or said that it does not
 // answer, or has said nothing for a minute.
 func (w *world) checkProved(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || !w.known || w.set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] == grovev1alpha1.UpdateWithoutRoomReplace {
+	if pod.Spec.NodeName == "" || !w.known ||
+		w.set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] == grovev1alpha1.UpdateWithoutRoomReplace {
 		return
 	}
 	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])

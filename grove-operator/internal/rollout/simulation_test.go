@@ -30,28 +30,34 @@ func TestRollouts(t *testing.T) {
 		w.settle()
 		w.edit(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"the set's controller":                  w.setPass,
-			"a group's controller":                  func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
-			"a PodClique's controller":              func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
-			"a PodClique's controller, 2":           func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
-			"the PodGangs' controller":              w.gangPass,
-			"the scheduler":                         w.schedule,
-			"the scheduler tells of a gang":         w.tell,
-			"the kubelet starts a pod":              func(t *rapid.T) { w.report(pick(t, w.pods), true) },
-			"the kubelet starts another":            func(t *rapid.T) { w.report(pick(t, w.pods), true) },
-			"the kubelet ends a pod":                func(t *rapid.T) { w.vanish(pick(t, w.pods)) },
-			"a pod becomes unready":                 func(t *rapid.T) { w.report(pick(t, w.pods), false) },
-			"somebody deletes a pod":                func(t *rapid.T) { w.leave(pick(t, w.pods)) },
-			"the user edits":                        w.edit,
-			"the user chooses another strategy":     w.switchStrategy,
-			"the user chooses how images change":    w.switchImageUpdate,
-			"the user chooses whether to wait":      w.switchWait,
-			"the scheduler answers":                 func(t *rapid.T) { w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer")) },
-			"the scheduler answers another":         func(t *rapid.T) { w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer")) },
-			"a minute passes":                       func(*rapid.T) { w.now = w.now.Add(time.Minute) },
-			"the user scales a PodClique":           w.scalePodClique,
-			"the user scales a group":               w.scaleGroup,
-			"the user scales the set":               func(t *rapid.T) { w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas") },
+			"the set's controller":               w.setPass,
+			"a group's controller":               func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
+			"a PodClique's controller":           func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
+			"a PodClique's controller, 2":        func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
+			"the PodGangs' controller":           w.gangPass,
+			"the scheduler":                      w.schedule,
+			"the scheduler tells of a gang":      w.tell,
+			"the kubelet starts a pod":           func(t *rapid.T) { w.report(pick(t, w.pods), true) },
+			"the kubelet starts another":         func(t *rapid.T) { w.report(pick(t, w.pods), true) },
+			"the kubelet ends a pod":             func(t *rapid.T) { w.vanish(pick(t, w.pods)) },
+			"a pod becomes unready":              func(t *rapid.T) { w.report(pick(t, w.pods), false) },
+			"somebody deletes a pod":             func(t *rapid.T) { w.leave(pick(t, w.pods)) },
+			"the user edits":                     w.edit,
+			"the user chooses another strategy":  w.switchStrategy,
+			"the user chooses how images change": w.switchImageUpdate,
+			"the user chooses whether to wait":   w.switchWait,
+			"the scheduler answers": func(t *rapid.T) {
+				w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer"))
+			},
+			"the scheduler answers another": func(t *rapid.T) {
+				w.answer(pick(t, w.gangs), rapid.SampledFrom(w.words()).Draw(t, "answer"))
+			},
+			"a minute passes":             func(*rapid.T) { w.now = w.now.Add(time.Minute) },
+			"the user scales a PodClique": w.scalePodClique,
+			"the user scales a group":     w.scaleGroup,
+			"the user scales the set": func(t *rapid.T) {
+				w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas")
+			},
 			"the user chooses how many copies come": w.switchSurge,
 			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
 			"a quota comes and goes":                func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
@@ -65,7 +71,8 @@ func TestRollouts(t *testing.T) {
 func (w *world) checkConverged() {
 	for _, pod := range w.pods {
 		if w.old(pod) || !pods.Ready(pod) {
-			w.t.Fatalf("pod %s of %s is old (%v) or not ready:\n%s", pod.Name, pod.Labels[grovev1alpha1.LabelPodClique], w.old(pod), w)
+			w.t.Fatalf("pod %s of %s is old (%v) or not ready:\n%s", pod.Name, pod.Labels[grovev1alpha1.LabelPodClique],
+				w.old(pod), w)
 		}
 	}
 	progress := w.set.Status.UpdateProgress
@@ -183,7 +190,8 @@ func (w *world) notBack() []string {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(w.replaced)) {
 		podClique := w.podCliques[name]
-		if len(w.replaced[name]) > 0 && w.wanted(podClique) && podClique.Status.ReachedMinAvailable && w.ready(name) < int(podClique.Spec.Replicas) {
+		if len(w.replaced[name]) > 0 && w.wanted(podClique) && podClique.Status.ReachedMinAvailable &&
+			w.ready(name) < int(podClique.Spec.Replicas) {
 			missing = append(missing, name)
 		}
 	}
@@ -215,13 +223,15 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 		podClique := w.podCliques[name]
 		copyIndex, inGroup := layout.CopyOf(podClique)
 		of, _ := layout.ReplicaOf(podClique)
-		if inGroup && of == replica && w.wanted(podClique) && w.stoodOnce(podClique, copyIndex) && w.ready(name) < int(podClique.Spec.Replicas) {
+		if inGroup && of == replica && w.wanted(podClique) && w.stoodOnce(podClique, copyIndex) &&
+			w.ready(name) < int(podClique.Spec.Replicas) {
 			away[fmt.Sprintf("%s/%d", podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
 		}
 	}
 	group := w.groups[layout.ScalingGroup(w.set.Name, replica, "g")]
 	if most := w.mostAway(units, group); len(away) > most {
-		w.t.Fatalf("%v are replaced, with which %v are away, at most %d may be", slices.Sorted(maps.Keys(units)), slices.Sorted(maps.Keys(away)), most)
+		w.t.Fatalf("%v are replaced, with which %v are away, at most %d may be", slices.Sorted(maps.Keys(units)),
+			slices.Sorted(maps.Keys(away)), most)
 	}
 	for _, member := range layout.Standalone(w.set, replica) {
 		w.checkMinimum(member.Name, units)
@@ -260,7 +270,8 @@ func (w *world) checkMinimum(name string, units map[string]bool) {
 			left--
 		}
 	}
-	if least := min(status.Minimum(podClique), podClique.Spec.Replicas-1); podClique.Status.ReachedMinAvailable && left < int(least) {
+	if least := min(status.Minimum(podClique), podClique.Spec.Replicas-1); podClique.Status.ReachedMinAvailable &&
+		left < int(least) {
 		w.t.Fatalf("%s is left with %d ready pods, %d are needed", name, left, least)
 	}
 }

@@ -20,7 +20,7 @@ type Step struct {
 	Waiting string
 	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
 	Why string
-	// Done tells that every pod has the template, and that nothing which once ran has yet to come back.
+	// Done says that every pod has the template, and that nothing which once ran has yet to come back.
 	Done bool
 }
 
@@ -320,8 +320,9 @@ func (c *Clique) unsettled() wait {
 		return wait{what: fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas)}
 	case unplaced:
 		return wait{
-			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready, c.Replicas),
-			why:  c.Unscheduled,
+			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready,
+				c.Replicas),
+			why: c.Unscheduled,
 		}
 	case ready < c.Replicas:
 		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas), why: c.Failing}

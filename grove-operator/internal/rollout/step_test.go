@@ -140,7 +140,8 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			group: strict(surging(0, copies("ooo"))), wish: "2 more of g, then c0-0 c1-0, or nothing", waiting: waits,
 		},
 		"where none may be away, one that is not ready goes for all that": {
-			group: strict(surging(0, copies("xoo"))), deletes: "c0-0", waiting: "pods of the old template that are not ready are being updated",
+			group: strict(surging(0, copies("xoo"))), deletes: "c0-0",
+			waiting: "pods of the old template that are not ready are being updated",
 		},
 		"where none may be away, one that is on its way back holds the next": {
 			group: strict(surging(0, atATime(3, 1, copies("Xoo")))), waiting: "PodClique c0- has 0 of 1 ready pods",
@@ -178,13 +179,16 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			waiting: waits, why: "no rack has room",
 		},
 		"for each copy that came one goes": {
-			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0", waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
+			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0",
+			waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
 		},
 		"and no more, whatever may be away": {
-			group: surging(1, atATime(3, 1, copies("oooO"))), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+			group: surging(1, atATime(3, 1, copies("oooO"))), deletes: "c0-0",
+			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"one goes where none may be away": {
-			group: strict(surging(1, atATime(0, 3, copies("oooO")))), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+			group: strict(surging(1, atATime(0, 3, copies("oooO")))), deletes: "c0-0",
+			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"the next one waits for it": {
 			group: strict(surging(1, copies("XooO"))), waiting: "PodClique c0- has 0 of 1 ready pods",
@@ -279,11 +283,15 @@ func TestNext(t *testing.T) {
 			waiting: "PodCliqueScalingGroup g does not exist yet",
 		},
 		"a copy goes as a whole": {
-			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))}},
+			replica: rollout.Replica{
+				Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))},
+			},
 			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
 		"copies below a minimum of theirs go at once, with their ready pods": {
-			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))}},
+			replica: rollout.Replica{
+				Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))},
+			},
 			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being updated",
 		},
 		"of a copy above its minimum, only the pods that are not ready go at once": {
@@ -343,7 +351,9 @@ func TestNext(t *testing.T) {
 			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"a copy that never had room holds nobody": {
-			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))}},
+			replica: rollout.Replica{
+				Groups: []rollout.Group{group(clique("c", 1, 1, "o"), neverReached(clique("d", 1, 1, "P")))},
+			},
 			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that had room and lost it holds": {

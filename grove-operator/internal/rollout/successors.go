@@ -19,9 +19,9 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// AnswerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on
+// answerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on
 // as if it had not asked, and asks no more.
-const AnswerDeadline = time.Minute
+const answerDeadline = time.Minute
 
 // Asking is a question that a PodGang is to have.
 type Asking struct {
@@ -74,9 +74,9 @@ func (o Objects) await(decision Decision, question, asked *successors.Question, 
 	replaces := func(question *successors.Question) bool { return !question.Adds() }
 	switch ignored := o.ignored(now, replaces); {
 	case ignored == nil:
-		decision.Recheck = question.Asked.Add(AnswerDeadline)
+		decision.Recheck = question.Asked.Add(answerDeadline)
 	case ignored.ID == question.ID: // Else it was told before.
-		return unproved(decision, "nobody has answered for "+AnswerDeadline.String())
+		return unproved(decision, "nobody has answered for "+answerDeadline.String())
 	}
 	return decision
 }
@@ -127,7 +127,7 @@ func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *s
 		if question == nil || !kind(question) || answerOf(gang).ID != "" {
 			continue
 		}
-		if !now.Before(question.Asked.Add(AnswerDeadline)) {
+		if !now.Before(question.Asked.Add(answerDeadline)) {
 			return question
 		}
 	}

@@ -43,7 +43,8 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, minAvailable: 1}]
 `)
 	podCliques := map[string]*grovev1alpha1.PodClique{}
-	for _, member := range append(layout.Standalone(set, 0), layout.Copy(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0], 1)...) {
+	for _, member := range append(layout.Standalone(set, 0),
+		layout.Copy(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0], 1)...) {
 		podCliques[member.Name] = children.PodClique(set, member, nil)
 	}
 	objects := rollout.Of(set, podCliques, nil)
@@ -131,7 +132,8 @@ func TestPodsOnNodesStayUntilTheirSuccessorsHaveRoom(t *testing.T) {
 	b.answer("s-0", metav1.ConditionFalse)
 	held := b.prove(old)
 	b.want("the answer is no", held, "", 1)
-	if !held.Held || held.Why != "no rack has room" || held.Waiting != "the successors of copy 1 would have no room" || !held.Recheck.IsZero() {
+	if !held.Held || held.Why != "no rack has room" || held.Waiting != "the successors of copy 1 would have no room" ||
+		!held.Recheck.IsZero() {
 		t.Errorf("it says %+v", held)
 	}
 	b.now = b.now.Add(time.Hour)
@@ -141,7 +143,9 @@ func TestPodsOnNodesStayUntilTheirSuccessorsHaveRoom(t *testing.T) {
 	b.want("it is yes to this pod alone", b.prove(old, b.pod("s-0-a", "p3", "node")), "", 1)
 	b.answer("s-0", metav1.ConditionTrue)
 	b.want("of two, one has left since", b.prove(b.pod("s-0-a", "p3", "node")), "p3", 0)
-	b.objects.PodCliques["s-0-a"].Spec.PodSpec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("9")}
+	b.objects.PodCliques["s-0-a"].Spec.PodSpec.Containers[0].Resources.Requests = corev1.ResourceList{
+		"cpu": resource.MustParse("9"),
+	}
 	b.want("the template has changed since", b.prove(b.pod("s-0-a", "p3", "node")), "", 1)
 }
 
@@ -151,7 +155,8 @@ func TestWhatIsAsked(t *testing.T) {
 	var got []string
 	for _, group := range b.asked("s-0").Groups {
 		gpus := group.Template.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
-		got = append(got, fmt.Sprintf("%s %s %v %s GPUs, %s", group.PodGroup, group.SubGroup, group.Pods, gpus.String(), group.Template.Spec.SchedulerName))
+		got = append(got, fmt.Sprintf("%s %s %v %s GPUs, %s", group.PodGroup, group.SubGroup, group.Pods, gpus.String(),
+			group.Template.Spec.SchedulerName))
 	}
 	want := []string{"s-0-g-0 s-0-g-1-b [q1 q2] 2 GPUs, kai-scheduler", "s-0 s-0-a [p1] 0 GPUs, kai-scheduler"}
 	if !slices.Equal(got, want) {
@@ -164,11 +169,15 @@ func TestWhatIsAsked(t *testing.T) {
 
 func TestWhenNobodyIsAsked(t *testing.T) {
 	for name, change := range map[string]func(b *bench){
-		"there is no PodGang":         func(b *bench) { b.objects.Gangs = nil },
-		"another scheduler by name":   func(b *bench) { b.objects.PodCliques["s-0-a"].Spec.PodSpec.SchedulerName = "volcano" },
+		"there is no PodGang": func(b *bench) { b.objects.Gangs = nil },
+		"another scheduler by name": func(b *bench) {
+			b.objects.PodCliques["s-0-a"].Spec.PodSpec.SchedulerName = "volcano"
+		},
 		"another scheduler by itself": func(b *bench) { b.objects.DefaultScheduler = "" },
 		"nobody but the operator says where pods are": func(b *bench) {
-			b.objects.Gangs["s-0"].Status.Conditions = []metav1.Condition{{Type: "Scheduled", Status: "True", Reason: "MinimaOnNodes"}}
+			b.objects.Gangs["s-0"].Status.Conditions = []metav1.Condition{
+				{Type: "Scheduled", Status: "True", Reason: "MinimaOnNodes"},
+			}
 		},
 		"the user does not wait": func(b *bench) {
 			b.objects.Set.Annotations = map[string]string{"packtree.dev/update-without-room": "Replace"}
@@ -206,7 +215,8 @@ func TestWhoNeverAnswersIsWaitedForOnce(t *testing.T) {
 	b.now = b.now.Add(time.Second)
 	overdue := b.prove(b.pod("s-0-a", "p1", "n"))
 	b.want("at the deadline", overdue, "p1", 0)
-	if overdue.Unproved != "copy 1: replaced without knowing whether what comes next has room: nobody has answered for 1m0s" {
+	if overdue.Unproved != "copy 1: replaced without knowing whether what comes next has room: "+
+		"nobody has answered for 1m0s" {
 		t.Errorf("it is told: %q", overdue.Unproved)
 	}
 	next := b.prove(b.pod("s-0-g-1-b", "q1", "n"))
@@ -228,16 +238,19 @@ func TestQuestionsGoWithTheUpdate(t *testing.T) {
 		change   func(*grovev1alpha1.PodCliqueSet)
 		want     bool
 	}{
-		"it goes on":             {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}},
-		"it has ended":           {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateEndedAt: &ended}, want: true},
-		"nobody knows of one":    {want: true},
-		"the user takes it over": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}, want: true, change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.UpdateStrategy.Type = grovev1alpha1.OnDelete }},
-		"the user does not wait": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}, want: true, change: func(set *grovev1alpha1.PodCliqueSet) {
-			set.Annotations = map[string]string{"packtree.dev/update-without-room": "Replace"}
-		}},
-		"the user wants the same": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}, change: func(set *grovev1alpha1.PodCliqueSet) {
-			set.Annotations = map[string]string{"packtree.dev/update-without-room": "Wait"}
-		}},
+		"it goes on":          {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}},
+		"it has ended":        {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateEndedAt: &ended}, want: true},
+		"nobody knows of one": {want: true},
+		"the user takes it over": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}, want: true,
+			change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.UpdateStrategy.Type = grovev1alpha1.OnDelete }},
+		"the user does not wait": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{}, want: true,
+			change: func(set *grovev1alpha1.PodCliqueSet) {
+				set.Annotations = map[string]string{"packtree.dev/update-without-room": "Replace"}
+			}},
+		"the user wants the same": {progress: &grovev1alpha1.PodCliqueSetUpdateProgress{},
+			change: func(set *grovev1alpha1.PodCliqueSet) {
+				set.Annotations = map[string]string{"packtree.dev/update-without-room": "Wait"}
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -256,14 +269,16 @@ func TestQuestionsGoWithTheUpdate(t *testing.T) {
 
 func TestOfSeveralReplicasAllAsk(t *testing.T) {
 	b := newBench(t)
-	update := rollout.Begin(rollout.Situation{Before: recorded(0, 1), States: func() []rollout.State { return nil }, Now: start.Time})
+	update := rollout.Begin(
+		rollout.Situation{Before: recorded(0, 1), States: func() []rollout.State { return nil }, Now: start.Time})
 	asks := b.prove(b.pod("s-0-a", "p1", "n"))
 	b.prove(b.pod("s-0-g-1-b", "q1", "n"))
 	b.answer("s-0-g-0", metav1.ConditionFalse)
 	held := b.prove(b.pod("s-0-g-1-b", "q1", "n"))
 	held.Replica = 1
 	all := update.End([]rollout.Decision{asks, held})
-	if len(all.Ask) != 2 || len(all.Delete) != 0 || !all.Recheck.Equal(asks.Recheck) || !all.Held || all.Replica != 1 || !slices.Equal(all.Also, []int32{0}) {
+	if len(all.Ask) != 2 || len(all.Delete) != 0 || !all.Recheck.Equal(asks.Recheck) || !all.Held || all.Replica != 1 ||
+		!slices.Equal(all.Also, []int32{0}) {
 		t.Errorf("together: %+v", all)
 	}
 }

@@ -149,18 +149,19 @@ func (o Objects) add(decision Decision, now time.Time) Decision {
 	case answer.ID == question.ID && answer.Fits == metav1.ConditionFalse && record.Copies > replicas+1:
 		record.Copies--
 		return adding(decision, fmt.Sprintf(
-			"PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer", group.Name, record.Copies+1-replicas))
+			"PodCliqueScalingGroup %s has no room for %d further copies, and may have for fewer", group.Name,
+			record.Copies+1-replicas))
 	case answer.ID == question.ID:
 		return without(decision, group, answer.Sentence)
 	case o.ignored(now, (*successors.Question).Adds) != nil:
-		return without(decision, group, "nobody has answered for "+AnswerDeadline.String())
+		return without(decision, group, "nobody has answered for "+answerDeadline.String())
 	}
 	if asked := questionOf(gang); asked != nil && asked.ID == question.ID {
 		question.Asked = asked.Asked
 	}
 	decision = adding(decision,
 		"the scheduler is asked about room for further copies of PodCliqueScalingGroup "+group.Name)
-	decision.Ask, decision.Recheck = []Asking{{Gang: gang.Name, Question: question}}, question.Asked.Add(AnswerDeadline)
+	decision.Ask, decision.Recheck = []Asking{{Gang: gang.Name, Question: question}}, question.Asked.Add(answerDeadline)
 	return decision
 }
 

@@ -36,14 +36,17 @@ func newSurgeBench(t *testing.T) *surgeBench {
 	group := children.ScalingGroup(set, 0, config)
 	b.objects.ScalingGroups = map[string]*grovev1alpha1.PodCliqueScalingGroup{group.Name: group}
 	b.make(0)
-	progress := &grovev1alpha1.PodCliqueSetUpdateProgress{CurrentlyUpdating: []grovev1alpha1.PodCliqueSetReplicaUpdate{{ReplicaIndex: 0}}}
+	progress := &grovev1alpha1.PodCliqueSetUpdateProgress{
+		CurrentlyUpdating: []grovev1alpha1.PodCliqueSetReplicaUpdate{{ReplicaIndex: 0}},
+	}
 	set.Status.UpdateProgress = progress
 	return &surgeBench{bench: b, group: group, progress: progress}
 }
 
 // make makes the PodCliques of a copy.
 func (b *bench) make(copyIndex int32) {
-	for _, member := range layout.Copy(b.objects.Set, 0, &b.objects.Set.Spec.Template.PodCliqueScalingGroups[0], copyIndex) {
+	for _, member := range layout.Copy(b.objects.Set, 0, &b.objects.Set.Spec.Template.PodCliqueScalingGroups[0],
+		copyIndex) {
 		b.objects.PodCliques[member.Name] = children.PodClique(b.objects.Set, member, nil)
 	}
 }
@@ -80,7 +83,8 @@ func (b *surgeBench) gangs() {
 // is compares how many copies there are to be, and how many with a PodGang.
 func (b *surgeBench) is(what string, copies, gangs int32) {
 	b.Helper()
-	if got, of := rollout.Copies(b.objects.Set, b.group), rollout.GangCopies(b.objects.Set, b.group); got != copies || of != gangs {
+	if got, of := rollout.Copies(b.objects.Set, b.group), rollout.GangCopies(b.objects.Set, b.group); got != copies ||
+		of != gangs {
 		b.Errorf("%s: there are to be %d copies and PodGangs for %d, want %d and %d", what, got, of, copies, gangs)
 	}
 }
@@ -90,7 +94,8 @@ func (b *surgeBench) groupsAsked(gang string) string {
 	var words []string
 	for _, group := range b.asked(gang).Groups {
 		gpus := group.Template.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
-		words = append(words, fmt.Sprintf("%s %s %v+%d of %s", group.PodGroup, group.SubGroup, group.Pods, group.Added, gpus.String()))
+		words = append(words,
+			fmt.Sprintf("%s %s %v+%d of %s", group.PodGroup, group.SubGroup, group.Pods, group.Added, gpus.String()))
 	}
 	slices.Sort(words)
 	return strings.Join(words, ", ")
@@ -107,7 +112,8 @@ func TestCopiesComeWhenTheSchedulerSaysThatTheyHaveRoom(t *testing.T) {
 	if want := b.now.Add(time.Minute); !asking.Recheck.Equal(want) || asking.Held {
 		t.Errorf("it looks again at %s, want %s; held: %t", asking.Recheck, want, asking.Held)
 	}
-	want := "s-0 s-0-g-0-b [p0]+0 of 2, s-0-g-0 s-0-g-1-b [p1]+0 of 2, s-0-g-1 s-0-g-2-b []+2 of 2, s-0-g-2 s-0-g-3-b []+2 of 2"
+	want :=
+		"s-0 s-0-g-0-b [p0]+0 of 2, s-0-g-0 s-0-g-1-b [p1]+0 of 2, s-0-g-1 s-0-g-2-b []+2 of 2, s-0-g-2 s-0-g-3-b []+2 of 2"
 	if got := b.groupsAsked("s-0-g-1"); got != want {
 		t.Errorf("it asks about %s, want %s", got, want)
 	}
@@ -172,9 +178,12 @@ func TestWithoutRoomForCopies(t *testing.T) {
 			b.now = b.now.Add(time.Minute)
 		}, why: "nobody has answered for 1m0s"},
 		"nobody but the operator says where pods are": {prepare: func(b *surgeBench) {
-			b.objects.Gangs["s-0"].Status.Conditions = []metav1.Condition{{Type: "Scheduled", Status: "True", Reason: "MinimaOnNodes"}}
+			b.objects.Gangs["s-0"].Status.Conditions = []metav1.Condition{
+				{Type: "Scheduled", Status: "True", Reason: "MinimaOnNodes"},
+			}
 		}, why: "no scheduler says whether it has room"},
-		"there is no PodGang": {prepare: func(b *surgeBench) { b.objects.Gangs = nil }, why: "no scheduler says whether it has room"},
+		"there is no PodGang": {prepare: func(b *surgeBench) { b.objects.Gangs = nil },
+			why: "no scheduler says whether it has room"},
 		"another scheduler": {prepare: func(b *surgeBench) {
 			b.objects.Set.Spec.Template.Cliques[1].Spec.PodSpec.SchedulerName = "volcano"
 		}, why: "scheduler volcano does not say whether it has room"},
@@ -229,7 +238,9 @@ func TestAnAnswerToAnotherQuestionIsNone(t *testing.T) {
 func TestCopiesBeyondReplicasFollowTheScale(t *testing.T) {
 	b := newSurgeBench(t)
 	config := &b.objects.Set.Spec.Template.PodCliqueScalingGroups[0]
-	b.progress.CurrentlyUpdating[0].Surge = []grovev1alpha1.PodCliqueScalingGroupSurge{{Name: "g", Copies: 4, Proved: true}}
+	b.progress.CurrentlyUpdating[0].Surge = []grovev1alpha1.PodCliqueScalingGroupSurge{
+		{Name: "g", Copies: 4, Proved: true},
+	}
 	for _, c := range []struct {
 		what                                  string
 		replicas, surge, minAvailable, copies int32

@@ -133,13 +133,14 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	if recorded {
 		decision.Delete, decision.Surge = step.Delete, step.Surge
 	} else {
-		turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(u.situation.Now)}
+		turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica,
+			UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	}
 	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, *turn.DeepCopy())
 	return decision, true
 }
 
-// End puts together what was decided about replicas. Of what they wait for it tells what is known not to come by itself, or
+// End puts together what was decided about replicas. Of what they wait for it says what is known not to come by itself, or
 // else that of the first.
 func (u Update) End(steps []Decision) Decision {
 	if len(steps) == 0 {
@@ -195,7 +196,8 @@ func queue(states []State, progress *grovev1alpha1.PodCliqueSetUpdateProgress) [
 		}
 		return 3
 	}
-	candidates := slices.DeleteFunc(slices.Clone(states), func(state State) bool { return !state.Outdated && rank(state) > 0 })
+	candidates := slices.DeleteFunc(slices.Clone(states),
+		func(state State) bool { return !state.Outdated && rank(state) > 0 })
 	slices.SortFunc(candidates, func(a, b State) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Replica, b.Replica))
 	})

@@ -56,26 +56,38 @@ func TestDecide(t *testing.T) {
 		pods string
 		want string
 	}{
-		"a set that was never updated is left alone":         {states: "oo", pods: "o", want: "no update"},
-		"an update that has ended is over":                   {before: ended(), states: "oo", pods: "o", want: "started at 0, ended at 0"},
-		"a change begins with the turn of the first replica": {changed: true, states: "oo", pods: "o", want: "started at 60, turn of 0 since 60, waits"},
-		"a change after an update begins anew":               {changed: true, before: ended(), states: "oo", pods: "o", want: "started at 60, turn of 0 since 60, waits"},
-		"a turn that is recorded is used":                    {before: recorded(0), states: "oo", pods: "o", want: "started at 0, turn of 0 since 0, waits, deletes a0"},
+		"a set that was never updated is left alone": {states: "oo", pods: "o", want: "no update"},
+		"an update that has ended is over": {before: ended(), states: "oo", pods: "o",
+			want: "started at 0, ended at 0"},
+		"a change begins with the turn of the first replica": {changed: true, states: "oo", pods: "o",
+			want: "started at 60, turn of 0 since 60, waits"},
+		"a change after an update begins anew": {changed: true, before: ended(), states: "oo", pods: "o",
+			want: "started at 60, turn of 0 since 60, waits"},
+		"a turn that is recorded is used": {before: recorded(0), states: "oo", pods: "o",
+			want: "started at 0, turn of 0 since 0, waits, deletes a0"},
 		"a second change stays with the replica that has begun": {
-			changed: true, before: recorded(1), states: "uoo", pods: "o", want: "started at 60, turn of 1 since 0, waits, deletes a0",
+			changed: true, before: recorded(1), states: "uoo", pods: "o",
+			want: "started at 60, turn of 1 since 0, waits, deletes a0",
 		},
-		"a replica that has begun is finished first":         {before: recorded(2), states: "uoo", pods: "o", want: "started at 0, turn of 2 since 0, waits, deletes a0"},
-		"what stands nowhere goes before what is not ready":  {before: recorded(), states: "obuo", pods: "o", want: "started at 0, turn of 2 since 60, waits"},
-		"what is not ready goes before what is":              {before: recorded(), states: "obob", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
-		"a replica that is done passes its turn on":          {before: recorded(0), states: "noo", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
-		"statuses that lag prove nothing":                    {before: recorded(0), states: "oo", pods: "O", want: "started at 0, ended at 60"},
-		"the turn of a replica that was scaled away is lost": {before: recorded(5), states: "no", pods: "o", want: "started at 0, turn of 1 since 60, waits"},
-		"the last replica ends it":                           {before: recorded(1), states: "nn", pods: "O", want: "started at 0, ended at 60"},
+		"a replica that has begun is finished first": {before: recorded(2), states: "uoo", pods: "o",
+			want: "started at 0, turn of 2 since 0, waits, deletes a0"},
+		"what stands nowhere goes before what is not ready": {before: recorded(), states: "obuo", pods: "o",
+			want: "started at 0, turn of 2 since 60, waits"},
+		"what is not ready goes before what is": {before: recorded(), states: "obob", pods: "o",
+			want: "started at 0, turn of 1 since 60, waits"},
+		"a replica that is done passes its turn on": {before: recorded(0), states: "noo", pods: "o",
+			want: "started at 0, turn of 1 since 60, waits"},
+		"statuses that lag prove nothing": {before: recorded(0), states: "oo", pods: "O",
+			want: "started at 0, ended at 60"},
+		"the turn of a replica that was scaled away is lost": {before: recorded(5), states: "no", pods: "o",
+			want: "started at 0, turn of 1 since 60, waits"},
+		"the last replica ends it": {before: recorded(1), states: "nn", pods: "O", want: "started at 0, ended at 60"},
 		"what was scaled in and is still there may come back": {
 			before: recorded(1), states: "nn", pods: "O", surplus: true, want: "started at 0",
 		},
 		"two begin where two may be unavailable": {
-			changed: true, most: 2, states: "ooo", pods: "o", want: "started at 60, turn of 0 since 60, turn of 1 since 60, waits, also 1",
+			changed: true, most: 2, states: "ooo", pods: "o",
+			want: "started at 60, turn of 0 since 60, turn of 1 since 60, waits, also 1",
 		},
 		"two go on together": {
 			before: recorded(0, 1), most: 2, states: "ooo", pods: "o",
@@ -90,15 +102,20 @@ func TestDecide(t *testing.T) {
 			want: "started at 0, turn of 1 since 0, turn of 2 since 0, waits, also 2, deletes a0, deletes a0",
 		},
 		"fewer may be unavailable, and those that are done have no successors": {
-			before: recorded(0, 1, 2), most: 1, states: "nnooo", pods: "o", want: "started at 0, turn of 2 since 0, waits, deletes a0",
+			before: recorded(0, 1, 2), most: 1, states: "nnooo", pods: "o",
+			want: "started at 0, turn of 2 since 0, waits, deletes a0",
 		},
 		"more replicas than there are": {
 			before: recorded(0, 1), most: 9, states: "no", pods: "o", want: "started at 0, turn of 1 since 0, waits, deletes a0",
 		},
-		"two that are done end it":              {before: recorded(0, 1), most: 2, states: "nn", pods: "O", want: "started at 0, ended at 60"},
-		"OnDelete deletes nothing":              {strategy: grovev1alpha1.OnDelete, before: recorded(0), states: "ob", pods: "x", want: "started at 0, waits"},
-		"OnDelete ends when all pods are new":   {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn", want: "started at 0, ended at 60"},
-		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o", want: "started at 60, waits"},
+		"two that are done end it": {before: recorded(0, 1), most: 2, states: "nn", pods: "O",
+			want: "started at 0, ended at 60"},
+		"OnDelete deletes nothing": {strategy: grovev1alpha1.OnDelete, before: recorded(0), states: "ob",
+			pods: "x", want: "started at 0, waits"},
+		"OnDelete ends when all pods are new": {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn",
+			want: "started at 0, ended at 60"},
+		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o",
+			want: "started at 60, waits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := states(c.states)
@@ -142,7 +159,8 @@ func TestOfSeveralReplicasTheOneIsToldThatIsStopped(t *testing.T) {
 		Before: recorded(0, 1, 2), MaxUnavailable: 3, States: func() []rollout.State { return all }, Now: start.Time,
 	})
 	var steps []rollout.Decision
-	for replica, made := range []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")), clique("c", 2, 1, "Oo")} {
+	for replica, made := range []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")),
+		clique("c", 2, 1, "Oo")} {
 		decision, decided := update.Step(int32(replica), rollout.Replica{Cliques: []rollout.Clique{made}})
 		if !decided {
 			t.Fatalf("nothing is decided about replica %d", replica)
@@ -150,7 +168,8 @@ func TestOfSeveralReplicasTheOneIsToldThatIsStopped(t *testing.T) {
 		steps = append(steps, decision)
 	}
 	got := update.End(steps)
-	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" || !slices.Equal(got.Also, []int32{0, 2}) {
+	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" ||
+		!slices.Equal(got.Also, []int32{0, 2}) {
 		t.Errorf("told is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)
 	}
 	if len(got.Delete) != 1 || got.Delete[0].Name != "c1" {

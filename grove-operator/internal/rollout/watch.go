@@ -42,9 +42,12 @@ func inTurn(set client.Object) sets.Set[int32] {
 }
 
 // TurnHandler requests what a replica has whenever its turn begins or ends.
-func TurnHandler(inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request) handler.EventHandler {
+func TurnHandler(
+	inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request,
+) handler.EventHandler {
 	return handler.Funcs{
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			for replica := range inTurn(e.ObjectOld).SymmetricDifference(inTurn(e.ObjectNew)) {
 				for _, request := range inReplica(ctx, e.ObjectNew, replica) {
 					queue.Add(request)

@@ -156,8 +156,10 @@ func (w *world) setPass(*rapid.T) {
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)
 	situation := rollout.Situation{
-		Strategy: rollout.StrategyOf(w.set), MaxUnavailable: rollout.MaxUnavailable(w.set), Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
-		Changed: w.set.Status.CurrentGenerationHash != nil && !podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
+		Strategy: rollout.StrategyOf(w.set), MaxUnavailable: rollout.MaxUnavailable(w.set),
+		Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
+		Changed: w.set.Status.CurrentGenerationHash != nil &&
+			!podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
 	}
 	objects.Gangs, objects.DefaultScheduler = w.observedGangs(), kai.SchedulerName
 	decision := w.decide(situation, objects)
@@ -166,7 +168,8 @@ func (w *world) setPass(*rapid.T) {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
 	})
 	before := w.set.Status.UpdateProgress
-	w.set.Status = status.OfSet(w.set, status.Observed{PodCliques: standalone, ScalingGroups: w.groups, Update: decision.Progress}, nil)
+	w.set.Status = status.OfSet(w.set,
+		status.Observed{PodCliques: standalone, ScalingGroups: w.groups, Update: decision.Progress}, nil)
 	w.reach()
 	w.checkSetCounts()
 	w.checkAdded(before)
@@ -245,7 +248,8 @@ func (w *world) forget(name string) {
 	delete(w.replaced, name)
 	delete(w.history.allowed, name)
 	delete(w.history.made, name)
-	maps.DeleteFunc(w.pods, func(_ string, pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == name })
+	maps.DeleteFunc(w.pods,
+		func(_ string, pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == name })
 }
 
 func (w *world) groupPass(group *grovev1alpha1.PodCliqueScalingGroup) {
@@ -304,7 +308,8 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 	for _, pod := range plan.Delete {
 		w.leave(pod)
 	}
-	podClique.Status = status.OfPodClique(podClique, w.podsWith(podClique.Name), "", rollout.UpdateOfPodClique(w.set, member, w.now))
+	podClique.Status = status.OfPodClique(podClique, w.podsWith(podClique.Name), "",
+		rollout.UpdateOfPodClique(w.set, member, w.now))
 	w.checkCounts(podClique, member)
 	w.checkUpdated(podClique)
 }
@@ -460,18 +465,21 @@ func (w *world) round(t *rapid.T, between func()) {
 func (w *world) String() string {
 	var words strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(w.gangs)) {
-		fmt.Fprintf(&words, "%s asks %q, %+v\n", name, w.gangs[name].Annotations, successors.AnswerIn(w.gangs[name].Status.Conditions))
+		fmt.Fprintf(&words, "%s asks %q, %+v\n", name, w.gangs[name].Annotations,
+			successors.AnswerIn(w.gangs[name].Status.Conditions))
 	}
 	fmt.Fprintf(&words, "s %s\n", written(w.set.Status))
 	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
 		fmt.Fprintf(&words, "%s %s\n", name, written(w.groups[name].Status))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
-		fmt.Fprintf(&words, "%s %s %s\n", name, w.podCliques[name].Labels[grovev1alpha1.LabelPodTemplateHash], written(w.podCliques[name].Status))
+		fmt.Fprintf(&words, "%s %s %s\n", name, w.podCliques[name].Labels[grovev1alpha1.LabelPodTemplateHash],
+			written(w.podCliques[name].Status))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
-		fmt.Fprintf(&words, "%s %s ready=%v leaving=%v\n", name, pod.Labels[grovev1alpha1.LabelPodTemplateHash], pods.Ready(pod), pod.DeletionTimestamp != nil)
+		fmt.Fprintf(&words, "%s %s ready=%v leaving=%v\n", name, pod.Labels[grovev1alpha1.LabelPodTemplateHash],
+			pods.Ready(pod), pod.DeletionTimestamp != nil)
 	}
 	return words.String()
 }

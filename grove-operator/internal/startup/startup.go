@@ -119,7 +119,9 @@ func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, togeth
 
 // Account returns the service account that pods of a clique with that spec run under; empty leaves it to the namespace. Pods
 // that wait look at others, for which those without an account of their own have the set's.
-func Account(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) string {
+func Account(
+	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec,
+) string {
 	switch {
 	case spec.ServiceAccountName != "":
 		return spec.ServiceAccountName

@@ -61,12 +61,14 @@ func TestParents(t *testing.T) {
 			want:     map[string]string{},
 		},
 		"in order each waits for the one before alone": {
-			template: "cliqueStartupType: CliqueStartupTypeInOrder\n    cliques: [{name: a, spec: {replicas: 3, minAvailable: 2}}, {name: b}, {name: c, spec: {startsAfter: [a]}}]",
-			want:     map[string]string{"s-0-b": "s-0-a:2", "s-0-c": "s-0-b:1"},
+			template: "cliqueStartupType: CliqueStartupTypeInOrder\n    cliques: [{name: a, spec: {replicas: 3, " +
+				"minAvailable: 2}}, {name: b}, {name: c, spec: {startsAfter: [a]}}]",
+			want: map[string]string{"s-0-b": "s-0-a:2", "s-0-c": "s-0-b:1"},
 		},
 		"explicitly each waits for those that it names": {
-			template: "cliqueStartupType: CliqueStartupTypeExplicit\n    cliques: [{name: a}, {name: b}, {name: c, spec: {startsAfter: [b, a]}}]",
-			want:     map[string]string{"s-0-c": "s-0-a:1 s-0-b:1"},
+			template: "cliqueStartupType: CliqueStartupTypeExplicit\n    cliques: [{name: a}, {name: b}, {name: c, spec: " +
+				"{startsAfter: [b, a]}}]",
+			want: map[string]string{"s-0-c": "s-0-a:1 s-0-b:1"},
 		},
 		"in a base gang all copies count, in a scaled gang only the same copy, where no other clique stands between": {
 			template: "cliqueStartupType: CliqueStartupTypeInOrder" + grouped,
@@ -78,7 +80,8 @@ func TestParents(t *testing.T) {
 		},
 		"a scaled gang does not wait for cliques outside of it": {
 			template: "cliqueStartupType: CliqueStartupTypeExplicit" +
-				strings.NewReplacer("{name: leader}", "{name: leader, spec: {startsAfter: [worker]}}", "{replicas: 4}", "{replicas: 4, startsAfter: [router]}").Replace(grouped),
+				strings.NewReplacer("{name: leader}", "{name: leader, spec: {startsAfter: [worker]}}", "{replicas: 4}",
+					"{replicas: 4, startsAfter: [router]}").Replace(grouped),
 			want: map[string]string{
 				"s-0-g-0-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4", "s-0-g-1-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
 				"s-0-g-2-leader": "s-0-g-2-worker:4",
@@ -131,7 +134,8 @@ func anySet(t *rapid.T) *grovev1alpha1.PodCliqueSet {
 	set.Name = "s"
 	template := &set.Spec.Template
 	template.CliqueStartupType = rapid.SampledFrom([]grovev1alpha1.CliqueStartupType{
-		grovev1alpha1.CliqueStartupTypeAnyOrder, grovev1alpha1.CliqueStartupTypeInOrder, grovev1alpha1.CliqueStartupTypeExplicit,
+		grovev1alpha1.CliqueStartupTypeAnyOrder, grovev1alpha1.CliqueStartupTypeInOrder,
+		grovev1alpha1.CliqueStartupTypeExplicit,
 	}).Draw(t, "order")
 	groups := make([]grovev1alpha1.PodCliqueScalingGroupConfig, 2)
 	for i := range groups {

@@ -51,7 +51,8 @@ func podsFailing(existing []*corev1.Pod) *pods.Failure {
 
 // Failing is what a PodClique says of its pods that fail; empty if none does.
 func Failing(podClique *grovev1alpha1.PodClique) string {
-	if condition := meta.FindStatusCondition(podClique.Status.Conditions, grovev1alpha1.ConditionPodsFailing); condition != nil {
+	if condition := meta.FindStatusCondition(podClique.Status.Conditions,
+		grovev1alpha1.ConditionPodsFailing); condition != nil {
 		return condition.Message
 	}
 	return ""
@@ -59,10 +60,13 @@ func Failing(podClique *grovev1alpha1.PodClique) string {
 
 // groupFailing is what fails in the first copy that says something, for the copies are alike; nil if nothing fails.
 func groupFailing(existing []*grovev1alpha1.PodClique) *pods.Failure {
-	ordered := slices.SortedFunc(slices.Values(existing), func(a, b *grovev1alpha1.PodClique) int { return strings.Compare(a.Name, b.Name) })
+	ordered := slices.SortedFunc(slices.Values(existing),
+		func(a, b *grovev1alpha1.PodClique) int { return strings.Compare(a.Name, b.Name) })
 	for _, podClique := range ordered {
-		if condition := meta.FindStatusCondition(podClique.Status.Conditions, grovev1alpha1.ConditionPodsFailing); condition != nil {
-			return &pods.Failure{Reason: condition.Reason, Message: fmt.Sprintf("PodClique %s: %s", podClique.Name, condition.Message)}
+		if condition := meta.FindStatusCondition(podClique.Status.Conditions,
+			grovev1alpha1.ConditionPodsFailing); condition != nil {
+			return &pods.Failure{Reason: condition.Reason,
+				Message: fmt.Sprintf("PodClique %s: %s", podClique.Name, condition.Message)}
 		}
 	}
 	return nil

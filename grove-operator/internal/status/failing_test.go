@@ -16,29 +16,36 @@ import (
 // unpulled makes the image of a pod's container one that cannot be pulled, ended a container that is started again and again.
 func unpulled(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "main", Image: "team/engine:v9", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+		Name: "main", Image: "team/engine:v9",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
 	}}
 }
 
 func ended(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "main", RestartCount: 3,
-		State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}},
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		LastTerminationState: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"},
+		},
 	}}
 }
 
 func TestPodsThatFailAreSaidToFail(t *testing.T) {
-	const image, exit = "the image team/engine:v9 of container main cannot be pulled", "container main ended with exit code 1 (Error) and was started again"
+	const image, exit = "the image team/engine:v9 of container main cannot be pulled",
+		"container main ended with exit code 1 (Error) and was started again"
 	for claim, test := range map[string]struct {
 		letters string
 		make    []func(*corev1.Pod)
 		want    string
 	}{
-		"none fails":                               {letters: "sss"},
-		"all fail for one reason":                  {letters: "ss", make: []func(*corev1.Pod){unpulled, unpulled}, want: image + " (pods: 2)"},
-		"what fails most is said":                  {letters: "ssss", make: []func(*corev1.Pod){ended, unpulled, unpulled}, want: image + " (pods: 2)"},
-		"as often as another: always the same":     {letters: "ss", make: []func(*corev1.Pod){unpulled, ended}, want: exit + " (pods: 1)"},
+		"none fails": {letters: "sss"},
+		"all fail for one reason": {letters: "ss", make: []func(*corev1.Pod){unpulled, unpulled},
+			want: image + " (pods: 2)"},
+		"what fails most is said": {letters: "ssss", make: []func(*corev1.Pod){ended, unpulled, unpulled},
+			want: image + " (pods: 2)"},
+		"as often as another: always the same": {letters: "ss", make: []func(*corev1.Pod){unpulled, ended},
+			want: exit + " (pods: 1)"},
 		"a pod that is ready fails no more":        {letters: "rs", make: []func(*corev1.Pod){ended}},
 		"a pod that is being deleted is no news":   {letters: "ds", make: []func(*corev1.Pod){ended}},
 		"a pod that has ended for good is neither": {letters: "fs", make: []func(*corev1.Pod){ended}},
@@ -55,7 +62,8 @@ func TestPodsThatFailAreSaidToFail(t *testing.T) {
 				t.Errorf("what fails (-want +got):\n%s", diff)
 			}
 			condition := meta.FindStatusCondition(clique.Status.Conditions, "PodsFailing")
-			if (condition != nil) != (test.want != "") || condition != nil && (condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != 4) {
+			if (condition != nil) != (test.want != "") ||
+				condition != nil && (condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != 4) {
 				t.Errorf("the condition is %v", condition)
 			}
 			// Once all is well nothing of it stays.
@@ -95,7 +103,8 @@ func TestAScalingGroupSaysWhatFailsInIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("condition (-want +got):\n%s", diff)
 	}
-	group.Status = status.OfScalingGroup(group, []*grovev1alpha1.PodClique{member("g-0-worker"), member("g-0-leader")}, status.Update{})
+	group.Status = status.OfScalingGroup(group, []*grovev1alpha1.PodClique{member("g-0-worker"), member("g-0-leader")},
+		status.Update{})
 	if meta.FindStatusCondition(group.Status.Conditions, "PodsFailing") != nil {
 		t.Error("the scaling group still says that pods fail")
 	}

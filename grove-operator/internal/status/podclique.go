@@ -20,7 +20,9 @@ func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 }
 
 // OfPodClique is the status of a PodClique with these pods. Gating says why some of them still have scheduling gates.
-func OfPodClique(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string, update Update) grovev1alpha1.PodCliqueStatus {
+func OfPodClique(
+	podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, gating string, update Update,
+) grovev1alpha1.PodCliqueStatus {
 	status := *podClique.Status.DeepCopy()
 	status.ObservedGeneration = podClique.Generation
 	selector := grovev1alpha1.LabelPodClique + "=" + podClique.Name
@@ -75,24 +77,35 @@ func podCliqueScheduled(
 	return condition
 }
 
-func podCliqueBreached(podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, update Update) metav1.Condition {
+func podCliqueBreached(
+	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, update Update,
+) metav1.Condition {
 	minimum := Minimum(podClique)
-	condition := metav1.Condition{
-		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: podClique.Generation,
-		Status:  metav1.ConditionFalse,
-		Message: fmt.Sprintf("%d pods are ready and %d scheduled, %d are needed", status.ReadyReplicas, status.ScheduledReplicas, minimum),
+	breached := breach(status.ReadyReplicas, status.ScheduledReplicas, minimum, status.ReachedMinAvailable, update,
+		grovev1alpha1.ReasonSufficientReadyPods, grovev1alpha1.ReasonInsufficientReadyPods)
+	breached.ObservedGeneration = podClique.Generation
+	breached.Message = fmt.Sprintf("%d pods are ready and %d scheduled, %d are needed",
+		status.ReadyReplicas, status.ScheduledReplicas, minimum)
+	return breached
+}
+
+// breach is the condition MinAvailableBreached of what has so many available and scheduled.
+func breach(
+	available, scheduled, minimum int32, reached bool, update Update, sufficient, insufficient string,
+) metav1.Condition {
+	breached := func(status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: grovev1alpha1.ConditionMinAvailableBreached, Status: status, Reason: reason}
 	}
 	switch {
-	case status.ReadyReplicas >= minimum:
-		condition.Reason = grovev1alpha1.ReasonSufficientReadyPods
-	case !status.ReachedMinAvailable:
-		condition.Reason = grovev1alpha1.ReasonNeverAvailable
+	case available >= minimum:
+		return breached(metav1.ConditionFalse, sufficient)
+	case !reached:
+		return breached(metav1.ConditionFalse, grovev1alpha1.ReasonNeverAvailable)
 	case update.Turn:
-		condition.Status, condition.Reason = metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
-	case status.ScheduledReplicas < minimum:
-		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
+		return breached(metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress)
+	case scheduled < minimum:
+		return breached(metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable)
 	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonInsufficientReadyPods
+		return breached(metav1.ConditionTrue, insufficient)
 	}
-	return condition
 }

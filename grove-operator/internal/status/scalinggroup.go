@@ -125,23 +125,11 @@ func groupBreached(
 	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, update Update,
 ) metav1.Condition {
 	minimum := GroupMinimum(group)
-	condition := metav1.Condition{
-		Type: grovev1alpha1.ConditionMinAvailableBreached, ObservedGeneration: group.Generation,
-		Status:  metav1.ConditionFalse,
-		Message: fmt.Sprintf("%d copies are available and %d scheduled, %d are needed", status.AvailableReplicas, status.ScheduledReplicas, minimum),
-	}
-	switch {
-	case status.AvailableReplicas >= minimum:
-		condition.Reason = grovev1alpha1.ReasonSufficientAvailablePodCliqueScalingGroupReplicas
-	case !status.ReachedMinAvailable:
-		condition.Reason = grovev1alpha1.ReasonNeverAvailable
-	case update.Turn:
-		condition.Status, condition.Reason = metav1.ConditionUnknown, grovev1alpha1.ReasonUpdateInProgress
-	case status.ScheduledReplicas < minimum:
-		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonScheduledReplicasBelowMinAvailable
-	default:
-		condition.Status = metav1.ConditionTrue
-		condition.Reason = grovev1alpha1.ReasonInsufficientAvailablePodCliqueScalingGroupReplicas
-	}
-	return condition
+	breached := breach(status.AvailableReplicas, status.ScheduledReplicas, minimum, status.ReachedMinAvailable, update,
+		grovev1alpha1.ReasonSufficientAvailablePodCliqueScalingGroupReplicas,
+		grovev1alpha1.ReasonInsufficientAvailablePodCliqueScalingGroupReplicas)
+	breached.ObservedGeneration = group.Generation
+	breached.Message = fmt.Sprintf("%d copies are available and %d scheduled, %d are needed",
+		status.AvailableReplicas, status.ScheduledReplicas, minimum)
+	return breached
 }

@@ -23,11 +23,16 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 		counts       string
 		ended        bool
 	}{
-		"it serves beside the others":                {away: -1, copies: 3, counts: "2 copies, 3 scheduled, 3 available, 2 updated", ended: true},
-		"it serves in place of one, which counts":    {away: 1, copies: 3, counts: "2 copies, 2 scheduled, 2 available, 2 updated"},
-		"it is not there yet, and nobody misses it":  {away: 2, copies: 3, counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
-		"it is about to go, and counts for nothing":  {away: -1, copies: 2, counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
-		"nobody knows of copies that an update adds": {away: -1, counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
+		"it serves beside the others": {away: -1, copies: 3,
+			counts: "2 copies, 3 scheduled, 3 available, 2 updated", ended: true},
+		"it serves in place of one, which counts": {away: 1, copies: 3,
+			counts: "2 copies, 2 scheduled, 2 available, 2 updated"},
+		"it is not there yet, and nobody misses it": {away: 2, copies: 3,
+			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
+		"it is about to go, and counts for nothing": {away: -1, copies: 2,
+			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
+		"nobody knows of copies that an update adds": {away: -1, counts: "2 copies, 2 scheduled, 2 available, 2 updated",
+			ended: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, observed, members := world(t)
@@ -41,7 +46,8 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 			group.Status.UpdateProgress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{
 				PodCliqueSetGenerationHash: group.Annotations[grovev1alpha1.AnnotationGenerationHash],
 			}
-			got := status.OfScalingGroup(group, members, status.Update{Turn: true, Copies: c.copies, Now: time.Unix(1_800_000_000, 0)})
+			got := status.OfScalingGroup(group, members,
+				status.Update{Turn: true, Copies: c.copies, Now: time.Unix(1_800_000_000, 0)})
 			counts := fmt.Sprintf("%d copies, %d scheduled, %d available, %d updated",
 				got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
 			if counts != c.counts || (got.UpdateProgress.UpdateEndedAt != nil) != c.ended {
@@ -52,7 +58,8 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 					t.Errorf("the update is told to lead to %s", podClique)
 				}
 			}
-			if breach := meta.FindStatusCondition(got.Conditions, grovev1alpha1.ConditionMinAvailableBreached); breach.Status != metav1.ConditionFalse {
+			if breach := meta.FindStatusCondition(got.Conditions,
+				grovev1alpha1.ConditionMinAvailableBreached); breach.Status != metav1.ConditionFalse {
 				t.Errorf("its minimum is breached: %s", breach.Message)
 			}
 		})
@@ -63,7 +70,8 @@ func TestASetIsReadyWhileGangsOfCopiesBeyondReplicasWait(t *testing.T) {
 	for copyIndex, want := range map[int32]metav1.ConditionStatus{1: metav1.ConditionFalse, 2: metav1.ConditionTrue} {
 		set, observed, _ := world(t)
 		gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: "s-0-g-x", Labels: map[string]string{
-			grovev1alpha1.LabelPodCliqueScalingGroup: "s-0-g", grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: fmt.Sprint(copyIndex),
+			grovev1alpha1.LabelPodCliqueScalingGroup:             "s-0-g",
+			grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: fmt.Sprint(copyIndex),
 		}}}
 		observed.Gangs = append(observed.Gangs, gang)
 		got := status.OfSet(set, observed, nil)

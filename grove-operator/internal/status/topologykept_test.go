@@ -19,10 +19,13 @@ func TestTopologyKept(t *testing.T) {
 	gang := func(name, inForce, kept string) *schedulerv1alpha1.PodGang {
 		made := &schedulerv1alpha1.PodGang{}
 		made.Name = name
-		made.Annotations = map[string]string{schedulingv2alpha2.AnnotationPodsTopology: inForce, grovev1alpha1.AnnotationTopologyKept: kept}
+		made.Annotations = map[string]string{schedulingv2alpha2.AnnotationPodsTopology: inForce,
+			grovev1alpha1.AnnotationTopologyKept: kept}
 		return made
 	}
-	set := fixture.Set(t, "metadata: {name: s}\nspec: {template: {clusterTopologyName: b, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	set := fixture.Set(t,
+		"metadata: {name: s}\nspec: {template: {clusterTopologyName: b, topologyConstraint: {packDomain: rack}, cliques: "+
+			"[{name: a, spec: {podSpec: {}}}]}}")
 	for name, c := range map[string]struct {
 		named string
 		gangs []*schedulerv1alpha1.PodGang
@@ -43,9 +46,11 @@ func TestTopologyKept(t *testing.T) {
 			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"}, inForce: "b",
 		},
 		"gangs keep another": {
-			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-1", "a", "b"), gang("s-0", "b", ""), gang("s-1-g-0", "a", "b")},
-			want: []string{"True", "PodsScheduledBefore", `the set names ClusterTopology "b", but PodGangs s-1, s-1-g-0 keep a, ` +
-				"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"}, inForce: "a",
+			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-1", "a", "b"), gang("s-0", "b", ""),
+				gang("s-1-g-0", "a", "b")},
+			want: []string{"True", "PodsScheduledBefore",
+				`the set names ClusterTopology "b", but PodGangs s-1, s-1-g-0 keep a, ` +
+					"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"}, inForce: "a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Update tells how far an update of the set is the business of one of its replicas.
+// Update says how far an update of the set is the business of one of its replicas.
 type Update struct {
 	// Turn is set while the operator replaces pods of this replica.
 	Turn bool
@@ -61,7 +61,8 @@ func hasTemplate(pod *corev1.Pod, hashes []string) bool {
 func recordTemplate(
 	status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update,
 ) {
-	template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash], podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	template, generation := podClique.Labels[grovev1alpha1.LabelPodTemplateHash],
+		podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
 	complete, have := status.Replicas == podClique.Spec.Replicas, templatesOf(podClique, existing, update)
 	recorded := status.CurrentPodTemplateHash
 	switch {
@@ -106,9 +107,11 @@ func podCliqueProgress(
 	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
 	template := podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 	isNew := status.UpdatedReplicas == status.Replicas
-	settled := isNew && status.Replicas == podClique.Spec.Replicas && (status.ReadyReplicas == status.Replicas || !update.Turn)
+	settled := isNew && status.Replicas == podClique.Spec.Replicas &&
+		(status.ReadyReplicas == status.Replicas || !update.Turn)
 	begun := isNew && hadOldPods(podClique) || !isNew && (update.Turn || update.OnDelete)
-	if begun && update.reached(podClique) && (progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
+	if begun && update.reached(podClique) &&
+		(progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
 		progress = &grovev1alpha1.PodCliqueUpdateProgress{
 			UpdateStartedAt:            now,
 			PodCliqueSetGenerationHash: podClique.Annotations[grovev1alpha1.AnnotationGenerationHash],
@@ -122,7 +125,8 @@ func podCliqueProgress(
 		progress.ReadyPodsSelectedToUpdate, progress.UpdateEndedAt = nil, &now
 		return progress
 	}
-	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing, update.current(podClique))
+	progress.ReadyPodsSelectedToUpdate = selectedPods(progress.ReadyPodsSelectedToUpdate, existing,
+		update.current(podClique))
 	return progress
 }
 
@@ -145,7 +149,8 @@ func selectedPods(
 	if selected == nil {
 		selected = &grovev1alpha1.PodsSelectedToUpdate{}
 	}
-	chosen := slices.DeleteFunc(chosenPods(existing, current), func(name string) bool { return slices.Contains(selected.Completed, name) })
+	chosen := slices.DeleteFunc(chosenPods(existing, current),
+		func(name string) bool { return slices.Contains(selected.Completed, name) })
 	if len(chosen) > 0 && !slices.Contains(chosen, selected.Current) {
 		if selected.Current != "" {
 			selected.Completed = append(selected.Completed, selected.Current)
@@ -197,7 +202,8 @@ func (c copies) available(replicas int32) bool {
 // update that its PodCliques went through was one of the group as well, also if the turn was over before it could be
 // written down.
 func groupProgress(
-	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies, update Update,
+	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies,
+	update Update,
 ) *grovev1alpha1.PodCliqueScalingGroupUpdateProgress {
 	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
 	hash := group.Annotations[grovev1alpha1.AnnotationGenerationHash]
@@ -221,7 +227,7 @@ func groupProgress(
 	return progress
 }
 
-// selectedCopies tells which PodCliques run the template, which copies have been replaced, and which one is being
+// selectedCopies says which PodCliques run the template, which copies have been replaced, and which one is being
 // replaced.
 func selectedCopies(all copies, hash string, turn, done bool) ([]string, *grovev1alpha1.ReplicasSelectedToUpdate) {
 	var podCliques []string

@@ -25,7 +25,9 @@ func leaving(name string) *corev1.Pod {
 func inPlace(name, version string) *corev1.Pod {
 	pod := existing("r")[0]
 	pod.Name = name
-	pod.Annotations = map[string]string{grovev1alpha1.AnnotationFormerContainers: `{"main":{"containerID":"1","image":"x:1"}}`}
+	pod.Annotations = map[string]string{
+		grovev1alpha1.AnnotationFormerContainers: `{"main":{"containerID":"1","image":"x:1"}}`,
+	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", ContainerID: version}}
 	return pod
 }
@@ -52,12 +54,16 @@ func TestUpdateOfAPodClique(t *testing.T) {
 		update status.Update
 		want   string
 	}{
-		"a clique that is being created is not updated":   {{existing("rs"), other, "none"}, {existing("rr"), other, "none"}},
-		"a clique waits for the turn of its replica":      {{existing("oo"), other, "none"}, {existing("oo"), turn, "to new"}},
-		"an update ends when all pods are new and ready":  {{existing("or"), turn, "to new"}, {existing("rs"), turn, "to new"}, {existing("rr"), turn, "to new, ended"}},
-		"an update ends with the turn of its replica":     {{existing("or"), turn, "to new"}, {existing("rs"), other, "to new, ended"}},
+		"a clique that is being created is not updated": {{existing("rs"), other, "none"}, {existing("rr"), other, "none"}},
+		"a clique waits for the turn of its replica": {{existing("oo"), other, "none"},
+			{existing("oo"), turn, "to new"}},
+		"an update ends when all pods are new and ready": {{existing("or"), turn, "to new"},
+			{existing("rs"), turn, "to new"}, {existing("rr"), turn, "to new, ended"}},
+		"an update ends with the turn of its replica": {{existing("or"), turn, "to new"},
+			{existing("rs"), other, "to new, ended"}},
 		"a clique without old pods has nothing to update": {{existing("rr"), turn, "none"}},
-		"the user's deletions are an update as well":      {{existing("oo"), onDelete, "to new"}, {existing("or"), onDelete, "to new"}, {existing("rs"), onDelete, "to new, ended"}},
+		"the user's deletions are an update as well": {{existing("oo"), onDelete, "to new"},
+			{existing("or"), onDelete, "to new"}, {existing("rs"), onDelete, "to new, ended"}},
 		"ready pods are followed on their way out": {
 			{existing("oo"), turn, "to new"},
 			{append(existing("o"), leaving("p-0")), turn, `to new, current "p-0", completed []`},
@@ -97,18 +103,27 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 		want           string
 	}
 	for name, steps := range map[string][]step{
-		"all pods were replaced and the turn is over":         {{"old", "oo", other, "none"}, {"new", "rr", other, "to new, ended"}},
-		"all pods were replaced and are not ready yet":        {{"old", "oo", other, "none"}, {"new", "ss", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
-		"old pods are gone and no new ones have come":         {{"old", "oo", other, "none"}, {"new", "", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
-		"the last old pod was lost before the turn came":      {{"old", "oo", other, "none"}, {"new", "or", other, "none"}, {"new", "rr", other, "to new, ended"}},
-		"a template was given up, and came back":              {{"old", "oo", other, "none"}, {"new", "oo", turn, "to new"}, {"old", "oo", other, "to new, ended"}, {"new", "oo", turn, "to new"}},
-		"what stays as it is was never updated":               {{"old", "oo", other, "none"}, {"old", "o", turn, "none"}, {"old", "oo", other, "none"}},
-		"a template that came to no pod updated none":         {{"old", "oo", other, "none"}, {"new", "oo", other, "none"}, {"old", "oo", other, "none"}},
-		"pods that are made for the first time are no update": {{"old", "", other, "none"}, {"new", "r", turn, "none"}, {"new", "rr", turn, "none"}},
+		"all pods were replaced and the turn is over": {{"old", "oo", other, "none"},
+			{"new", "rr", other, "to new, ended"}},
+		"all pods were replaced and are not ready yet": {{"old", "oo", other, "none"}, {"new", "ss", turn, "to new"},
+			{"new", "rr", turn, "to new, ended"}},
+		"old pods are gone and no new ones have come": {{"old", "oo", other, "none"}, {"new", "", turn, "to new"},
+			{"new", "rr", turn, "to new, ended"}},
+		"the last old pod was lost before the turn came": {{"old", "oo", other, "none"}, {"new", "or", other, "none"},
+			{"new", "rr", other, "to new, ended"}},
+		"a template was given up, and came back": {{"old", "oo", other, "none"}, {"new", "oo", turn, "to new"},
+			{"old", "oo", other, "to new, ended"}, {"new", "oo", turn, "to new"}},
+		"what stays as it is was never updated": {{"old", "oo", other, "none"}, {"old", "o", turn, "none"},
+			{"old", "oo", other, "none"}},
+		"a template that came to no pod updated none": {{"old", "oo", other, "none"}, {"new", "oo", other, "none"},
+			{"old", "oo", other, "none"}},
+		"pods that are made for the first time are no update": {{"old", "", other, "none"}, {"new", "r", turn, "none"},
+			{"new", "rr", turn, "none"}},
 		"what was never complete is not updated by a template that comes back": {
 			{"old", "o", other, "none"}, {"new", "o", other, "none"}, {"old", "o", other, "none"}, {"old", "oo", other, "none"},
 		},
-		"what was never complete and lost its old pods was updated": {{"old", "o", other, "none"}, {"new", "r", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
+		"what was never complete and lost its old pods was updated": {{"old", "o", other, "none"},
+			{"new", "r", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clique := podClique(2, 1, true)
@@ -153,7 +168,8 @@ func TestASecondTemplateBeginsAnew(t *testing.T) {
 func TestTemplateThatAllPodsHave(t *testing.T) {
 	clique := podClique(2, 1, true)
 	for i, step := range []struct{ template, pods, want string }{
-		{"old", "oo", "old"}, {"new", "oo", "old"}, {"new", "or", ""}, {"old", "or", ""}, {"old", "oo", "old"}, {"old", "o", "old"}, {"old", "r", "new"},
+		{"old", "oo", "old"}, {"new", "oo", "old"}, {"new", "or", ""}, {"old", "or", ""}, {"old", "oo", "old"},
+		{"old", "o", "old"}, {"old", "r", "new"},
 	} {
 		clique.Labels[grovev1alpha1.LabelPodTemplateHash] = step.template
 		clique.Status = status.OfPodClique(clique, existing(step.pods), "", status.Update{})
@@ -257,7 +273,8 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 	labelled := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
 		return func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) {
 			for _, member := range members {
-				member.Labels[grovev1alpha1.LabelPodTemplateHash], member.Annotations[grovev1alpha1.AnnotationGenerationHash] = hash, hash
+				member.Labels[grovev1alpha1.LabelPodTemplateHash], member.Annotations[grovev1alpha1.AnnotationGenerationHash] =
+					hash, hash
 			}
 		}
 	}
@@ -278,9 +295,12 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 		want   string
 	}
 	for name, steps := range map[string][]step{
-		"the group first":                       {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""}, {runs("b", 1), "b"}},
-		"the PodCliques first":                  {{labelled("b"), "a"}, {groupIs("b"), "a"}, {runs("b", 1), ""}, {runs("b", 0), "b"}},
-		"given up half-way":                     {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""}, {labelled("a"), ""}, {groupIs("a"), ""}, {runs("a", 0), "a"}},
+		"the group first": {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""},
+			{runs("b", 1), "b"}},
+		"the PodCliques first": {{labelled("b"), "a"}, {groupIs("b"), "a"}, {runs("b", 1), ""},
+			{runs("b", 0), "b"}},
+		"given up half-way": {{groupIs("b"), "a"}, {labelled("b"), "a"}, {runs("b", 0), ""},
+			{labelled("a"), ""}, {groupIs("a"), ""}, {runs("a", 0), "a"}},
 		"a copy that is not there runs nothing": {{scaled(3), ""}, {scaled(2), "a"}},
 		"a copy that goes does not count":       {{runs("b", 1), ""}, {scaled(1), "a"}},
 		"without copies, that of the next copy": {{groupIs("b"), "a"}, {scaled(0), "b"}},

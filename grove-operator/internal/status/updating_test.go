@@ -27,23 +27,30 @@ func TestUpdating(t *testing.T) {
 			updating: status.Updating{Updated: 3, Pods: 3}, want: "absent", ready: "1 of 1 replicas are available",
 		},
 		"an update waits": {
-			progress: underWay, updating: status.Updating{Replica: 0, Waiting: "PodClique s-0-a has 1 of 2 ready pods", Updated: 1, Pods: 3},
+			progress: underWay, updating: status.Updating{Replica: 0, Waiting: "PodClique s-0-a has 1 of 2 ready pods",
+				Updated: 1, Pods: 3},
 			want:  "True UpdateInProgress: 1 of 3 pods have the template; replica 0: PodClique s-0-a has 1 of 2 ready pods",
 			ready: "1 of 1 replicas are available; updating replica 0: PodClique s-0-a has 1 of 2 ready pods",
 		},
 		"what it waits for does not come": {
-			progress: underWay, updating: status.Updating{Replica: 7, Waiting: "PodClique s-7-a has 1 of 2 ready pods", Why: "the image x cannot be pulled", Pods: 3},
-			want:  "True UpdateStopped: 0 of 3 pods have the template; replica 7: PodClique s-7-a has 1 of 2 ready pods: the image x cannot be pulled",
+			progress: underWay, updating: status.Updating{Replica: 7, Waiting: "PodClique s-7-a has 1 of 2 ready pods",
+				Why: "the image x cannot be pulled", Pods: 3},
+			want: "True UpdateStopped: 0 of 3 pods have the template; replica 7: PodClique s-7-a has 1 of 2 ready pods: " +
+				"the image x cannot be pulled",
 			ready: "1 of 1 replicas are available; updating replica 7: PodClique s-7-a has 1 of 2 ready pods",
 		},
 		"several replicas are updated together": {
-			progress: underWay, updating: status.Updating{Replica: 1, Also: []int32{0, 2}, Waiting: "w", Why: "no rack has room", Pods: 3},
-			want:  "True UpdateStopped: 0 of 3 pods have the template; replica 1: w: no rack has room; also being updated: replica 0, 2",
+			progress: underWay, updating: status.Updating{Replica: 1, Also: []int32{0, 2}, Waiting: "w", Why: "no rack has room",
+				Pods: 3},
+			want: "True UpdateStopped: 0 of 3 pods have the template; replica 1: w: no rack has room; also being updated: " +
+				"replica 0, 2",
 			ready: "1 of 1 replicas are available; updating replica 1: w",
 		},
 		"it does without copies beyond replicas": {
-			progress: underWay, updating: status.Updating{Waiting: "w", Without: "without a further copy: no rack has room", Pods: 3},
-			want:  "True UpdateInProgress: 0 of 3 pods have the template; replica 0: w; without a further copy: no rack has room",
+			progress: underWay, updating: status.Updating{Waiting: "w", Without: "without a further copy: no rack has room",
+				Pods: 3},
+			want: "True UpdateInProgress: 0 of 3 pods have the template; replica 0: w; without a further copy: " +
+				"no rack has room",
 			ready: "1 of 1 replicas are available; updating replica 0: w",
 		},
 		"a pass that came to nothing knows how many at least": {
@@ -56,7 +63,8 @@ func TestUpdating(t *testing.T) {
 			ready: "1 of 1 replicas are available; updating replica 0: pods stay",
 		},
 		"an update that has ended": {
-			progress: over, updating: status.Updating{Updated: 3, Pods: 3}, want: "False UpdateFinished: all pods have the template",
+			progress: over, updating: status.Updating{Updated: 3, Pods: 3},
+			want:  "False UpdateFinished: all pods have the template",
 			ready: "1 of 1 replicas are available",
 		},
 	} {

@@ -104,7 +104,8 @@ func (s *simulation) create() {
 			template := strconv.Itoa(int(made.Spec.Replicas))
 			made.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: template}
 			if record := s.set.Status.GangTermination; record != nil && record.Index == replica {
-				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name, made.Spec.Replicas, template)
+				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name, made.Spec.Replicas,
+					template)
 			}
 			s.live[member.Name] = made
 		}
@@ -205,7 +206,8 @@ func (s *simulation) observe() {
 // pass is one pass of the set's controller, which ends after some writes.
 func (s *simulation) pass(writes int) {
 	situation := termination.Situation{
-		Record: s.set.Status.GangTermination, Delay: termination.Delay(s.set), Updating: termination.Updating(s.set), Now: s.now,
+		Record: s.set.Status.GangTermination, Delay: termination.Delay(s.set), Updating: termination.Updating(s.set),
+		Now: s.now,
 	}
 	for replica := range s.set.Spec.Replicas {
 		situation.Units = append(situation.Units, termination.Replica(s.set, replica, s.live, nil))
@@ -213,7 +215,8 @@ func (s *simulation) pass(writes int) {
 	ready := func(podClique *grovev1alpha1.PodClique) int32 { return s.ready[podClique.UID] }
 	situation.Confirmed = map[int32][]termination.Breach{}
 	for _, unit := range situation.Due() {
-		situation.Confirmed[unit.Index] = unit.Without(func(_, name string) bool { return termination.HasMinimum(s.live[name], ready) })
+		situation.Confirmed[unit.Index] = unit.Without(
+			func(_, name string) bool { return termination.HasMinimum(s.live[name], ready) })
 	}
 	plan := termination.Decide(situation)
 	if plan.Begun {
@@ -223,9 +226,10 @@ func (s *simulation) pass(writes int) {
 		if writes--; writes < 0 {
 			return
 		}
-		if record := s.set.Status.GangTermination; record == nil || !slices.ContainsFunc(record.Objects, func(recorded grovev1alpha1.TerminatedObject) bool {
-			return recorded.UID == s.live[object.Name].UID
-		}) {
+		if record := s.set.Status.GangTermination; record == nil ||
+			!slices.ContainsFunc(record.Objects, func(recorded grovev1alpha1.TerminatedObject) bool {
+				return recorded.UID == s.live[object.Name].UID
+			}) {
 			s.complain("%s is deleted and was not recorded", object.Name)
 		}
 		s.delete(s.live[object.Name])
@@ -247,12 +251,15 @@ func (s *simulation) judge(record *grovev1alpha1.GangTermination) {
 	for _, object := range record.Objects {
 		podClique := s.live[object.Name]
 		since, broken := s.brokenSince[podClique.UID]
-		if broken && s.broken(podClique) && !s.now.Before(since.Add(termination.Delay(s.set))) && podClique.Status.ReachedMinAvailable {
+		if broken && s.broken(podClique) && !s.now.Before(since.Add(termination.Delay(s.set))) &&
+			podClique.Status.ReachedMinAvailable {
 			justified = true
 		}
 	}
 	if !justified {
-		s.complain("replica %d is recreated, but no clique of it that was healthy once is broken, and was whenever somebody looked", record.Index)
+		s.complain(
+			"replica %d is recreated, but no clique of it that was healthy once is broken, and was whenever somebody looked",
+			record.Index)
 	}
 }
 

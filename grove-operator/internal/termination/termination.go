@@ -61,7 +61,7 @@ type Situation struct {
 
 // Plan is what is to be recorded and done.
 type Plan struct {
-	// Record is what the status is to say. Begun tells that it is new.
+	// Record is what the status is to say. Begun says that it is new.
 	Record *grovev1alpha1.GangTermination
 	Begun  bool
 	// Delete are objects of the unit that the status names already.

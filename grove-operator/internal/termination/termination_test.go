@@ -40,7 +40,8 @@ func record(index int32, objects ...grovev1alpha1.TerminatedObject) *grovev1alph
 }
 
 func recorded(name string, uid types.UID) grovev1alpha1.TerminatedObject {
-	return grovev1alpha1.TerminatedObject{Kind: termination.KindPodClique, Name: name, UID: uid, Replicas: 2, TemplateReplicas: "1"}
+	return grovev1alpha1.TerminatedObject{Kind: termination.KindPodClique, Name: name, UID: uid, Replicas: 2,
+		TemplateReplicas: "1"}
 }
 
 func TestDecide(t *testing.T) {
@@ -55,11 +56,13 @@ func TestDecide(t *testing.T) {
 		recheck time.Duration
 	}{
 		"nothing happens without a breach": {
-			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{unit(0, 0, object("a", "0"))}}, want: -1,
+			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{unit(0, 0, object("a", "0"))}},
+			want:      -1,
 		},
 		"a breach is waited for until its time has come": {
-			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{unit(0, 40*time.Minute, object("a", "0"))}},
-			want:      -1, recheck: 20 * time.Minute,
+			situation: termination.Situation{Delay: time.Hour,
+				Units: []termination.Unit{unit(0, 40*time.Minute, object("a", "0"))}},
+			want: -1, recheck: 20 * time.Minute,
 		},
 		"the moment of the next look is that of the first that is due": {
 			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{
@@ -68,8 +71,9 @@ func TestDecide(t *testing.T) {
 			want: -1, recheck: 10 * time.Minute,
 		},
 		"a unit is recorded when its time has come, and nothing is deleted yet": {
-			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{unit(0, time.Hour, object("a", "0"), object("b", "1"))}},
-			want:      0, begun: true,
+			situation: termination.Situation{Delay: time.Hour,
+				Units: []termination.Unit{unit(0, time.Hour, object("a", "0"), object("b", "1"))}},
+			want: 0, begun: true,
 		},
 		"the unit that was breached first goes first, and alone": {
 			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{
@@ -81,8 +85,9 @@ func TestDecide(t *testing.T) {
 			situation: termination.Situation{Units: []termination.Unit{unit(0, 100*time.Hour, object("a", "0"))}}, want: -1,
 		},
 		"nothing is begun during an update": {
-			situation: termination.Situation{Delay: time.Hour, Updating: true, Units: []termination.Unit{unit(0, 2*time.Hour, object("a", "0"))}},
-			want:      -1,
+			situation: termination.Situation{Delay: time.Hour, Updating: true,
+				Units: []termination.Unit{unit(0, 2*time.Hour, object("a", "0"))}},
+			want: -1,
 		},
 		"what has recovered since anybody wrote it down is left alone": {
 			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{
@@ -97,8 +102,9 @@ func TestDecide(t *testing.T) {
 			recovered: []int32{0}, want: 1, begun: true,
 		},
 		"what is recorded is deleted": {
-			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{unit(1, time.Hour, object("b", "1"), object("c", "2"))}},
-			want:      1, delete: []string{"b", "c"},
+			situation: termination.Situation{Record: half, Delay: time.Hour,
+				Units: []termination.Unit{unit(1, time.Hour, object("b", "1"), object("c", "2"))}},
+			want: 1, delete: []string{"b", "c"},
 		},
 		"the same unit is finished half-way, whoever else is due by now": {
 			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{
@@ -107,18 +113,22 @@ func TestDecide(t *testing.T) {
 			want: 1, delete: []string{"c"},
 		},
 		"the same unit is finished though it has recovered, an update began, and the delay is off": {
-			situation: termination.Situation{Record: half, Updating: true, Units: []termination.Unit{unit(1, 0, object("b", "new"), object("c", "2"))}},
-			want:      1, delete: []string{"c"},
+			situation: termination.Situation{Record: half, Updating: true,
+				Units: []termination.Unit{unit(1, 0, object("b", "new"), object("c", "2"))}},
+			want: 1, delete: []string{"c"},
 		},
 		"what is gone is waited for until it has been replaced": {
-			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{unit(1, 0, object("b", "new"))}}, want: 1,
+			situation: termination.Situation{Record: half, Delay: time.Hour,
+				Units: []termination.Unit{unit(1, 0, object("b", "new"))}}, want: 1,
 		},
 		"what replaces the recorded objects is not touched": {
-			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{unit(1, 2*time.Hour, object("b", "new"), object("c", "new"))}},
-			want:      -1,
+			situation: termination.Situation{Record: half, Delay: time.Hour,
+				Units: []termination.Unit{unit(1, 2*time.Hour, object("b", "new"), object("c", "new"))}},
+			want: -1,
 		},
 		"a unit that was scaled in is struck out": {
-			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{unit(0, 0, object("a", "0"))}}, want: -1,
+			situation: termination.Situation{Record: half, Delay: time.Hour,
+				Units: []termination.Unit{unit(0, 0, object("a", "0"))}}, want: -1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +153,8 @@ func TestDecide(t *testing.T) {
 			if !plan.Recheck.IsZero() {
 				recheck = plan.Recheck.Sub(now)
 			}
-			if diff := cmp.Diff([]any{c.want, c.begun, c.delete, c.recheck}, []any{got, plan.Begun, deleted, recheck}); diff != "" {
+			if diff := cmp.Diff([]any{c.want, c.begun, c.delete, c.recheck},
+				[]any{got, plan.Begun, deleted, recheck}); diff != "" {
 				t.Errorf("recorded, begun, deleted, recheck (-want +got):\n%s", diff)
 			}
 		})

@@ -57,7 +57,8 @@ func Replica(
 	unit := Unit{Index: replica}
 	for _, member := range layout.Standalone(set, replica) {
 		if podClique := podCliques[member.Name]; podClique != nil {
-			unit.add(ofPodClique(podClique), podClique.Generation, podClique.Status.ObservedGeneration, podClique.Status.Conditions)
+			unit.add(ofPodClique(podClique), podClique.Generation, podClique.Status.ObservedGeneration,
+				podClique.Status.Conditions)
 		}
 	}
 	for i := range set.Spec.Template.PodCliqueScalingGroups {
@@ -120,7 +121,8 @@ func (u *Unit) add(object Object, generation, observed int64, conditions []metav
 	if object.Going || generation != observed || condition == nil || condition.Status != metav1.ConditionTrue {
 		return
 	}
-	u.Breaches = append(u.Breaches, Breach{What: object.Kind + " " + object.Name, Since: condition.LastTransitionTime.Time})
+	u.Breaches = append(u.Breaches,
+		Breach{What: object.Kind + " " + object.Name, Since: condition.LastTransitionTime.Time})
 }
 
 // Without returns the breaches of a unit but those of objects that have recovered.

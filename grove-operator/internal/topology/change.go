@@ -79,7 +79,8 @@ func MadeFor(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 	if made != "" || gang == nil {
 		return made
 	}
-	return cmp.Or(gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology], gang.Annotations[grovev1alpha1.AnnotationTopologyName])
+	return cmp.Or(gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology],
+		gang.Annotations[grovev1alpha1.AnnotationTopologyName])
 }
 
 // Settled reports whether nothing has to be done about a decision: no pod has to go, and every gang says already what it would

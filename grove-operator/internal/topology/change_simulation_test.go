@@ -66,7 +66,8 @@ func (w *world) taken(chances int) int {
 // settle lets everybody see everything until nothing happens any more.
 func (w *world) settle() {
 	for range 40 {
-		for name, act := range map[string]func(pause){"podgang": w.keepGang, "podclique": w.keepPods, "scheduler": w.schedule} {
+		for name, act := range map[string]func(pause){"podgang": w.keepGang, "podclique": w.keepPods,
+			"scheduler": w.schedule} {
 			w.endPods()
 			for _, reader := range []string{"operator", "scheduler"} {
 				w.set.catchUp(reader, len(w.set.states))
@@ -167,7 +168,8 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 			w := newWorld(c.guards, func(int) int { return 0 })
 			pass := func(name string, act func(pause), caughtUp ...string) {
 				for _, cache := range caughtUp {
-					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp, "pods": w.pods.catchUp}[cache]("operator", 1000)
+					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp, "pods": w.pods.catchUp}[cache](
+						"operator", 1000)
 				}
 				w.step(name, act)
 				for w.running[name] != nil {

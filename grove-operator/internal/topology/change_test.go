@@ -41,7 +41,8 @@ func gang(podsTopology, kept, olderName string) *schedulerv1alpha1.PodGang {
 	made := &schedulerv1alpha1.PodGang{}
 	made.Name = "s-0"
 	for key, value := range map[string]string{
-		schedulingv2alpha2.AnnotationPodsTopology: podsTopology, grovev1alpha1.AnnotationTopologyKept: kept, grovev1alpha1.AnnotationTopologyName: olderName,
+		schedulingv2alpha2.AnnotationPodsTopology: podsTopology, grovev1alpha1.AnnotationTopologyKept: kept,
+		grovev1alpha1.AnnotationTopologyName: olderName,
 	} {
 		if value != "" {
 			metav1.SetMetaDataAnnotation(&made.ObjectMeta, key, value)
@@ -60,22 +61,31 @@ func TestDecide(t *testing.T) {
 	}{
 		"a set without constraints has no topology": {pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")}, want: ""},
 		"without pods the named one counts":         {named: "b", want: "b"},
-		"pods for the named one stay":               {named: "b", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "")}, want: "b"},
-		"pods for another that stand nowhere go":    {named: "b", pods: []*corev1.Pod{pod("p", "a", ""), pod("q", "b", "")}, want: "b", outdated: []string{"p"}},
-		"a pod on a node keeps its topology":        {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")}, want: "a"},
+		"pods for the named one stay": {named: "b", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "")},
+			want: "b"},
+		"pods for another that stand nowhere go": {named: "b", pods: []*corev1.Pod{pod("p", "a", ""), pod("q", "b", "")},
+			want: "b", outdated: []string{"p"}},
+		"a pod on a node keeps its topology": {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")},
+			want: "a"},
 		"pods for the named one go while another is kept": {
 			named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "b", "")}, want: "a", outdated: []string{"q"},
 		},
-		"a pod on its way out keeps nothing":  {named: "b", pods: []*corev1.Pod{leaving(pod("p", "a", "n")), pod("q", "a", "")}, want: "b", outdated: []string{"q"}},
+		"a pod on its way out keeps nothing": {named: "b",
+			pods: []*corev1.Pod{leaving(pod("p", "a", "n")), pod("q", "a", "")}, want: "b", outdated: []string{"q"}},
 		"a pod on its way out is not deleted": {named: "b", pods: []*corev1.Pod{leaving(pod("p", "a", ""))}, want: "b"},
 		"a pod that has ended keeps nothing":  {named: "b", pods: []*corev1.Pod{ended(pod("p", "a", "n"))}, want: "b"},
 		"of two topologies the one of most pods is kept": {
-			named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "n"), pod("r", "a", "n"), pod("s", "a", "")}, want: "b", outdated: []string{"s"},
+			named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "n"), pod("r", "a", "n"), pod("s", "a", "")},
+			want: "b", outdated: []string{"s"},
 		},
-		"of as many pods the named one counts":      {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "b", "n")}, want: "b"},
-		"of as many pods else the first by name":    {named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "a", "n")}, want: "a"},
-		"pods of which nobody knows have no part":   {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")}, want: "b"},
-		"pods that say nothing are of their gang's": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")}, gang: gang("a", "", ""), want: "a"},
+		"of as many pods the named one counts": {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "b", "n")},
+			want: "b"},
+		"of as many pods else the first by name": {named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "a", "n")},
+			want: "a"},
+		"pods of which nobody knows have no part": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")},
+			want: "b"},
+		"pods that say nothing are of their gang's": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")},
+			gang: gang("a", "", ""), want: "a"},
 		"so they are under an older operator's gang": {
 			named: "b", pods: []*corev1.Pod{pod("q", "", "")}, gang: gang("", "", "a"), want: "b", outdated: []string{"q"},
 		},
@@ -104,13 +114,17 @@ func TestSettled(t *testing.T) {
 		want     bool
 	}{
 		"without gangs and pods there is nothing to do": {decision: topology.Change{Topology: "b"}, want: true},
-		"pods have to go":                     {decision: topology.Change{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}}, gang: gang("b", "", "b")},
-		"the gang says it":                    {decision: topology.Change{Topology: "b"}, gang: gang("b", "", "b"), want: true},
-		"the gang has to turn":                {decision: topology.Change{Topology: "b"}, gang: gang("a", "", "a")},
-		"the gang is an older operator's":     {decision: topology.Change{Topology: "b"}, gang: gang("", "", "b")},
-		"the gang says that it keeps its own": {decision: topology.Change{Topology: "a"}, gang: gang("a", "b", "a"), want: true},
-		"the gang has not said so yet":        {decision: topology.Change{Topology: "a"}, gang: gang("a", "", "a")},
-		"the gang no longer keeps its own":    {decision: topology.Change{Topology: "b"}, gang: gang("b", "b", "b")},
+		"pods have to go": {
+			decision: topology.Change{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}}, gang: gang("b", "", "b"),
+		},
+		"the gang says it": {decision: topology.Change{Topology: "b"}, gang: gang("b", "", "b"),
+			want: true},
+		"the gang has to turn":            {decision: topology.Change{Topology: "b"}, gang: gang("a", "", "a")},
+		"the gang is an older operator's": {decision: topology.Change{Topology: "b"}, gang: gang("", "", "b")},
+		"the gang says that it keeps its own": {decision: topology.Change{Topology: "a"}, gang: gang("a", "b", "a"),
+			want: true},
+		"the gang has not said so yet":     {decision: topology.Change{Topology: "a"}, gang: gang("a", "", "a")},
+		"the gang no longer keeps its own": {decision: topology.Change{Topology: "b"}, gang: gang("b", "b", "b")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gangs := map[string]*schedulerv1alpha1.PodGang{}

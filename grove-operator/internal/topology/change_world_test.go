@@ -193,7 +193,8 @@ func (w *world) keepGang(pause pause) {
 			if w.remove(pod.Name, pod.UID, resourceVersion) {
 				return
 			}
-			if standing != nil && standing.UID == pod.UID && pods.Active(standing) && pods.Scheduled(standing) && w.violated == "" {
+			if standing != nil && standing.UID == pod.UID && pods.Active(standing) && pods.Scheduled(standing) &&
+				w.violated == "" {
 				w.violated = "a pod was deleted that stands on a node"
 			}
 		}
@@ -292,7 +293,8 @@ func (w *world) schedule(pause pause) {
 	}
 	under := group.Annotations[schedulingv2alpha2.AnnotationPodsTopology]
 	candidates := slices.DeleteFunc(sorted(w.pods.read("scheduler")), func(pod *corev1.Pod) bool {
-		return pods.Scheduled(pod) || pods.Gated(pod) || !pods.Active(pod) || w.compared && topology.MadeFor(pod, nil) != under
+		return pods.Scheduled(pod) || pods.Gated(pod) || !pods.Active(pod) ||
+			w.compared && topology.MadeFor(pod, nil) != under
 	})
 	if len(candidates) == 0 {
 		return

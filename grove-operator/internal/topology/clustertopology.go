@@ -40,7 +40,8 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.TopologyLevel {
 	levels := make([]grovev1alpha1.TopologyLevel, 0, len(configured))
 	for _, level := range configured {
-		levels = append(levels, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(level.Domain), Key: level.Key})
+		levels = append(levels,
+			grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(level.Domain), Key: level.Key})
 	}
 	return levels
 }
@@ -84,7 +85,8 @@ func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.Topolo
 	}
 	for _, other := range levels {
 		if other.Domain != grovev1alpha1.TopologyDomainNuma && order.Narrower(string(other.Domain), string(level.Domain)) {
-			return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is", other.Domain)
+			return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is",
+				other.Domain)
 		}
 	}
 	return ""

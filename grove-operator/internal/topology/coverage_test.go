@@ -42,13 +42,15 @@ func TestTake(t *testing.T) {
 				node("c", "zone", "z", "block", "2", "rack", "1"),
 			},
 			want: topology.Coverage{Complete: 3, Levels: []level{
-				{Domain: "zone", Nodes: 3, DomainCount: 1}, {Domain: "block", Nodes: 3, DomainCount: 2}, {Domain: "rack", Nodes: 3, DomainCount: 2},
+				{Domain: "zone", Nodes: 3, DomainCount: 1}, {Domain: "block", Nodes: 3, DomainCount: 2},
+				{Domain: "rack", Nodes: 3, DomainCount: 2},
 			}},
 		},
 		"a node without the label of a level in between stands in no domain below": {
 			nodes: []topology.Node{node("a", "zone", "z", "rack", "1")},
 			want: topology.Coverage{Incomplete: 1, Levels: []level{
-				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}}, {Domain: "rack", Nodes: 1},
+				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}},
+				{Domain: "rack", Nodes: 1},
 			}},
 		},
 		"a node without the narrowest label misses a level, too": {
@@ -61,7 +63,8 @@ func TestTake(t *testing.T) {
 		"a label without a value is a label": {
 			nodes: []topology.Node{node("a", "zone", "", "block", "", "rack", "")},
 			want: topology.Coverage{Complete: 1, Levels: []level{
-				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", Nodes: 1, DomainCount: 1}, {Domain: "rack", Nodes: 1, DomainCount: 1},
+				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", Nodes: 1, DomainCount: 1},
+				{Domain: "rack", Nodes: 1, DomainCount: 1},
 			}},
 		},
 		"of many nodes the first five are named": {
@@ -187,7 +190,8 @@ func BenchmarkTake(b *testing.B) {
 	levels := fixture.Topology("t", "zone", "block", "rack", "host").Spec.Levels
 	nodes := make([]topology.Node, 5000)
 	for i := range nodes {
-		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack", fmt.Sprint(i/16), "host", fmt.Sprint(i))
+		nodes[i] = node(fmt.Sprintf("node-%04d", i), "zone", fmt.Sprint(i/1280), "block", fmt.Sprint(i/160), "rack",
+			fmt.Sprint(i/16), "host", fmt.Sprint(i))
 	}
 	if !slices.Equal([]int32{4, 32, 313, 5000}, domainCounts(topology.CoverageOf(levels, nodes))) {
 		b.Fatalf("domains %v", domainCounts(topology.CoverageOf(levels, nodes)))

@@ -30,7 +30,8 @@ func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) 
 		}
 	}
 	return validateLevels(path, levels, domains.OrderOf(named), func(string) string {
-		return "must begin with a lower case letter, and have nothing but lower case letters, digits and hyphens behind it, up to 63 characters in all"
+		return "must begin with a lower case letter, and have nothing but lower case letters, " +
+			"digits and hyphens behind it, up to 63 characters in all"
 	})
 }
 
@@ -66,7 +67,9 @@ func validateLevels(
 // duplicate is what to say of a value that another level, at first, has already.
 func duplicate(path *field.Path, value any, what string, first *field.Path) *field.Error {
 	err := field.Duplicate(path, value)
-	err.Detail = fmt.Sprintf("%s must be unique across all levels, and %s has this one: remove one of the two levels, or give one of them another %s", what, first, what)
+	err.Detail = fmt.Sprintf(
+		"%s must be unique across all levels, and %s has this one: remove one of the two levels, "+
+			"or give one of them another %s", what, first, what)
 	return err
 }
 
@@ -96,13 +99,15 @@ func unknownDomain(domain string) string {
 func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	var errs field.ErrorList
 	for i, level := range levels {
-		if slices.ContainsFunc(levels[:i], func(above grovev1alpha1.TopologyLevel) bool { return above.Domain == level.Domain }) {
+		if slices.ContainsFunc(levels[:i],
+			func(above grovev1alpha1.TopologyLevel) bool { return above.Domain == level.Domain }) {
 			continue
 		}
 		for _, above := range levels[:i] {
 			if domains.All().Broader(string(level.Domain), string(above.Domain)) {
 				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
-					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain, above.Domain)))
+					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain,
+					above.Domain)))
 				break
 			}
 		}

@@ -131,7 +131,8 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 	if clusterTopology == nil {
 		return resolution
 	}
-	resolution.Found, resolution.Kind, resolution.SchedulerTopology = true, clusterTopology.Kind, clusterTopology.SchedulerName()
+	resolution.Found, resolution.Kind, resolution.SchedulerTopology = true, clusterTopology.Kind,
+		clusterTopology.SchedulerName()
 	resolution.Order = orderIn(clusterTopology)
 	for _, level := range clusterTopology.Spec.Levels {
 		resolution.keys[level.Domain] = level.Key
@@ -205,11 +206,13 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 	case !r.Found:
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyNotFound
-		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, %s; %s", r.Name, r.consequence("the topology constraints"), remedy(r.Name))
+		condition.Message = fmt.Sprintf("ClusterTopology %q does not exist, %s; %s", r.Name,
+			r.consequence("the topology constraints"), remedy(r.Name))
 	case len(r.Missing) > 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = grovev1alpha1.ReasonClusterTopologyLevelsUnavailable
-		condition.Message = fmt.Sprintf("%s %q has no level %s, %s", r.Kind, r.Name, joined(r.Missing), r.consequence("constraints on it"))
+		condition.Message = fmt.Sprintf("%s %q has no level %s, %s", r.Kind, r.Name, joined(r.Missing),
+			r.consequence("constraints on it"))
 	default:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason = grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable

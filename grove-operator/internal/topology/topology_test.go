@@ -23,13 +23,16 @@ func TestNameFor(t *testing.T) {
 	for name, c := range map[string]struct{ template, want string }{
 		"a set without constraints refers to none": {"{cliques: [{name: a, spec: {podSpec: {}}}]}", ""},
 		"a constraint anywhere refers to the default": {
-			"{cliques: [{name: a, topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}", grovev1alpha1.DefaultClusterTopologyName,
+			"{cliques: [{name: a, topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}",
+			grovev1alpha1.DefaultClusterTopologyName,
 		},
 		"the set's word counts most": {
-			"{clusterTopologyName: x, topologyConstraint: {packDomain: rack, topologyName: other}, cliques: [{name: a, spec: {podSpec: {}}}]}", "x",
+			"{clusterTopologyName: x, topologyConstraint: {packDomain: rack, topologyName: other}, cliques: [{name: a, spec: " +
+				"{podSpec: {}}}]}", "x",
 		},
 		"a constraint may name it as well": {
-			"{cliques: [{name: a, spec: {podSpec: {}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: rack, topologyName: other}}]}", "other",
+			"{cliques: [{name: a, spec: {podSpec: {}}}], podCliqueScalingGroups: [{name: g, cliqueNames: [a], " +
+				"topologyConstraint: {packDomain: rack, topologyName: other}}]}", "other",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +43,8 @@ func TestNameFor(t *testing.T) {
 	}
 }
 
-const rackAndZone = "{topologyConstraint: {pack: {required: zone, preferred: rack}}, cliques: [{name: a, topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}"
+const rackAndZone = "{topologyConstraint: {pack: {required: zone, preferred: rack}}, cliques: [{name: a, " +
+	"topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}"
 
 func TestResolveTellsWhatIsMissing(t *testing.T) {
 	const name = grovev1alpha1.DefaultClusterTopologyName
@@ -76,14 +80,16 @@ func TestResolveTellsWhatIsMissing(t *testing.T) {
 }
 
 func TestMissingDomainsAreListedBroadestFirst(t *testing.T) {
-	resolved := topology.Resolve(set(t, rackAndZone), fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")))
+	resolved := topology.Resolve(set(t, rackAndZone),
+		fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")))
 	if diff := cmp.Diff([]grovev1alpha1.TopologyDomain{"zone", "rack"}, resolved.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
 
 func TestTranslate(t *testing.T) {
-	resolved := topology.Resolve(set(t, rackAndZone), fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "host")))
+	resolved := topology.Resolve(set(t, rackAndZone),
+		fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "host")))
 	pack := func(required, preferred grovev1alpha1.TopologyDomain) *grovev1alpha1.TopologyConstraint {
 		return &grovev1alpha1.TopologyConstraint{Pack: &grovev1alpha1.TopologyPack{Required: required, Preferred: preferred}}
 	}
@@ -92,9 +98,11 @@ func TestTranslate(t *testing.T) {
 		none                bool
 		required, preferred string
 	}{
-		"none stays none":          {none: true},
-		"packDomain is required":   {constraint: &grovev1alpha1.TopologyConstraint{PackDomain: "zone"}, required: "example.com/zone"},
-		"both forms":               {constraint: pack("zone", "host"), required: "example.com/zone", preferred: "example.com/host"},
+		"none stays none": {none: true},
+		"packDomain is required": {constraint: &grovev1alpha1.TopologyConstraint{PackDomain: "zone"},
+			required: "example.com/zone"},
+		"both forms": {constraint: pack("zone", "host"), required: "example.com/zone",
+			preferred: "example.com/host"},
 		"the part that is missing": {constraint: pack("zone", "rack"), required: "example.com/zone"},
 		"all of it is missing":     {constraint: pack("rack", "rack"), none: true},
 	} {
@@ -125,7 +133,8 @@ func TestKeyProblem(t *testing.T) {
 	const hostname = "kubernetes.io/hostname"
 	levels := func(domainsAndKeys ...string) (made []grovev1alpha1.TopologyLevel) {
 		for i := 0; i < len(domainsAndKeys); i += 2 {
-			made = append(made, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(domainsAndKeys[i]), Key: domainsAndKeys[i+1]})
+			made = append(made, grovev1alpha1.TopologyLevel{Domain: grovev1alpha1.TopologyDomain(domainsAndKeys[i]),
+				Key: domainsAndKeys[i+1]})
 		}
 		return made
 	}
@@ -159,7 +168,8 @@ func TestKeyProblem(t *testing.T) {
 func TestDefaultStoresLevelsBroadestFirst(t *testing.T) {
 	made := topology.Default(groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
 		Enabled: true,
-		Levels:  []groveconfigv1alpha1.TopologyLevel{{Domain: "host", Key: "h"}, {Domain: "zone", Key: "z"}, {Domain: "rack", Key: "r"}},
+		Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "host", Key: "h"}, {Domain: "zone", Key: "z"},
+			{Domain: "rack", Key: "r"}},
 	})
 	if got, want := topology.DomainList(topology.Of(made)), "zone,rack,host"; got != want {
 		t.Errorf("levels %s, want %s", got, want)
@@ -190,7 +200,8 @@ func TestConditionSaysWhatFollows(t *testing.T) {
 			words:   `ClusterTopology "grove-topology" has no level rack, so that constraints on it are not enforced`,
 		},
 		"dropped in words": {
-			policy: "drop", words: `ClusterTopology "grove-topology" does not exist, so that the topology constraints are not enforced; enable topologyAwareScheduling in grove-operator's configuration`,
+			policy: "drop",
+			words:  `ClusterTopology "grove-topology" does not exist, so that the topology constraints are not enforced; enable topologyAwareScheduling in grove-operator's configuration`,
 		},
 		"held": {
 			policy: "hold", cluster: []*grovev1alpha1.ClusterTopology{without},

@@ -32,7 +32,8 @@ func AddAuthorizer(ctx context.Context, mgr manager.Manager, exempt []string) er
 		return fmt.Errorf("asking the API server who the operator is: %w", err)
 	}
 	users := admission.Users{Operator: self.Status.UserInfo.Username, Exempt: exempt}
-	mgr.GetWebhookServer().Register(AuthorizePath, &ctrlwebhook.Admission{Handler: &authorizer{reader: mgr.GetClient(), users: users}})
+	mgr.GetWebhookServer().Register(AuthorizePath,
+		&ctrlwebhook.Admission{Handler: &authorizer{reader: mgr.GetClient(), users: users}})
 	return nil
 }
 
@@ -94,7 +95,9 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 }
 
 // setOf returns the set that a managed object was made of, or nil.
-func (a *authorizer) setOf(ctx context.Context, object *unstructured.Unstructured) (*grovev1alpha1.PodCliqueSet, error) {
+func (a *authorizer) setOf(
+	ctx context.Context, object *unstructured.Unstructured,
+) (*grovev1alpha1.PodCliqueSet, error) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[grovev1alpha1.LabelPartOf]}
 	err := a.reader.Get(ctx, key, set)

@@ -53,8 +53,10 @@ spec:
 	Expect(as(alice).Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 	member := layout.Standalone(set, 0)[0]
 	podClique := children.PodClique(set, member, nil)
-	create(children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil), children.HeadlessService(set, 0),
-		children.Autoscalers(set, 0)[0], children.ScalingGroup(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0]), podClique)
+	create(children.ServiceAccount(set), children.Role(set), children.RoleBinding(set, nil),
+		children.HeadlessService(set, 0),
+		children.Autoscalers(set, 0)[0], children.ScalingGroup(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0]),
+		podClique)
 	none := gangs.Live{
 		Copies:   func(string) (int32, bool) { return 0, false },
 		Replicas: func(string) (int32, bool) { return 0, false },
@@ -98,7 +100,8 @@ func patch(object client.Object, name, merge string) action {
 
 func patchStatus(object client.Object, name, merge string) action {
 	return func(user client.Client, namespace string) error {
-		return user.Status().Patch(ctx, named(object, namespace, name), client.RawPatch("application/merge-patch+json", []byte(merge)))
+		return user.Status().Patch(ctx, named(object, namespace, name),
+			client.RawPatch("application/merge-patch+json", []byte(merge)))
 	}
 }
 
@@ -147,21 +150,35 @@ var _ = Describe("The authorizer", func() {
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 		Expect(err).To(MatchError(ContainSubstring(words)))
 	},
-		Entry("a user who deletes a PodClique", alice, remove(&grovev1alpha1.PodClique{}, "s-0-a"), "PodClique s-0-a is kept by grove-operator as PodCliqueSet s wants it: it may not be deleted"),
+		Entry("a user who deletes a PodClique", alice, remove(&grovev1alpha1.PodClique{}, "s-0-a"),
+			"PodClique s-0-a is kept by grove-operator as PodCliqueSet s wants it: it may not be deleted"),
 		Entry("a user who deletes all PodCliques", alice, removeAll(&grovev1alpha1.PodClique{}), "may not be deleted"),
-		Entry("a user who changes a PodClique", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"spec":{"podSpec":{"priorityClassName":"x"}}}`), "spec.podSpec.priorityClassName"),
-		Entry("a user who deletes a PodCliqueScalingGroup", alice, remove(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g"), "may not be deleted"),
+		Entry("a user who changes a PodClique", alice,
+			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"spec":{"podSpec":{"priorityClassName":"x"}}}`),
+			"spec.podSpec.priorityClassName"),
+		Entry("a user who deletes a PodCliqueScalingGroup", alice, remove(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g"),
+			"may not be deleted"),
 		Entry("a user who deletes a PodGang", alice, remove(&schedulerv1alpha1.PodGang{}, "s-0"), "may not be deleted"),
-		Entry("a user who changes a PodGang", alice, patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`), "spec.priorityClassName"),
-		Entry("a user who opens the operator's gate", alice, patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"example.com/hold"}]}}`), "spec.schedulingGates"),
-		Entry("a user who takes a pod out of its PodClique", alice, patch(pod(), "s-0-a-abcde", `{"metadata":{"labels":{"grove.io/podclique":null}}}`), "metadata.labels[grove.io/podclique]"),
-		Entry("a user who takes the label off by which the webhook is called", alice, patch(pod(), "s-0-a-abcde", relabel), "metadata.labels[app.kubernetes.io/managed-by]"),
-		Entry("a user who changes a Service", alice, patch(&corev1.Service{}, "s-0", `{"spec":{"publishNotReadyAddresses":false}}`), "spec.publishNotReadyAddresses"),
-		Entry("a user who changes an autoscaler", alice, patch(&autoscalingv2.HorizontalPodAutoscaler{}, "s-0-a", `{"spec":{"maxReplicas":9}}`), "spec.maxReplicas"),
+		Entry("a user who changes a PodGang", alice,
+			patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`), "spec.priorityClassName"),
+		Entry("a user who opens the operator's gate", alice,
+			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"example.com/hold"}]}}`), "spec.schedulingGates"),
+		Entry("a user who takes a pod out of its PodClique", alice,
+			patch(pod(), "s-0-a-abcde", `{"metadata":{"labels":{"grove.io/podclique":null}}}`),
+			"metadata.labels[grove.io/podclique]"),
+		Entry("a user who takes the label off by which the webhook is called", alice, patch(pod(), "s-0-a-abcde", relabel),
+			"metadata.labels[app.kubernetes.io/managed-by]"),
+		Entry("a user who changes a Service", alice,
+			patch(&corev1.Service{}, "s-0", `{"spec":{"publishNotReadyAddresses":false}}`), "spec.publishNotReadyAddresses"),
+		Entry("a user who changes an autoscaler", alice,
+			patch(&autoscalingv2.HorizontalPodAutoscaler{}, "s-0-a", `{"spec":{"maxReplicas":9}}`), "spec.maxReplicas"),
 		Entry("a user who deletes the ServiceAccount", alice, remove(&corev1.ServiceAccount{}, "s"), "may not be deleted"),
-		Entry("a user who widens the Role", alice, patch(&rbacv1.Role{}, "grove.io:pcs:s", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`), "rules"),
-		Entry("a user who changes the RoleBinding", alice, patch(&rbacv1.RoleBinding{}, "grove.io:pcs:s", `{"subjects":null}`), "subjects"),
-		Entry("another service account", "system:serviceaccount:platform:other", remove(&grovev1alpha1.PodClique{}, "s-0-a"), "may not be deleted"),
+		Entry("a user who widens the Role", alice,
+			patch(&rbacv1.Role{}, "grove.io:pcs:s", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`), "rules"),
+		Entry("a user who changes the RoleBinding", alice,
+			patch(&rbacv1.RoleBinding{}, "grove.io:pcs:s", `{"subjects":null}`), "subjects"),
+		Entry("another service account", "system:serviceaccount:platform:other", remove(&grovev1alpha1.PodClique{}, "s-0-a"),
+			"may not be deleted"),
 	)
 
 	DescribeTable("lets through", func(user string, does action) {
@@ -175,27 +192,36 @@ var _ = Describe("The authorizer", func() {
 		Entry("the operator", "", remove(&grovev1alpha1.PodClique{}, "s-0-a")),
 		Entry("an exempt user", exempt, patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`)),
 		Entry("the garbage collector", garbageCollector, remove(&grovev1alpha1.PodClique{}, "s-0-a")),
-		Entry("the garbage collector that lets children be orphans", garbageCollector, patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"ownerReferences":null}}`)),
+		Entry("the garbage collector that lets children be orphans", garbageCollector,
+			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"ownerReferences":null}}`)),
 		Entry("the namespace controller", namespaceRemover, remove(&corev1.Service{}, "s-0")),
-		Entry("controllers without credentials of their own", "system:kube-controller-manager", remove(&rbacv1.Role{}, "grove.io:pcs:s")),
-		Entry("an autoscaler, and kubectl scale", "system:serviceaccount:kube-system:horizontal-pod-autoscaler", scaleTo(&grovev1alpha1.PodClique{}, "s-0-a")),
+		Entry("controllers without credentials of their own", "system:kube-controller-manager",
+			remove(&rbacv1.Role{}, "grove.io:pcs:s")),
+		Entry("an autoscaler, and kubectl scale", "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
+			scaleTo(&grovev1alpha1.PodClique{}, "s-0-a")),
 		Entry("a user who scales a PodCliqueScalingGroup", alice, scaleTo(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g")),
 		Entry("a user who edits replicas", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"spec":{"replicas":2}}`)),
 		Entry("the scheduler that binds", scheduler, bind),
-		Entry("the scheduler that says why a pod waits", scheduler, patchStatus(pod(), "s-0-a-abcde", `{"status":{"nominatedNodeName":"x"}}`)),
+		Entry("the scheduler that says why a pod waits", scheduler,
+			patchStatus(pod(), "s-0-a-abcde", `{"status":{"nominatedNodeName":"x"}}`)),
 		Entry("a kubelet that deletes a pod", kubelet, remove(pod(), "s-0-a-abcde")),
 		Entry("a user who deletes a pod, as under OnDelete", alice, remove(pod(), "s-0-a-abcde")),
 		Entry("a drain", alice, evict),
-		Entry("the pod grouper's annotations", podGrouper, patch(pod(), "s-0-a-abcde", `{"metadata":{"annotations":{"pod-group-name":"pg"},"labels":{"kai.scheduler/subgroup-name":"a"}}}`)),
-		Entry("whoever put a gate on a pod and takes it off", alice, patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"grove.io/podgang-pending-creation"}]}}`)),
-		Entry("a user's own labels and annotations", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)),
+		Entry("the pod grouper's annotations", podGrouper,
+			patch(pod(), "s-0-a-abcde",
+				`{"metadata":{"annotations":{"pod-group-name":"pg"},"labels":{"kai.scheduler/subgroup-name":"a"}}}`)),
+		Entry("whoever put a gate on a pod and takes it off", alice,
+			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"grove.io/podgang-pending-creation"}]}}`)),
+		Entry("a user's own labels and annotations", alice,
+			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)),
 	)
 
 	It("leaves alone what others made, whatever its labels say", func() {
 		namespace := managedSet()
 		create(&corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other", Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue}},
-			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other",
+				Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		})
 		Expect(remove(&corev1.Service{}, "other")(as(alice), namespace)).To(Succeed())
 	})
@@ -215,6 +241,7 @@ var _ = Describe("The authorizer", func() {
 	It("lets everybody clean up after a set that is gone", func() {
 		namespace := managedSet()
 		Expect(remove(&grovev1alpha1.PodCliqueSet{}, "s")(as(alice), namespace)).To(Succeed())
-		Eventually(func() error { return remove(&grovev1alpha1.PodClique{}, "s-0-a")(as(alice), namespace) }).Should(Succeed())
+		Eventually(func() error { return remove(&grovev1alpha1.PodClique{}, "s-0-a")(as(alice), namespace) }).Should(
+			Succeed())
 	})
 })

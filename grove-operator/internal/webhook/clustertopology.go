@@ -67,7 +67,8 @@ func (w *clusterTopologies) ValidateCreate(
 ) (ctrladmission.Warnings, error) {
 	errs := admission.ValidateReservedName(clusterTopology, w.kept)
 	binding, err := lookup.ClusterTopologyBinding(ctx, w.live, clusterTopology.Name)
-	errs = append(errs, admission.ValidateNameFree(topology.KindClusterTopology, clusterTopology.Name, topology.OfBinding(binding))...)
+	errs = append(errs, admission.ValidateNameFree(topology.KindClusterTopology, clusterTopology.Name,
+		topology.OfBinding(binding))...)
 	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, err)
 }
@@ -92,7 +93,9 @@ func (w *clusterTopologies) ValidateUpdate(
 }
 
 // ValidateDelete lets every topology go but the one that the operator would make anew: a finalizer holds those that are in use.
-func (w *clusterTopologies) ValidateDelete(_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology) (ctrladmission.Warnings, error) {
+func (w *clusterTopologies) ValidateDelete(
+	_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
+) (ctrladmission.Warnings, error) {
 	if reason := admission.Keeps(w.kept, clusterTopology.Name); reason != "" {
 		resource := grovev1alpha1.GroupVersion.WithResource("clustertopologies").GroupResource()
 		return nil, apierrors.NewForbidden(resource, clusterTopology.Name, errors.New(reason))

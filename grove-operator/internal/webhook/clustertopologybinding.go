@@ -20,7 +20,9 @@ type clusterTopologyBindings struct {
 	*clusterTopologies
 }
 
-func judgeBinding(_ context.Context, _ ctrladmission.Request, binding *grovev1alpha1.ClusterTopologyBinding) field.ErrorList {
+func judgeBinding(
+	_ context.Context, _ ctrladmission.Request, binding *grovev1alpha1.ClusterTopologyBinding,
+) field.ErrorList {
 	return admission.ValidateBinding(binding)
 }
 
@@ -65,6 +67,8 @@ func (w *clusterTopologyBindings) ValidateUpdate(
 }
 
 // ValidateDelete lets every binding go: a finalizer holds those that are in use.
-func (*clusterTopologyBindings) ValidateDelete(context.Context, *grovev1alpha1.ClusterTopologyBinding) (ctrladmission.Warnings, error) {
+func (*clusterTopologyBindings) ValidateDelete(
+	context.Context, *grovev1alpha1.ClusterTopologyBinding,
+) (ctrladmission.Warnings, error) {
 	return nil, nil
 }

@@ -42,7 +42,8 @@ func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request)
 	object := f.empty()
 	problems := manifests.DecodeStrict(request.Object.Raw, object)
 	causes := refusal.Problems(problems)
-	if wrongType := slices.ContainsFunc(problems, func(problem manifests.Problem) bool { return !problem.Unknown }); !wrongType {
+	if wrongType := slices.ContainsFunc(problems,
+		func(problem manifests.Problem) bool { return !problem.Unknown }); !wrongType {
 		if object.GetName() == "" && object.GetGenerateName() != "" {
 			object.SetName(object.GetGenerateName() + "xxxxx") // As long as the one that the API server will make of it.
 		}

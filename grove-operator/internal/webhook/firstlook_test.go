@@ -36,7 +36,8 @@ func validation(directive string) client.FieldValidation {
 var _ = Describe("The form of a PodCliqueSet", func() {
 	DescribeTable("is told where it is wrong, however strict the client asks to be",
 		func(spec string, want ...string) {
-			for _, directive := range []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn, metav1.FieldValidationStrict} {
+			for _, directive := range []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn,
+				metav1.FieldValidationStrict} {
 				err := c.Create(ctx, written("flawed", spec), validation(directive))
 				for _, finding := range want {
 					Expect(err).To(MatchError(ContainSubstring(finding)), directive)
@@ -44,17 +45,27 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 				Expect(causes(err)).To(HaveLen(len(want)), directive)
 			}
 		},
-		Entry("a misspelt field", "{replicas: 1, template: {cliqes: [], cliques: [{name: a, spec: {minAvailible: 1, podSpec: {containers: [{name: main, image: x}]}}}]}}",
+		Entry("a misspelt field",
+			"{replicas: 1, template: {cliqes: [], cliques: [{name: a, spec: {minAvailible: 1, podSpec: {containers: [{name: "+
+				"main, image: x}]}}}]}}",
 			`spec.template.cliqes: unknown field, did you mean "cliques"?`,
 			`spec.template.cliques[0].spec.minAvailible: unknown field, did you mean "minAvailable"?`),
-		Entry("one that hides a field which must be there", "{replicas: 1, template: {cliques: [{name: a, spec: {podSpc: {containers: [{name: main, image: x}]}}}]}}",
+		Entry("one that hides a field which must be there",
+			"{replicas: 1, template: {cliques: [{name: a, spec: {podSpc: {containers: [{name: main, image: x}]}}}]}}",
 			`spec.template.cliques[0].spec.podSpc: unknown field, did you mean "podSpec"?`,
 			`spec.template.cliques[0].spec.podSpec.containers: Required value`),
-		Entry("deep inside a pod", "{replicas: 1, template: {cliques: [{name: a, spec: {podSpec: {volumes: [{name: v, ephemeral: {volumeClaimTemplate: {metadata: {lables: {}}, spec: {}}}}], containers: [{name: main, image: x, resources: {limts: {cpu: 1}}, livenessProbe: {httpGet: {prt: 1}}}]}}}]}}",
+		Entry("deep inside a pod",
+			"{replicas: 1, template: {cliques: [{name: a, spec: {podSpec: {volumes: [{name: v, ephemeral: "+
+				"{volumeClaimTemplate: {metadata: {lables: {}}, spec: {}}}}], containers: [{name: main, image: x, resources: "+
+				"{limts: {cpu: 1}}, livenessProbe: {httpGet: {prt: 1}}}]}}}]}}",
 			`spec.template.cliques[0].spec.podSpec.containers[0].resources.limts: unknown field, did you mean "limits"?`,
 			`spec.template.cliques[0].spec.podSpec.containers[0].livenessProbe.httpGet.prt: unknown field, did you mean "port"?`,
 			`spec.template.cliques[0].spec.podSpec.volumes[0].ephemeral.volumeClaimTemplate.metadata.lables: unknown field, did you mean "labels"?`),
-		Entry("in groups, constraints and autoscaling", "{replicas: 1, updateStrategy: {typ: OnDelete}, template: {topologyConstraint: {packDomian: rack, pack: {requird: rack}}, headlessServiceConfig: {publishNotReadyAddreses: true}, podCliqueScalingGroups: [{name: g, cliqueNames: [a], scaleConfig: {maxReplicas: 2, metrcs: []}, minAvailble: 1}], cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}",
+		Entry("in groups, constraints and autoscaling",
+			"{replicas: 1, updateStrategy: {typ: OnDelete}, template: {topologyConstraint: {packDomian: rack, pack: "+
+				"{requird: rack}}, headlessServiceConfig: {publishNotReadyAddreses: true}, podCliqueScalingGroups: [{name: g, "+
+				"cliqueNames: [a], scaleConfig: {maxReplicas: 2, metrcs: []}, minAvailble: 1}], cliques: [{name: a, spec: "+
+				"{podSpec: {containers: [{name: main, image: x}]}}}]}}",
 			`spec.updateStrategy.typ: unknown field`,
 			`spec.template.topologyConstraint.packDomian: unknown field, did you mean "packDomain"?`,
 			`spec.template.topologyConstraint.pack.requird: unknown field, did you mean "required"?`,
@@ -62,11 +73,16 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 			`spec.template.podCliqueScalingGroups[0].scaleConfig.metrcs: unknown field, did you mean "metrics"?`,
 			`spec.template.podCliqueScalingGroups[0].minAvailble: unknown field, did you mean "minAvailable"?`,
 			`spec.template.topologyConstraint: Required value`),
-		Entry("together with what else is wrong", "{replcas: 1, template: {cliques: [{name: a, spec: {replicas: 1, minAvailable: 2, podSpec: {nodeName: node-1, containers: [{name: main, image: x}]}}}]}}",
+		Entry("together with what else is wrong",
+			"{replcas: 1, template: {cliques: [{name: a, spec: {replicas: 1, minAvailable: 2, podSpec: {nodeName: node-1, "+
+				"containers: [{name: main, image: x}]}}}]}}",
 			`spec.replcas: unknown field, did you mean "replicas"?`,
 			`spec.template.cliques[0].spec.minAvailable: Invalid value: 2: must not be greater than replicas, 1`,
 			`spec.template.cliques[0].spec.podSpec.nodeName: Forbidden: the scheduler chooses the node`),
-		Entry("values of a wrong type", "{replicas: two, template: {terminationDelay: soon, cliques: [{name: a, spec: {podSpec: {terminationGracePeriodSeconds: 1m, containers: [{name: main, image: x, args: --port, env: [{name: PORT, value: 8000}], resources: {limits: {cpu: lots}}, ports: [{containerPort: http}]}]}}}]}}",
+		Entry("values of a wrong type",
+			"{replicas: two, template: {terminationDelay: soon, cliques: [{name: a, spec: {podSpec: "+
+				"{terminationGracePeriodSeconds: 1m, containers: [{name: main, image: x, args: --port, env: [{name: PORT, "+
+				"value: 8000}], resources: {limits: {cpu: lots}}, ports: [{containerPort: http}]}]}}}]}}",
 			`spec.replicas: must be a whole number, not "two"`,
 			`spec.template.terminationDelay: must be a duration such as 30s or 4h, not "soon"`,
 			`spec.template.cliques[0].spec.podSpec.terminationGracePeriodSeconds: must be a whole number, not "1m"`,
@@ -79,14 +95,20 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 	It("still lets two managers apply their own parts of a clique, and finds their misspelt fields", func() {
 		const main = "{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}}"
 		Expect(c.Apply(ctx, applied("shared", main), client.FieldOwner("one"))).To(Succeed())
-		Expect(c.Apply(ctx, applied("shared", "{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, env: [{name: A, value: b}]}]}}}]}}"), client.FieldOwner("two"))).To(Succeed())
+		Expect(
+			c.Apply(ctx, applied("shared",
+				"{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, env: [{name: A, value: b}]}]}}}]}}"),
+				client.FieldOwner("two"))).To(Succeed())
 		made := &grovev1alpha1.PodCliqueSet{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "shared"}, made)).To(Succeed())
 		Expect(made.Spec.Template.Cliques).To(HaveLen(1))
 		container := made.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0]
 		Expect([]string{container.Image, container.Env[0].Name}).To(Equal([]string{"x", "A"}))
-		err := c.Apply(ctx, applied("shared", "{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, imge: y}]}}}]}}"), client.FieldOwner("two"))
-		Expect(err).To(MatchError(ContainSubstring(`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
+		err := c.Apply(ctx, applied("shared",
+			"{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, imge: y}]}}}]}}"),
+			client.FieldOwner("two"))
+		Expect(err).To(MatchError(
+			ContainSubstring(`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
 	})
 
 	It("is judged anew when the spec changes, and keeps what the set had been given", func() {
@@ -110,7 +132,9 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 		Expect(causes(c.Patch(ctx, made.DeepCopy(), scale))).To(ConsistOf("spec.newer"))
 		Expect(c.SubResource("scale").Patch(ctx, made.DeepCopy(), scale)).To(Succeed())
 		Expect(c.Delete(ctx, made)).To(Succeed())
-		Expect(c.Patch(ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-		Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(MatchError(ContainSubstring("not found")))
+		Expect(c.Patch(ctx, made.DeepCopy(),
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(made), made) }).Should(
+			MatchError(ContainSubstring("not found")))
 	})
 })

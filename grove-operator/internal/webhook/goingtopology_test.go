@@ -12,13 +12,16 @@ var _ = Describe("A ClusterTopology", func() {
 	It("is held from the first moment on, and not chosen any more once it is deleted", func() {
 		going, staying := useTopology("going", "zone"), useTopology("staying", "zone")
 		Expect(going.Finalizers).To(ConsistOf(grovev1alpha1.FinalizerClusterTopology))
-		using := set("{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+		using := set(
+			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
 		Expect(c.Create(ctx, using)).To(Succeed())
-		elsewhere := set("{clusterTopologyName: staying, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+		elsewhere := set(
+			"{clusterTopologyName: staying, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
 		Expect(c.Create(ctx, elsewhere)).To(Succeed())
 		Expect(c.Delete(ctx, going)).To(Succeed())
 
-		late := set("{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+		late := set(
+			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
 		err := c.Create(ctx, late)
 		Expect(causes(err)).To(ConsistOf("spec.template.clusterTopologyName"))
 		Expect(err).To(MatchError(ContainSubstring("is being deleted")))

@@ -30,7 +30,8 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	heard := func(constraint string) []string {
 		GinkgoHelper()
 		return warnings(func(attentive client.Client) {
-			set := written("s", template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique("a", "")+"]"))
+			set := written("s",
+				template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique("a", "")+"]"))
 			Expect(attentive.Create(ctx, set, client.DryRunAll)).To(Succeed())
 		})
 	}
@@ -39,7 +40,8 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "before anybody has looked at nodes")
 		observe(0, 0)
 		Expect(heard("{packDomain: rack}")).To(ConsistOf(
-			ofTheSet + `: no node carries label example.com/rack of level rack of ClusterTopology "labelled": the pods wait until one does`))
+			ofTheSet +
+				`: no node carries label example.com/rack of level rack of ClusterTopology "labelled": the pods wait until one does`))
 		Expect(heard("{pack: {preferred: rack}}")).To(BeEmpty(), "a preference lets nobody wait")
 		observe(3, 1)
 		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "when there is a rack")
@@ -114,9 +116,10 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
 		Entry("no level", "spec.levels", `Required value: a ClusterTopology needs at least one level`,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels = []grovev1alpha1.TopologyLevel{} }),
-		Entry("eight levels", "spec.levels", "Too many: 8: must have at most 7 items", func(t *grovev1alpha1.ClusterTopology) {
-			t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host", "numa", "rack").Spec
-		}),
+		Entry("eight levels", "spec.levels", "Too many: 8: must have at most 7 items",
+			func(t *grovev1alpha1.ClusterTopology) {
+				t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host", "numa", "rack").Spec
+			}),
 	)
 })
 
@@ -132,9 +135,11 @@ var _ = Describe("The form of a ClusterTopology", func() {
 
 	It("is not looked at where the levels stay, and no change brings the finalizer back", func() {
 		made := generated()
-		Expect(c.Patch(ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`)))).To(Succeed())
+		Expect(c.Patch(ctx, made.DeepCopy(),
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"b"}}}`)))).To(Succeed())
 		Expect(c.Delete(ctx, made)).To(Succeed())
-		Expect(c.Patch(ctx, made.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(c.Patch(ctx, made.DeepCopy(),
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(MatchError(ContainSubstring("not found")))
 	})
 })

@@ -45,7 +45,8 @@ func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfigu
 		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
 		topologyAware: configuration.TopologyAwareScheduling.Enabled, defaultScheduler: *configuration.DefaultSchedulerName,
 	}
-	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(), kept: topology.Default(configuration.TopologyAwareScheduling)}
+	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(),
+		kept: topology.Default(configuration.TopologyAwareScheduling)}
 	server := mgr.GetWebhookServer()
 	server.Register(DefaultPodCliqueSetPath, &ctrladmission.Webhook{Handler: firstLook[*grovev1alpha1.PodCliqueSet]{
 		empty: func() *grovev1alpha1.PodCliqueSet { return &grovev1alpha1.PodCliqueSet{} },
@@ -101,7 +102,9 @@ func complete(request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) (*
 
 // judgeWritten judges a set before its defaults are set; what cannot be judged now is not admitted by the validation that
 // follows.
-func (w *podCliqueSets) judgeWritten(ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+func (w *podCliqueSets) judgeWritten(
+	ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet,
+) field.ErrorList {
 	old, err := complete(request, set)
 	if err != nil {
 		return nil
@@ -114,22 +117,29 @@ func (w *podCliqueSets) judgeWritten(ctx context.Context, request ctrladmission.
 }
 
 // ValidateCreate judges a new set.
-func (w *podCliqueSets) ValidateCreate(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+func (w *podCliqueSets) ValidateCreate(
+	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
+) (ctrladmission.Warnings, error) {
 	warnings, errs, err := w.judge(ctx, nil, set)
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
 // ValidateUpdate judges a changed set.
-func (w *podCliqueSets) ValidateUpdate(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
+func (w *podCliqueSets) ValidateUpdate(
+	ctx context.Context, old, set *grovev1alpha1.PodCliqueSet,
+) (ctrladmission.Warnings, error) {
 	warnings, errs, err := w.judge(ctx, old, set)
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
 // judge asks the rules about a set whose defaults are set; a new one has no old state. An error means that they could not
 // be asked.
-func (w *podCliqueSets) judge(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList, err error) {
+func (w *podCliqueSets) judge(
+	ctx context.Context, old, set *grovev1alpha1.PodCliqueSet,
+) (warnings []string, errs field.ErrorList, err error) {
 	topologies := lookup.TopologiesIn(ctx, w.live)
-	cluster := admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find, DefaultScheduler: w.defaultScheduler}
+	cluster := admission.Cluster{TopologyAware: w.topologyAware, Lookup: topologies.Find,
+		DefaultScheduler: w.defaultScheduler}
 	if old == nil {
 		warnings, errs = admission.ValidateCreate(set, cluster)
 		return warnings, errs, topologies.Err()

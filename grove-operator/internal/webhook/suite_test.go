@@ -98,7 +98,8 @@ var _ = BeforeSuite(func() {
 	webhook.Add(mgr, &groveconfigv1alpha1.OperatorConfiguration{
 		DefaultSchedulerName: ptr.To("kai-scheduler"),
 		TopologyAwareScheduling: groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{
-			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"}, {Domain: "rack", Key: "example.com/rack"}},
+			Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{{Domain: "zone", Key: "example.com/zone"},
+				{Domain: "rack", Key: "example.com/rack"}},
 		},
 	})
 	Expect(webhook.AddAuthorizer(ctx, mgr, []string{exempt})).To(Succeed())
@@ -137,7 +138,8 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "default.podcliquesets.grove.io", ClientConfig: at(webhook.DefaultPodCliqueSetPath), Rules: rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			Name: "default.podcliquesets.grove.io", ClientConfig: at(webhook.DefaultPodCliqueSetPath),
+			Rules:       rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
 			SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			MatchConditions: []admissionregistrationv1.MatchCondition{{
 				Name: "not-of-a-later-release", Expression: "request.userInfo.username != '" + laterRelease + "'",
@@ -161,14 +163,17 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 		ObjectMeta: metav1.ObjectMeta{Name: "grove-operator"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{
 			{
-				Name: "validate.podcliquesets.grove.io", ClientConfig: at(webhook.ValidatePodCliqueSetPath), Rules: rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
+				Name: "validate.podcliquesets.grove.io", ClientConfig: at(webhook.ValidatePodCliqueSetPath),
+				Rules:       rules("podcliquesets", admissionregistrationv1.Create, admissionregistrationv1.Update),
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 			{
 				Name: "validate.clustertopologies.grove.io", ClientConfig: at(webhook.ValidateClusterTopologyPath),
-				Rules: rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete),
+				Rules: rules("clustertopologies", admissionregistrationv1.Create, admissionregistrationv1.Update,
+					admissionregistrationv1.Delete),
 				MatchConditions: []admissionregistrationv1.MatchCondition{notItself, {
-					Name: "not-the-end-of-others", Expression: "request.operation != 'DELETE' || oldObject.metadata.name == 'grove-topology'",
+					Name:       "not-the-end-of-others",
+					Expression: "request.operation != 'DELETE' || oldObject.metadata.name == 'grove-topology'",
 				}},
 				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
@@ -180,8 +185,10 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 			},
 			{
 				Name: "authorize.grove.io", ClientConfig: at(webhook.AuthorizePath), Rules: managedObjects(),
-				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue}},
-				SideEffects:    none(), AdmissionReviewVersions: []string{"v1"},
+				ObjectSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+				},
+				SideEffects: none(), AdmissionReviewVersions: []string{"v1"},
 			},
 		},
 	}
@@ -199,7 +206,8 @@ func managedObjects() []admissionregistrationv1.RuleWithOperations {
 	} {
 		all = append(all, admissionregistrationv1.RuleWithOperations{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: resources},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"},
+				Resources: resources},
 		})
 	}
 	return all
@@ -212,7 +220,9 @@ func at(path string) admissionregistrationv1.WebhookClientConfig {
 	}}
 }
 
-func rules(resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+func rules(
+	resource string, operations ...admissionregistrationv1.OperationType,
+) []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{
 		Operations: operations,
 		Rule: admissionregistrationv1.Rule{

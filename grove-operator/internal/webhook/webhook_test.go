@@ -43,7 +43,8 @@ func useTopology(name string, levels ...grovev1alpha1.TopologyDomain) *grovev1al
 	GinkgoHelper()
 	made := fixture.Topology(name, levels...)
 	Expect(c.Create(ctx, made)).To(Succeed())
-	probe := set("{clusterTopologyName: " + name + ", topologyConstraint: {packDomain: " + string(levels[0]) + "}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+	probe := set("{clusterTopologyName: " + name + ", topologyConstraint: {packDomain: " + string(levels[0]) +
+		"}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
 	Eventually(func() error { return c.Create(ctx, probe.DeepCopy(), client.DryRunAll) }).Should(Succeed())
 	return made
 }
@@ -78,7 +79,8 @@ var _ = Describe("Admission of a PodCliqueSet", func() {
 		err := c.Create(ctx, set(`{clusterTopologyName: reporting, topologyConstraint: {packDomain: rack},
 cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, minAvailable: 2, podSpec: {nodeName: node-1, containers: [{name: main, image: x}]}}}]}`))
 		Expect(causes(err)).To(ConsistOf(
-			"spec.template.cliques[0].spec.minAvailable", "spec.template.cliques[0].spec.podSpec.nodeName", "spec.template.topologyConstraint"))
+			"spec.template.cliques[0].spec.minAvailable", "spec.template.cliques[0].spec.podSpec.nodeName",
+			"spec.template.topologyConstraint"))
 	})
 
 	It("has the rules of the schema as well", func() {
@@ -93,7 +95,9 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 	It("lets a set turn to another topology until a pod of it is scheduled", func() {
 		useTopology("first", "rack")
 		useTopology("second", "rack")
-		made := set("{clusterTopologyName: first, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		made := set(
+			"{clusterTopologyName: first, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: " +
+				"{containers: [{name: main, image: x}]}}}]}")
 		Expect(c.Create(ctx, made)).To(Succeed())
 		made.Spec.Template.ClusterTopologyName = "missing"
 		Expect(causes(c.Update(ctx, made))).To(ConsistOf("spec.template.clusterTopologyName"))
@@ -104,7 +108,8 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		pod := stand(made, "")
 		back := made.DeepCopy()
 		back.Spec.Template.ClusterTopologyName = "first"
-		Expect(c.Update(ctx, back, client.DryRunAll)).To(MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
+		Expect(c.Update(ctx, back, client.DryRunAll)).To(
+			MatchError(ContainSubstring("while 1 pods of the set are scheduled")))
 		Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
 		Expect(c.Update(ctx, back, client.DryRunAll)).To(Succeed())
 
@@ -121,7 +126,9 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 
 	It("keeps constraints and the set of cliques as they are", func() {
 		useTopology("keeping", "zone", "rack")
-		made := set("{clusterTopologyName: keeping, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		made := set(
+			"{clusterTopologyName: keeping, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: " +
+				"{containers: [{name: main, image: x}]}}}]}")
 		Expect(c.Create(ctx, made)).To(Succeed())
 		made.Spec.Template.TopologyConstraint.PackDomain = "zone"
 		made.Spec.Template.Cliques[0].Name = "b"
@@ -161,7 +168,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 	It("keeps the reserved name for the operator", func() {
 		err := c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
-		Expect(c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"), client.DryRunAll)).To(Succeed(),
+		Expect(c.Create(ctx, fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "rack"),
+			client.DryRunAll)).To(Succeed(),
 			"who is there first with what it makes is in nobody's way")
 	})
 
@@ -196,7 +204,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 
 	It("turns down what is no hierarchy", func() {
 		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "zone")))).To(ConsistOf("spec.levels[1].domain"))
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
+		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(
+			ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
 		Expect(causes(c.Create(ctx, fixture.Topology("wrong")))).To(ContainElement("spec.levels"))
 		long := fixture.Topology("wrong", "rack")
 		long.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
@@ -205,7 +214,9 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 
 	It("lets levels change until a set that uses them has scheduled pods", func() {
 		made := useTopology("used", "zone", "rack")
-		user := set("{clusterTopologyName: used, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}")
+		user := set(
+			"{clusterTopologyName: used, topologyConstraint: {packDomain: rack}, cliques: [{name: a, spec: {podSpec: " +
+				"{containers: [{name: main, image: x}]}}}]}")
 		Expect(c.Create(ctx, user)).To(Succeed())
 		made.Spec = fixture.Topology("used", "zone", "block", "rack").Spec
 		Expect(c.Update(ctx, made)).To(Succeed())
@@ -244,7 +255,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 	It("takes names of any kind, and turns down what is no hierarchy", func() {
 		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(Succeed())
-		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "hall", "hall")))).To(ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
+		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "hall", "hall")))).To(
+			ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "Hall")))).To(ContainElement("spec.levels[0].domain"))
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong")))).To(ContainElement("spec.levels"))
 	})
@@ -255,7 +267,8 @@ var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 		err := c.Create(ctx, fixture.Binding("taken", "hall"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
 		Expect(err).To(MatchError(ContainSubstring(remedy)))
-		Expect(causes(c.Create(ctx, fixture.Binding(grovev1alpha1.DefaultClusterTopologyName, "hall")))).To(ConsistOf("metadata.name"),
+		Expect(causes(c.Create(ctx, fixture.Binding(grovev1alpha1.DefaultClusterTopologyName, "hall")))).To(
+			ConsistOf("metadata.name"),
 			"the operator makes that one")
 
 		first := fixture.Binding("halls-first", "hall")
@@ -263,20 +276,25 @@ var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 		Expect(first.Finalizers).To(ContainElement(grovev1alpha1.FinalizerClusterTopology))
 		err = c.Create(ctx, fixture.Topology("halls-first", "zone"))
 		Expect(causes(err)).To(ConsistOf("metadata.name"))
-		Expect(err).To(MatchError(ContainSubstring("give this ClusterTopology another name, or delete the ClusterTopologyBinding first")))
+		Expect(err).To(MatchError(
+			ContainSubstring("give this ClusterTopology another name, or delete the ClusterTopologyBinding first")))
 	})
 
 	It("is chosen by sets, whose domains are its levels", func() {
 		binding := fixture.Binding("chosen", "rack", "zone")
 		Expect(c.Create(ctx, binding)).To(Succeed())
 		user := func(domain, below string) error {
-			return c.Create(ctx, set("{topologyConstraint: {topologyName: chosen, packDomain: "+domain+"}, cliques: [{name: a, topologyConstraint: "+
-				"{topologyName: chosen, packDomain: "+below+"}, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"), client.DryRunAll)
+			return c.Create(ctx,
+				set("{topologyConstraint: {topologyName: chosen, packDomain: "+domain+"}, cliques: [{name: a, topologyConstraint: "+
+					"{topologyName: chosen, packDomain: "+below+"}, spec: {podSpec: {containers: [{name: main, image: x}]}}}]}"),
+				client.DryRunAll)
 		}
 		Expect(user("rack", "zone")).To(Succeed())
-		Expect(causes(user("zone", "rack"))).To(ConsistOf("spec.template.topologyConstraint"), "here racks are broader than zones")
+		Expect(causes(user("zone", "rack"))).To(ConsistOf("spec.template.topologyConstraint"),
+			"here racks are broader than zones")
 		err := user("rack", "host")
 		Expect(causes(err)).To(ConsistOf("spec.template.cliques[0].topologyConstraint"))
-		Expect(err).To(MatchError(ContainSubstring(`not a level of ClusterTopologyBinding "chosen"; available domains: rack, zone`)))
+		Expect(err).To(MatchError(
+			ContainSubstring(`not a level of ClusterTopologyBinding "chosen"; available domains: rack, zone`)))
 	})
 })

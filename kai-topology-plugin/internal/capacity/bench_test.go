@@ -16,7 +16,8 @@ func BenchmarkSlots(b *testing.B) {
 	seen := func(tracker *capacity.Tracker, i, version int) {
 		name := fmt.Sprintf("node-%d", i)
 		tracker.NodeSeen(node(name, map[string]string{
-			"zone": fmt.Sprint(i / 1250), "block": fmt.Sprint(i / 125), "rack": fmt.Sprint(i / 16), "host": name, "version": fmt.Sprint(version),
+			"zone": fmt.Sprint(i / 1250), "block": fmt.Sprint(i / 125), "rack": fmt.Sprint(i / 16), "host": name,
+			"version": fmt.Sprint(version),
 		}), packing.Resources{gpu: 8, "cpu": 128_000, "memory": 1 << 40, "ephemeral-storage": 1 << 40, "pods": 110})
 	}
 	var shapes []capacity.Shape
@@ -35,7 +36,8 @@ func BenchmarkSlots(b *testing.B) {
 			var tracker capacity.Tracker
 			for i := range nodes {
 				seen(&tracker, i, 0)
-				tracker.Take(fmt.Sprintf("node-%d", i), packing.Resources{gpu: int64(i % 9), "cpu": int64(i%9) * 15_000, "pods": 10})
+				tracker.Take(fmt.Sprintf("node-%d", i),
+					packing.Resources{gpu: int64(i % 9), "cpu": int64(i%9) * 15_000, "pods": 10})
 			}
 			var counter capacity.Counter
 			bounds := capacity.Bounds{PerLevel: 256, InAll: 2048}

@@ -30,7 +30,8 @@ func TestReport(t *testing.T) {
 	nodes := []capacity.Node{
 		{
 			Labels: labels("z1", "r1"), Usable: true,
-			Allocatable: packing.Resources{gpu: 8, "cpu": 4000, "pods": 110}, Used: packing.Resources{gpu: 3, "cpu": 500, "pods": 1},
+			Allocatable: packing.Resources{gpu: 8, "cpu": 4000, "pods": 110},
+			Used:        packing.Resources{gpu: 3, "cpu": 500, "pods": 1},
 		},
 		// More than there is counts as all of it.
 		{Labels: labels("z1", "r2"), Usable: true, Allocatable: packing.Resources{gpu: 4}, Used: packing.Resources{gpu: 5}},
@@ -76,7 +77,8 @@ func TestDevicesComeFirstAndNotEverythingIsToldOf(t *testing.T) {
 	for _, resource := range capacity.Report(map[string][]string{"t": {"zone"}}, nodes, everything)[0].Largest {
 		told = append(told, strings.TrimPrefix(resource.Name, "example.com/"))
 	}
-	if want := strings.Fields("device-0 device-1 device-2 device-3 device-4 device-5 cpu memory"); !slices.Equal(told, want) {
+	if want := strings.Fields("device-0 device-1 device-2 device-3 device-4 device-5 cpu memory"); !slices.Equal(
+		told, want) {
 		t.Errorf("told of %v, not of %v", told, want)
 	}
 }

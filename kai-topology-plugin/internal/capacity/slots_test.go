@@ -136,10 +136,12 @@ func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
 		want   [][]capacity.DomainSlots
 	}{
 		"a level that is too large is left out": {
-			capacity.Bounds{PerLevel: 2, InAll: 100}, [][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, nil},
+			capacity.Bounds{PerLevel: 2, InAll: 100},
+			[][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, nil},
 		},
 		"a shape for which there is no room is not listed": {
-			capacity.Bounds{PerLevel: 100, InAll: 5}, [][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, racks, nil, nil},
+			capacity.Bounds{PerLevel: 100, InAll: 5},
+			[][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, racks, nil, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +234,8 @@ func (s *search) most(lacks int64, domain string) (best int64) {
 		}
 		fits := true
 		for resource, amount := range s.shape.Requests {
-			fits = fits && (amount == 0 || free[resource] >= amount) // Of what it does not ask for, pods may take more than there is.
+			// Of what it does not ask for, pods may take more than there is.
+			fits = fits && (amount == 0 || free[resource] >= amount)
 		}
 		if !fits {
 			continue
@@ -272,14 +275,16 @@ func (m *model) want(shape capacity.Shape) map[string]int64 {
 // the nodes showed stays as it was.
 func TestSlotsAreTheMostThatFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		told := model{nodes: map[string]*corev1.Node{}, offer: map[string]packing.Resources{}, pods: map[string][]packing.Resources{}}
+		told := model{nodes: map[string]*corev1.Node{}, offer: map[string]packing.Resources{},
+			pods: map[string][]packing.Resources{}}
 		var tracker capacity.Tracker
 		var counter capacity.Counter
 		shapes := make([]capacity.Shape, rapid.IntRange(1, 2).Draw(t, "shapes"))
 		for i := range shapes {
 			shapes[i] = capacity.Shape{
 				Name: fmt.Sprint(i), Pods: rapid.Int64Range(1, 3).Draw(t, "pods of the gang"),
-				Requests:      packing.Resources{gpu: rapid.Int64Range(1, 3).Draw(t, "gpus"), "cpu": rapid.Int64Range(0, 2).Draw(t, "cpus")},
+				Requests: packing.Resources{gpu: rapid.Int64Range(1, 3).Draw(t, "gpus"),
+					"cpu": rapid.Int64Range(0, 2).Draw(t, "cpus")},
 				RequiredLevel: rapid.SampledFrom([]string{"", "zone", "rack"}).Draw(t, "required"),
 			}
 			if rapid.Bool().Draw(t, "picky") {

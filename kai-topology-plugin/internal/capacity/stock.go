@@ -72,7 +72,8 @@ func (t *Tracker) NodeSeen(node *corev1.Node, allocatable packing.Resources) {
 
 // sameToPods reports whether two versions of a node take the same pods, as far as their objects tell.
 func sameToPods(a, b *corev1.Node) bool {
-	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) && reflect.DeepEqual(a.Spec.Taints, b.Spec.Taints)
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
+		reflect.DeepEqual(a.Spec.Taints, b.Spec.Taints)
 }
 
 // NodeGone records that there is no such node any more.

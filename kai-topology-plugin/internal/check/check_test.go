@@ -249,14 +249,14 @@ func TestEachLieIsNamed(t *testing.T) {
 		},
 		"a subGroup left out": {
 			func(answer map[string]any) { field(answer, "podGroups", 0).(map[string]any)["subGroups"] = []any{} },
-			`PodGroup default/a: subGroup "" is not told of`,
+			`PodGroup default/a: subGroup "" is missing in the answer`,
 		},
 		"a subGroup twice": {
 			func(answer map[string]any) {
 				first := field(answer, "podGroups", 0, "subGroups", 0)
 				field(answer, "podGroups", 0).(map[string]any)["subGroups"] = []any{first, first}
 			},
-			`PodGroup default/a: subGroup "" is told of twice`,
+			`PodGroup default/a: subGroup "" is in the answer twice`,
 		},
 		"a PodGroup of another input": {
 			func(answer map[string]any) { field(answer, "podGroups", 0).(map[string]any)["name"] = "x" },
@@ -383,7 +383,8 @@ func TestUnusableInput(t *testing.T) {
 	if got := invoke(t, check.Command(), "", "-f", manifests, "-f", "no-such-file"); got.code != render.ExitRejected {
 		t.Errorf("a file that is not there: exit code %d, %s", got.code, got.stderr)
 	}
-	if got := invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f", "-"); got.code != render.ExitRejected {
+	if got := invoke(t, check.Command(), `{"podGroups": []}`, "-f", saved(t, "kind: Node"), "-f",
+		"-"); got.code != render.ExitRejected {
 		t.Errorf("manifests that are rejected: exit code %d, %s", got.code, got.stderr)
 	}
 }

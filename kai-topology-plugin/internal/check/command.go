@@ -47,13 +47,15 @@ Exit codes: 0 everything holds, 3 something does not (one line each), 1 the inpu
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if len(files) < 2 {
-				return command.FlagErrorFunc()(command, fmt.Errorf("-f names the manifests first and the answer last, so there are two at least"))
+				return command.FlagErrorFunc()(command,
+					fmt.Errorf("-f names the manifests first and the answer last, so there are two at least"))
 			}
 			return run(command, files[:len(files)-1], files[len(files)-1])
 		},
 	}
 	render.BindFiles(command, &files)
-	command.Flags().Lookup("filename").Usage = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
+	command.Flags().Lookup(
+		"filename").Usage = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
 	return command
 }
 

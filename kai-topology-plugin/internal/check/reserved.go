@@ -16,7 +16,9 @@ import (
 // reserved reads the room that a certificate takes for reserved. Room is kept for gangs that follow one which has been verified to
 // be placed and ranks no lower than the one that waits, and only where they would be placed rightly. The error says what else it
 // is.
-func (v *verifier) reserved(ctx context.Context, waiting turns.Turn, kept map[string]string) (clusterview.Reserved, error) {
+func (v *verifier) reserved(
+	ctx context.Context, waiting turns.Turn, kept map[string]string,
+) (clusterview.Reserved, error) {
 	room, nodes := clusterview.Reserved{}, map[gang.Key]map[string]string{}
 	pods := map[string]*corev1.Pod{}
 	for _, pod := range v.cluster.Pods {

@@ -14,7 +14,7 @@ import (
 func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	if turn.Gang.Tree == nil {
 		if len(given.SubGroups) > 0 {
-			v.fault(given.key(), "groups are told of it, although its tree is invalid")
+			v.fault(given.key(), "it has groups in the answer, although its tree is invalid")
 		}
 		return
 	}
@@ -25,7 +25,7 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 			v.fault(given.key(), "subGroup %q is not in the input", name)
 		}
 		if told[name] != nil {
-			v.fault(given.key(), "subGroup %q is told of twice", name)
+			v.fault(given.key(), "subGroup %q is in the answer twice", name)
 		}
 		told[name] = &given.SubGroups[i]
 	}
@@ -33,16 +33,19 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	for _, group := range turn.Gang.Tree.Groups() {
 		result := told[group.Name]
 		if result == nil {
-			v.fault(given.key(), "subGroup %q is not told of", group.Name)
+			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
 		}
 		v.subGroup(given, result, group, v.domains(group, nodes), turn.Hold != nil)
 	}
 }
 
-func (v *verifier) subGroup(given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool) {
+func (v *verifier) subGroup(
+	given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
+) {
 	c := group.Constraint
-	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel || told.PreferredTopologyLevel != c.PreferredTopologyLevel {
+	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel ||
+		told.PreferredTopologyLevel != c.PreferredTopologyLevel {
 		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
 	}
 	if held && len(told.Domains) == 0 {
@@ -50,7 +53,8 @@ func (v *verifier) subGroup(given *podGroup, told *place.SubGroupResult, group *
 	}
 	for level, paths := range domains {
 		if !slices.Equal(told.Domains[level], paths) {
-			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths), listed(told.Domains[level]))
+			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths),
+				listed(told.Domains[level]))
 		}
 	}
 	for level := range told.Domains {

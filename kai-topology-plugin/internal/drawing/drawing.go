@@ -77,7 +77,8 @@ func (p *Pen) Bad(text string) string { return p.paint(text, color.FgRed) }
 func (p *Pen) Careful(text string) string { return p.paint(text, color.FgYellow) }
 
 var palette = []color.Attribute{
-	color.FgCyan, color.FgMagenta, color.FgBlue, color.FgHiGreen, color.FgHiYellow, color.FgHiMagenta, color.FgHiCyan, color.FgHiBlue,
+	color.FgCyan, color.FgMagenta, color.FgBlue, color.FgHiGreen, color.FgHiYellow, color.FgHiMagenta, color.FgHiCyan,
+	color.FgHiBlue,
 }
 
 // Own gives text the colour of a name, the same in every run, so that the eye finds it again.

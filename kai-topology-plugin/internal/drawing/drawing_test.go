@@ -64,10 +64,12 @@ func TestColoursAreUsedWhereTheyAreWanted(t *testing.T) {
 
 func TestWrapBreaksBetweenWords(t *testing.T) {
 	narrow := &Pen{Columns: 30}
-	if got, want := narrow.Wrap("- ", "  ", "one two three four five six seven"), "- one two three four five six\n  seven\n"; got != want {
+	if got, want := narrow.Wrap("- ", "  ", "one two three four five six seven"),
+		"- one two three four five six\n  seven\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := (&Pen{}).Wrap("- ", "  ", "into a pipe lines are as long as they are"), "- into a pipe lines are as long as they are\n"; got != want {
+	if got, want := (&Pen{}).Wrap("- ", "  ", "into a pipe lines are as long as they are"),
+		"- into a pipe lines are as long as they are\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

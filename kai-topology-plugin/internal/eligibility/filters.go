@@ -109,7 +109,8 @@ func (f *filtered) objection(status *fwk.Status, node Node) (string, error) {
 	case status.IsRejected():
 		return kubeframework.Objection(status, f.pod, node.Info.Node()), nil
 	default:
-		return "", fmt.Errorf("running the filters for pod %s on node %s: %w", f.pod.Name, node.Info.Node().Name, status.AsError())
+		return "", fmt.Errorf("running the filters for pod %s on node %s: %w", f.pod.Name, node.Info.Node().Name,
+			status.AsError())
 	}
 }
 

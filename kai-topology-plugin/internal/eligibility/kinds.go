@@ -75,8 +75,10 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 func twins(a, b *corev1.Pod) bool {
 	bare := func(pod *corev1.Pod) bool {
 		spec := &pod.Spec
-		return len(pod.Labels) == 0 && spec.NodeSelector == nil && spec.Affinity == nil && spec.Tolerations == nil && spec.Volumes == nil &&
-			spec.TopologySpreadConstraints == nil && spec.ResourceClaims == nil && spec.OS == nil && !spec.HostNetwork && spec.HostUsers == nil
+		return len(pod.Labels) == 0 && spec.NodeSelector == nil && spec.Affinity == nil && spec.Tolerations == nil &&
+			spec.Volumes == nil &&
+			spec.TopologySpreadConstraints == nil && spec.ResourceClaims == nil && spec.OS == nil && !spec.HostNetwork &&
+			spec.HostUsers == nil
 	}
 	return a.Namespace == b.Namespace && kubeframework.Alike(a, b) && bare(a) && bare(b)
 }
@@ -88,14 +90,15 @@ func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 	}
 	filter, err := traitsOf(pod)
 	if err != nil {
-		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("reading the shape of pod %s: %w", pod.Name, err)
 	}
 	asked, err := json.Marshal(requests)
 	if err != nil {
-		return nil, fmt.Errorf("telling the shape of pod %s: %w", pod.Name, err)
+		return nil, fmt.Errorf("reading the shape of pod %s: %w", pod.Name, err)
 	}
 	return &kind{
-		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec), labels: selecting(&pod.Spec),
+		key: filter + " requesting " + string(asked), filter: filter, requests: requests, hosts: hosts(&pod.Spec),
+		labels: selecting(&pod.Spec),
 	}, nil
 }
 

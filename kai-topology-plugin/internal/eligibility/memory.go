@@ -24,7 +24,8 @@ type Memory struct {
 func NewMemory(filters kubeframework.Filters) *Memory {
 	resources := kubeframework.NewResources(filters)
 	return &Memory{
-		filters: filters, resources: resources, claims: kubeframework.NewClaims(resources), kinds: kinds{resources: resources},
+		filters: filters, resources: resources, claims: kubeframework.NewClaims(resources),
+		kinds:      kinds{resources: resources},
 		changeable: sync.OnceValue(func() []string { return kubeframework.Changeable(filters) }),
 	}
 }

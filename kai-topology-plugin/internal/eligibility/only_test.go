@@ -20,7 +20,9 @@ func requiring(terms ...[]corev1.NodeSelectorRequirement) func(*corev1.Pod) {
 		for _, rules := range terms {
 			selector.NodeSelectorTerms = append(selector.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: rules})
 		}
-		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}}
+		pod.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector},
+		}
 	}
 }
 
@@ -29,9 +31,12 @@ func rule(key string, operator corev1.NodeSelectorOperator, values ...string) co
 }
 
 func named(pod *corev1.Pod) {
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{rule("metadata.name", corev1.NodeSelectorOpIn, "c")}}},
-	}}}
+	pod.Spec.Affinity = &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchFields: []corev1.NodeSelectorRequirement{rule("metadata.name", corev1.NodeSelectorOpIn, "c")}},
+			},
+		}}}
 }
 
 // Of nodes that Only does not name none takes the pod, and where it names few, thousands of nodes need not be looked at.
@@ -50,17 +55,25 @@ func TestTheNodesThatAPodIsPinnedToAreNamed(t *testing.T) {
 		"a host that is not there":    {pod: pod("p", selecting(host, "z")), want: []string{}},
 		"a host with a taint":         {pod: pod("p", selecting(host, "e")), want: []string{"e"}},
 		"one that selects a zone":     {pod: pod("p", selecting(zone, "z"))},
-		"one that requires hosts":     {pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, in, "a", "b")})), want: []string{"a", "b"}},
+		"one that requires hosts": {pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, in, "a", "b")})),
+			want: []string{"a", "b"}},
 		"hosts, each with something else": {
 			pod: pod("p", requiring(
-				[]corev1.NodeSelectorRequirement{rule(zone, in, "z"), rule(host, in, "a")}, []corev1.NodeSelectorRequirement{rule(host, in, "b")},
+				[]corev1.NodeSelectorRequirement{rule(zone, in, "z"), rule(host, in, "a")},
+				[]corev1.NodeSelectorRequirement{rule(host, in, "b")},
 			)),
 			want: []string{"a", "b"},
 		},
-		"a host or a zone":        {pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, in, "a")}, []corev1.NodeSelectorRequirement{rule(zone, in, "z")}))},
-		"any host but one":        {pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, notIn, "a")}))},
-		"a node by its name":      {pod: pod("p", named), want: []string{"c"}},
-		"a host, and another one": {pod: pod("p", selecting(host, "a"), requiring([]corev1.NodeSelectorRequirement{rule(host, in, "b")})), want: []string{"a"}},
+		"a host or a zone": {
+			pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, in, "a")},
+				[]corev1.NodeSelectorRequirement{rule(zone, in, "z")})),
+		},
+		"any host but one":   {pod: pod("p", requiring([]corev1.NodeSelectorRequirement{rule(host, notIn, "a")}))},
+		"a node by its name": {pod: pod("p", named), want: []string{"c"}},
+		"a host, and another one": {
+			pod:  pod("p", selecting(host, "a"), requiring([]corev1.NodeSelectorRequirement{rule(host, in, "b")})),
+			want: []string{"a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shape, err := try(t, nodes).Shape(t.Context(), test.pod)

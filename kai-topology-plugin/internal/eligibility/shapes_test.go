@@ -16,7 +16,8 @@ import (
 func node(name string, changes ...func(*corev1.Node)) *corev1.Node {
 	made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	made.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+		corev1.ResourcePods: resource.MustParse("10"),
 	}
 	for _, change := range changes {
 		change(made)
@@ -25,7 +26,10 @@ func node(name string, changes ...func(*corev1.Node)) *corev1.Node {
 }
 
 func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"app": "gang", "index": name}}}
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			Labels: map[string]string{"app": "gang", "index": name}},
+	}
 	made.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 	}}}
@@ -96,7 +100,8 @@ func TestExclusions(t *testing.T) {
 			nodes: []*corev1.Node{node("n")}, pod: pod("p"), want: map[string]string{"n": ""},
 		},
 		"a full node is not excluded: packing sees that itself": {
-			nodes: []*corev1.Node{node("n")}, standing: []*corev1.Pod{pod("other", on("n"), big)}, pod: pod("p"), want: map[string]string{"n": ""},
+			nodes: []*corev1.Node{node("n")}, standing: []*corev1.Pod{pod("other", on("n"), big)}, pod: pod("p"),
+			want: map[string]string{"n": ""},
 		},
 		"a taint is named": {
 			nodes: []*corev1.Node{node("n", tainted)}, pod: pod("p"), want: map[string]string{"n": "taint gpu=only:NoSchedule"},
@@ -147,11 +152,13 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 		"labels that no rule reads":              {repelling, pod("a"), pod("b"), true},
 		"labels that the pods' own rules read":   {nil, pod("a", apart), pod("b", apart, labelled("app", "other")), false},
 		"labels that their own rules don't read": {nil, pod("a", apart), pod("b", apart), true},
-		"pods with volumes that every node has":  {nil, pod("a"), pod("b", withVolume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), true},
-		"pods with a claim of their own":         {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), true},
-		"pods with devices from a template":      {nil, pod("a", withDevices), pod("b", withDevices), true},
-		"claims that no filter looks at":         {nil, pod("a"), pod("b", withVolume(sharedClaim)), true},
-		"pods that share a claim":                {nil, pod("a", withVolume(sharedClaim)), pod("b", withVolume(sharedClaim)), true},
+		"pods with volumes that every node has": {nil, pod("a"),
+			pod("b", withVolume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})), true},
+		"pods with a claim of their own":    {nil, pod("a", withVolume(ownClaim)), pod("b", withVolume(ownClaim)), true},
+		"pods with devices from a template": {nil, pod("a", withDevices), pod("b", withDevices), true},
+		"claims that no filter looks at":    {nil, pod("a"), pod("b", withVolume(sharedClaim)), true},
+		"pods that share a claim": {nil, pod("a", withVolume(sharedClaim)),
+			pod("b", withVolume(sharedClaim)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := try(t, []*corev1.Node{node("n")}, test.standing...)
@@ -172,7 +179,9 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 
 var (
 	ownClaim    = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
-	sharedClaim = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"}}
+	sharedClaim = corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"},
+	}
 )
 
 func withDevices(pod *corev1.Pod) {

@@ -147,7 +147,8 @@ func conditionsIn(workload *unstructured.Unstructured) []Condition {
 }
 
 func conditionOf(condition *metav1.Condition) Condition {
-	return Condition{Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message}
+	return Condition{Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason,
+		Message: condition.Message}
 }
 
 // refusals are the node pools in which a gang does not fit, as KAI's scheduler says. Ours says it in the condition Scheduled too.
@@ -158,7 +159,8 @@ func refusals(podGroup *scheduling.PodGroup) []Condition {
 	var refused []Condition
 	for _, pool := range podGroup.Status.SchedulingConditions {
 		if pool.Type == scheduling.UnschedulableOnNodePool && pool.Status == corev1.ConditionTrue {
-			refused = append(refused, Condition{Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message})
+			refused = append(refused,
+				Condition{Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message})
 		}
 	}
 	return refused
@@ -167,7 +169,8 @@ func refusals(podGroup *scheduling.PodGroup) []Condition {
 func podConditions(pod *corev1.Pod) []Condition {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
-			return []Condition{{Type: string(condition.Type), Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message}}
+			return []Condition{{Type: string(condition.Type), Status: string(condition.Status), Reason: condition.Reason,
+				Message: condition.Message}}
 		}
 	}
 	return nil
@@ -201,7 +204,9 @@ func ParseTarget(words []string) (Target, error) {
 	short, _, _ := strings.Cut(strings.ToLower(kind), ".")
 	known, ok := aliases[short]
 	if !ok || name == "" || strings.Contains(name, "/") {
-		return Target{}, fmt.Errorf("%q: give NAME or KIND/NAME, where KIND is pod, podgroup, podgang, pcs or dgd; for a Job or the like, name one of its pods", strings.Join(words, " "))
+		return Target{}, fmt.Errorf(
+			"%q: give NAME or KIND/NAME, where KIND is pod, podgroup, podgang, pcs or dgd; for a Job or the like, "+
+				"name one of its pods", strings.Join(words, " "))
 	}
 	return Target{Kind: known, Name: name}, nil
 }
@@ -218,7 +223,8 @@ func (f *forest) find(target Target, namespace string) (*Object, error) {
 		}
 	}
 	wanted := cmp.Or(target.Kind, "object")
-	return nil, fmt.Errorf("namespace %s has no %s %q%s", namespace, wanted, target.Name, f.suggestions(kinds, target.Name))
+	return nil, fmt.Errorf("namespace %s has no %s %q%s", namespace, wanted, target.Name,
+		f.suggestions(kinds, target.Name))
 }
 
 // suggestions names some that there are, those that contain the name first.

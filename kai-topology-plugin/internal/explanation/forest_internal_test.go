@@ -13,18 +13,22 @@ import (
 
 func TestWhatKAISaysOfAGangIsShown(t *testing.T) {
 	refused := []scheduling.SchedulingCondition{
-		{Type: scheduling.UnschedulableOnNodePool, Status: corev1.ConditionTrue, NodePool: "a", Reason: "NotEnough", Message: "no node has 8 GPUs"},
+		{Type: scheduling.UnschedulableOnNodePool, Status: corev1.ConditionTrue, NodePool: "a", Reason: "NotEnough",
+			Message: "no node has 8 GPUs"},
 		{Type: scheduling.UnschedulableOnNodePool, Status: corev1.ConditionFalse, NodePool: "b", Message: "old"},
 		{Type: "Other", Status: corev1.ConditionTrue},
 	}
-	ours := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse, Reason: "Infeasible", Message: "no rack has room"}
+	ours := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse, Reason: "Infeasible",
+		Message: "no rack has room"}
 	for name, c := range map[string]struct {
 		status scheduling.PodGroupStatus
 		want   []Condition
 	}{
 		"a node pool that refuses it": {
 			status: scheduling.PodGroupStatus{SchedulingConditions: refused},
-			want:   []Condition{{Type: "UnschedulableOnNodePool", Status: "True", Reason: "NotEnough", Message: "no node has 8 GPUs"}},
+			want: []Condition{
+				{Type: "UnschedulableOnNodePool", Status: "True", Reason: "NotEnough", Message: "no node has 8 GPUs"},
+			},
 		},
 		"our scheduler has said it already": {
 			status: scheduling.PodGroupStatus{SchedulingConditions: refused, Conditions: []metav1.Condition{ours}},
@@ -37,7 +41,9 @@ func TestWhatKAISaysOfAGangIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := inventory.New()
-			cluster.PodGroups = []*scheduling.PodGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pg-train-1"}, Status: c.status}}
+			cluster.PodGroups = []*scheduling.PodGroup{
+				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pg-train-1"}, Status: c.status},
+			}
 			object := grow(cluster, "ns").objects[id(KindPodGroup, "pg-train-1")]
 			if diff := cmp.Diff(c.want, object.Conditions); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)

@@ -62,7 +62,8 @@ func turnsOf(cluster *inventory.Inventory, object *Object) ([]turns.Turn, string
 		key, member := gang.KeyOf(object.pod)
 		switch {
 		case !member && gang.Expected(object.pod):
-			return nil, fmt.Sprintf("pod %s does not name its PodGroup yet (annotation %s): the pod grouper does that; is it running?",
+			return nil, fmt.Sprintf(
+				"pod %s does not name its PodGroup yet (annotation %s): the pod grouper does that; is it running?",
 				object.Name, scheduling.AnnotationPodGroupName)
 		case !member:
 			return []turns.Turn{alone(cluster, object.pod)}, ""
@@ -80,7 +81,8 @@ func turnsOf(cluster *inventory.Inventory, object *Object) ([]turns.Turn, string
 		}
 	}
 	if len(asked) == 0 {
-		return nil, fmt.Sprintf("%s %s has no PodGroup yet: what its conditions say, or the component that makes the next object, is holding it up",
+		return nil, fmt.Sprintf(
+			"%s %s has no PodGroup yet: what its conditions say, or the component that makes the next object, is holding it up",
 			object.Kind, object.Name)
 	}
 	return asked, ""

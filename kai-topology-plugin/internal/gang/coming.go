@@ -70,8 +70,9 @@ func another(like *corev1.Pod, number int) *corev1.Pod {
 		claim := volume.PersistentVolumeClaim
 		return volume.Ephemeral != nil || claim != nil && strings.Contains(claim.ClaimName, like.Name)
 	})
-	pod.Spec.ResourceClaims = slices.DeleteFunc(slices.Clone(like.Spec.ResourceClaims), func(claim corev1.PodResourceClaim) bool {
-		return claim.ResourceClaimTemplateName != nil
-	})
+	pod.Spec.ResourceClaims = slices.DeleteFunc(slices.Clone(like.Spec.ResourceClaims),
+		func(claim corev1.PodResourceClaim) bool {
+			return claim.ResourceClaimTemplateName != nil
+		})
 	return &pod
 }

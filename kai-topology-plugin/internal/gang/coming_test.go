@@ -38,7 +38,8 @@ func leaderAndWorkers(expected string) *scheduling.PodGroup {
 		podGroup.Annotations = map[string]string{scheduling.AnnotationExpectedPods: expected}
 	}
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack"}
-	podGroup.Spec.SubGroups = []scheduling.SubGroup{{Name: "leader", MinMember: ptr.To[int32](1)}, {Name: "worker", MinMember: ptr.To[int32](2)}}
+	podGroup.Spec.SubGroups = []scheduling.SubGroup{{Name: "leader", MinMember: ptr.To[int32](1)},
+		{Name: "worker", MinMember: ptr.To[int32](2)}}
 	return podGroup
 }
 
@@ -65,8 +66,9 @@ func TestPodsThatAreStillToCome(t *testing.T) {
 		},
 		"those behind gates as they are, whether or not they are expected": {
 			expected: `{"worker":3}`,
-			pods:     []*corev1.Pod{leader, memberOf("worker", "a", 3), memberOf("worker", "b", 2, gated), memberOf("worker", "c", 1, gated)},
-			want:     []string{"b", "c"},
+			pods: []*corev1.Pod{leader, memberOf("worker", "a", 3), memberOf("worker", "b", 2, gated),
+				memberOf("worker", "c", 1, gated)},
+			want: []string{"b", "c"},
 		},
 		"those that are done are not made again": {
 			expected: `{"worker":3}`,
@@ -79,7 +81,8 @@ func TestPodsThatAreStillToCome(t *testing.T) {
 			want:     []string{"a (expected 1)", "a (expected 2)"},
 		},
 		"of a leaf without a pod nobody knows what they ask for": {expected: `{"worker":3}`, pods: []*corev1.Pod{leader}},
-		"fewer than there are": {expected: `{"worker":1,"leader":0}`, pods: []*corev1.Pod{leader, memberOf("worker", "a", 1), memberOf("worker", "b", 1)}},
+		"fewer than there are": {expected: `{"worker":1,"leader":0}`,
+			pods: []*corev1.Pod{leader, memberOf("worker", "a", 1), memberOf("worker", "b", 1)}},
 		"none once a pod of the gang stands": {
 			expected: `{"worker":4}`, pods: []*corev1.Pod{memberOf("leader", "l", 9, onNode), memberOf("worker", "a", 1)},
 		},
@@ -107,7 +110,8 @@ func TestAGangThatMayStandAnywhereIsNotLookedAheadFor(t *testing.T) {
 	if coming := assembled.Coming(); len(coming) > 0 {
 		t.Errorf("%d pods are looked ahead for", len(coming))
 	}
-	podGroup.Spec.SubGroups[1].TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t", PreferredTopologyLevel: "rack"}
+	podGroup.Spec.SubGroups[1].TopologyConstraint = &scheduling.TopologyConstraint{Topology: "t",
+		PreferredTopologyLevel: "rack"}
 	assembled, _ = gang.Assemble(podGroup, []*corev1.Pod{memberOf("worker", "a", 1)}, nil)
 	if coming := assembled.Coming(); len(coming) != 3 {
 		t.Errorf("%d pods are looked ahead for, though their leaf prefers a rack", len(coming))

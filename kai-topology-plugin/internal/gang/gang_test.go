@@ -17,7 +17,8 @@ import (
 )
 
 func levels(topology string) (podgrouptree.Hierarchy, bool) {
-	return podgrouptree.Hierarchy{{Key: "zone", Alias: "z"}, {Key: "block", Alias: "b"}, {Key: "rack", Alias: "b"}}, topology == "known"
+	return podgrouptree.Hierarchy{{Key: "zone", Alias: "z"}, {Key: "block", Alias: "b"}, {Key: "rack", Alias: "b"}},
+		topology == "known"
 }
 
 func podIn(leaf, name string, changes ...func(*corev1.Pod)) *corev1.Pod {
@@ -41,7 +42,8 @@ func TestAssemble(t *testing.T) {
 	oneOfTwo := *twoLeaves.DeepCopy()
 	oneOfTwo.MinSubGroup = ptr.To[int32](1)
 	unknown := *twoLeaves.DeepCopy()
-	unknown.SubGroups[1].TopologyConstraint = &scheduling.TopologyConstraint{Topology: "missing", RequiredTopologyLevel: "rack"}
+	unknown.SubGroups[1].TopologyConstraint = &scheduling.TopologyConstraint{Topology: "missing",
+		RequiredTopologyLevel: "rack"}
 	cycle := *twoLeaves.DeepCopy()
 	cycle.SubGroups[0].Parent = ptr.To("a")
 
@@ -62,10 +64,12 @@ func TestAssemble(t *testing.T) {
 		},
 		"pods behind a gate, on their way out or done do not count": {
 			spec: twoLeaves,
-			pods: []*corev1.Pod{podIn("a", "a1", deleted), podIn("b", "b1", gated), podIn("b", "b2", finished), podIn("b", "b3")},
+			pods: []*corev1.Pod{podIn("a", "a1", deleted), podIn("b", "b1", gated), podIn("b", "b2", finished),
+				podIn("b", "b3")},
 			want: &gang.Hold{
-				Reason:  "Incomplete",
-				Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 1 of 2; pods held by scheduling gates: 1",
+				Reason: "Incomplete",
+				Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 1 of 2; " +
+					"pods held by scheduling gates: 1",
 			},
 		},
 		"a pod of a leaf that does not exist counts for none": {
@@ -85,7 +89,8 @@ func TestAssemble(t *testing.T) {
 		},
 		"a cycle of groups is invalid": {
 			spec: cycle,
-			want: &gang.Hold{Reason: "Invalid", Message: `spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`},
+			want: &gang.Hold{Reason: "Invalid",
+				Message: `spec.subGroups[0].parent: Invalid value: "a": parents make a cycle: a → a; one of them needs another parent, or none`},
 		},
 	}
 	for name, test := range tests {
@@ -124,19 +129,22 @@ func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
 	}{
 		"one that waits for another scheduler does not count, and is named": {
 			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"))},
-			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
-				"pod c waits for another scheduler, other: all pods of a gang need one spec.schedulerName"},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete,
+				Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
+					"pod c waits for another scheduler, other: all pods of a gang need one spec.schedulerName"},
 		},
 		"the first of several is named": {
 			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "d", by("other")), podIn("", "c", by("third"))},
-			want: &gang.Hold{Reason: scheduling.ReasonIncomplete, Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
-				"pod c waits for another scheduler, third (and 1 more): all pods of a gang need one spec.schedulerName"},
+			want: &gang.Hold{Reason: scheduling.ReasonIncomplete,
+				Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
+					"pod c waits for another scheduler, third (and 1 more): all pods of a gang need one spec.schedulerName"},
 		},
 		"one that another scheduler has bound counts": {
 			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"), bound)},
 		},
 		"one beyond the minimum is left alone": {
-			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "d", by("ours")), podIn("", "c", by("other"))},
+			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "d", by("ours")),
+				podIn("", "c", by("other"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,19 +163,23 @@ func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
 
 func TestLevelsAreCalledByTheirAliases(t *testing.T) {
 	podGroup := &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{
-		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "known", RequiredTopologyLevel: "z", PreferredTopologyLevel: "rack"},
-		SubGroups: []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](1), TopologyConstraint: &scheduling.TopologyConstraint{
-			Topology: "known", PreferredTopologyLevel: "z",
-		}}},
+		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "known", RequiredTopologyLevel: "z",
+			PreferredTopologyLevel: "rack"},
+		SubGroups: []scheduling.SubGroup{
+			{Name: "a", MinMember: ptr.To[int32](1), TopologyConstraint: &scheduling.TopologyConstraint{
+				Topology: "known", PreferredTopologyLevel: "z",
+			}}},
 	}}
 	podGroup.Annotations = map[string]string{
-		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "known", scheduling.AnnotationSharedRequired: "z",
+		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "known",
+		scheduling.AnnotationSharedRequired: "z",
 	}
 	assembled, hold := gang.Assemble(podGroup, []*corev1.Pod{podIn("a", "a1")}, levels)
 	if hold != nil {
 		t.Fatalf("held: %v", hold)
 	}
-	got := []scheduling.TopologyConstraint{assembled.Tree.Root.Constraint, assembled.Tree.Leaf("a").Constraint, assembled.Shared.Constraint}
+	got := []scheduling.TopologyConstraint{assembled.Tree.Root.Constraint, assembled.Tree.Leaf("a").Constraint,
+		assembled.Shared.Constraint}
 	want := []scheduling.TopologyConstraint{
 		{Topology: "known", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
 		{Topology: "known", PreferredTopologyLevel: "zone"}, {Topology: "known", RequiredTopologyLevel: "zone"},

@@ -19,8 +19,11 @@ func MadeForOther(podGroup *scheduling.PodGroup, pod *corev1.Pod) bool {
 
 // OtherTopologyMessage says what holds a pod that was made for another topology.
 func OtherTopologyMessage(podGroup *scheduling.PodGroup, pod *corev1.Pod) string {
-	return fmt.Sprintf("pod %s was made for topology %s while PodGroup %s refers to %s: waiting until the PodGroup changes or the pod is replaced",
-		pod.Name, pod.Annotations[grove.AnnotationTopologyName], podGroup.Name, podGroup.Annotations[scheduling.AnnotationPodsTopology])
+	return fmt.Sprintf(
+		"pod %s was made for topology %s while PodGroup %s refers to %s: waiting until the PodGroup changes or the pod is "+
+			"replaced",
+		pod.Name, pod.Annotations[grove.AnnotationTopologyName], podGroup.Name,
+		podGroup.Annotations[scheduling.AnnotationPodsTopology])
 }
 
 // firstForOther returns the first pod that was made for another topology; nil if there is none.

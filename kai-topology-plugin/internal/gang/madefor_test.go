@@ -18,8 +18,9 @@ func TestPodsOfAnotherTopologyHoldTheirGang(t *testing.T) {
 		onNode bool
 		want   string
 	}{
-		"all agree":                              {refers: "b", made: []string{"b", "b"}},
-		"a pod was made for another":             {refers: "b", made: []string{"b", "a"}, want: "pod p-1 was made for topology a while PodGroup g refers to b"},
+		"all agree": {refers: "b", made: []string{"b", "b"}},
+		"a pod was made for another": {refers: "b", made: []string{"b", "a"},
+			want: "pod p-1 was made for topology a while PodGroup g refers to b"},
 		"a pod that says nothing":                {refers: "b", made: []string{"b", ""}},
 		"a PodGroup that says nothing":           {made: []string{"b", "a"}},
 		"a pod on a node does not hold the gang": {refers: "b", made: []string{"a"}, onNode: true},
@@ -33,7 +34,8 @@ func TestPodsOfAnotherTopologyHoldTheirGang(t *testing.T) {
 			}
 			var pods []*corev1.Pod
 			for i, made := range c.made {
-				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + string(rune('0'+i)), Namespace: "default", Annotations: map[string]string{}}}
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + string(rune('0'+i)), Namespace: "default",
+					Annotations: map[string]string{}}}
 				if made != "" {
 					pod.Annotations["grove.io/topology-name"] = made
 				}

@@ -35,7 +35,7 @@ func NewMembers() *Members {
 	return &Members{pods: map[types.UID]*counted{}, tally: Tally{}}
 }
 
-// Show records a pod of the gang as the API server shows it. Ours tells which schedulers are ours to place for.
+// Show records a pod of the gang as the API server shows it. Ours says which schedulers are ours to place for.
 func (m *Members) Show(pod *corev1.Pod, ours func(scheduler string) bool) {
 	m.change(pod, ours, func(c *counted) { c.pod, c.shown = pod, stateOf(pod, ours) })
 }

@@ -39,7 +39,8 @@ func TestMembersKnowWhatAssemblingTellsAnew(t *testing.T) {
 	ours := func(name string) bool { return name == "" }
 	podGroup := &scheduling.PodGroup{}
 	podGroup.Spec.SubGroups = []scheduling.SubGroup{
-		{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)}, {Name: "c", MinMember: ptr.To[int32](1)},
+		{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)},
+		{Name: "c", MinMember: ptr.To[int32](1)},
 	}
 	podGroup.Spec.MinSubGroup = ptr.To[int32](2)
 	tree, _ := gang.Read(podGroup, levels)
@@ -51,7 +52,8 @@ func TestMembersKnowWhatAssemblingTellsAnew(t *testing.T) {
 			known := want.shown[uid]
 			switch event := rapid.IntRange(0, 5).Draw(t, "event"); {
 			case event <= 2 || known == nil:
-				pod := podIn(rapid.SampledFrom([]string{"a", "b", "c", "stray"}).Draw(t, "leaf"), string(uid), rapid.SampledFrom(states).Draw(t, "state"))
+				pod := podIn(rapid.SampledFrom([]string{"a", "b", "c", "stray"}).Draw(t, "leaf"), string(uid),
+					rapid.SampledFrom(states).Draw(t, "state"))
 				pod.UID = uid
 				members.Show(pod, ours)
 				want.shown[uid] = pod

@@ -1,4 +1,4 @@
-// Package gang tells which pods belong to which PodGroup, which of them count, and whether enough of them exist.
+// Package gang says which pods belong to which PodGroup, which of them count, and whether enough of them exist.
 package gang
 
 import (
@@ -36,7 +36,8 @@ func Expected(pod *corev1.Pod) bool {
 	if pod.Annotations[kai.AnnotationSkipPodGrouper] == "true" || pod.Annotations[kai.AnnotationLeftAlone] == "true" {
 		return false
 	}
-	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil || pod.Annotations[kai.AnnotationTopology] != ""
+	return pod.Labels[grove.LabelPodGang] != "" || metav1.GetControllerOf(pod) != nil ||
+		pod.Annotations[kai.AnnotationTopology] != ""
 }
 
 // LeafOf returns the name of the group, in the tree of its PodGroup, that the pod belongs to.

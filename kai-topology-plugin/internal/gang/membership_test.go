@@ -18,10 +18,14 @@ func TestExpected(t *testing.T) {
 		meta metav1.ObjectMeta
 		want bool
 	}{
-		"a pod of a PodGang waits for its PodGroup":     {metav1.ObjectMeta{Labels: map[string]string{grove.LabelPodGang: "gang"}}, true},
-		"a pod of a Job waits for its PodGroup":         {metav1.ObjectMeta{OwnerReferences: controlled}, true},
-		"a bare pod with wishes waits for its PodGroup": {metav1.ObjectMeta{Annotations: map[string]string{kai.AnnotationTopology: "t"}}, true},
-		"a bare pod without wishes does not wait":       {metav1.ObjectMeta{}, false},
+		"a pod of a PodGang waits for its PodGroup": {
+			metav1.ObjectMeta{Labels: map[string]string{grove.LabelPodGang: "gang"}}, true,
+		},
+		"a pod of a Job waits for its PodGroup": {metav1.ObjectMeta{OwnerReferences: controlled}, true},
+		"a bare pod with wishes waits for its PodGroup": {
+			metav1.ObjectMeta{Annotations: map[string]string{kai.AnnotationTopology: "t"}}, true,
+		},
+		"a bare pod without wishes does not wait": {metav1.ObjectMeta{}, false},
 		"a pod that has its PodGroup waits no more": {metav1.ObjectMeta{
 			OwnerReferences: controlled, Annotations: map[string]string{scheduling.AnnotationPodGroupName: "group"},
 		}, false},

@@ -15,7 +15,9 @@ import (
 )
 
 func sharing(annotations map[string]string) *scheduling.PodGroup {
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: annotations}}
+	podGroup := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: annotations},
+	}
 	podGroup.Spec.MinMember = ptr.To[int32](0)
 	return podGroup
 }
@@ -31,7 +33,8 @@ func TestASharedConstraintIsJudged(t *testing.T) {
 		holds       string
 	}{
 		"well": {annotations: map[string]string{
-			scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
+			scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
+			scheduling.AnnotationSharedRequired: "zone",
 		}},
 		"without a Topology": {
 			annotations: map[string]string{scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedRequired: "zone"},
@@ -39,13 +42,15 @@ func TestASharedConstraintIsJudged(t *testing.T) {
 		},
 		"of a Topology that does not exist": {
 			annotations: map[string]string{
-				scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "u", scheduling.AnnotationSharedRequired: "zone",
+				scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "u",
+				scheduling.AnnotationSharedRequired: "zone",
 			},
 			holds: "metadata.annotations[packtree.dev/shared-topology]: Invalid value: \"u\"",
 		},
 		"at a level that does not exist": {
 			annotations: map[string]string{
-				scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedPreferred: "block",
+				scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
+				scheduling.AnnotationSharedPreferred: "block",
 			},
 			holds: "metadata.annotations[packtree.dev/shared-preferred-level]: Invalid value: \"block\"",
 		},
@@ -56,7 +61,8 @@ func TestASharedConstraintIsJudged(t *testing.T) {
 			switch {
 			case c.holds == "" && hold != nil:
 				t.Errorf("held: %s", hold.Message)
-			case c.holds != "" && (hold == nil || hold.Reason != scheduling.ReasonInvalid || !strings.Contains(hold.Message, c.holds)):
+			case c.holds != "" &&
+				(hold == nil || hold.Reason != scheduling.ReasonInvalid || !strings.Contains(hold.Message, c.holds)):
 				t.Errorf("got %v, want %q", hold, c.holds)
 			}
 		})
@@ -65,7 +71,8 @@ func TestASharedConstraintIsJudged(t *testing.T) {
 
 func TestTheBaseGangIsMetFirst(t *testing.T) {
 	assembled, _ := gang.Assemble(sharing(map[string]string{
-		scheduling.AnnotationBaseGang: "m", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
+		scheduling.AnnotationBaseGang: "m", scheduling.AnnotationSharedTopology: "t",
+		scheduling.AnnotationSharedRequired: "zone",
 	}), nil, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "zone"}}, true })
 	for _, name := range []string{"z", "m", "a"} {
 		assembled.Shared.Add(gang.Key{Namespace: "ns", Name: name}, []string{"n"})

@@ -36,7 +36,9 @@ type RelatedItems struct {
 }
 
 // relationsOf returns the relations of a PodGroup with a valid tree, and what keeps them from being followed.
-func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels podgrouptree.Levels) ([]Relation, field.ErrorList) {
+func relationsOf(
+	podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels podgrouptree.Levels,
+) ([]Relation, field.ErrorList) {
 	parsed, errs := relations.Parse(podGroup.Annotations)
 	if len(errs) > 0 {
 		return nil, errs
@@ -48,7 +50,8 @@ func relationsOf(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree, levels 
 	for i := range parsed {
 		found[i].Relation = parsed[i]
 		found[i].Topology = parsed[i].TopologyIn(tree)
-		level := levels.WithKeys(scheduling.TopologyConstraint{Topology: found[i].Topology, RequiredTopologyLevel: parsed[i].Level})
+		level := levels.WithKeys(
+			scheduling.TopologyConstraint{Topology: found[i].Topology, RequiredTopologyLevel: parsed[i].Level})
 		found[i].Level = level.RequiredTopologyLevel
 	}
 	return found, nil

@@ -48,11 +48,13 @@ func members(all ...member) gang.Related {
 
 func TestARelationThatCannotBeFollowedHoldsTheGang(t *testing.T) {
 	for name, c := range map[string]struct{ relations, holds string }{
-		"one that can":           {`[{"name":"r","topology":"t","level":"rack","maxPerDomain":1}]`, ""},
-		"of another shape":       {`{}`, "must be a JSON list of relations"},
-		"of no known level":      {`[{"name":"r","topology":"t","level":"row","maxPerDomain":1}]`, `"row"`},
-		"of no known Topology":   {`[{"name":"r","topology":"u","level":"rack","maxPerDomain":1}]`, "no Topology has this name"},
-		"of groups not its own":  {`[{"name":"r","topology":"t","level":"rack","subGroups":["x"],"maxPerDomain":1}]`, "no subGroup has this name"},
+		"one that can":      {`[{"name":"r","topology":"t","level":"rack","maxPerDomain":1}]`, ""},
+		"of another shape":  {`{}`, "must be a JSON list of relations"},
+		"of no known level": {`[{"name":"r","topology":"t","level":"row","maxPerDomain":1}]`, `"row"`},
+		"of no known Topology": {`[{"name":"r","topology":"u","level":"rack","maxPerDomain":1}]`,
+			"no Topology has this name"},
+		"of groups not its own": {`[{"name":"r","topology":"t","level":"rack","subGroups":["x"],"maxPerDomain":1}]`,
+			"no subGroup has this name"},
 		"that says not how many": {`[{"name":"r","topology":"t","level":"rack"}]`, "by one of maxPerDomain"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +62,8 @@ func TestARelationThatCannotBeFollowedHoldsTheGang(t *testing.T) {
 			switch {
 			case c.holds == "" && (hold != nil || len(assembled.Relations) != 1):
 				t.Errorf("held: %v", hold)
-			case c.holds != "" && (hold == nil || hold.Reason != scheduling.ReasonInvalid || !strings.Contains(hold.Message, c.holds)):
+			case c.holds != "" &&
+				(hold == nil || hold.Reason != scheduling.ReasonInvalid || !strings.Contains(hold.Message, c.holds)):
 				t.Errorf("got %v, want %q", hold, c.holds)
 			}
 		})
@@ -92,7 +95,8 @@ func TestARelationCountsTheItemsOfOtherGangs(t *testing.T) {
 		member{relating("another", `[{"name":"s",`+key+`,"item":"mine"}]`), []*corev1.Pod{pod("", "n5"), pod("", "")}},
 		member{relating("nowhere", `[{"name":"s",`+key+`}]`), []*corev1.Pod{pod("", "")}},
 		member{first.PodGroup, []*corev1.Pod{pod("", "n7")}},
-		member{relating("unrelated", `[{"name":"s","topology":"t","level":"zone","maxPerDomain":1}]`), []*corev1.Pod{pod("", "n6")}},
+		member{relating("unrelated", `[{"name":"s","topology":"t","level":"zone","maxPerDomain":1}]`),
+			[]*corev1.Pod{pod("", "n6")}},
 	))
 	want := []gang.RelatedItems{
 		{Gang: gang.Key{Namespace: "ns", Name: "another"}, Item: "mine", Nodes: [][]string{{"n5"}}},
@@ -116,11 +120,13 @@ func TestAGangIsNearWhereAnotherStands(t *testing.T) {
 	}{
 		"one that stands": {near("a", "b", ""), relating("b", `[]`), []*corev1.Pod{standing, standing, {}},
 			[]gang.RelatedItems{{Gang: gang.Key{Namespace: "ns", Name: "b"}, Nodes: [][]string{{"n1"}}}}, false},
-		"one that stands nowhere":                    {near("a", "b", ""), relating("b", `[]`), []*corev1.Pod{{}}, nil, false},
-		"another":                                    {near("a", "b", ""), near("c", "b", ""), []*corev1.Pod{standing}, nil, false},
-		"one that has to be near this one":           {near("a", "b", ""), near("b", "a", ""), nil, nil, true},
+		"one that stands nowhere": {near("a", "b", ""), relating("b", `[]`), []*corev1.Pod{{}},
+			nil, false},
+		"another":                          {near("a", "b", ""), near("c", "b", ""), []*corev1.Pod{standing}, nil, false},
+		"one that has to be near this one": {near("a", "b", ""), near("b", "a", ""), nil, nil, true},
 		"one that has to be near this one, its turn": {near("b", "a", ""), near("a", "b", ""), nil, nil, false},
-		"one that rather is near this one":           {near("a", "b", ""), near("b", "a", `,"required":false`), nil, nil, false},
+		"one that rather is near this one": {near("a", "b", ""), near("b", "a", `,"required":false`), nil,
+			nil, false},
 		"one that stands and has to be near": {near("a", "b", ""), near("b", "a", ""), []*corev1.Pod{standing},
 			[]gang.RelatedItems{{Gang: gang.Key{Namespace: "ns", Name: "b"}, Nodes: [][]string{{"n1"}}}}, false},
 	} {
@@ -151,18 +157,22 @@ func TestOfGangsInACircleOneNeedNotWait(t *testing.T) {
 		near  map[string]string
 		first []string
 	}{
-		"one near itself":                        {map[string]string{"a": "a"}, []string{"a"}},
-		"two":                                    {map[string]string{"a": "b", "b": "a"}, []string{"a"}},
-		"three":                                  {map[string]string{"a": "b", "b": "c", "c": "a"}, []string{"a"}},
-		"three, the other way round":             {map[string]string{"a": "c", "b": "a", "c": "b"}, []string{"a"}},
-		"five":                                   {map[string]string{"a": "d", "d": "b", "b": "e", "e": "c", "c": "a"}, []string{"a"}},
-		"three of which one stands":              {map[string]string{"a": "b", "b": "c*", "c*": "a"}, nil},
-		"a circle that one waits for":            {map[string]string{"a": "b", "b": "c", "c": "d", "d": "b"}, []string{"b"}},
-		"a way that ends":                        {map[string]string{"a": "b", "b": "c", "c": "d"}, nil},
-		"two circles":                            {map[string]string{"a": "b", "b": "a", "c": "d", "d": "e", "e": "c"}, []string{"a", "c"}},
-		"two circles of which one holds another": {map[string]string{"a": "b", "b": "a,c", "c": "d", "d": "b"}, []string{"a", "b"}},
-		"two circles with a gang in common":      {map[string]string{"a": "c", "c": "a,b", "b": "c"}, []string{"a", "b"}},
-		"circles in a row":                       {map[string]string{"b": "c", "c": "b,a", "a": "d", "d": "a"}, []string{"a", "b"}},
+		"one near itself":            {map[string]string{"a": "a"}, []string{"a"}},
+		"two":                        {map[string]string{"a": "b", "b": "a"}, []string{"a"}},
+		"three":                      {map[string]string{"a": "b", "b": "c", "c": "a"}, []string{"a"}},
+		"three, the other way round": {map[string]string{"a": "c", "b": "a", "c": "b"}, []string{"a"}},
+		"five": {map[string]string{"a": "d", "d": "b", "b": "e", "e": "c", "c": "a"},
+			[]string{"a"}},
+		"three of which one stands":   {map[string]string{"a": "b", "b": "c*", "c*": "a"}, nil},
+		"a circle that one waits for": {map[string]string{"a": "b", "b": "c", "c": "d", "d": "b"}, []string{"b"}},
+		"a way that ends":             {map[string]string{"a": "b", "b": "c", "c": "d"}, nil},
+		"two circles": {map[string]string{"a": "b", "b": "a", "c": "d", "d": "e", "e": "c"},
+			[]string{"a", "c"}},
+		"two circles of which one holds another": {map[string]string{"a": "b", "b": "a,c", "c": "d", "d": "b"},
+			[]string{"a", "b"}},
+		"two circles with a gang in common": {map[string]string{"a": "c", "c": "a,b", "b": "c"}, []string{"a", "b"}},
+		"circles in a row": {map[string]string{"b": "c", "c": "b,a", "a": "d", "d": "a"},
+			[]string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []member

@@ -36,7 +36,7 @@ const (
 	isAssumed
 )
 
-// stateOf returns the state that a pod shows. Ours tells which schedulers are ours to place for.
+// stateOf returns the state that a pod shows. Ours says which schedulers are ours to place for.
 func stateOf(pod *corev1.Pod, ours func(scheduler string) bool) state {
 	switch {
 	case gone(pod):
@@ -162,7 +162,8 @@ func (t Tally) strays(tree *podgrouptree.Tree) (strays int) {
 }
 
 func strayMessage(tree *podgrouptree.Tree, first *corev1.Pod, strays int) string {
-	return fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first)) + further(strays) +
+	return fmt.Sprintf("pod %s names subgroup %q, which is no leaf of the PodGroup", first.Name, LeafOf(first)) +
+		further(strays) +
 		": " + leafAdvice(tree)
 }
 
@@ -192,7 +193,7 @@ func firstOf(phrases []string, separator string) string {
 	return strings.Join(phrases[:few], separator) + fmt.Sprintf(" and %d more", len(phrases)-few)
 }
 
-// further tells how many pods there are beyond the one that was named.
+// further says how many pods there are beyond the one that was named.
 func further(pods int) string {
 	if pods < 2 {
 		return ""

@@ -63,7 +63,8 @@ func writtenOver(over string, pod *corev1.Pod) written {
 func NewConditions(client kubernetes.Interface, pods corelisters.PodLister) *Conditions {
 	return &Conditions{
 		client: client, pods: pods, wanted: map[types.NamespacedName]*wanted{}, written: lru.New(remembered),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](soonest, latest)),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](soonest, latest)),
 	}
 }
 
@@ -154,7 +155,8 @@ func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *
 	if err != nil {
 		return err
 	}
-	after, err := c.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	after, err := c.client.CoreV1().Pods(key.Namespace).Patch(ctx, key.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -170,7 +172,8 @@ func patchOf(pod *corev1.Pod, status *corev1.PodStatus) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := json.Marshal(corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, ResourceVersion: pod.ResourceVersion}, Status: *status})
+	after, err := json.Marshal(
+		corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, ResourceVersion: pod.ResourceVersion}, Status: *status})
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,9 @@ type api struct {
 func newAPI(t *testing.T, pods ...*corev1.Pod) *api {
 	t.Helper()
 	a := &api{
-		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		pods:  map[string]*corev1.Pod{}, begun: make(chan struct{}, 10_000),
+		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		pods: map[string]*corev1.Pod{}, begun: make(chan struct{}, 10_000),
 	}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
@@ -159,7 +160,8 @@ func (a *api) patch(name string, patch []byte) (*corev1.Pod, error) {
 	if err := json.Unmarshal(patch, &given); err != nil {
 		return nil, err
 	}
-	if given.ResourceVersion != "" && given.ResourceVersion != before.ResourceVersion || given.UID != "" && given.UID != before.UID {
+	if given.ResourceVersion != "" && given.ResourceVersion != before.ResourceVersion ||
+		given.UID != "" && given.UID != before.UID {
 		return nil, apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("it has changed"))
 	}
 	old, err := json.Marshal(before)
@@ -201,7 +203,8 @@ func (a *api) message(name string) string {
 }
 
 func waits(sentence string) *corev1.PodCondition {
-	return &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: sentence}
+	return &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable, Message: sentence}
 }
 
 func TestTheNewestSentenceIsWritten(t *testing.T) {
@@ -325,7 +328,8 @@ func TestANominationIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler(t.Context(), &profile{recorder: newRecorder()}, &framework.QueuedPodInfo{PodInfo: info}, misfit(4, "no rack has room"),
+	handler(t.Context(), &profile{recorder: newRecorder()}, &framework.QueuedPodInfo{PodInfo: info},
+		misfit(4, "no rack has room"),
 		&fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "node"}, time.Now())
 	if got := a.stored("pod").Status.NominatedNodeName; got != "node" {
 		t.Errorf("the nominated node is %q", got)

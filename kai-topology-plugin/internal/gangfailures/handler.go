@@ -27,9 +27,12 @@ const quieter = 2
 // Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler,
 // which for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
 // Marks tells whether a pod whose gang does not fit is to be marked unschedulable.
-func Handler(next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool) scheduler.FailureHandlerFn {
+func Handler(
+	next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool,
+) scheduler.FailureHandlerFn {
 	told := newTold()
-	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
+		nominating *fwk.NominatingInfo, start time.Time) {
 		if _, member := gang.KeyOf(info.Pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
 			profile = &gangProfile{Framework: profile, told: told, writer: statusWriter{

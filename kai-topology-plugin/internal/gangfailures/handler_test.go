@@ -29,14 +29,19 @@ func (p *profile) EventRecorder() events.EventRecorderLogger { return p.recorder
 func (p *profile) APICacher() fwk.APICacher                  { return nil }
 
 // kubeHandler does with a profile what kube-scheduler's own handler does.
-func kubeHandler(t *testing.T) func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
-	return func(ctx context.Context, with framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
-		with.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(info.Pod, nil, corev1.EventTypeWarning, "FailedScheduling", "Scheduling", status.Message())
+func kubeHandler(
+	t *testing.T,
+) func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time) {
+	return func(ctx context.Context, with framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
+		nominating *fwk.NominatingInfo, _ time.Time) {
+		with.EventRecorder().WithLogger(klog.FromContext(ctx)).Eventf(info.Pod, nil, corev1.EventTypeWarning,
+			"FailedScheduling", "Scheduling", status.Message())
 		cacher := with.APICacher()
 		if cacher == nil {
 			return // Written by kube-scheduler itself.
 		}
-		condition := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: status.Message()}
+		condition := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: status.Message()}
 		if _, err := cacher.PatchPodStatus(info.Pod, condition, nominating); err != nil {
 			t.Error(err)
 		}
@@ -44,9 +49,10 @@ func kubeHandler(t *testing.T) func(context.Context, framework.Framework, *frame
 }
 
 func misfit(nodes int, preFilter string) *fwk.Status {
-	return fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: nodes, Diagnosis: framework.Diagnosis{
-		PreFilterMsg: preFilter, NodeToStatus: framework.NewDefaultNodeToStatus(),
-	}})
+	return fwk.NewStatus(fwk.Unschedulable).WithError(
+		&framework.FitError{NumAllNodes: nodes, Diagnosis: framework.Diagnosis{
+			PreFilterMsg: preFilter, NodeToStatus: framework.NewDefaultNodeToStatus(),
+		}})
 }
 
 // fail has an attempt at the pod fail and returns the events of it, the patches, and the pod as it then is.
@@ -54,7 +60,8 @@ func fail(t *testing.T, pod *corev1.Pod, statuses ...*fwk.Status) (told []string
 	t.Helper()
 	api := newAPI(t, pod)
 	seen := &profile{recorder: newRecorder()}
-	handler := gangfailures.Handler(kubeHandler(t), api.conditions, func(pod *corev1.Pod) bool { return pod.Annotations["unmarked"] == "" })
+	handler := gangfailures.Handler(kubeHandler(t), api.conditions,
+		func(pod *corev1.Pod) bool { return pod.Annotations["unmarked"] == "" })
 	nominating := &fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}
 	after = pod
 	for _, status := range statuses {
@@ -113,7 +120,8 @@ func TestAPodThatIsNotToBeMarkedIsToldAllTheSame(t *testing.T) {
 func TestAPodThatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
 	pod := newPod("gang")
 	pod.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "no rack has room",
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: "no rack has room",
 	}}
 	told, patches, _ := fail(t, pod, misfit(4, "no rack has room"))
 	if len(told) > 0 || patches > 0 {
@@ -138,7 +146,8 @@ func TestAPodWithoutAGangIsLeftToKubeScheduler(t *testing.T) {
 func TestSentence(t *testing.T) {
 	refused := framework.NewDefaultNodeToStatus()
 	refused.Set("n1", fwk.NewStatus(fwk.Unschedulable, "the plan was broken"))
-	atPermit := fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 1, Diagnosis: framework.Diagnosis{NodeToStatus: refused}})
+	atPermit := fwk.NewStatus(fwk.Unschedulable).WithError(
+		&framework.FitError{NumAllNodes: 1, Diagnosis: framework.Diagnosis{NodeToStatus: refused}})
 	anew := fwk.NewStatus(fwk.Unschedulable).WithError(&framework.FitError{NumAllNodes: 9, Diagnosis: framework.Diagnosis{
 		NodeToStatus: refused, PostFilterMsg: "planned anew soon",
 	}})

@@ -29,7 +29,8 @@ func (t *told) first(pod *corev1.Pod) bool {
 	_, recently := t.recent.Get(pod.UID)
 	t.recent.Add(pod.UID, nil)
 	_, condition := podutil.GetPodCondition(&pod.Status, corev1.PodScheduled)
-	return !recently && (condition == nil || condition.Status != corev1.ConditionFalse || condition.Reason == corev1.PodReasonSchedulingGated)
+	return !recently && (condition == nil || condition.Status != corev1.ConditionFalse ||
+		condition.Reason == corev1.PodReasonSchedulingGated)
 }
 
 // recorder records the first event that says why a pod waits, in the words of its gang, and no further ones.

@@ -21,9 +21,10 @@ import (
 // cache keeps what tells a pod's gang and group, and no more.
 func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
 	succeeded := fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
-	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.FieldSelector = succeeded
-	})
+	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) {
+			options.FieldSelector = succeeded
+		})
 	if err := finished.SetTransform(membershipOf); err != nil {
 		return nil, fmt.Errorf("trimming finished pods: %w", err)
 	}

@@ -26,7 +26,8 @@ import (
 // member is a pod of gang "g" on a node, or without one if that is empty.
 func member(name, node string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, UID: types.UID(name), Annotations: map[string]string{scheduling.AnnotationPodGroupName: "g"},
+		Namespace: "ns", Name: name, UID: types.UID(name),
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: "g"},
 	}}
 	pod.Spec.NodeName = node
 	return pod
@@ -44,7 +45,8 @@ func lister(t *testing.T, assumed ...*corev1.Pod) *ganglister.Lister {
 			t.Fatal(err)
 		}
 	}
-	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	topologies := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	loose := member("loose", "n")
 	loose.Annotations = nil

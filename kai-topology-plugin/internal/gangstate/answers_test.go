@@ -74,7 +74,8 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 			b := memberPod("b", "")
 			asked, began := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}, state.Now()
 			word(state)
-			state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
+			state.Refused(asked, version(1), b,
+				&decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
 			if reply, _ := state.Ask(mine, version(1), late.UID); !reply.Decide {
 				t.Errorf("a pod that the answer is not about gets %+v", reply)
 			}

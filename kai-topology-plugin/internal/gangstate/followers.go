@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// followersWait is how long a gang that leads waits for the pods of those that follow, since only pods tell what
+	// followersWait is how long a gang that leads waits for the pods of those that follow, since only pods say what
 	// room they need. They are made together with the gang's own, by the same hand.
 	followersWait = 2 * time.Second
 	// followersLife is how long room is kept for followers. They are let go of once all that the leader needs is

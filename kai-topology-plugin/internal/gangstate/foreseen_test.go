@@ -21,8 +21,10 @@ func promised() *State {
 		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
 	}
 	state := New(anyone)
-	state.Keep(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")}, untilNoon)
-	state.Keep(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")}, func(gang.Key) time.Time { return time.Time{} })
+	state.Keep(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")},
+		untilNoon)
+	state.Keep(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")},
+		func(gang.Key) time.Time { return time.Time{} })
 	return state
 }
 
@@ -106,13 +108,18 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 		want   map[string]int
 		free   bool
 	}{
-		"where it was expected":         {placed: []Placement{{Pod: inLeaf("x", "worker"), Node: "n2"}}, want: map[string]int{"n1": 2, "n2": 1}},
-		"elsewhere":                     {placed: []Placement{{Pod: inLeaf("x", "worker"), Node: "n9"}}, want: map[string]int{"n1": 1, "n2": 2}, free: true},
-		"of a leaf that expects nobody": {placed: []Placement{{Pod: inLeaf("x", "router"), Node: "n1"}}, want: map[string]int{"n1": 2, "n2": 2}},
-		"the one of another leaf stays": {placed: []Placement{{Pod: inLeaf("x", "leader"), Node: "n2"}}, want: map[string]int{"n1": 1, "n2": 2}, free: true},
-		"nobody":                        {want: map[string]int{"n1": 2, "n2": 2}},
+		"where it was expected": {placed: []Placement{{Pod: inLeaf("x", "worker"), Node: "n2"}},
+			want: map[string]int{"n1": 2, "n2": 1}},
+		"elsewhere": {placed: []Placement{{Pod: inLeaf("x", "worker"), Node: "n9"}},
+			want: map[string]int{"n1": 1, "n2": 2}, free: true},
+		"of a leaf that expects nobody": {placed: []Placement{{Pod: inLeaf("x", "router"), Node: "n1"}},
+			want: map[string]int{"n1": 2, "n2": 2}},
+		"the one of another leaf stays": {placed: []Placement{{Pod: inLeaf("x", "leader"), Node: "n2"}},
+			want: map[string]int{"n1": 1, "n2": 2}, free: true},
+		"nobody": {want: map[string]int{"n1": 2, "n2": 2}},
 		"all of them, and more besides": {placed: []Placement{
-			{Pod: inLeaf("v", "leader"), Node: "n1"}, {Pod: inLeaf("w", "worker"), Node: "n1"}, {Pod: inLeaf("x", "worker"), Node: "n2"},
+			{Pod: inLeaf("v", "leader"), Node: "n1"}, {Pod: inLeaf("w", "worker"), Node: "n1"},
+			{Pod: inLeaf("x", "worker"), Node: "n2"},
 			{Pod: inLeaf("y", "worker"), Node: "n2"}, {Pod: inLeaf("z", "worker"), Node: "n2"},
 		}, want: map[string]int{}},
 	} {
@@ -140,7 +147,8 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 
 func TestNobodyIsKeptOutForLongByAGangThatIsPlannedAgainAndAgain(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
-		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, followersLife - time.Second: 0, followersLife: expectedLife,
+		0: expectedLife, time.Second: expectedLife - time.Second, expectedLife: 0, followersLife - time.Second: 0,
+		followersLife: expectedLife,
 	} {
 		r := New(anyone).record(mine)
 		r.expectedFor("uid", expectedLife, start)

@@ -93,7 +93,8 @@ func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
 
 func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
 	state := known(1, memberPod("a", ""), memberPod("b", ""))
-	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
+		Placement{Pod: memberPod("b", ""), Node: "n2"})
 	if reply, _ := state.Ask(mine, version(1), "a"); reply.Yields {
 		t.Error("a gang yields before it has what it needs")
 	}
@@ -108,7 +109,8 @@ func TestFurtherPodsYieldTheRoomThatOthersWerePromised(t *testing.T) {
 
 func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
 	state := known(1, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
-	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"}, Placement{Pod: memberPod("c", ""), Node: "n2"})
+	state.open(mine, 1, true, Placement{Pod: memberPod("b", ""), Node: "n1"},
+		Placement{Pod: memberPod("c", ""), Node: "n2"})
 	state.on(mine, "b", "n1")
 	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
 		t.Fatal("a further pod may not go")
@@ -172,7 +174,8 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 func TestAPlanThatCountsOnAPodThatLeavesIsBroken(t *testing.T) {
 	state := known(3, memberPod("a", "n0"), memberPod("b", ""), memberPod("c", ""))
 	state.change(mine, func(r *record, _ *Effects) {
-		r.open(version(1), needing(3), false, []Placement{{Pod: memberPod("b", ""), Node: "n1"}, {Pod: memberPod("c", ""), Node: "n2"}})
+		r.open(version(1), needing(3), false,
+			[]Placement{{Pod: memberPod("b", ""), Node: "n1"}, {Pod: memberPod("c", ""), Node: "n2"}})
 	})
 	state.on(mine, "b", "n1")
 	going := memberPod("a", "n0")
@@ -204,7 +207,8 @@ func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
 	state := known(1, memberPod("a", "n1"), memberPod("b", ""))
 	b := memberPod("b", "")
 	asked := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}
-	state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, state.Now())
+	state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"},
+		state.Now())
 	state.open(other, 1, false, Placement{Pod: pod("x"), Node: "n2"})
 	if woken := names(state.Break(other, "", "test").Activate); !slices.Contains(woken, "b") {
 		t.Errorf("woken are %v", woken)

@@ -72,7 +72,8 @@ type scheduler struct {
 }
 
 func newScheduler(t *rapid.T) *scheduler {
-	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{}, pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{}}
+	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{},
+		pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{}}
 	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 		s.addNode(fmt.Sprint("n", i))
 	}
@@ -252,7 +253,8 @@ func (s *scheduler) cycle(pod *member) {
 	if reply.Node == "" || pod.phase != parked && pod.phase != activePod {
 		return
 	}
-	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil || reply.Yields && len(s.state.Reserved(key, priorityOf(key))[reply.Node]) > 0 {
+	if !slices.Contains(s.nodes, reply.Node) || s.taken(reply.Node) != nil ||
+		reply.Yields && len(s.state.Reserved(key, priorityOf(key))[reply.Node]) > 0 {
 		s.do(s.state.NodeRefused(key, s.version(key), pod.Pod, "the node does not take it"))
 		delete(s.refusedWith, key)
 		return
@@ -284,7 +286,8 @@ func (s *scheduler) cycle(pod *member) {
 func (s *scheduler) decide(key gang.Key, here *member) {
 	began, group, version := s.state.Now(), s.groups[key], s.version(key)
 	reserved := s.state.Reserved(key, priorityOf(key))
-	free := slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return s.taken(node) != nil || len(reserved[node]) > 0 })
+	free := slices.DeleteFunc(slices.Clone(s.nodes),
+		func(node string) bool { return s.taken(node) != nil || len(reserved[node]) > 0 })
 	if s.state.Current(key, s.version(key)) != nil && slices.Equal(free, s.refusedWith[key]) {
 		return
 	}
@@ -318,7 +321,8 @@ func (s *scheduler) decide(key gang.Key, here *member) {
 		answer = &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
 		if !asked.Satisfied(gang.NoPending) {
 			answer = &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
-			_, effects := s.state.DidNotFit(asked, Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: group.Generation}, began.Room)
+			_, effects := s.state.DidNotFit(asked,
+				Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: group.Generation}, began.Room)
 			s.do(effects)
 		}
 		_, effects := s.state.Refused(asked, s.version(key), here.Pod, answer, began)
@@ -427,7 +431,10 @@ func (s *scheduler) setGroup(key gang.Key, group *scheduling.PodGroup) {
 
 func (s *scheduler) changeGroup(key gang.Key) {
 	s.made++
-	group := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1, UID: types.UID(fmt.Sprint(s.made))}}
+	group := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1,
+			UID: types.UID(fmt.Sprint(s.made))},
+	}
 	if old := s.groups[key]; old != nil {
 		group.UID, group.Generation = old.UID, old.Generation+1
 	}
@@ -510,7 +517,8 @@ func (s *scheduler) loseNode(node string) {
 		s.deletePod(pod)
 	}
 	s.events = append(s.events, func() Effects { return s.state.NodeGone(node) })
-	s.events = append(s.events, func() Effects { return s.state.NodeChanged(node, "is gone", func(Place) bool { return false }) })
+	s.events = append(s.events,
+		func() Effects { return s.state.NodeChanged(node, "is gone", func(Place) bool { return false }) })
 }
 
 // failBinding has the binding of a pod come to nothing, for the sake of its node or for no reason of its own.
@@ -540,7 +548,17 @@ func (s *scheduler) check(t *rapid.T) {
 			}
 			for uid, placement := range v.pods {
 				if other, twice := promised[placement.Node]; twice {
-					t.Fatalf("room on %s is kept for %s and for %s %+v", placement.Node, other, uid, func() (o []string) { for k, r := range s.state.gangs { for _, v := range r.kept { o = append(o, fmt.Sprintf("%s %+v", k, *v)) } }; for _, p := range s.pods { o = append(o, p.String()) }; return }())
+					t.Fatalf("room on %s is kept for %s and for %s %+v", placement.Node, other, uid, func() (o []string) {
+						for k, r := range s.state.gangs {
+							for _, v := range r.kept {
+								o = append(o, fmt.Sprintf("%s %+v", k, *v))
+							}
+						}
+						for _, p := range s.pods {
+							o = append(o, p.String())
+						}
+						return
+					}())
 				}
 				if seen[uid] || r.assumed[uid] != nil {
 					t.Fatalf("pod %s of gang %s has two places", uid, key)
@@ -551,7 +569,8 @@ func (s *scheduler) check(t *rapid.T) {
 				promised[placement.Node], seen[uid] = uid, true
 			}
 		}
-		if (s.state.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime()) {
+		if (s.state.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil ||
+			r.inTime()) {
 			t.Fatalf("gang %s is in the wrong index", key)
 		}
 	}
@@ -708,9 +727,10 @@ func TestHistories(t *testing.T) {
 					s.setGroup(key, nil)
 				}
 			},
-			"a pod is created":                  func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
-			"another pod is created":            func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
-			"a pod is deleted":                  on(s.deletePod, gatedPod, activePod, parked, told, waits, binding, bound, leaving, over),
+			"a pod is created":       func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
+			"another pod is created": func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
+			"a pod is deleted": on(s.deletePod, gatedPod, activePod, parked, told, waits, binding, bound,
+				leaving, over),
 			"a pod that stands is deleted":      on(s.deletePod, bound),
 			"a pod is on its way out":           on(s.stopPod, bound),
 			"a pod fails":                       on(s.failPod, bound),
@@ -737,12 +757,14 @@ func TestHistories(t *testing.T) {
 			"a plan is broken": func(t *rapid.T) { s.T = t; s.do(s.state.Break(s.anyGang(), metrics.Preempted, "test")) },
 			"time passes": func(t *rapid.T) {
 				s.T = t
-				s.tick(cmp.Or(rapid.SampledFrom([]time.Duration{time.Second, SeatLife, followersWait}).Draw(t, "time"), time.Second))
+				s.tick(cmp.Or(rapid.SampledFrom([]time.Duration{time.Second, SeatLife, followersWait}).Draw(t, "time"),
+					time.Second))
 			},
 			"others leave for a gang": func(t *rapid.T) {
 				s.T = t
 				key := s.anyGang()
-				if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key && !s.state.Underway(key) {
+				if group, here := s.groups[key], s.anyPod(parked); group != nil && here != nil && s.keyOf(here) == key &&
+					!s.state.Underway(key) {
 					asked := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{here.Pod}}
 					delete(s.refusedWith, key)
 					s.do(s.state.Preempting(asked, s.version(key), here.Pod, nil, sets.New[types.UID]("victim"), "they leave"))

@@ -32,7 +32,9 @@ func moved(t *testing.T) (*State, *corev1.Pod) {
 }
 
 func movedGroup() *scheduling.PodGroup {
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, UID: "group"}}
+	podGroup := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mine.Namespace, Name: mine.Name, UID: "group"},
+	}
 	podGroup.Spec.MinMember = ptr.To[int32](2)
 	podGroup.Annotations = map[string]string{scheduling.AnnotationExpectedPods: `{"":2}`}
 	return podGroup
@@ -122,15 +124,19 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 			bound(state, "new", "n4")
 			bound(state, "newer", "n3")
 		}, map[string]string{}, nil},
-		"their time is up": {func(state *State, _ *corev1.Pod) { state.Tick(start.Add(time.Minute)) }, map[string]string{}, nil},
+		"their time is up": {func(state *State, _ *corev1.Pod) { state.Tick(start.Add(time.Minute)) },
+			map[string]string{}, nil},
 		"their time was extended": {func(state *State, _ *corev1.Pod) {
 			state.ExtendMove(mine, start.Add(time.Hour))
 			state.Tick(start.Add(time.Minute))
 		}, bothSeats, nil},
-		"a node is gone":       {func(state *State, _ *corev1.Pod) { state.NodeGone("n3") }, map[string]string{"again": "n4"}, nil},
-		"somebody takes one":   {func(state *State, stands *corev1.Pod) { state.seatTaken(&Effects{}, stands, "x") }, map[string]string{"again": "n4"}, nil},
+		"a node is gone": {func(state *State, _ *corev1.Pod) { state.NodeGone("n3") },
+			map[string]string{"again": "n4"}, nil},
+		"somebody takes one": {func(state *State, stands *corev1.Pod) { state.seatTaken(&Effects{}, stands, "x") },
+			map[string]string{"again": "n4"}, nil},
 		"the move is given up": {func(state *State, _ *corev1.Pod) { state.EndMove(mine) }, map[string]string{}, nil},
-		"the gang is deleted":  {func(state *State, _ *corev1.Pod) { state.PodGroupDeleted(movedGroup(), start) }, map[string]string{}, nil},
+		"the gang is deleted": {func(state *State, _ *corev1.Pod) { state.PodGroupDeleted(movedGroup(), start) },
+			map[string]string{}, nil},
 		"a pod of no move leaves too, and its seat is where it stood": {func(state *State, _ *corev1.Pod) {
 			another := ownedPod("another", "")
 			another.Spec.NodeName = "n2"
@@ -166,7 +172,9 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 	for reason, want := range map[string]int{scheduling.ReasonMoving: 2, scheduling.ReasonMoveAhead: 0} {
 		written := movedGroup()
 		written.Status.Seats = before.Seats(mine)
-		written.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: reason}}
+		written.Status.Conditions = []metav1.Condition{
+			{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: reason},
+		}
 		written.Annotations[scheduling.AnnotationSeatHold] = "0"
 		after := New(anyone)
 		for _, node := range []string{"n1", "n3", "n4"} {
@@ -193,7 +201,8 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 		round  map[gang.Key]Repair
 		writes int
 	}{
-		{"nothing", nil, 0}, {"a move", map[gang.Key]Repair{mine: ahead, other: ahead}, 1}, {"the same", map[gang.Key]Repair{mine: ahead}, 0}, {"nothing any more", nil, 1},
+		{"nothing", nil, 0}, {"a move", map[gang.Key]Repair{mine: ahead, other: ahead}, 1},
+		{"the same", map[gang.Key]Repair{mine: ahead}, 0}, {"nothing any more", nil, 1},
 	} {
 		if effects := state.RepairsPlanned(step.round); len(effects.WriteStatus) != step.writes {
 			t.Errorf("%s: %v are written", step.what, effects.WriteStatus)
@@ -210,7 +219,9 @@ func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 	}
 	// What an earlier process wrote is taken back by the first round.
 	next := New(anyone)
-	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving}}
+	podGroup.Status.Conditions = []metav1.Condition{
+		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
+	}
 	next.PodGroupChanged(nil, podGroup, start)
 	if effects := next.RepairsPlanned(nil); len(effects.WriteStatus) != 1 {
 		t.Errorf("%v are written in the first round", effects.WriteStatus)

@@ -46,7 +46,8 @@ const wider = 4 // devices a node
 func newYard(t *rapid.T) *yard {
 	y := &yard{
 		t: t, cluster: packing.NewCluster(), state: New(anyone), ground: Ground{Levels: []string{"zone"}},
-		zones: map[string]int{}, nodes: map[string]map[string]string{}, standing: map[string]small{}, passes: map[string]int{},
+		zones: map[string]int{}, nodes: map[string]map[string]string{}, standing: map[string]small{},
+		passes: map[string]int{},
 	}
 	if err := y.cluster.SetTopology("t", []string{"zone"}); err != nil {
 		t.Fatal(err)
@@ -76,12 +77,13 @@ func (y *yard) decide(pods int, zone string, constraint packing.Constraint) pack
 	for i := range names {
 		names[i] = fmt.Sprint(i)
 	}
-	shape := packing.Shape{Key: "for " + zone, Requests: packing.Resources{"device": 1}, Excluded: func(node string) string {
-		if zone != "" && y.nodes[node]["zone"] != zone {
-			return "node selector"
-		}
-		return ""
-	}}
+	shape := packing.Shape{Key: "for " + zone, Requests: packing.Resources{"device": 1},
+		Excluded: func(node string) string {
+			if zone != "" && y.nodes[node]["zone"] != zone {
+				return "node selector"
+			}
+			return ""
+		}}
 	return y.cluster.Decide(&packing.Gang{Root: packing.Group{
 		Constraint: constraint, MinMember: pods, Pending: []packing.Pods{{Shape: shape, Names: names}},
 	}}, packing.Options{})
@@ -96,7 +98,8 @@ func (y *yard) round() {
 		if decided := y.decide(y.big, "", oneZone); decided.Verdict == packing.Placed {
 			y.placed = true
 			for i, assignment := range decided.Assignments {
-				y.cluster.Assign(packing.Pod{ID: fmt.Sprintf("big %d", i), Node: assignment.Node, Requests: packing.Resources{"device": 1}})
+				y.cluster.Assign(packing.Pod{ID: fmt.Sprintf("big %d", i), Node: assignment.Node,
+					Requests: packing.Resources{"device": 1}})
 			}
 			y.state.done(rank.Gang)
 		} else {
@@ -118,7 +121,8 @@ func (y *yard) try(next small) bool {
 	for _, domain := range y.state.closedTo(next.rank, func(c KeptDomain) bool { return y.holds(c.Domain) }) {
 		for name, labels := range y.nodes {
 			if domain.Keeps(labels) {
-				y.cluster.Assign(packing.Pod{ID: "filler " + name, Node: name, Requests: packing.Resources{"device": y.cluster.Free(name, "device")}})
+				y.cluster.Assign(packing.Pod{ID: "filler " + name, Node: name,
+					Requests: packing.Resources{"device": y.cluster.Free(name, "device")}})
 			}
 		}
 	}
@@ -137,7 +141,8 @@ func (y *yard) try(next small) bool {
 func (y *yard) stand(next small, assignments []packing.Assignment) {
 	taking := Taking{Rank: next.rank, Asks: func(string) bool { return true }}
 	for i, assignment := range assignments {
-		y.cluster.Assign(packing.Pod{ID: fmt.Sprintf("%s %d", next.rank.Gang.Name, i), Node: assignment.Node, Requests: packing.Resources{"device": 1}})
+		y.cluster.Assign(packing.Pod{ID: fmt.Sprintf("%s %d", next.rank.Gang.Name, i), Node: assignment.Node,
+			Requests: packing.Resources{"device": 1}})
 		taking.Nodes = append(taking.Nodes, y.nodes[assignment.Node])
 	}
 	y.state.take(taking)

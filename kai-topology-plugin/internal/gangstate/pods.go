@@ -117,7 +117,8 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.markBegun(r)
 	}
 	if r.overtaken != nil && s.waitsInVain(r) {
-		s.stopWaiting(e, r) // Somebody else has bound what was missing, or a binding was made that was thought to have failed.
+		// Somebody else has bound what was missing, or a binding was made that was thought to have failed.
+		s.stopWaiting(e, r)
 	}
 	if missed {
 		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s was taken out of the plan of the gang", pod.Name))

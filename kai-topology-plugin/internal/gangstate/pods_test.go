@@ -52,8 +52,10 @@ func TestWhichChangesOfAPodHaveItsGangAskedForAnew(t *testing.T) {
 		"a claim that was made for it": {func(pod *corev1.Pod) {
 			pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
 		}, true},
-		"the scheduler's own note": {func(pod *corev1.Pod) { pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }, false},
-		"an annotation":            {func(pod *corev1.Pod) { pod.Annotations["seen"] = "now" }, false},
+		"the scheduler's own note": {
+			func(pod *corev1.Pod) { pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled}} }, false,
+		},
+		"an annotation": {func(pod *corev1.Pod) { pod.Annotations["seen"] = "now" }, false},
 	} {
 		old := pod("a")
 		old.Annotations = map[string]string{}

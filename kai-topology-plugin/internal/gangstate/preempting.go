@@ -25,7 +25,8 @@ type preempting struct {
 // Preempting records that others leave for a gang, in place of any that did before, as decided for a pod of it.
 // Awaited are the pods that have to be gone before the gang is placed, and message says who they are.
 func (s *State) Preempting(
-	asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID], message string,
+	asked *gang.Gang, version Version, pod *corev1.Pod, placements []Placement, awaited sets.Set[types.UID],
+	message string,
 ) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		r.preempt(asked.Priority(), placements, awaited, message)

@@ -21,7 +21,8 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	replica := func(key gang.Key, gangs string) *scheduling.PodGroup {
 		return &scheduling.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Annotations: map[string]string{
-				scheduling.AnnotationRelations: `[{"name":"r","gangs":"` + gangs + `","topology":"t","level":"zone","maxPerDomain":1}]`,
+				scheduling.AnnotationRelations: `[{"name":"r","gangs":"` + gangs +
+					`","topology":"t","level":"zone","maxPerDomain":1}]`,
 			}},
 			Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)},
 		}
@@ -139,7 +140,8 @@ func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := New(anyone)
 			state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "zone"}}, start)
-			for key, relations := range map[gang.Key]string{mine: "", follower: `[{"name":"r","near":"mine","topology":"t","level":"zone"}]`} {
+			for key, relations := range map[gang.Key]string{mine: "",
+				follower: `[{"name":"r","near":"mine","topology":"t","level":"zone"}]`} {
 				podGroup := &scheduling.PodGroup{
 					ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 					Spec:       scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)},

@@ -23,7 +23,8 @@ func TestOnlyWhatIsForetoldAnewIsWritten(t *testing.T) {
 	if last, begun := state.Repairability(keys["a"]); last != nil || begun {
 		t.Errorf("before the first round: %v, %v", last, begun)
 	}
-	onNode, onRack := gangstate.Repairability{LostWith: "node n", Node: true}, gangstate.Repairability{LostWith: "r (rack)"}
+	onNode, onRack := gangstate.Repairability{LostWith: "node n", Node: true},
+		gangstate.Repairability{LostWith: "r (rack)"}
 	round := func(of map[string]gangstate.Repairability) (written []string) {
 		all := map[gang.Key]gangstate.Repairability{{Namespace: "ns", Name: "deleted since"}: onNode}
 		for name, found := range of {
@@ -40,9 +41,11 @@ func TestOnlyWhatIsForetoldAnewIsWritten(t *testing.T) {
 		round map[string]gangstate.Repairability
 		want  []string
 	}{
-		{"the first round, in which b lacks pods", map[string]gangstate.Repairability{"a": {}, "c": onNode}, []string{"a", "b", "c"}},
+		{"the first round, in which b lacks pods", map[string]gangstate.Repairability{"a": {}, "c": onNode},
+			[]string{"a", "b", "c"}},
 		{"nothing new", map[string]gangstate.Repairability{"a": {}, "c": onNode}, nil},
-		{"another failure, and one that is whole", map[string]gangstate.Repairability{"a": {}, "b": onRack, "c": onRack}, []string{"b", "c"}},
+		{"another failure, and one that is whole", map[string]gangstate.Repairability{"a": {}, "b": onRack, "c": onRack},
+			[]string{"b", "c"}},
 		{"one that lacks pods", map[string]gangstate.Repairability{"b": onRack, "c": onRack}, []string{"a"}},
 		{"a way out", map[string]gangstate.Repairability{"b": {}, "c": onRack}, []string{"b"}},
 	} {

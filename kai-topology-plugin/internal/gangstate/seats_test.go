@@ -32,7 +32,8 @@ func released(t *testing.T) *State {
 	t.Helper()
 	state := New(anyone)
 	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
-	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack}, Placement{Pod: pod("b"), Node: "n2", Place: rack})
+	state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
+		Placement{Pod: pod("b"), Node: "n2", Place: rack})
 	state.on(mine, "a", "n1")
 	state.on(mine, "b", "n2")
 	if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
@@ -63,10 +64,12 @@ func TestAPodWhoseBindingFailedHasASeat(t *testing.T) {
 
 func TestASeatEnds(t *testing.T) {
 	for name, end := range map[string]func(*State){
-		"when the pod is bound or deleted":       func(b *State) { b.settled(mine, "a") },
-		"when its node refuses the pod":          func(b *State) { b.Refuse(mine, "a") },
-		"when its time is up":                    func(b *State) { b.Tick(start.Add(SeatLife)) },
-		"when its node gets into another domain": func(b *State) { b.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		"when the pod is bound or deleted": func(b *State) { b.settled(mine, "a") },
+		"when its node refuses the pod":    func(b *State) { b.Refuse(mine, "a") },
+		"when its time is up":              func(b *State) { b.Tick(start.Add(SeatLife)) },
+		"when its node gets into another domain": func(b *State) {
+			b.NodeChanged("n1", "went", func(Place) bool { return false })
+		},
 		"when the pod is planned once more": func(b *State) {
 			b.open(mine, 2, true, Placement{Pod: pod("a"), Node: "n1"})
 			b.Break(mine, metrics.GangChanged, "test")
@@ -89,11 +92,15 @@ func TestASeatEnds(t *testing.T) {
 
 func TestASeatIsKept(t *testing.T) {
 	for name, meanwhile := range map[string]func(*State){
-		"while a sibling is bound":              func(b *State) { b.settled(mine, "b") },
-		"while a sibling loses its seat":        func(b *State) { b.Refuse(mine, "b") },
-		"while its time is not up":              func(b *State) { b.Tick(start.Add(SeatLife - 1)) },
-		"while another node moves":              func(b *State) { b.NodeChanged("n2", "went", func(Place) bool { return false }) },
-		"while its node stays where it was":     func(b *State) { b.NodeChanged("n1", "stays", func(Place) bool { return true }) },
+		"while a sibling is bound":       func(b *State) { b.settled(mine, "b") },
+		"while a sibling loses its seat": func(b *State) { b.Refuse(mine, "b") },
+		"while its time is not up":       func(b *State) { b.Tick(start.Add(SeatLife - 1)) },
+		"while another node moves": func(b *State) {
+			b.NodeChanged("n2", "went", func(Place) bool { return false })
+		},
+		"while its node stays where it was": func(b *State) {
+			b.NodeChanged("n1", "stays", func(Place) bool { return true })
+		},
 		"while others of the gang are replaced": func(b *State) { b.Break(mine, metrics.GangChanged, "test") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +144,8 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
 	planned := func() *State {
 		state := New(anyone)
-		state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack}, Placement{Pod: pod("b"), Node: "n2", Place: rack})
+		state.open(mine, 1, false, Placement{Pod: pod("a"), Node: "n1", Place: rack},
+			Placement{Pod: pod("b"), Node: "n2", Place: rack})
 		return state
 	}
 	for name, test := range map[string]struct {
@@ -145,11 +153,13 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 		node string
 		want []gang.Key
 	}{
-		"a node that a pod is sent to":        {func(*State) {}, "n1", []gang.Key{mine}},
-		"a node on which a pod waits":         {func(b *State) { b.on(mine, "a", "n1") }, "n1", []gang.Key{mine}},
-		"a node that nobody goes to":          {func(*State) {}, "n3", nil},
-		"a node after the gang was let go":    {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) }, "n1", nil},
-		"what is awaited after it was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) }, "n2", []gang.Key{mine}},
+		"a node that a pod is sent to": {func(*State) {}, "n1", []gang.Key{mine}},
+		"a node on which a pod waits":  {func(b *State) { b.on(mine, "a", "n1") }, "n1", []gang.Key{mine}},
+		"a node that nobody goes to":   {func(*State) {}, "n3", nil},
+		"a node after the gang was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) },
+			"n1", nil},
+		"what is awaited after it was let go": {func(b *State) { b.on(mine, "a", "n1"); b.Permit(mine, "a", version(1)) },
+			"n2", []gang.Key{mine}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := planned()

@@ -26,7 +26,7 @@ import (
 // State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
 // called twice.
 type State struct {
-	// ours tells which schedulers' pods are placed here.
+	// ours says which schedulers' pods are placed here.
 	ours func(scheduler string) bool
 
 	mu    sync.RWMutex
@@ -145,13 +145,15 @@ type parsed struct {
 	hold *gang.Hold
 }
 
-// New returns the state of no gang. Ours tells which schedulers' pods are placed here.
+// New returns the state of no gang. Ours says which schedulers' pods are placed here.
 func New(ours func(scheduler string) bool) *State {
 	return &State{
 		ours:  ours,
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
-		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{}, topologies: map[string]podgrouptree.Hierarchy{},
-		nodes: map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{}, turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
+		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
+		topologies: map[string]podgrouptree.Hierarchy{},
+		nodes:      map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{},
+		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }
 
@@ -165,7 +167,8 @@ func (s *State) record(key gang.Key) *record {
 	if known == nil {
 		known = &record{
 			key: key, members: gang.NewMembers(),
-			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{}, ranks: map[types.UID]int{},
+			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
+			ranks: map[types.UID]int{},
 		}
 		s.gangs[key] = known
 	}

@@ -75,16 +75,24 @@ func TestWhoLeavesASeat(t *testing.T) {
 	leaves := func(s *State) Effects { return s.PodDeleted(ownedPod("a", "n1"), start) }
 	preempted := func(pod *corev1.Pod) {
 		stopping(pod)
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Reason: corev1.PodReasonPreemptionByScheduler}}
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.DisruptionTarget, Reason: corev1.PodReasonPreemptionByScheduler},
+		}
 	}
 	for name, test := range map[string]struct {
 		group func(*scheduling.PodGroup)
 		leave func(*State) Effects
 		want  map[string][]string
 	}{
-		"a pod that is deleted":        {leave: leaves, want: seatOfA},
-		"a pod that is on its way out": {leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start) }, want: seatOfA},
-		"a pod that fails":             {leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", failed), start) }, want: seatOfA},
+		"a pod that is deleted": {leave: leaves, want: seatOfA},
+		"a pod that is on its way out": {
+			leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping), start) },
+			want:  seatOfA,
+		},
+		"a pod that fails": {
+			leave: func(s *State) Effects { return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", failed), start) },
+			want:  seatOfA,
+		},
 		"a pod that was evicted": {leave: func(s *State) Effects {
 			return s.PodChanged(ownedPod("a", "n1"), ownedPod("a", "n1", stopping, func(pod *corev1.Pod) {
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Reason: "EvictionByEvictionAPI"}}
@@ -142,7 +150,8 @@ func TestWhoLeavesASeat(t *testing.T) {
 		"not of a gang that wants none":  {group: says(scheduling.AnnotationSeatHold, "0"), leave: leaves},
 		"of a gang that says it wrongly": {group: says(scheduling.AnnotationSeatHold, "soon"), leave: leaves, want: seatOfA},
 		"not of a gang that has enough":  {group: says(scheduling.AnnotationExpectedPods, `{"":1}`), leave: leaves},
-		"of a gang that now lacks one":   {group: says(scheduling.AnnotationExpectedPods, `{"":2}`), leave: leaves, want: seatOfA},
+		"of a gang that now lacks one": {group: says(scheduling.AnnotationExpectedPods, `{"":2}`), leave: leaves,
+			want: seatOfA},
 		"not of a gang that is being deleted": {group: func(group *scheduling.PodGroup) {
 			group.DeletionTimestamp = ptr.To(metav1.NewTime(start))
 		}, leave: leaves},
@@ -191,7 +200,8 @@ func TestWhatEndsASeat(t *testing.T) {
 			s.PodAdded(ownedPod("c", ""), start)
 			return s.PodChanged(ownedPod("c", ""), ownedPod("c", "n3"), start)
 		}, metrics.SeatFilled},
-		"the end of its gang": {func(s *State) Effects { return s.PodGroupDeleted(groupOf(1), start) }, metrics.SeatNotNeeded},
+		"the end of its gang": {func(s *State) Effects { return s.PodGroupDeleted(groupOf(1), start) },
+			metrics.SeatNotNeeded},
 		"a gang that needs less": {func(s *State) Effects {
 			fewer := groupOf(1)
 			says(scheduling.AnnotationExpectedPods, `{"":1}`)(fewer)
@@ -226,9 +236,11 @@ func TestASeatIsHeldMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(*State){
 		"while its time is not up":       func(s *State) { s.Tick(start.Add(SeatHold - 1)) },
 		"while the successor is pending": func(s *State) { s.PodAdded(ownedPod("c", ""), start) },
-		"while the other pod leaves":     func(s *State) { s.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", failed), start) },
-		"while another node goes":        func(s *State) { s.NodeGone("n2") },
-		"while its node is seen again":   func(s *State) { s.NodeSeen(nodeNamed("n1")) },
+		"while the other pod leaves": func(s *State) {
+			s.PodChanged(ownedPod("b", "n2"), ownedPod("b", "n2", failed), start)
+		},
+		"while another node goes":      func(s *State) { s.NodeGone("n2") },
+		"while its node is seen again": func(s *State) { s.NodeSeen(nodeNamed("n1")) },
 		"after the successor's plan was broken": func(s *State) {
 			s.PodAdded(ownedPod("c", ""), start)
 			s.open(mine, 1, true, Placement{Pod: ownedPod("c", ""), Node: "n1"})
@@ -273,7 +285,8 @@ func TestTheTimeOfASeatBeginsWhenItsPodIsGone(t *testing.T) {
 	if diff := cmp.Diff(seatOfA, reservedNames(state, other)); diff != "" {
 		t.Fatalf("reserved while the pod is on its way out (-want +got):\n%s", diff)
 	}
-	if effects := state.PodDeleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 || effects.Again > 10*time.Second {
+	if effects := state.PodDeleted(ownedPod("a", "n1", stopping), later); effects.Again == 0 ||
+		effects.Again > 10*time.Second {
 		t.Errorf("looked at again after %s", effects.Again)
 	}
 	if ends := ended(state.Tick(later.Add(9 * time.Second))); len(ends) > 0 {
@@ -361,11 +374,13 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 		group func(*scheduling.PodGroup)
 		want  []string
 	}{
-		"as they were":               {after: time.Second, nodes: []string{"n1", "n2"}, want: []string{"n1", "n2"}},
-		"as long as they last":       {after: SeatHold, nodes: []string{"n1", "n2"}, want: []string{"n2"}},
-		"on nodes that are left":     {after: time.Second, nodes: []string{"n1"}, want: []string{"n1"}},
-		"not those nobody needs":     {after: time.Second, nodes: []string{"n1", "n2"}, group: says(scheduling.AnnotationExpectedPods, `{"":1}`), want: []string{"n1"}},
-		"not if they are turned off": {after: time.Second, nodes: []string{"n1", "n2"}, group: says(scheduling.AnnotationSeatHold, "0s")},
+		"as they were":           {after: time.Second, nodes: []string{"n1", "n2"}, want: []string{"n1", "n2"}},
+		"as long as they last":   {after: SeatHold, nodes: []string{"n1", "n2"}, want: []string{"n2"}},
+		"on nodes that are left": {after: time.Second, nodes: []string{"n1"}, want: []string{"n1"}},
+		"not those nobody needs": {after: time.Second, nodes: []string{"n1", "n2"},
+			group: says(scheduling.AnnotationExpectedPods, `{"":1}`), want: []string{"n1"}},
+		"not if they are turned off": {after: time.Second, nodes: []string{"n1", "n2"},
+			group: says(scheduling.AnnotationSeatHold, "0s")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, now := group.DeepCopy(), start.Add(test.after)
@@ -391,7 +406,8 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			if diff := cmp.Diff(test.want, held); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)
 			}
-			if ends := ended(after.PodAdded(ownedPod("c", "n1"), now)); len(held) > 0 && !slices.Contains(ends, metrics.SeatFilled) {
+			if ends := ended(after.PodAdded(ownedPod("c", "n1"), now)); len(held) > 0 &&
+				!slices.Contains(ends, metrics.SeatFilled) {
 				t.Errorf("a successor fills none: %v", ends)
 			}
 		})

@@ -22,7 +22,7 @@ type Told struct {
 }
 
 // Tell runs a function on what events have said of the gang of a PodGroup. Of one that is not known, the condition
-// tells what an earlier process said. The function must be short: everybody else waits for it.
+// says what an earlier process said. The function must be short: everybody else waits for it.
 func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
 	s.change(keyOf(podGroup), func(r *record, _ *Effects) {
 		if r.told == nil || r.told.podGroup != podGroup.UID || r.told.generation != podGroup.Generation {

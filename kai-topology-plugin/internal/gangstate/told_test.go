@@ -33,10 +33,11 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 		want    time.Time
 		before  string
 	}{
-		"until it is bound":              {nil, start.Add(time.Second), ""},
-		"also if it did not fit":         {[]string{"Infeasible"}, start.Add(time.Second), "Infeasible"},
-		"not again":                      {[]string{""}, time.Time{}, ""},
-		"not since it lost a pod":        {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{}, scheduling.ReasonIncomplete},
+		"until it is bound":      {nil, start.Add(time.Second), ""},
+		"also if it did not fit": {[]string{"Infeasible"}, start.Add(time.Second), "Infeasible"},
+		"not again":              {[]string{""}, time.Time{}, ""},
+		"not since it lost a pod": {[]string{"Infeasible", scheduling.ReasonIncomplete}, time.Time{},
+			scheduling.ReasonIncomplete},
 		"not since it cannot be planned": {[]string{scheduling.ReasonInvalid}, time.Time{}, scheduling.ReasonInvalid},
 	} {
 		state := complete()

@@ -49,7 +49,7 @@ func New() *Inventory {
 	return &Inventory{Topologies: map[string]*kai.Topology{}, Written: map[*corev1.Pod]*unstructured.Unstructured{}}
 }
 
-// Levels tells which Topologies exist, and their levels from the broadest.
+// Levels says which Topologies exist, and their levels from the broadest.
 func (in *Inventory) Levels(topology string) (podgrouptree.Hierarchy, bool) {
 	found, ok := in.Topologies[topology]
 	if !ok {

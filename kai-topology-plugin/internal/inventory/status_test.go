@@ -36,15 +36,20 @@ func TestAStatusIsReadAsItIs(t *testing.T) {
 		t.Fatalf("findings: %v", findings)
 	}
 	status := cluster.PodGroups[0].Status
-	if len(status.Conditions) != 1 || len(status.SchedulingConditions) != 1 || status.SchedulingConditions[0].Message != "no room" ||
+	if len(status.Conditions) != 1 || len(status.SchedulingConditions) != 1 ||
+		status.SchedulingConditions[0].Message != "no room" ||
 		status.ResourcesStatus.Allocated.Cpu().Value() != 1 {
 		t.Errorf("status: %+v", status)
 	}
-	cluster, findings = read(t, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 1}\nstatus: {conditions: none}\n")
+	cluster, findings = read(t,
+		"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMember: 1}\nstatus: "+
+			"{conditions: none}\n")
 	if len(findings) > 0 || len(cluster.PodGroups[0].Status.Conditions) > 0 {
 		t.Errorf("of another form: %v, %+v", findings, cluster.PodGroups[0].Status)
 	}
-	if _, findings := read(t, "apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMembr: 1}\nstatus: {}\n"); len(findings) == 0 {
+	if _, findings := read(t,
+		"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: g}\nspec: {minMembr: 1}\nstatus: "+
+			"{}\n"); len(findings) == 0 {
 		t.Error("a spec is judged as before")
 	}
 }

@@ -42,7 +42,8 @@ func gangOf(t *testing.T, said *attempt, name string) *explanation.Gang {
 }
 
 // node adds one with room for a gang of 4 GPUs in a rack of its own.
-const node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n3, labels: {example.com/rack: r2, kubernetes.io/hostname: n3}}\n" +
+const node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n3, labels: {example.com/rack: r2, " +
+	"kubernetes.io/hostname: n3}}\n" +
 	"status: {allocatable: {nvidia.com/gpu: \"4\", pods: \"10\"}}\n"
 
 func TestManifestsOnThePage(t *testing.T) {
@@ -62,7 +63,8 @@ func TestManifestsOnThePage(t *testing.T) {
 			nodes: map[string]string{"asked-0": "n3"},
 		},
 		"a gang that ranks higher takes the room": {
-			manifest: fmt.Sprintf(asked, "priority: 1000,"), verdicts: "asked Placed", nodes: map[string]string{"asked-0": "n2", "gang-0": ""},
+			manifest: fmt.Sprintf(asked, "priority: 1000,"), verdicts: "asked Placed",
+			nodes: map[string]string{"asked-0": "n2", "gang-0": ""},
 		},
 		"nodes alone are tried on what waits": {
 			manifest: node, verdicts: "gang Placed", nodes: map[string]string{"other": "n1"},
@@ -115,8 +117,10 @@ func nothingIsLeft(t *testing.T, s *showing) {
 	for _, pod := range read.Pods {
 		names = append(names, pod.Name+"@"+pod.Spec.NodeName)
 	}
-	if want := []string{"gang-0@", "other@n1"}; !slices.Equal(names, want) || len(read.Nodes) != 2 || len(read.PodGroups) != 1 {
-		t.Errorf("the cluster has pods %q, want %q; %d nodes, %d PodGroups", names, want, len(read.Nodes), len(read.PodGroups))
+	if want := []string{"gang-0@", "other@n1"}; !slices.Equal(names, want) || len(read.Nodes) != 2 ||
+		len(read.PodGroups) != 1 {
+		t.Errorf("the cluster has pods %q, want %q; %d nodes, %d PodGroups", names, want, len(read.Nodes),
+			len(read.PodGroups))
 	}
 }
 
@@ -130,7 +134,8 @@ func TestWhatWouldNotFitIsExplainedOnTheClusterAsItWouldBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := gangOf(t, said, "asked")
-	if g.State != explanation.Waits || g.Decision == nil || len(g.Decision.Reasons) == 0 || g.Decision.Message != said.PodGroups[0].Message {
+	if g.State != explanation.Waits || g.Decision == nil || len(g.Decision.Reasons) == 0 ||
+		g.Decision.Message != said.PodGroups[0].Message {
 		t.Errorf("the gang is %+v, decided %+v; what-if says %q", g, g.Decision, said.PodGroups[0].Message)
 	}
 	if free := said.Overview.Topologies[0].Cluster.Total; free != 8 || said.Overview.Resource != string(occupancy.GPU) {
@@ -152,7 +157,8 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		}
 	}
 	unread := &showing{plugin: s.plugin}
-	if _, err := unread.whatIf(t.Context(), "n.yaml", []byte(node)); err == nil || !strings.Contains(err.Error(), "not been read yet") {
+	if _, err := unread.whatIf(t.Context(), "n.yaml", []byte(node)); err == nil ||
+		!strings.Contains(err.Error(), "not been read yet") {
 		t.Errorf("before the cluster was read: %v", err)
 	}
 }
@@ -160,13 +166,15 @@ func TestManifestsThatAreRefused(t *testing.T) {
 func TestTheHistoryOfADumpIsInIt(t *testing.T) {
 	s := shown(t)
 	s.read.Load().Events = []*corev1.Event{{
-		InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "PodGroup", Name: "gang"}, Reason: "Infeasible", Message: "no room",
+		InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "PodGroup", Name: "gang"}, Reason: "Infeasible",
+		Message: "no room",
 	}}
 	told, err := s.history(t.Context(), "default", "gang")
 	if err != nil || len(told.Events) != 1 || told.Events[0].Note != "no room" {
 		t.Errorf("%+v, error %v", told, err)
 	}
-	if _, err := s.history(t.Context(), "default", "gone"); err == nil || err.Error() != "there is no PodGroup default/gone" {
+	if _, err := s.history(t.Context(), "default", "gone"); err == nil ||
+		err.Error() != "there is no PodGroup default/gone" {
 		t.Errorf("of a gang that is not there: %v", err)
 	}
 }

@@ -82,14 +82,17 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 	}
 	flags := command.PersistentFlags()
 	p.access.AddFlags(flags)
-	flags.StringVar(&p.colour, "color", string(drawing.Auto), "auto (on a terminal, unless NO_COLOR is set), always or never")
-	for _, advanced := range []string{"cache-dir", "as-uid", "as-user-extra", "disable-compression", "tls-server-name", "username", "password", "certificate-authority", "client-certificate", "client-key"} {
+	flags.StringVar(&p.colour, "color", string(drawing.Auto),
+		"auto (on a terminal, unless NO_COLOR is set), always or never")
+	for _, advanced := range []string{"cache-dir", "as-uid", "as-user-extra", "disable-compression", "tls-server-name",
+		"username", "password", "certificate-authority", "client-certificate", "client-key"} {
 		if flags.Lookup(advanced) != nil {
 			// They work; a help that lists them all teaches nobody anything.
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(), p.simulateCommand(),
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(),
+		p.simulateCommand(),
 		p.viewCommand(), p.topCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }

@@ -46,9 +46,10 @@ func (p *plugin) completeTree(command *cobra.Command) {
 type lister func(ctx context.Context, client versioned.Interface) []string
 
 func complete(command *cobra.Command, flag string, list lister, p *plugin) {
-	err := command.RegisterFlagCompletionFunc(flag, func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return p.ask(command, list), cobra.ShellCompDirectiveNoFileComp
-	})
+	err := command.RegisterFlagCompletionFunc(flag,
+		func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return p.ask(command, list), cobra.ShellCompDirectiveNoFileComp
+		})
 	if err != nil {
 		panic(err) // The flag is the command's own.
 	}

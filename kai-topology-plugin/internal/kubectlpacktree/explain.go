@@ -100,7 +100,8 @@ func (p *plugin) explainable(ctx context.Context, client versioned.Interface) []
 			names = append(names, "podgroup/"+podGroups.Items[i].Name)
 		}
 	}
-	if deployments, err := client.NvidiaV1alpha1().DynamoGraphDeployments(namespace).List(ctx, metav1.ListOptions{}); err == nil {
+	if deployments, err := client.NvidiaV1alpha1().DynamoGraphDeployments(namespace).List(ctx,
+		metav1.ListOptions{}); err == nil {
 		for i := range deployments.Items {
 			names = append(names, "dgd/"+deployments.Items[i].Name)
 		}

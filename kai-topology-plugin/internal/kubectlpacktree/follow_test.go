@@ -36,7 +36,8 @@ func viewed(kubeconfig string) *page {
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(prints)
 	command.SetErr(GinkgoWriter)
-	command.SetArgs([]string{"view", "--no-browser", "--kubeconfig", kubeconfig, "--cache-dir", filepath.Join(filepath.Dir(kubeconfig), "cache")})
+	command.SetArgs([]string{"view", "--no-browser", "--kubeconfig", kubeconfig, "--cache-dir",
+		filepath.Join(filepath.Dir(kubeconfig), "cache")})
 	ended := make(chan error, 1)
 	go func() {
 		err := command.ExecuteContext(ctx)
@@ -134,7 +135,9 @@ func followsTheCluster(viewer string) {
 		InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "PodGang", Name: "gang"},
 		Type:           corev1.EventTypeWarning, Reason: "Late", Message: "it took its time",
 	}
-	group := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}}
+	group := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"},
+	}
 	Expect(admin.Get(ctx, client.ObjectKey{Namespace: "default", Name: "gang"}, group)).To(Succeed())
 	group.SetOwnerReferences([]metav1.OwnerReference{
 		{APIVersion: "scheduler.grove.io/v1alpha1", Kind: "PodGang", Name: "gang", UID: "of-the-podgang"},
@@ -147,10 +150,12 @@ func followsTheCluster(viewer string) {
 		p.answers("history?namespace=default&name=gang", &told)
 		return told.Events
 	}).WithTimeout(patience).Should(HaveLen(1), "the page knows of the owner soon")
-	Expect(told.Events[0]).To(And(HaveField("Kind", "PodGang"), HaveField("Warning", true), HaveField("Note", "it took its time")))
+	Expect(told.Events[0]).To(
+		And(HaveField("Kind", "PodGang"), HaveField("Warning", true), HaveField("Note", "it took its time")))
 
 	By("asking what if")
-	response, err := http.Post(p.address+"what-if?file=asked.yaml", "application/yaml", strings.NewReader(fmt.Sprintf(asked, "priorityClassName: urgent,")))
+	response, err := http.Post(p.address+"what-if?file=asked.yaml", "application/yaml",
+		strings.NewReader(fmt.Sprintf(asked, "priorityClassName: urgent,")))
 	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	Expect(response.StatusCode).To(Equal(http.StatusOK))

@@ -130,23 +130,35 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no such topology":       {[]string{"tree", "--topology", "rack", "-f", dump}, `--topology: no Topology is called "rack", there is: racks, racks-again`},
-		"no such level":          {[]string{"tree", "--level", "row", "-f", dump}, `--level: no Topology has level "row", there is: example.com/rack, host`},
-		"no such resource":       {[]string{"tree", "--resource", "amd.com/gpu", "-f", dump}, "--resource: no node has amd.com/gpu, they have: cpu, memory"},
-		"no shape":               {[]string{"tree", "--shape", "4 gpus", "-f", dump}, `--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
-		"a shape for top":        {[]string{"top", "--shape", "a=1 x cpu=1 in one row", "-f", dump}, `--shape a: no Topology has level "row", there is: example.com/rack`},
-		"a shape for view":       {[]string{"view", "--shape", "a", "--export", "-", "-f", dump}, `--shape: "a" is not NAME=PODS`},
-		"no such colour":         {[]string{"tree", "--color", "blue", "-f", dump}, `--color is auto, always or never, not "blue"`},
-		"no such format":         {[]string{"tree", "-o", "yaml", "-f", dump}, "-o is json"},
-		"no such object":         {[]string{"explain", "wid", "-f", dump}, `namespace default has no object "wid": it has `},
-		"no such object of kind": {[]string{"explain", "dgd/wide", "-f", dump}, `no DynamoGraphDeployment "wide": it has dynamographdeployment/deployment`},
-		"an empty namespace":     {[]string{"explain", "wide", "-n", "none", "-f", dump}, "Is it the right namespace (-n)?"},
-		"no such kind":           {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
-		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"}, "only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get clustertopologies,clustertopologybindings"},
-		"a format for people":    {[]string{"repairability", "-o", "tree", "-f", dump}, "-o is json, or not given for a summary"},
-		"a stream of nobody":     {[]string{"simulate", "-f", dump}, "--jobs is missing"},
-		"a negative budget":      {[]string{"what-if", "-f", dump, "--search-budget", "-1"}, "--search-budget is a number of steps"},
-		"no cluster":             {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
+		"no such topology": {[]string{"tree", "--topology", "rack", "-f", dump},
+			`--topology: no Topology is called "rack", there is: racks, racks-again`},
+		"no such level": {[]string{"tree", "--level", "row", "-f", dump},
+			`--level: no Topology has level "row", there is: example.com/rack, host`},
+		"no such resource": {[]string{"tree", "--resource", "amd.com/gpu", "-f", dump},
+			"--resource: no node has amd.com/gpu, they have: cpu, memory"},
+		"no shape": {[]string{"tree", "--shape", "4 gpus", "-f", dump},
+			`--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
+		"a shape for top": {[]string{"top", "--shape", "a=1 x cpu=1 in one row", "-f", dump},
+			`--shape a: no Topology has level "row", there is: example.com/rack`},
+		"a shape for view": {[]string{"view", "--shape", "a", "--export", "-", "-f", dump},
+			`--shape: "a" is not NAME=PODS`},
+		"no such colour": {[]string{"tree", "--color", "blue", "-f", dump},
+			`--color is auto, always or never, not "blue"`},
+		"no such format": {[]string{"tree", "-o", "yaml", "-f", dump}, "-o is json"},
+		"no such object": {[]string{"explain", "wid", "-f", dump}, `namespace default has no object "wid": it has `},
+		"no such object of kind": {[]string{"explain", "dgd/wide", "-f", dump},
+			`no DynamoGraphDeployment "wide": it has dynamographdeployment/deployment`},
+		"an empty namespace": {[]string{"explain", "wide", "-n", "none", "-f", dump}, "Is it the right namespace (-n)?"},
+		"no such kind":       {[]string{"explain", "job/wide", "-f", dump}, "KIND is pod, podgroup, podgang, pcs or dgd"},
+		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"},
+			"only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get " +
+				"clustertopologies,clustertopologybindings"},
+		"a format for people": {[]string{"repairability", "-o", "tree", "-f", dump},
+			"-o is json, or not given for a summary"},
+		"a stream of nobody": {[]string{"simulate", "-f", dump}, "--jobs is missing"},
+		"a negative budget": {[]string{"what-if", "-f", dump, "--search-budget", "-1"},
+			"--search-budget is a number of steps"},
+		"no cluster": {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, _, err := run(t, test.args...)
@@ -159,8 +171,9 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 
 func TestTheNameOfTheProcessChoosesTheProgram(t *testing.T) {
 	for name, want := range map[string]bool{
-		"kubectl-packtree": true, "/usr/local/bin/kubectl-packtree": true, "kubectl_packtree": true, "kubectl-packtree.exe": true,
-		"kai-topology-plugin": false, "kubectl-packtree-old": false, "packtree": false,
+		"kubectl-packtree": true, "/usr/local/bin/kubectl-packtree": true, "kubectl_packtree": true,
+		"kubectl-packtree.exe": true,
+		"kai-topology-plugin":  false, "kubectl-packtree-old": false, "packtree": false,
 	} {
 		if got := Invoked(name); got != want {
 			t.Errorf("%s is the plugin: %v, want %v", name, got, want)

@@ -109,7 +109,8 @@ func file(name, content string) string {
 	return path
 }
 
-var nodesAndPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list"}}
+var nodesAndPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"},
+	Verbs: []string{"list"}}
 
 var _ = Describe("a user", Ordered, func() {
 	var viewer string
@@ -202,7 +203,9 @@ var _ = Describe("a user", Ordered, func() {
 	})
 
 	It("who brings more nodes is told what becomes of the gangs that wait", func() {
-		manifest := file("nodes.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: n0, labels: {example.com/rack: r0}}\nstatus: {allocatable: {nvidia.com/gpu: \"8\"}}\n")
+		manifest := file("nodes.yaml",
+			"apiVersion: v1\nkind: Node\nmetadata: {name: n0, labels: {example.com/rack: r0}}\nstatus: {allocatable: "+
+				"{nvidia.com/gpu: \"8\"}}\n")
 		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stderr).To(BeEmpty())
@@ -210,11 +213,14 @@ var _ = Describe("a user", Ordered, func() {
 	})
 
 	It("who brings pods without a PodGroup is told that they are not decided", func() {
-		manifest := file("pods.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: c}]}\n"+
-			"---\napiVersion: v1\nkind: Pod\nmetadata: {name: gang-0, annotations: {pod-group-name: gang}}\nspec: {containers: [{name: c, image: c}]}\n")
+		manifest := file("pods.yaml",
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: c}]}\n"+
+				"---\napiVersion: v1\nkind: Pod\nmetadata: {name: gang-0, annotations: {pod-group-name: gang}}\nspec: "+
+				"{containers: [{name: c, image: c}]}\n")
 		stdout, stderr, err := packtree(viewer, "what-if", "-f", manifest)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(stderr).To(Equal("note: pod default/p is not decided: it belongs to no PodGroup (annotation pod-group-name)\n"))
+		Expect(stderr).To(Equal(
+			"note: pod default/p is not decided: it belongs to no PodGroup (annotation pod-group-name)\n"))
 		Expect(stdout).To(ContainSubstring("default/gang: Placed, 1 pod given a node"))
 	})
 
@@ -244,7 +250,8 @@ var _ = Describe("a user", Ordered, func() {
 
 	It("who may list but not watch sees the page as far as that goes, and which role to ask for", func() {
 		p := viewed(userWith("lister", nodesAndPods))
-		Expect(p.hears("trouble")).To(And(ContainSubstring("watching"), ContainSubstring("ask for ClusterRole packtree-viewer")))
+		Expect(p.hears("trouble")).To(
+			And(ContainSubstring("watching"), ContainSubstring("ask for ClusterRole packtree-viewer")))
 	})
 
 	It("who may watch but list no events sees the page, and why a gang has no history", func() {
@@ -259,17 +266,20 @@ var _ = Describe("a user", Ordered, func() {
 		said, err := io.ReadAll(response.Body)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(response.StatusCode).To(Equal(http.StatusNotFound))
-		Expect(string(said)).To(And(ContainSubstring("events is forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer")))
+		Expect(string(said)).To(
+			And(ContainSubstring("events is forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer")))
 
 		page, stderr, err := packtree(userWith("eventless-exporter", nodesAndPods), "view", "--export", "-")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stderr).To(BeEmpty())
-		Expect(page).To(ContainSubstring("you may not list events, so they are left out: ClusterRole packtree-viewer allows it"))
+		Expect(page).To(ContainSubstring(
+			"you may not list events, so they are left out: ClusterRole packtree-viewer allows it"))
 	})
 
 	It("who may see nothing gets no page", func() {
 		_, _, err := packtree(userWith("blind"), "view", "--no-browser")
-		Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
+		Expect(err).To(MatchError(
+			And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
 	})
 
 	It("who may see nodes and pods only gets what can be told of them, and is told what is left out", func() {
@@ -278,7 +288,8 @@ var _ = Describe("a user", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stdout).To(ContainSubstring("Nodes\n"))
 		Expect(stdout).To(ContainSubstring("n1"))
-		Expect(stderr).To(ContainSubstring("note: you may not list PodGroups, so they are left out: ClusterRole packtree-viewer allows it"))
+		Expect(stderr).To(ContainSubstring(
+			"note: you may not list PodGroups, so they are left out: ClusterRole packtree-viewer allows it"))
 		Expect(stderr).To(ContainSubstring("note: you may not list Topologies"))
 
 		stdout, stderr, err = packtree(kubeconfig, "explain", "pod/other")
@@ -288,20 +299,24 @@ var _ = Describe("a user", Ordered, func() {
 
 		stdout, stderr, err = packtree(kubeconfig, "support-bundle")
 		Expect(err).NotTo(HaveOccurred())
-		note := "podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it\n"
+		note :=
+			"podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it\n"
 		Expect(stderr).To(ContainSubstring("note: " + note))
 		Expect(stdout).To(ContainSubstring("# Note: "+note), "whoever gets the bundle has to know too")
 	})
 
 	It("who may see nothing is told which role to ask for", func() {
 		_, _, err := packtree(userWith("nobody"), "tree")
-		Expect(err).To(MatchError(And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
+		Expect(err).To(MatchError(
+			And(ContainSubstring("forbidden"), ContainSubstring("ask for ClusterRole packtree-viewer"))))
 	})
 
 	It("of a cluster without our kinds is told so", func() {
-		for _, name := range []string{"podgroups.scheduling.run.ai", "topologies.kai.scheduler", "podgangs.scheduler.grove.io"} {
+		for _, name := range []string{"podgroups.scheduling.run.ai", "topologies.kai.scheduler",
+			"podgangs.scheduler.grove.io"} {
 			definition := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+				"metadata": map[string]any{"name": name},
 			}}
 			Expect(admin.Delete(ctx, definition)).To(Succeed())
 		}

@@ -158,19 +158,12 @@ func drawForecast(pen *drawing.Pen, forecast *repair.Forecast) string {
 		if move.SubGroup != "" {
 			who = move.SubGroup + " of " + move.Gang
 		}
-		said = append(said, pen.Careful(fmt.Sprintf("moves %s (%s that would stay)", who, counted(move.Pods, "pod"))))
+		said = append(said, pen.Careful(fmt.Sprintf("moves %s (%s that would stay)", who, count(move.Pods, "pod"))))
 	}
 	if len(forecast.MendedInPlace) > 0 {
-		said = append(said, pen.Good(counted(len(forecast.MendedInPlace), "gang")+" in place"))
+		said = append(said, pen.Good(count(len(forecast.MendedInPlace), "gang")+" in place"))
 	}
 	return fmt.Sprintf("  %s: %s\n", forecast.Domain, strings.Join(said, ", "))
-}
-
-func counted(count int, what string) string {
-	if count == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", count, what)
 }
 
 // drawSpares names the narrowest domains in which nodes have to stay empty: those of the last level, the nodes.

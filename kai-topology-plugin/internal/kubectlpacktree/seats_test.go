@@ -29,7 +29,8 @@ func TestDrawSeats(t *testing.T) {
 		"none": {want: []string{""}},
 		"a line for each gang": {
 			seats: []overview.Seat{
-				{Namespace: "a", Gang: "g", Node: "n1", Until: at(1)}, {Namespace: "a", Gang: "g", Node: "n2", Until: at(2)}, {Namespace: "b", Gang: "g", Node: "n1"},
+				{Namespace: "a", Gang: "g", Node: "n1", Until: at(1)}, {Namespace: "a", Gang: "g", Node: "n2", Until: at(2)},
+				{Namespace: "b", Gang: "g", Node: "n1"},
 			},
 			want: []string{
 				"Seats", "  a/g  2 seats for successors on n1, n2, until 2026-01-01T00:02:00Z",

@@ -20,7 +20,8 @@ const mostSlots, fewSlots = 4, 2
 type shapesFlag []string
 
 func (f *shapesFlag) bind(command *cobra.Command) {
-	command.Flags().StringArrayVar((*[]string)(f), "shape", nil, "also count how many more gangs of this shape fit: "+shapes.Form)
+	command.Flags().StringArrayVar((*[]string)(f), "shape", nil,
+		"also count how many more gangs of this shape fit: "+shapes.Form)
 }
 
 func (f *shapesFlag) parse(command *cobra.Command) ([]shapes.Named, error) {

@@ -18,7 +18,8 @@ type source struct {
 	files  []string
 }
 
-const dumpHelp = "read a dump of a cluster instead of a live one: a file, a directory or - with what kubectl get -o yaml prints"
+const dumpHelp = "read a dump of a cluster instead of a live one: a file, a directory or - with what kubectl get -o " +
+	"yaml prints"
 
 func (s *source) bind(command *cobra.Command) {
 	command.Flags().StringArrayVarP(&s.files, "filename", "f", nil, dumpHelp)

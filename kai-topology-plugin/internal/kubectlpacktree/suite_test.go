@@ -96,7 +96,8 @@ func packtree(kubeconfig string, args ...string) (stdout, stderr string, err err
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(&out)
 	command.SetErr(&errs)
-	command.SetArgs(append(args, "--kubeconfig", kubeconfig, "--cache-dir", filepath.Join(filepath.Dir(kubeconfig), "cache")))
+	command.SetArgs(append(args, "--kubeconfig", kubeconfig, "--cache-dir",
+		filepath.Join(filepath.Dir(kubeconfig), "cache")))
 	err = command.ExecuteContext(ctx)
 	return out.String(), errs.String(), err
 }

@@ -39,7 +39,8 @@ type terminal struct {
 func inTerminal(t *testing.T, args ...string) *terminal {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], args...)
-	command.Env = append(os.Environ(), asPlugin+"=1", "TERM=xterm-256color", "NO_COLOR=1", "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+	command.Env = append(os.Environ(), asPlugin+"=1", "TERM=xterm-256color", "NO_COLOR=1",
+		"KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
 	file, err := pty.StartWithSize(command, &pty.Winsize{Rows: 24, Cols: 100})
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	flags := command.Flags()
 	flags.StringVar(&asked.Topology, "topology", "", "draw this Topology only")
 	flags.StringVar(&level, "level", "", "the narrowest level to draw: host, a node label key, or its last part, such as rack")
-	flags.StringVar(&asked.Resource, "resource", "", "the resource to tell of; "+string(occupancy.GPU)+" if any node has it, else cpu")
+	flags.StringVar(&asked.Resource, "resource", "", "the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
 	p.completeTree(command)
 	return command

@@ -33,7 +33,7 @@ type row struct {
 	domain   *occupancy.Domain
 	// nodes says how many nodes, or of how many domains this is the sum.
 	nodes string
-	// leaf rows tell which gangs stand there.
+	// leaf rows say which gangs stand there.
 	leaf bool
 }
 
@@ -332,16 +332,23 @@ func amountText(name string, value float64) string {
 	}
 }
 
-func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waiting) {
-	if len(waiting) == 0 {
+// drawLines draws a part of the drawing, with a line for each element as long as there are not too many.
+func drawLines[T any](b *strings.Builder, pen *drawing.Pen, title string, all []T, line func(T) string) {
+	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintln(b, pen.Bold("Waiting"))
-	for i, gang := range waiting {
-		if i == maxLines {
-			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %d more", len(waiting)-i)))
-			break
-		}
+	fmt.Fprintln(b, pen.Bold(title))
+	for _, element := range all[:min(len(all), maxLines)] {
+		b.WriteString(pen.Wrap("  ", "    ", line(element)))
+	}
+	if rest := len(all) - maxLines; rest > 0 {
+		fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %d more", rest)))
+	}
+	b.WriteString("\n")
+}
+
+func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waiting) {
+	drawLines(b, pen, "Waiting", waiting, func(gang overview.Waiting) string {
 		name := gang.Namespace + "/" + gang.Name
 		text := fmt.Sprintf("%s  %s without a node", pen.Own(name, name), count(gang.Pending, "pod"))
 		if gang.Reason != "" {
@@ -350,9 +357,8 @@ func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waitin
 		if gang.Message != "" {
 			text += ": " + gang.Message
 		}
-		b.WriteString(pen.Wrap("  ", "    ", text))
-	}
-	b.WriteString("\n")
+		return text
+	})
 }
 
 // drawUnlabelled names the nodes that stand in no domain of some drawn level.

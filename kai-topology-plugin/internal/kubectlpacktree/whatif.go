@@ -89,7 +89,8 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 		},
 	}
 	render.BindFiles(command, &flags.files)
-	command.Flags().StringVarP(&flags.output, "output", "o", "tree", "tree (for people), json, or yaml (the pods that have a node)")
+	command.Flags().StringVarP(&flags.output, "output", "o", "tree",
+		"tree (for people), json, or yaml (the pods that have a node)")
 	command.Flags().IntVar(&flags.options.Budget, "search-budget", 0,
 		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
 	command.Flags().BoolVar(&flags.repairability, "repairability", false,
@@ -219,7 +220,8 @@ func decidable(read *inventory.Inventory, documents []manifests.Document) error 
 	if len(kinds) == 0 {
 		return fmt.Errorf("-f: the manifests are empty: give PodGroups and Pods, or Nodes")
 	}
-	return fmt.Errorf("-f: there is no PodGroup, Pod, Node or Topology, only %s: turn workloads into PodGroups and Pods first:\n  %s",
+	return fmt.Errorf(
+		"-f: there is no PodGroup, Pod, Node or Topology, only %s: turn workloads into PodGroups and Pods first:\n  %s",
 		strings.Join(kinds, ", "), pipe)
 }
 
@@ -230,7 +232,10 @@ func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
 	}
 	var notes []string
 	for class := range named {
-		notes = append(notes, fmt.Sprintf("the cluster has no PriorityClass %s, so it would refuse the pods that name it; they are decided with priority 0", class))
+		notes = append(notes,
+			fmt.Sprintf(
+				"the cluster has no PriorityClass %s, so it would refuse the pods that name it; they are decided with priority 0",
+				class))
 	}
 	slices.Sort(notes)
 	return notes
@@ -244,7 +249,8 @@ func plainNotes(cluster, asked *inventory.Inventory) []string {
 		switch {
 		case pod.Spec.NodeName != "" || member && cluster.Has(key):
 		case member:
-			notes = append(notes, fmt.Sprintf("pods of PodGroup %s are not decided: neither the manifests nor the cluster have it", key))
+			notes = append(notes,
+				fmt.Sprintf("pods of PodGroup %s are not decided: neither the manifests nor the cluster have it", key))
 		default:
 			notes = append(notes, fmt.Sprintf("pod %s/%s is not decided: it belongs to no PodGroup (annotation %s)",
 				pod.Namespace, pod.Name, scheduling.AnnotationPodGroupName))

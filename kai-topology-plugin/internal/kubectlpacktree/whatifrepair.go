@@ -84,11 +84,11 @@ func drawComparison(compared *repair.Comparison) string {
 		{"%s would stand anew and be lost:\n", compared.New},
 	} {
 		if len(part.exposed) > 0 {
-			fmt.Fprintf(&text, "  "+part.sentence, counted(len(part.exposed), "gang"))
+			fmt.Fprintf(&text, "  "+part.sentence, count(len(part.exposed), "gang"))
 		}
 		for i, one := range part.exposed {
 			if i == maxLines {
-				fmt.Fprintf(&text, "    … and %s\n", counted(len(part.exposed)-maxLines, "more gang"))
+				fmt.Fprintf(&text, "    … and %s\n", count(len(part.exposed)-maxLines, "more gang"))
 				break
 			}
 			fmt.Fprintf(&text, "    %s, if %s\n", one.Gang, failing(one.Failures))
@@ -109,7 +109,7 @@ func failing(failures []repair.Failure) string {
 		named = append(named, failure.String())
 	}
 	if rest := len(failures) - len(named); rest > 0 {
-		named = append(named, counted(rest, "more domain"))
+		named = append(named, count(rest, "more domain"))
 	}
 	if len(named) == 1 {
 		return named[0] + " fails"

@@ -19,7 +19,8 @@ import (
 )
 
 func manifestOf(name, rack string) string {
-	return fmt.Sprintf("---\n"+`{apiVersion: v1, kind: Node, metadata: {name: %[1]s, labels: {rack: %[2]s, kubernetes.io/hostname: %[1]s}},
+	return fmt.Sprintf("---\n"+
+		`{apiVersion: v1, kind: Node, metadata: {name: %[1]s, labels: {rack: %[2]s, kubernetes.io/hostname: %[1]s}},
  status: {allocatable: {nvidia.com/gpu: "4", pods: "9"}}}`+"\n", name, rack)
 }
 
@@ -32,7 +33,8 @@ func gangOn(name, node string, priority int) string {
  spec: {nodeName: "%[2]s", priority: %[3]d, containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "4"}}}]}}`+"\n", name, node, priority)
 }
 
-const racksOnly = "---\n{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: t}, spec: {levels: [{nodeLabel: rack}]}}\n"
+const racksOnly = "---\n{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: t}, spec: {levels: " +
+	"[{nodeLabel: rack}]}}\n"
 
 func inventoryOf(t *testing.T, text string) *inventory.Inventory {
 	t.Helper()
@@ -53,7 +55,8 @@ func TestWhatIfForetells(t *testing.T) {
 	}{
 		"a gang that takes the last way out of another": {
 			cluster + gangOn("stands", "n1", 0) + gangOn("fills", "n3", 0), gangOn("comes", "", 0),
-			[]string{"worse default/fills [node n3 r2 (rack)]", "worse default/stands [node n1]", "new default/comes [node n2 r1 (rack)]"},
+			[]string{"worse default/fills [node n3 r2 (rack)]", "worse default/stands [node n1]",
+				"new default/comes [node n2 r1 (rack)]"},
 		},
 		"a gang that leaves one": {
 			cluster + gangOn("stands", "n1", 0), gangOn("comes", "", 0), []string{"worse default/stands [r1 (rack)]"},
@@ -64,7 +67,8 @@ func TestWhatIfForetells(t *testing.T) {
 		"what others take that are decided first is not its doing": {
 			cluster + gangOn("stands", "n1", 0) + gangOn("first", "", 9), gangOn("comes", "", 0),
 			[]string{
-				"worse default/first [node n2 r1 (rack)]", "worse default/stands [node n1]", "new default/comes [node n3 r2 (rack)]",
+				"worse default/first [node n2 r1 (rack)]", "worse default/stands [node n1]",
+				"new default/comes [node n3 r2 (rack)]",
 			},
 		},
 		"nodes give ways out": {
@@ -72,7 +76,8 @@ func TestWhatIfForetells(t *testing.T) {
 			[]string{"better default/a [node n1 r1 (rack)]", "better default/b [node n2]", "better default/c [node n3]"},
 		},
 		"nodes that somebody who waits takes give none": {
-			cluster + gangOn("a", "n1", 0) + gangOn("b", "n2", 0) + gangOn("c", "n3", 0) + gangOn("waits", "", 0), manifestOf("n4", "r2"),
+			cluster + gangOn("a", "n1", 0) + gangOn("b", "n2", 0) + gangOn("c", "n3", 0) + gangOn("waits", "", 0),
+			manifestOf("n4", "r2"),
 			[]string{"new default/waits [node n4 r2 (rack)]"},
 		},
 		"a gang that is rendered again has the ways out of its new place": {
@@ -129,7 +134,8 @@ func TestDrawComparison(t *testing.T) {
 		"nothing": {want: "Repairability:\n  no gang loses a way out of a failure, or gets one\n"},
 		"each kind": {
 			repair.Comparison{
-				Worse:  []repair.Exposure{{Gang: "d/a", Failures: rack("1")}, {Gang: "d/b", Failures: rack("1", "2", "3", "4", "5")}},
+				Worse: []repair.Exposure{{Gang: "d/a", Failures: rack("1")},
+					{Gang: "d/b", Failures: rack("1", "2", "3", "4", "5")}},
 				Better: []repair.Exposure{{Gang: "d/c", Failures: rack("1", "2")}},
 				New:    []repair.Exposure{{Gang: "d/d", Failures: rack("1", "2", "3", "4")}},
 			},

@@ -27,7 +27,8 @@ func TestWithoutShowsNodesWithoutPodsForAWhile(t *testing.T) {
 	generation := info.GetGeneration()
 	broken := errors.New("broken")
 	err = kubeframework.Without(snapshot, pods[:1], func() error {
-		if standing := info.GetPods(); len(standing) != 1 || standing[0].GetPod().Name != "b" || info.GetUsedPorts().Len() != 1 {
+		if standing := info.GetPods(); len(standing) != 1 || standing[0].GetPod().Name != "b" ||
+			info.GetUsedPorts().Len() != 1 {
 			t.Errorf("%d pods and %d ports are shown", len(standing), info.GetUsedPorts().Len())
 		}
 		if info.GetGeneration() == generation {

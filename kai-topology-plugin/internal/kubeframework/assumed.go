@@ -107,7 +107,8 @@ func (a *Assumed) Assume(ctx context.Context, state fwk.CycleState, pod *corev1.
 // AddLast brings what the PreFilter plugins prepared for a pod in step with the pod that was assumed last. It reports
 // false if the state cannot follow: what the filter for spread counts by the profile's own constraints.
 func (a *Assumed) AddLast(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (bool, error) {
-	spreads := a.resources.enabled().Has(names.PodTopologySpread) && !state.GetSkipFilterPlugins().Has(names.PodTopologySpread)
+	spreads := a.resources.enabled().Has(names.PodTopologySpread) &&
+		!state.GetSkipFilterPlugins().Has(names.PodTopologySpread)
 	if len(pod.Spec.TopologySpreadConstraints) == 0 && spreads {
 		return false, nil
 	}

@@ -147,7 +147,8 @@ func requestOf(claim *corev1.PersistentVolumeClaim) *volumeRequest {
 
 // zoneLabels are those that the filter for zones of volumes reads.
 var zoneLabels = []string{
-	corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+	corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone,
+	corev1.LabelFailureDomainBetaRegion,
 }
 
 func boundTo(volume *corev1.PersistentVolume) *boundVolume {

@@ -37,7 +37,9 @@ type cluster struct {
 }
 
 func (c *cluster) ListPlugins() *config.Plugins {
-	return &config.Plugins{Filter: config.PluginSet{Enabled: []config.Plugin{{Name: names.VolumeBinding}, {Name: names.DynamicResources}}}}
+	return &config.Plugins{
+		Filter: config.PluginSet{Enabled: []config.Plugin{{Name: names.VolumeBinding}, {Name: names.DynamicResources}}},
+	}
 }
 func (c *cluster) SharedInformerFactory() informers.SharedInformerFactory { return c.informers }
 func (c *cluster) SharedDRAManager() fwk.SharedDRAManager                 { return c }
@@ -76,15 +78,20 @@ func boundTo(volume string) func(*corev1.PersistentVolumeClaim) {
 func volumeIn(name, zone string) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "csi", VolumeHandle: name}
-	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
-	}}}}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{
+		Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{zone}},
+			},
+		}}}}
 	return volume
 }
 
 func deviceClaim(class string, changes ...func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
-	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class}}}
+	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{
+		{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class}},
+	}
 	for _, change := range changes {
 		change(claim)
 	}
@@ -93,9 +100,12 @@ func deviceClaim(class string, changes ...func(*resourcev1.ResourceClaim)) *reso
 
 func allocatedOn(node string) func(*resourcev1.ResourceClaim) {
 	return func(claim *resourcev1.ResourceClaim) {
-		claim.Status.Allocation = &resourcev1.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
-		}}}}
+		claim.Status.Allocation = &resourcev1.AllocationResult{
+			NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+				},
+			}}}}
 	}
 }
 
@@ -133,8 +143,10 @@ func TestClaimsAreAlikeUnlessAFilterTellsThemApart(t *testing.T) {
 	world.snapshot = cache.NewSnapshot([]*corev1.Pod{standing}, []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}})
 	world.devices = map[string]*resourcev1.ResourceClaim{
 		"a": deviceClaim("gpu"), "b": deviceClaim("gpu"), "other class": deviceClaim("nic"),
-		"here": deviceClaim("gpu", allocatedOn("n")), "here too": deviceClaim("gpu", allocatedOn("n")), "there": deviceClaim("gpu", allocatedOn("m")),
-		"anywhere": deviceClaim("gpu", func(claim *resourcev1.ResourceClaim) { claim.Status.Allocation = &resourcev1.AllocationResult{} }),
+		"here": deviceClaim("gpu", allocatedOn("n")), "here too": deviceClaim("gpu", allocatedOn("n")),
+		"there": deviceClaim("gpu", allocatedOn("m")),
+		"anywhere": deviceClaim("gpu",
+			func(claim *resourcev1.ResourceClaim) { claim.Status.Allocation = &resourcev1.AllocationResult{} }),
 		"reserved": deviceClaim("gpu", func(claim *resourcev1.ResourceClaim) {
 			claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Name: "somebody"}}
 		}),
@@ -143,12 +155,14 @@ func TestClaimsAreAlikeUnlessAFilterTellsThemApart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	world.informers = informers.NewSharedInformerFactory(fake.NewClientset([]runtime.Object{
-		volumeClaim("a"), volumeClaim("b"), volumeClaim("used"), volumeClaim("used too"), volumeClaim("p-v"), volumeClaim("q-v"),
+		volumeClaim("a"), volumeClaim("b"), volumeClaim("used"), volumeClaim("used too"), volumeClaim("p-v"),
+		volumeClaim("q-v"),
 		volumeClaim("slow", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = ptr.To("slow") }),
 		volumeClaim("selected", func(claim *corev1.PersistentVolumeClaim) {
 			claim.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "n"}
 		}),
-		volumeClaim("bound", boundTo("v1")), volumeClaim("bound too", boundTo("v2")), volumeClaim("bound there", boundTo("v3")),
+		volumeClaim("bound", boundTo("v1")), volumeClaim("bound too", boundTo("v2")),
+		volumeClaim("bound there", boundTo("v3")),
 		volumeClaim("half bound", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeName = "v1" }),
 		volumeIn("v1", "z1"), volumeIn("v2", "z1"), volumeIn("v3", "z2"),
 	}...), 0)

@@ -23,7 +23,8 @@ func Concerns(pod, other *corev1.Pod) (bool, error) {
 	namespace := labels.Set{corev1.LabelMetadataName: other.Namespace}
 	for _, term := range append(info.GetRequiredAffinityTerms(), info.GetRequiredAntiAffinityTerms()...) {
 		// What the labels of a namespace are is not known here.
-		if term.Matches(other, namespace) || !term.NamespaceSelector.Empty() && term.Selector.Matches(labels.Set(other.Labels)) {
+		if term.Matches(other, namespace) ||
+			!term.NamespaceSelector.Empty() && term.Selector.Matches(labels.Set(other.Labels)) {
 			return true, nil
 		}
 	}

@@ -33,10 +33,15 @@ func Fillers(node fwk.NodeInfo, resources []string) []*corev1.Pod {
 	}
 	var fillers []*corev1.Pod
 	for i := range count {
-		filler := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "filler", UID: types.UID("filler " + node.Node().Name + strconv.FormatInt(i, 10))}}
+		filler := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "filler",
+				UID: types.UID("filler " + node.Node().Name + strconv.FormatInt(i, 10))},
+		}
 		filler.Spec.NodeName = node.Node().Name
 		if i == 0 {
-			filler.Spec.Containers = []corev1.Container{{Name: "filler", Resources: corev1.ResourceRequirements{Requests: requests}}}
+			filler.Spec.Containers = []corev1.Container{
+				{Name: "filler", Resources: corev1.ResourceRequirements{Requests: requests}},
+			}
 		}
 		fillers = append(fillers, filler)
 	}

@@ -49,7 +49,8 @@ func Changeable(filters Filters) []string {
 func Selects(ctx context.Context, filters Filters) bool {
 	state := Simulation()
 	_, status, _ := filters.RunPreFilterPlugins(ctx, state, &corev1.Pod{})
-	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled, func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
+	enabled := slices.ContainsFunc(filters.ListPlugins().Filter.Enabled,
+		func(plugin config.Plugin) bool { return plugin.Name == names.NodeAffinity })
 	return enabled && (!status.IsSuccess() || !state.GetSkipFilterPlugins().Has(names.NodeAffinity))
 }
 
@@ -80,7 +81,8 @@ func IgnoreRoom(state fwk.CycleState) {
 func FiltersOf(handle fwk.Handle) (Filters, error) {
 	filters, ok := handle.(Filters)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's handle %T cannot run PreFilter plugins: this Kubernetes minor is not supported", handle)
+		return nil, fmt.Errorf(
+			"kube-scheduler's handle %T cannot run PreFilter plugins: this Kubernetes minor is not supported", handle)
 	}
 	return filters, nil
 }

@@ -29,7 +29,8 @@ func DecidingLabels(status *fwk.Status, pod *corev1.Pod) (keys []string, ok bool
 	switch {
 	case status.Plugin() == names.PodTopologySpread:
 		keys = spreadKeys(pod)
-	case status.Plugin() == names.InterPodAffinity && status.Message() != interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
+	case status.Plugin() == names.InterPodAffinity &&
+		status.Message() != interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch:
 		keys = affinityKeys(pod)
 	}
 	return keys, len(keys) > 0

@@ -30,7 +30,8 @@ func NewPreemption(ctx context.Context, handle fwk.Handle) (*defaultpreemption.D
 	}
 	for _, plugin := range configuration.Profiles[0].PluginConfig {
 		if plugin.Name == defaultpreemption.Name {
-			return defaultpreemption.New(ctx, plugin.Args, handle, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
+			return defaultpreemption.New(ctx, plugin.Args, handle,
+				feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 		}
 	}
 	return nil, fmt.Errorf("the default profile has no arguments for %s", defaultpreemption.Name)

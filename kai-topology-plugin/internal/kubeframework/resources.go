@@ -24,7 +24,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Resources tells which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and
+// Resources says which resources of nodes count for the pods of a profile. Most do. Its filter may ignore some, and
 // what a DeviceClass provides is no resource of a node that does not advertise it: there the filter for devices
 // decides.
 type Resources struct {
@@ -41,8 +41,10 @@ type Resources struct {
 // NewResources returns the resources as the filters of a profile see them. Filters may be nil if there is nothing to
 // decide.
 func NewResources(filters Filters) *Resources {
-	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) }), ignored: map[string]bool{}}
-	if with, ok := filters.(interface{ SharedDRAManager() fwk.SharedDRAManager }); ok && utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
+	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) }),
+		ignored: map[string]bool{}}
+	if with, ok := filters.(interface{ SharedDRAManager() fwk.SharedDRAManager }); ok &&
+		utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
 		r.devices = with.SharedDRAManager()
 	}
 	return r
@@ -136,10 +138,12 @@ func (r *Resources) FitsBeside(pod *corev1.Pod, node fwk.NodeInfo, others []*cor
 		}
 		crowded.AddPodInfo(info)
 	}
-	options := noderesources.ResourceRequestsOptions{EnablePodLevelResources: true, EnableDRAExtendedResource: r.devices != nil}
-	lacks := slices.ContainsFunc(noderesources.Fits(pod, crowded, r.devices, options), func(lacking noderesources.InsufficientResource) bool {
-		return !r.ignores(string(lacking.ResourceName))
-	})
+	options := noderesources.ResourceRequestsOptions{EnablePodLevelResources: true,
+		EnableDRAExtendedResource: r.devices != nil}
+	lacks := slices.ContainsFunc(noderesources.Fits(pod, crowded, r.devices, options),
+		func(lacking noderesources.InsufficientResource) bool {
+			return !r.ignores(string(lacking.ResourceName))
+		})
 	return !lacks && nodeports.Fits(pod, crowded), nil
 }
 

@@ -18,7 +18,8 @@ func spreadNodes(t *rapid.T) []*corev1.Node {
 	var nodes []*corev1.Node
 	for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i), Labels: map[string]string{
-			"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone"), "disk": rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk"),
+			"zone": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "zone"),
+			"disk": rapid.SampledFrom([]string{"ssd", "hdd"}).Draw(t, "disk"),
 		}}}
 		if rapid.IntRange(0, 5).Draw(t, "named") > 0 {
 			node.Labels[corev1.LabelHostname] = node.Name
@@ -33,13 +34,16 @@ func spreadNodes(t *rapid.T) []*corev1.Node {
 }
 
 func spreadPod(t *rapid.T) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "asking", UID: "asking", Labels: map[string]string{
-		"app": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "app"), "version": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "version"),
-	}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "asking", UID: "asking",
+		Labels: map[string]string{
+			"app":     rapid.SampledFrom([]string{"x", "y"}).Draw(t, "app"),
+			"version": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "version"),
+		}}}
 	if rapid.Bool().Draw(t, "selects") {
 		pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 	}
-	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"zone", corev1.LabelHostname}), 1, 2, rapid.ID[string]).Draw(t, "keys") {
+	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"zone", corev1.LabelHostname}), 1, 2,
+		rapid.ID[string]).Draw(t, "keys") {
 		constraint := corev1.TopologySpreadConstraint{
 			MaxSkew: rapid.Int32Range(1, 2).Draw(t, "skew"), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
@@ -50,7 +54,8 @@ func spreadPod(t *rapid.T) *corev1.Pod {
 		if rapid.Bool().Draw(t, "least") {
 			constraint.MinDomains = ptr.To(rapid.Int32Range(1, 4).Draw(t, "domains"))
 		}
-		policies := []*corev1.NodeInclusionPolicy{nil, ptr.To(corev1.NodeInclusionPolicyHonor), ptr.To(corev1.NodeInclusionPolicyIgnore)}
+		policies := []*corev1.NodeInclusionPolicy{nil, ptr.To(corev1.NodeInclusionPolicyHonor),
+			ptr.To(corev1.NodeInclusionPolicyIgnore)}
 		constraint.NodeAffinityPolicy = rapid.SampledFrom(policies).Draw(t, "affinity")
 		constraint.NodeTaintsPolicy = rapid.SampledFrom(policies).Draw(t, "taints")
 		pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, constraint)
@@ -92,7 +97,8 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 				}
 				refused[node.Name] = !allows
 			}
-			put := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint("p", i)), Labels: pod.Labels}}
+			put := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i),
+				UID: types.UID(fmt.Sprint("p", i)), Labels: pod.Labels}}
 			put.Spec.NodeName = rapid.SampledFrom(nodes).Draw(t, "on").Name
 			if err := cluster.Change(kubeframework.Change{Stand: []*corev1.Pod{put}}); err != nil {
 				t.Fatal(err)
@@ -108,7 +114,9 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 
 func TestPodsWithoutConstraintsHaveNoSpread(t *testing.T) {
 	anyway := &corev1.Pod{}
-	anyway.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway, TopologyKey: "zone"}}
+	anyway.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+		{WhenUnsatisfiable: corev1.ScheduleAnyway, TopologyKey: "zone"},
+	}
 	for _, pod := range []*corev1.Pod{{}, anyway} {
 		if spread, err := kubeframework.NewSpread(pod, nil); spread != nil || err != nil {
 			t.Errorf("%v, %v", spread, err)

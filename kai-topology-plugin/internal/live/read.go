@@ -44,12 +44,13 @@ type Reader struct {
 	mapper   meta.RESTMapper
 }
 
-// New returns a reader for the API server of config. Mapper tells which kinds it serves.
+// New returns a reader for the API server of config. Mapper says which kinds it serves.
 func New(config *rest.Config, mapper meta.RESTMapper) (*Reader, error) {
 	custom := rest.CopyConfig(config)
 	// What is not a custom resource travels at a fraction of the size of JSON.
 	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -171,21 +172,24 @@ func (r *Reader) topologies(ctx context.Context, read *Cluster) error {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.packtree.KaiV1alpha1().Topologies().List(ctx, options)
 	}
-	return each(ctx, list, metav1.ListOptions{}, func(topology *kai.Topology) { read.Topologies[topology.Name] = topology })
+	return each(ctx, list, metav1.ListOptions{},
+		func(topology *kai.Topology) { read.Topologies[topology.Name] = topology })
 }
 
 func (r *Reader) podGroups(ctx context.Context, read *Cluster) error {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.packtree.SchedulingV2alpha2().PodGroups(metav1.NamespaceAll).List(ctx, options)
 	}
-	return each(ctx, list, metav1.ListOptions{}, func(podGroup *scheduling.PodGroup) { read.PodGroups = append(read.PodGroups, podGroup) })
+	return each(ctx, list, metav1.ListOptions{},
+		func(podGroup *scheduling.PodGroup) { read.PodGroups = append(read.PodGroups, podGroup) })
 }
 
 func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.kube.SchedulingV1().PriorityClasses().List(ctx, options)
 	}
-	return each(ctx, list, metav1.ListOptions{}, func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
+	return each(ctx, list, metav1.ListOptions{},
+		func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
 }
 
 // WithPriorities returns a cluster that was read together with the PriorityClasses that there are now.
@@ -216,22 +220,28 @@ func (r *Reader) workloads(ctx context.Context, reading *reading, namespace stri
 		if err != nil {
 			return fmt.Errorf("asking for the version of %s: %w", kind, err)
 		}
-		if err := reading.optional(mapping.Resource.Resource, r.list(ctx, reading.read, mapping.Resource, namespace)); err != nil {
+		if err := reading.optional(mapping.Resource.Resource,
+			r.list(ctx, reading.read, mapping.Resource, namespace)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Reader) list(ctx context.Context, read *Cluster, resource schema.GroupVersionResource, namespace string) error {
+func (r *Reader) list(
+	ctx context.Context, read *Cluster, resource schema.GroupVersionResource, namespace string,
+) error {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
 	}
-	return each(ctx, list, metav1.ListOptions{}, func(object *unstructured.Unstructured) { read.Workloads = append(read.Workloads, object) })
+	return each(ctx, list, metav1.ListOptions{},
+		func(object *unstructured.Unstructured) { read.Workloads = append(read.Workloads, object) })
 }
 
 // each lists page by page.
-func each[T runtime.Object](ctx context.Context, list pager.ListPageFunc, options metav1.ListOptions, take func(T)) error {
+func each[T runtime.Object](
+	ctx context.Context, list pager.ListPageFunc, options metav1.ListOptions, take func(T),
+) error {
 	pages := pager.New(list)
 	pages.PageSize = pageSize
 	return pages.EachListItem(ctx, options, func(object runtime.Object) error {

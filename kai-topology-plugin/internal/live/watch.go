@@ -77,7 +77,9 @@ type (
 	listen = func(context.Context, metav1.ListOptions) (watch.Interface, error)
 )
 
-func follow(w *watching, example runtime.Object, name string, options metav1.ListOptions, list list, listen listen) *kind {
+func follow(
+	w *watching, example runtime.Object, name string, options metav1.ListOptions, list list, listen listen,
+) *kind {
 	with := func(asked metav1.ListOptions) metav1.ListOptions {
 		asked.FieldSelector = options.FieldSelector
 		return asked

@@ -30,26 +30,30 @@ var (
 
 	decisions = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "decisions_total", StabilityLevel: metrics.STABLE,
-		Help: "Decisions about gangs by verdict: Placed; Infeasible, which is proved; Unknown, when the search was given up. " +
+		Help: "Decisions about gangs by verdict: Placed; Infeasible, which is proved; Unknown, " +
+			"when the search was given up. " +
 			"A gang that does not fit is decided again whenever something changes that could help it.",
 	}, []string{"verdict"})
 
 	searchSteps = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "search_steps", StabilityLevel: metrics.STABLE,
-		Help:    "Steps that the search of one decision took. 0 is usual: most gangs are placed, or proved not to fit, without a search.",
+		Help: "Steps that the search of one decision took. 0 is usual: most gangs are placed, or proved not to fit, " +
+			"without a search.",
 		Buckets: []float64{0, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
 	})
 
 	budgetUsed = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "search_budget_used_ratio", StabilityLevel: metrics.STABLE,
-		Help: "Share of the search budget that one decision used. A decision at 1 was cut short: its verdict is Unknown, or the " +
+		Help: "Share of the search budget that one decision used. A decision at 1 was cut short: its verdict is Unknown, " +
+			"or the " +
 			"placement is valid but could have been closer together.",
 		Buckets: []float64{0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.99},
 	})
 
 	plansBroken = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "plan_invalidations_total", StabilityLevel: metrics.STABLE,
-		Help: "Plans of gangs that did not come true and were made anew, by what broke them: NodeRefused, PodLost, GangChanged, " +
+		Help: "Plans of gangs that did not come true and were made anew, by what broke them: NodeRefused, PodLost, " +
+			"GangChanged, " +
 			"Preempted.",
 	}, []string{"reason"})
 
@@ -61,20 +65,23 @@ var (
 
 	gangsPlaced = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "gangs_placed_total", StabilityLevel: metrics.STABLE,
-		Help: "Gangs with a group that prefers a level, counted with gangs_let_go_total, by whether they certainly use the fewest domains " +
+		Help: "Gangs with a group that prefers a level, counted with gangs_let_go_total, " +
+			"by whether they certainly use the fewest domains " +
 			"of these levels that were possible: Yes, or NotProved.",
 	}, []string{"fewest"})
 
 	boundSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "gang_complete_to_bound_seconds", StabilityLevel: metrics.STABLE,
-		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: what a user waits for the " +
+		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: " +
+			"what a user waits for the " +
 			"scheduler, to a tenth of a second. A gang that was complete before this process started counts from the start.",
 		Buckets: metrics.ExponentialBuckets(0.05, 2, 16),
 	})
 
 	preemptions = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "preemptions_total", StabilityLevel: metrics.STABLE,
-		Help: "Times that room was made for a gang by stopping others, by the most that was stopped: Pods (only such as their gangs " +
+		Help: "Times that room was made for a gang by stopping others, by the most that was stopped: " +
+			"Pods (only such as their gangs " +
 			"can spare, or pods without a gang) or Gangs (at least one whole gang).",
 	}, []string{"victims"})
 

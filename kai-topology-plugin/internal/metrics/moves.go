@@ -5,7 +5,8 @@ import "k8s.io/component-base/metrics"
 var (
 	repairMoves = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "repair_moves_total", StabilityLevel: metrics.STABLE,
-		Help: "Moves of pods of gangs that had lost others, by what became of them: Held, room was held for all pods elsewhere; Moved, " +
+		Help: "Moves of pods of gangs that had lost others, by what became of them: Held, " +
+			"room was held for all pods elsewhere; Moved, " +
 			"all pods that stood were evicted; GivenUp, the room was lost, or a budget forbade it.",
 	}, []string{"outcome"})
 	repairMovedPods = metrics.NewCounter(&metrics.CounterOpts{

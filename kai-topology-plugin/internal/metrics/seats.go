@@ -10,8 +10,10 @@ var (
 
 	seatsEnded = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "seats_ended_total", StabilityLevel: metrics.STABLE,
-		Help: "Seats that are held no more, by why: Filled, the successor is bound; Taken, by somebody of higher priority; Expired, " +
-			"no successor was bound in time; NodeLost, the node is gone or takes no such pods any more; NotNeeded, no successor is expected.",
+		Help: "Seats that are held no more, by why: Filled, the successor is bound; Taken, " +
+			"by somebody of higher priority; Expired, " +
+			"no successor was bound in time; NodeLost, the node is gone or takes no such pods any more; NotNeeded, " +
+			"no successor is expected.",
 	}, []string{"reason"})
 )
 

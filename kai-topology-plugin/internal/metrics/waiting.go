@@ -8,7 +8,8 @@ import (
 
 var gangsWaiting = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Subsystem: subsystem, Name: "gangs_waiting", StabilityLevel: metrics.STABLE,
-	Help: "Gangs that wait, by the reason in the condition Scheduled of their PodGroup, such as Incomplete, Infeasible or Invalid. " +
+	Help: "Gangs that wait, by the reason in the condition Scheduled of their PodGroup, such as Incomplete, " +
+		"Infeasible or Invalid. " +
 		"Only the scheduler that leads knows; the others report nothing.",
 }, []string{"reason"})
 

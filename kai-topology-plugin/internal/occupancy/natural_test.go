@@ -8,7 +8,8 @@ import (
 )
 
 func TestNamesAreSortedAsPeopleNumberThem(t *testing.T) {
-	want := []string{"", "rack", "rack-1", "rack-01", "rack-2", "rack-2-b1", "rack-2-b10", "rack-10", "rack-100000000000000000000000", "row-1"}
+	want := []string{"", "rack", "rack-1", "rack-01", "rack-2", "rack-2-b1", "rack-2-b10", "rack-10",
+		"rack-100000000000000000000000", "row-1"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, naturally)

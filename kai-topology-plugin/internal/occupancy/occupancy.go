@@ -1,4 +1,4 @@
-// Package occupancy tells how full each domain of a topology is, and of what.
+// Package occupancy says how full each domain of a topology is, and of what.
 package occupancy
 
 import (

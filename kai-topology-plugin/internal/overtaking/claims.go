@@ -78,7 +78,9 @@ func Asks(pods []*corev1.Pod) func(resource string) bool {
 }
 
 // TakingOf is what a gang takes that gets nodes, given the labels of each by its name.
-func TakingOf(assembled *gang.Gang, answer *decision.Answer, labels func(node string) map[string]string) gangstate.Taking {
+func TakingOf(
+	assembled *gang.Gang, answer *decision.Answer, labels func(node string) map[string]string,
+) gangstate.Taking {
 	taking := gangstate.Taking{Rank: assembled.Rank(), Asks: Asks(assembled.Pending)}
 	for _, node := range slices.Compact(slices.Sorted(maps.Values(answer.Nodes))) {
 		taking.Nodes = append(taking.Nodes, labels(node))

@@ -45,7 +45,8 @@ func Command() *cobra.Command {
 	var options packing.Options
 	var certified bool
 	command := &cobra.Command{
-		Use:   "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N] [--certificate]",
+		Use: "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N] " +
+			"[--certificate]",
 		Short: "Decide PodGroups from manifests, without a cluster",
 		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup in the order in
 which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with spec.nodeName is
@@ -93,7 +94,8 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 // BindPlacement makes the scheduler's argument placement a flag.
 func BindPlacement(command *cobra.Command, placement *string) {
 	command.Flags().StringVar(placement, "placement", string(packing.Pack),
-		"the domains of gangs that do not say it themselves: Pack (the tightest that fits) or Spread (the emptiest), as the scheduler is configured")
+		"the domains of gangs that do not say it themselves: Pack (the tightest that fits) or Spread (the emptiest), "+
+			"as the scheduler is configured")
 }
 
 // usage is a mistake in a flag's value, treated like one that the flags themselves find.

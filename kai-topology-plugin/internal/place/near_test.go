@@ -17,7 +17,8 @@ import (
 // names, if any.
 func nearOthers(racks int, gangs map[string]string) string {
 	var out strings.Builder
-	out.WriteString("{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: net}, spec: {levels: [{nodeLabel: rack}]}}\n")
+	out.WriteString(
+		"{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: net}, spec: {levels: [{nodeLabel: rack}]}}\n")
 	for i := range 2 * racks {
 		fmt.Fprintf(&out, `---
 {apiVersion: v1, kind: Node, metadata: {name: n%d, labels: {rack: r%d}}, status: {allocatable: {cpu: "1", pods: "10"}}}
@@ -26,7 +27,8 @@ func nearOthers(racks int, gangs map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(gangs)) {
 		annotations := ""
 		if near := gangs[name]; near != "" {
-			annotations = fmt.Sprintf(`packtree.dev/relations: '[{"name":"it","topology":"net","near":%q,"level":"rack"}]'`, near)
+			annotations = fmt.Sprintf(
+				`packtree.dev/relations: '[{"name":"it","topology":"net","near":%q,"level":"rack"}]'`, near)
 		}
 		fmt.Fprintf(&out, `---
 {apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: %[1]s, annotations: {%[2]s}}, spec: {minMember: 1}}

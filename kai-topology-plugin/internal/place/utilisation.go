@@ -10,7 +10,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// utilisation tells how much of a node its pods use: its devices if it has any, else its CPUs.
+// utilisation says how much of a node its pods use: its devices if it has any, else its CPUs.
 func utilisation(node *corev1.Node, pods []*corev1.Pod) string {
 	used := corev1.ResourceList{}
 	for _, pod := range pods {

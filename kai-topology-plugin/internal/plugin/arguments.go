@@ -20,7 +20,7 @@ import (
 type arguments struct {
 	// Placement is which domains those gangs get that do not say so themselves: Pack, also if unset, or Spread.
 	Placement packing.Placement `json:"placement,omitempty"`
-	// Shapes are gangs of which metrics tell how many more fit, besides those that there are.
+	// Shapes are gangs of which metrics say how many more fit, besides those that there are.
 	Shapes []shapes.Named `json:"shapes,omitempty"`
 	// RepairabilityInterval is how long after all single failures of nodes and domains were foretold that is done again, for
 	// metrics and for the condition Repairable of PodGroups. Unset or 0: never.
@@ -53,7 +53,8 @@ func (a repairArguments) policy() (repairpolicy.Policy, error) {
 	policy, errs := repairpolicy.Parse(said, repairpolicy.Policy{After: repairpolicy.DefaultAfter})
 	if len(errs) > 0 {
 		argument := "move"
-		if _, wrong := said[scheduling.AnnotationRepairAfter]; wrong && !strings.Contains(errs[0].Field, scheduling.AnnotationRepairMove) {
+		if _, wrong := said[scheduling.AnnotationRepairAfter]; wrong &&
+			!strings.Contains(errs[0].Field, scheduling.AnnotationRepairMove) {
 			argument = "after"
 		}
 		return policy, fmt.Errorf("repair.%s: %q %s", argument, errs[0].BadValue, errs[0].Detail)

@@ -54,9 +54,12 @@ func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	deleted := metav1.Now()
 	for name, change := range map[string]func(a, b *corev1.Pod) *corev1.Pod{
-		"it is on its way out, held by a finalizer": func(a, _ *corev1.Pod) *corev1.Pod { a.DeletionTimestamp = &deleted; return a },
-		"somebody else has bound it":                func(a, _ *corev1.Pod) *corev1.Pod { a.Spec.NodeName = "n0"; return a },
-		"somebody else has bound its sibling":       func(_, b *corev1.Pod) *corev1.Pod { b.Spec.NodeName = "n0"; return b },
+		"it is on its way out, held by a finalizer": func(a, _ *corev1.Pod) *corev1.Pod {
+			a.DeletionTimestamp = &deleted
+			return a
+		},
+		"somebody else has bound it":          func(a, _ *corev1.Pod) *corev1.Pod { a.Spec.NodeName = "n0"; return a },
+		"somebody else has bound its sibling": func(_, b *corev1.Pod) *corev1.Pod { b.Spec.NodeName = "n0"; return b },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
@@ -92,7 +95,8 @@ func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *t
 	}
 	condition := podgroupstatus.Of(observed, metav1.Now()).Condition
 	if condition.Reason != scheduling.ReasonInfeasible || condition.Message != answer.Message {
-		t.Errorf("the status says %s: %q; decided last was %s: %q", condition.Reason, condition.Message, answer.Verdict, answer.Message)
+		t.Errorf("the status says %s: %q; decided last was %s: %q", condition.Reason, condition.Message, answer.Verdict,
+			answer.Message)
 	}
 }
 
@@ -149,7 +153,8 @@ func TestTheStatusOfAGangIsWrittenForOneProfile(t *testing.T) {
 	for _, test := range []struct {
 		pods []*corev1.Pod
 		want string
-	}{{of("second"), "second"}, {of("first", "foreign"), "first"}, {of("second", "first"), "first"}, {nil, "first"}, {of("foreign"), "first"}} {
+	}{{of("second"), "second"}, {of("first", "foreign"), "first"}, {of("second", "first"), "first"}, {nil, "first"},
+		{of("foreign"), "first"}} {
 		for _, name := range []string{"first", "second"} {
 			if speaks := all.speaksFor(name, test.pods); speaks != (name == test.want) {
 				t.Errorf("profile %s tells of the gang: %v", name, speaks)

@@ -26,10 +26,12 @@ func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints, Labels: labels},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: hints,
+			Labels: labels},
+		Target: corev1.ObjectReference{Kind: "Node", Name: node},
 	}
-	klog.FromContext(ctx).V(3).Info("Binding a pod, which is told where it is", "pod", klog.KObj(pod), "node", node)
+	klog.FromContext(ctx).V(3).Info("Binding a pod, which gets the labels of its place", "pod", klog.KObj(pod),
+		"node", node)
 	return fwk.AsStatus(p.bind(ctx, binding))
 }
 

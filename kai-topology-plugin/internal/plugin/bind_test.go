@@ -77,7 +77,8 @@ func TestABindingTellsThePodOfAGangWhereItIs(t *testing.T) {
 		t.Fatalf("a pod without a gang is not bound: %v", status)
 	}
 	hints := func(rack, rank string) map[string]string {
-		return map[string]string{scheduling.AnnotationTopologyDomain: "z%2F1/" + rack, scheduling.AnnotationTopologyRank: rank}
+		return map[string]string{scheduling.AnnotationTopologyDomain: "z%2F1/" + rack,
+			scheduling.AnnotationTopologyRank: rank}
 	}
 	want := map[string]map[string]string{"plain": nil}
 	for pod, node := range on { // n1 is in rack b, n0 in rack c.
@@ -114,8 +115,10 @@ func TestCopiedLabels(t *testing.T) {
 		asked string
 		want  map[string]string
 	}{
-		"by their keys":                         {"rack,example.com/block", map[string]string{"rack": "r1", "example.com/block": "b1"}},
-		"under another key":                     {"nvidia.com/dynamo-topology.rack=rack", map[string]string{"nvidia.com/dynamo-topology.rack": "r1"}},
+		"by their keys": {"rack,example.com/block",
+			map[string]string{"rack": "r1", "example.com/block": "b1"}},
+		"under another key": {"nvidia.com/dynamo-topology.rack=rack",
+			map[string]string{"nvidia.com/dynamo-topology.rack": "r1"}},
 		"one value under two keys":              {"a=rack,b=rack", map[string]string{"a": "r1", "b": "r1"}},
 		"an empty value is one":                 {"empty", map[string]string{"empty": ""}},
 		"what the node lacks is left out":       {"zone,rack", map[string]string{"rack": "r1"}},
@@ -142,7 +145,8 @@ func TestAReplacementHasTheRankOfTheLostPod(t *testing.T) {
 
 func TestPodsWithoutADomainAreNotToldOfOne(t *testing.T) {
 	pod := newPod("gang", "a")
-	for name, group := range map[string]*scheduling.PodGroup{"a gang without a topology": podGroup("gang", 1), "a node outside": constrained(1)} {
+	for name, group := range map[string]*scheduling.PodGroup{"a gang without a topology": podGroup("gang", 1),
+		"a node outside": constrained(1)} {
 		bench := newBench(t, inRacks(3), []*corev1.Pod{pod}, group, network())
 		bench.setNodes(t, inRacks(3))
 		if got := bench.plugin.topologyHints(pod, "n2"); got != nil {

@@ -10,9 +10,11 @@ import (
 )
 
 func TestClaimsThatTieAPod(t *testing.T) {
-	volumeClaims := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	volumeClaims := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	volumes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for name, volume := range map[string]string{"shared": "anywhere", "local": "somewhere", "unbound": "", "lost": "gone"} {
+	for name, volume := range map[string]string{"shared": "anywhere", "local": "somewhere", "unbound": "",
+		"lost": "gone"} {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		claim.Spec.VolumeName = volume
 		if err := volumeClaims.Add(claim); err != nil {
@@ -26,7 +28,8 @@ func TestClaimsThatTieAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	known := claims{corelisters.NewPersistentVolumeClaimLister(volumeClaims), corelisters.NewPersistentVolumeLister(volumes)}
+	known := claims{corelisters.NewPersistentVolumeClaimLister(volumeClaims),
+		corelisters.NewPersistentVolumeLister(volumes)}
 	claimed := func(name string) corev1.VolumeSource {
 		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}
 	}
@@ -42,8 +45,9 @@ func TestClaimsThatTieAPod(t *testing.T) {
 		"one that is yet to be found":        {volume: new(claimed("unbound")), want: "volume claim unbound"},
 		"one that is gone":                   {volume: new(claimed("lost")), want: "volume claim lost"},
 		"a claim that is not there":          {volume: new(claimed("none")), want: "volume claim none"},
-		"a volume that is made with the pod": {volume: &corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}, want: "volume v"},
-		"devices, whatever the volume":       {volume: new(claimed("shared")), devices: true, want: "device claim d"},
+		"a volume that is made with the pod": {volume: &corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}},
+			want: "volume v"},
+		"devices, whatever the volume": {volume: new(claimed("shared")), devices: true, want: "device claim d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}

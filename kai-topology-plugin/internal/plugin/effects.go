@@ -51,7 +51,8 @@ func (e *executor) do(effects gangstate.Effects) {
 		klog.Background().Info("Gang's plan broken", "podGroup", broken.Gang, "reason", broken.Reason)
 		metrics.PlanInvalidated(broken.Cause)
 		// Where that goes on and on, the event is counted.
-		e.announce(broken.Gang, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
+		e.announce(broken.Gang,
+			gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.PlanBroken, Note: broken.Reason})
 	}
 	for _, rejected := range effects.Reject {
 		// Each of them then passes through Unreserve. One that is not in the list of those that wait yet is swept by

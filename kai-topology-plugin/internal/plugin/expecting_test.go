@@ -74,13 +74,16 @@ func TestTheFirstPodOfAGangGoesWhereTheOthersHaveRoom(t *testing.T) {
 func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 	gang, topology := expectingFour()
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
-	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology, inOneRack(podGroup("rival", 2)))
+	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
+		inOneRack(podGroup("rival", 2)))
 	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
 	if open := bench.open(t, 0); open != 2 {
-		t.Errorf("a plain pod may use %d nodes, want that of rack tight and that of the first pod, which the snapshot does not show", open)
+		t.Errorf(
+			"a plain pod may use %d nodes, want that of rack tight and that of the first pod, which the snapshot does not show",
+			open)
 	}
 	if _, status := bench.schedule(t, rival); status.IsSuccess() || status.IsWait() {
 		t.Errorf("another gang has got the room: %v", status)
@@ -93,13 +96,15 @@ func TestRoomForPodsThatAreExpectedIsKeptFromEqualsForAMoment(t *testing.T) {
 func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 	gang, topology := expectingFour()
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
-	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology, inOneRack(podGroup("rival", 2)))
+	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
+		inOneRack(podGroup("rival", 2)))
 	bench.plugin.gangs.SetExpectedLife(10 * time.Millisecond)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
 	bench.schedule(t, rival)
-	eventually(t, "the other gang to be called", func() bool { return bench.activator.called("r") || bench.activator.called("s") })
+	eventually(t, "the other gang to be called",
+		func() bool { return bench.activator.called("r") || bench.activator.called("s") })
 	if open := bench.open(t, 0); open != 5 {
 		t.Errorf("the time is up, and a plain pod may use %d nodes", open)
 	}
@@ -171,9 +176,13 @@ func TestAGangIsPlannedAnewWhenOtherPodsAreExpectedAndNoneStands(t *testing.T) {
 		stands bool
 		called bool
 	}{
-		"other pods are expected": {change: func(g *scheduling.PodGroup) { g.Annotations[scheduling.AnnotationExpectedPods] = `{"":9}` }, called: true},
-		"the same":                {change: func(g *scheduling.PodGroup) { g.Annotations["note"] = "x" }},
-		"a pod stands, and the others must follow": {change: func(g *scheduling.PodGroup) { delete(g.Annotations, scheduling.AnnotationExpectedPods) }, stands: true},
+		"other pods are expected": {
+			change: func(g *scheduling.PodGroup) { g.Annotations[scheduling.AnnotationExpectedPods] = `{"":9}` }, called: true,
+		},
+		"the same": {change: func(g *scheduling.PodGroup) { g.Annotations["note"] = "x" }},
+		"a pod stands, and the others must follow": {
+			change: func(g *scheduling.PodGroup) { delete(g.Annotations, scheduling.AnnotationExpectedPods) }, stands: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gang, topology := expectingFour()

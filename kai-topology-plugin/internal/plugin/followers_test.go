@@ -16,11 +16,12 @@ import (
 
 // companion is a PodGroup of one pod that shares a rack with "base".
 func companion(name string) *scheduling.PodGroup {
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{
-		scheduling.AnnotationBaseGang:       "base",
-		scheduling.AnnotationSharedTopology: "t",
-		scheduling.AnnotationSharedRequired: "rack",
-	}}}
+	podGroup := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{
+			scheduling.AnnotationBaseGang:       "base",
+			scheduling.AnnotationSharedTopology: "t",
+			scheduling.AnnotationSharedRequired: "rack",
+		}}}
 	podGroup.Spec.MinMember = ptr.To[int32](1)
 	return podGroup
 }
@@ -58,7 +59,8 @@ func TestAGangThatLeadsAwaitsThePodsOfThoseWhoFollow(t *testing.T) {
 				eventually(t, "the time to be up", func() bool { return bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess() })
 			}
 			status := bench.plugin.PreEnqueue(t.Context(), pods[0])
-			if waits := strings.Contains(status.Message(), "for the pods of gang follower, which has to join it in one rack"); waits != c.waits {
+			if waits := strings.Contains(status.Message(),
+				"for the pods of gang follower, which has to join it in one rack"); waits != c.waits {
 				t.Errorf("waits is %v, want %v: %q", waits, c.waits, status.Message())
 			}
 			if !c.waits && !status.IsSuccess() {

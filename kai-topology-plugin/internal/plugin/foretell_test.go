@@ -66,9 +66,12 @@ func TestAGangIsToldOfTheNarrowestFailure(t *testing.T) {
 		cluster.PodGroups = append(cluster.PodGroups, podGroup)
 	}
 	got := repairabilities(cluster, []*repair.Forecast{
-		{Failure: repair.Failure{Level: "rack", Domain: "r"}, Lost: []string{"ns/lost", "ns/with-node"}, MendedInPlace: []string{"ns/mended"}},
-		{Failure: repair.Failure{Level: corev1.LabelHostname, Domain: "r/m", Nodes: []string{"m"}}, MendedInPlace: []string{"ns/lost"}},
-		{Failure: repair.Failure{Level: corev1.LabelHostname, Domain: "r/n", Nodes: []string{"n"}}, Lost: []string{"ns/with-node"}},
+		{Failure: repair.Failure{Level: "rack", Domain: "r"}, Lost: []string{"ns/lost", "ns/with-node"},
+			MendedInPlace: []string{"ns/mended"}},
+		{Failure: repair.Failure{Level: corev1.LabelHostname, Domain: "r/m", Nodes: []string{"m"}},
+			MendedInPlace: []string{"ns/lost"}},
+		{Failure: repair.Failure{Level: corev1.LabelHostname, Domain: "r/n", Nodes: []string{"n"}},
+			Lost: []string{"ns/with-node"}},
 	})
 	want := map[string]gangstate.Repairability{
 		"mended": {}, "lost": {LostWith: "r (rack)"}, "with-node": {LostWith: "node n", Node: true},

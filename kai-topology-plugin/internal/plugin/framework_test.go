@@ -89,12 +89,18 @@ func benchOf(t *testing.T, ours bool, nodes []*corev1.Node, pods []*corev1.Pod, 
 }
 
 // benchWith makes a bench with our plugin, and with another way to look at resources.
-func benchWith(t *testing.T, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+func benchWith(
+	t *testing.T, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
+	objects ...kruntime.Object,
+) *bench {
 	t.Helper()
 	return configured(t, true, fit, nodes, pods, objects...)
 }
 
-func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod, objects ...kruntime.Object) *bench {
+func configured(
+	t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs), nodes []*corev1.Node, pods []*corev1.Pod,
+	objects ...kruntime.Object,
+) *bench {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -105,10 +111,11 @@ func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs),
 	}
 	profile := &configuration.Profiles[0]
 	profile.SchedulerName = kai.SchedulerName
-	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(plugin config.Plugin) bool {
-		// Device claims and volume limits need managers that only a whole scheduler has.
-		return plugin.Name == names.DynamicResources || plugin.Name == names.NodeVolumeLimits
-	})
+	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled,
+		func(plugin config.Plugin) bool {
+			// Device claims and volume limits need managers that only a whole scheduler has.
+			return plugin.Name == names.DynamicResources || plugin.Name == names.NodeVolumeLimits
+		})
 	for i := range profile.PluginConfig {
 		if args, ok := profile.PluginConfig[i].Args.(*config.NodeResourcesFitArgs); ok {
 			fit(args)
@@ -116,7 +123,8 @@ func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs),
 	}
 	if ours {
 		profile.Plugins.MultiPoint.Enabled = append(profile.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
-		profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
+		profile.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}},
+			Disabled: []config.Plugin{{Name: "*"}}}
 		profile.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
 		profile.Plugins.Bind = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
 	}
@@ -147,7 +155,8 @@ func configured(t *testing.T, ours bool, fit func(*config.NodeResourcesFitArgs),
 		runtime.WithSnapshotSharedLister(schedulercache.NewSnapshot(standing, nodes)),
 		runtime.WithWaitingPods(runtime.NewWaitingPodsMap()),
 		runtime.WithPodsInPreBind(runtime.NewPodsInPreBindMap()),
-		runtime.WithPodNominator(queue.NewSchedulingQueue(func(fwk.QueuedPodInfo, fwk.QueuedPodInfo) bool { return false }, factory)),
+		runtime.WithPodNominator(
+			queue.NewSchedulingQueue(func(fwk.QueuedPodInfo, fwk.QueuedPodInfo) bool { return false }, factory)),
 		runtime.WithPodActivator(made.activator),
 	)
 	if err != nil {
@@ -229,14 +238,18 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 	asked := b.read(t, key, nil)
 	asked.Pending = []*corev1.Pod{pod}
 	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
-	b.plugin.effects.do(b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}}, time.Now()))
+	b.plugin.effects.do(
+		b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}},
+			time.Now()))
 }
 
 // preemptFor has others leave for a gang of which one pod is to get a node.
 func (b *bench) preemptFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string, awaited ...types.UID) {
 	t.Helper()
 	asked := b.read(t, key, pod)
-	b.plugin.effects.do(b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}}, sets.New(awaited...), ""))
+	b.plugin.effects.do(
+		b.plugin.gangs.Preempting(asked.Gang, asked.version, pod, []gangstate.Placement{{Pod: pod, Node: node}},
+			sets.New(awaited...), ""))
 }
 
 // read reads a gang for a decision. What is changed of it is not changed for others.
@@ -260,7 +273,7 @@ func (b *bench) unreserve(t *testing.T, pod *corev1.Pod, node string) {
 	b.RunReservePluginsUnreserve(t.Context(), framework.NewCycleState(), placed, node)
 }
 
-// waits ends the wait of a pod that was put on a node, and tells how it ended.
+// waits ends the wait of a pod that was put on a node, and says how it ended.
 func (b *bench) waits(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	t.Helper()
 	done := make(chan *fwk.Status, 1)
@@ -277,9 +290,12 @@ func (b *bench) waits(t *testing.T, pod *corev1.Pod) *fwk.Status {
 func nodes(count int) []*corev1.Node {
 	var made []*corev1.Node
 	for i := range count {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{"rack": "r"}}}
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{"rack": "r"}},
+		}
 		node.Status.Allocatable = corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("10"),
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			corev1.ResourcePods: resource.MustParse("10"),
 		}
 		made = append(made, node)
 	}

@@ -92,7 +92,8 @@ func grew(before, after corev1.ResourceList) bool {
 
 func lostTaint(before, after *corev1.Node) bool {
 	return slices.ContainsFunc(before.Spec.Taints, func(taint corev1.Taint) bool {
-		return !slices.ContainsFunc(after.Spec.Taints, func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+		return !slices.ContainsFunc(after.Spec.Taints,
+			func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 	})
 }
 

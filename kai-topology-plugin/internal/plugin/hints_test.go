@@ -108,7 +108,9 @@ func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 	node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
 	for i := range 50 {
 		node.Labels["seen"] = fmt.Sprint(i)
-		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: fmt.Sprint(i)}}
+		node.Status.Conditions = []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: fmt.Sprint(i)},
+		}
 		rig.update(t, node)
 	}
 	for i := range 20 {
@@ -160,7 +162,8 @@ func decisions(t *testing.T) (sum float64) {
 
 func awaiting(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return holds(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}

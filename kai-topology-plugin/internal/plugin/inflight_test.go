@@ -38,8 +38,12 @@ func starts(p *Plugin) bool {
 
 func TestBindingsUnderWayAreBounded(t *testing.T) {
 	for name, end := range map[string]func(*Plugin, fwk.CycleState){
-		"until one has succeeded": func(p *Plugin, state fwk.CycleState) { p.PostBind(t.Context(), state, &corev1.Pod{}, "node") },
-		"until one has failed":    func(p *Plugin, state fwk.CycleState) { p.Unreserve(t.Context(), state, &corev1.Pod{}, "node") },
+		"until one has succeeded": func(p *Plugin, state fwk.CycleState) {
+			p.PostBind(t.Context(), state, &corev1.Pod{}, "node")
+		},
+		"until one has failed": func(p *Plugin, state fwk.CycleState) {
+			p.Unreserve(t.Context(), state, &corev1.Pod{}, "node")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newBench(t, nil, nil).plugin

@@ -22,7 +22,8 @@ func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, before)
 
 	status := bench.plugin.PreEnqueue(t.Context(), a)
-	if status.IsSuccess() || !strings.Contains(status.Message(), "pod a was made for topology new while PodGroup gang refers to old") {
+	if status.IsSuccess() ||
+		!strings.Contains(status.Message(), "pod a was made for topology new while PodGroup gang refers to old") {
 		t.Fatalf("the pod is not held: %v", status)
 	}
 	if _, status := bench.schedule(t, b); !strings.Contains(status.Message(), "was made for topology new") {
@@ -32,7 +33,8 @@ func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	after := before.DeepCopy()
 	after.Annotations[scheduling.AnnotationPodsTopology] = "new"
 	bench.activator.reset()
-	if _, err := bench.objects.SchedulingV2alpha2().PodGroups("default").Update(t.Context(), after, metav1.UpdateOptions{}); err != nil {
+	if _, err := bench.objects.SchedulingV2alpha2().PodGroups("default").Update(t.Context(), after,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)

@@ -50,7 +50,8 @@ func TestPodsAreAccountedForOnce(t *testing.T) {
 				want -= pod.Spec.Containers[0].Resources.Requests.Cpu().AsApproximateFloat64()
 			}
 		}
-		report := capacity.Report(map[string][]string{"t": {"rack"}}, m.tracker.Stock().Nodes, capacity.Bounds{PerLevel: 9, InAll: 9})
+		report := capacity.Report(map[string][]string{"t": {"rack"}}, m.tracker.Stock().Nodes,
+			capacity.Bounds{PerLevel: 9, InAll: 9})
 		if got := report[0].Domains[0].Resources[0].Free; got != want {
 			t.Fatalf("%v CPUs are free, want %v", got, want)
 		}
@@ -78,7 +79,8 @@ func TestWhatHasAGangReadAgain(t *testing.T) {
 		"its node":        {same, member(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.Generation = "n", 2 }), nil},
 		"its spec":        {same, member(func(pod *corev1.Pod) { pod.Generation = 2 }), []string{"g"}},
 		"its gang": {
-			same, member(func(pod *corev1.Pod) { pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "h"} }), []string{"g", "h"},
+			same, member(func(pod *corev1.Pod) { pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "h"} }),
+			[]string{"g", "h"},
 		},
 		"a pod of none": {nil, &corev1.Pod{}, nil},
 	} {

@@ -19,7 +19,8 @@ import (
 // show has the cache show a PodGroup and a Topology of which no event has come yet.
 func (b *bench) show(t *testing.T, podGroup *scheduling.PodGroup, topology *kai.Topology) {
 	t.Helper()
-	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	podGroups := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	topologies := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	if err := podGroups.Add(podGroup); err != nil {
 		t.Fatal(err)
@@ -39,13 +40,16 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 	}{
 		"as it was":              {func(*scheduling.PodGroup, *kai.Topology) {}, ""},
 		"its status has changed": {func(g *scheduling.PodGroup, _ *kai.Topology) { g.ResourceVersion = "2" }, ""},
-		"its spec has changed":   {func(g *scheduling.PodGroup, _ *kai.Topology) { g.Generation++ }, "its PodGroup was changed"},
-		"it is another one":      {func(g *scheduling.PodGroup, _ *kai.Topology) { g.UID = "2" }, "its PodGroup was changed"},
+		"its spec has changed": {func(g *scheduling.PodGroup, _ *kai.Topology) { g.Generation++ },
+			"its PodGroup was changed"},
+		"it is another one": {func(g *scheduling.PodGroup, _ *kai.Topology) { g.UID = "2" }, "its PodGroup was changed"},
 		"it shares a rack now": {func(g *scheduling.PodGroup, _ *kai.Topology) {
 			g.Annotations = map[string]string{scheduling.AnnotationBaseGang: "gang", scheduling.AnnotationSharedRequired: "rack"}
 		}, "its PodGroup was changed"},
-		"its Topology has changed":    {func(_ *scheduling.PodGroup, topology *kai.Topology) { topology.Generation++ }, "a Topology was changed"},
-		"its Topology is another one": {func(_ *scheduling.PodGroup, topology *kai.Topology) { topology.UID = "2" }, "a Topology was changed"},
+		"its Topology has changed": {func(_ *scheduling.PodGroup, topology *kai.Topology) { topology.Generation++ },
+			"a Topology was changed"},
+		"its Topology is another one": {func(_ *scheduling.PodGroup, topology *kai.Topology) { topology.UID = "2" },
+			"a Topology was changed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			group, topology := inOneRackOf()
@@ -71,7 +75,8 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 			if status.IsSuccess() != (test.says == "") {
 				t.Errorf("the last pod: %v", status)
 			}
-			if status := bench.waits(t, a); !strings.Contains(status.Message(), test.says) || status.IsSuccess() != (test.says == "") {
+			if status := bench.waits(t, a); !strings.Contains(status.Message(), test.says) ||
+				status.IsSuccess() != (test.says == "") {
 				t.Errorf("the first pod: %v", status)
 			}
 		})

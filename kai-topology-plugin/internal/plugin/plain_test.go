@@ -71,7 +71,8 @@ func (b *bench) judge(t *testing.T, pod *corev1.Pod) outcome {
 		feasible = append(feasible, node)
 	}
 	if len(feasible) == 0 {
-		if result, _ := b.RunPostFilterPlugins(t.Context(), state, pod, statuses); result != nil && result.NominatingInfo != nil {
+		if result, _ := b.RunPostFilterPlugins(t.Context(), state, pod, statuses); result != nil &&
+			result.NominatingInfo != nil {
 			judged.Nominated = result.NominatedNodeName
 		}
 		return judged
@@ -100,7 +101,8 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 	pod := newPod("", fmt.Sprintf("plain-%03d", number))
 	app := fmt.Sprintf("app-%d", random.IntN(3))
 	pod.Labels = map[string]string{"app": app}
-	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(100+100*random.IntN(4)), resource.DecimalSI)
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(
+		int64(100+100*random.IntN(4)), resource.DecimalSI)
 	pod.Spec.Priority = ptr.To(int32(random.IntN(3) * 10))
 	pod.Status.StartTime = &metav1.Time{Time: time.Unix(int64(number), 0)}
 	self := &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
@@ -109,7 +111,9 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 		pod.Spec.NodeSelector = map[string]string{"rack": fmt.Sprintf("r%d", random.IntN(3))}
 	case 1:
 		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: self, TopologyKey: corev1.LabelHostname}},
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{LabelSelector: self, TopologyKey: corev1.LabelHostname},
+			},
 		}}
 	case 2:
 		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
@@ -122,7 +126,9 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 	case 4:
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
 	case 5:
-		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 8080, ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}
+		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{
+			{HostPort: 8080, ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+		}
 	}
 	return pod
 }

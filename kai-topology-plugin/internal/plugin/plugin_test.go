@@ -45,7 +45,8 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is missing.
 		t.Fatalf("a plain pod may use %v: %v", free, status)
 	}
-	bench.plugin.effects.do(bench.plugin.gangs.Break(gang.Key{Namespace: "default", Name: "gang"}, metrics.PodLost, "test"))
+	bench.plugin.effects.do(
+		bench.plugin.gangs.Break(gang.Key{Namespace: "default", Name: "gang"}, metrics.PodLost, "test"))
 	if !bench.activator.called("plain") {
 		t.Error("a pod that was turned away is not called when the plan ends")
 	}

@@ -20,7 +20,8 @@ func (p *Plugin) PostFilter(
 	reason := ""
 	if data, err := state.Read(plannedKey); err == nil {
 		plan := data.(planned)
-		reason = fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name, statuses.Get(plan.node).Message())
+		reason = fmt.Sprintf("planned anew soon, since node %s did not take pod %s: %s", plan.node, pod.Name,
+			statuses.Get(plan.node).Message())
 		p.effects.do(p.gangs.NodeRefused(plan.gang, plan.version, pod, reason))
 	} else if err := p.makeRoom(ctx, pod); err != nil {
 		return nil, fwk.AsStatus(err)

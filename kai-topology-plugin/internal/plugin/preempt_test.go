@@ -87,7 +87,8 @@ func (b *bench) names(t *testing.T) map[string]bool {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -198,7 +199,8 @@ func TestAQuestionHasNoConsequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bench.AddNominatedPod(klog.Background(), told, &fwk.NominatingInfo{NominatedNodeName: "n0", NominatingMode: fwk.ModeOverride})
+	bench.AddNominatedPod(klog.Background(), told,
+		&fwk.NominatingInfo{NominatedNodeName: "n0", NominatingMode: fwk.ModeOverride})
 	all, err := bench.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		t.Fatal(err)
@@ -209,13 +211,15 @@ func TestAQuestionHasNoConsequences(t *testing.T) {
 		t.Fatalf("the question does not say what is kept from the gang: %+v, %v", kept, err)
 	}
 	if bench.plugin.gangs.Barred(key) || len(bench.NominatedPodsForNode("n0")) != 1 {
-		t.Errorf("the gang counts as kept out: %v; nominated: %d", bench.plugin.gangs.Barred(key), len(bench.NominatedPodsForNode("n0")))
+		t.Errorf("the gang counts as kept out: %v; nominated: %d", bench.plugin.gangs.Barred(key),
+			len(bench.NominatedPodsForNode("n0")))
 	}
 	if _, status := bench.schedule(t, young); status.IsSuccess() {
 		t.Fatal("the gang is not kept out")
 	}
 	if !bench.plugin.gangs.Barred(key) || len(bench.NominatedPodsForNode("n0")) != 0 {
-		t.Errorf("its decision has no consequences: %v; nominated: %d", bench.plugin.gangs.Barred(key), len(bench.NominatedPodsForNode("n0")))
+		t.Errorf("its decision has no consequences: %v; nominated: %d", bench.plugin.gangs.Barred(key),
+			len(bench.NominatedPodsForNode("n0")))
 	}
 }
 

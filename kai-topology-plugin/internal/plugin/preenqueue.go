@@ -15,7 +15,8 @@ import (
 func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	pod = p.lister.Latest(pod)
 	if gang.Expected(pod) {
-		return hold("waiting for the pod grouper to name the pod's PodGroup in annotation " + scheduling.AnnotationPodGroupName)
+		return hold("waiting for the pod grouper to name the pod's PodGroup in annotation " +
+			scheduling.AnnotationPodGroupName)
 	}
 	key, member := gang.KeyOf(pod)
 	if !member {

@@ -42,14 +42,18 @@ func TestWhichNeighboursAndSuppliesWakeAGang(t *testing.T) {
 		before, after any
 		want          fwk.QueueingHint
 	}{
-		"a neighbour that the rules speak of":       {plugin.hints.neighbourHelps, nil, neighbour("db", "n0"), fwk.Queue},
-		"another neighbour":                         {plugin.hints.neighbourHelps, nil, neighbour("web", "n0"), fwk.QueueSkip},
-		"a neighbour without a node":                {plugin.hints.neighbourHelps, nil, neighbour("db", ""), fwk.QueueSkip},
-		"a device claim of its own":                 {plugin.hints.deviceClaimHelps, claim("own", false), claim("own", true), fwk.Queue},
-		"a device claim that others begin to use":   {plugin.hints.deviceClaimHelps, claim("other", false), claim("other", true), fwk.QueueSkip},
-		"a device claim that gives its device back": {plugin.hints.deviceClaimHelps, claim("other", true), claim("other", false), fwk.Queue},
-		"a deleted device claim":                    {plugin.hints.deviceClaimHelps, claim("other", true), nil, fwk.Queue},
-		"new devices":                               {plugin.hints.suppliesHelp, nil, &resourcev1.ResourceSlice{}, fwk.Queue},
+		"a neighbour that the rules speak of": {plugin.hints.neighbourHelps, nil, neighbour("db", "n0"), fwk.Queue},
+		"another neighbour": {plugin.hints.neighbourHelps, nil, neighbour("web", "n0"),
+			fwk.QueueSkip},
+		"a neighbour without a node": {plugin.hints.neighbourHelps, nil, neighbour("db", ""), fwk.QueueSkip},
+		"a device claim of its own": {plugin.hints.deviceClaimHelps, claim("own", false), claim("own", true),
+			fwk.Queue},
+		"a device claim that others begin to use": {plugin.hints.deviceClaimHelps, claim("other", false),
+			claim("other", true), fwk.QueueSkip},
+		"a device claim that gives its device back": {plugin.hints.deviceClaimHelps, claim("other", true),
+			claim("other", false), fwk.Queue},
+		"a deleted device claim": {plugin.hints.deviceClaimHelps, claim("other", true), nil, fwk.Queue},
+		"new devices":            {plugin.hints.suppliesHelp, nil, &resourcev1.ResourceSlice{}, fwk.Queue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for pod, want := range map[*corev1.Pod]fwk.QueueingHint{asker: test.want, sibling: fwk.QueueSkip} {

@@ -166,9 +166,11 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 		change func(nodes []*corev1.Node)
 		says   string
 	}{
-		"it is as it was":          {func([]*corev1.Node) {}, ""},
-		"it is in another rack":    {func(nodes []*corev1.Node) { nodes[0].Labels["rack"] = "other" }, "node n0 is in another domain than when the pod was planned"},
-		"it has lost its rack":     {func(nodes []*corev1.Node) { delete(nodes[0].Labels, "rack") }, "node n0 is in another domain than when the pod was planned"},
+		"it is as it was": {func([]*corev1.Node) {}, ""},
+		"it is in another rack": {func(nodes []*corev1.Node) { nodes[0].Labels["rack"] = "other" },
+			"node n0 is in another domain than when the pod was planned"},
+		"it has lost its rack": {func(nodes []*corev1.Node) { delete(nodes[0].Labels, "rack") },
+			"node n0 is in another domain than when the pod was planned"},
 		"it has got another label": {func(nodes []*corev1.Node) { nodes[0].Labels["color"] = "red" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +208,8 @@ func TestAPodIsNotBoundToANodeThatIsGone(t *testing.T) {
 		t.Fatal(status)
 	}
 	bench.setNodes(t, nil)
-	if status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), a, "n0"); status.Message() != "node n0 was deleted" {
+	if status := bench.plugin.PreBind(t.Context(), framework.NewCycleState(), a,
+		"n0"); status.Message() != "node n0 was deleted" {
 		t.Errorf("it is bound: %v", status)
 	}
 }

@@ -28,7 +28,8 @@ func owned(pod *corev1.Pod) *corev1.Pod {
 func fullBench(t *testing.T, priority int32) (b *bench, leaves, next, waits, plain *corev1.Pod) {
 	t.Helper()
 	leaves, stays := owned(ranked(1, "n0", newPod("gang", "a"))), owned(ranked(1, "n1", newPod("gang", "b")))
-	next, waits, plain = owned(ranked(1, "", newPod("gang", "c"))), ranked(priority, "", newPod("other", "w")), ranked(priority, "", newPod("", "plain"))
+	next, waits, plain = owned(ranked(1, "", newPod("gang", "c"))), ranked(priority, "", newPod("other", "w")),
+		ranked(priority, "", newPod("", "plain"))
 	all := nodes(2)
 	b = newBench(t, all, []*corev1.Pod{leaves, stays, waits, plain}, podGroup("gang", 1), podGroup("other", 1))
 	for _, node := range all {
@@ -137,7 +138,8 @@ func TestRoomOfWhichNoWordHasComeIsNotGivenAway(t *testing.T) {
 	whoeverWaits(t, 1, func(t *testing.T, bench *bench, leaves, next, pod *corev1.Pod) {
 		bench.goes(t, leaves, false)
 		bench.activator.reset()
-		if node, status := bench.schedule(t, pod); node != "" || !strings.Contains(status.Message(), "left node n0 meanwhile") {
+		if node, status := bench.schedule(t, pod); node != "" ||
+			!strings.Contains(status.Message(), "left node n0 meanwhile") {
 			t.Errorf("it gets %q: %v", node, status)
 		}
 		if !bench.activator.called(pod.Name) {

@@ -54,10 +54,12 @@ func TestGangsMadeInAnyOrderAreBound(t *testing.T) {
 func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 	rig := startRig(t, 1)
 	rig.makePodGroup(t, "right", 1)
-	if _, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"), metav1.CreateOptions{}); err != nil {
+	if _, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // For the queue to hold it; too short a time would let a wrong program pass, not fail a right one.
+	// For the queue to hold it; too short a time would let a wrong program pass, not fail a right one.
+	time.Sleep(200 * time.Millisecond)
 	rig.patch(t, "moved", 1, grouped("right"))
 	rig.eventuallyAllBound(t, 1)
 }
@@ -124,7 +126,8 @@ func profileWithPlugin(t *testing.T) config.KubeSchedulerProfile {
 	chosen := configuration.Profiles[0]
 	chosen.SchedulerName = kai.SchedulerName
 	chosen.Plugins.MultiPoint.Enabled = append(chosen.Plugins.MultiPoint.Enabled, config.Plugin{Name: Name})
-	chosen.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}, Disabled: []config.Plugin{{Name: "*"}}}
+	chosen.Plugins.QueueSort = config.PluginSet{Enabled: []config.Plugin{{Name: Name}},
+		Disabled: []config.Plugin{{Name: "*"}}}
 	chosen.Plugins.PostFilter = config.PluginSet{Enabled: []config.Plugin{{Name: Name}}}
 	return chosen
 }
@@ -178,7 +181,8 @@ func grouped(gang string) string {
 func (r *rig) patch(t *testing.T, name string, version int, change string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"%s}`, version, change)
-	if _, err := r.kube.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := r.kube.CoreV1().Pods("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Errorf("changing pod %s: %v", name, err)
 	}
 }
@@ -187,19 +191,20 @@ func (r *rig) patch(t *testing.T, name string, version int, change string) {
 func (r *rig) eventuallyAllBound(t *testing.T, count int) {
 	t.Helper()
 	var waiting []string
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		pods, err := r.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		waiting = nil
-		for _, pod := range pods.Items {
-			if pod.Spec.NodeName == "" {
-				waiting = append(waiting, pod.Name)
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			pods, err := r.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, err
 			}
-		}
-		return len(pods.Items) == count && len(waiting) == 0, nil
-	})
+			waiting = nil
+			for _, pod := range pods.Items {
+				if pod.Spec.NodeName == "" {
+					waiting = append(waiting, pod.Name)
+				}
+			}
+			return len(pods.Items) == count && len(waiting) == 0, nil
+		})
 	if err != nil {
 		t.Fatalf("%d of %d pods are never bound: %v: %v", len(waiting), count, waiting, err)
 	}

@@ -226,7 +226,7 @@ func objectOf[T any](object any) (T, bool) {
 	}
 	typed, ok := object.(T)
 	if !ok {
-		klog.Background().Error(nil, "A cache told of an object of another kind", "object", fmt.Sprintf("%T", object))
+		klog.Background().Error(nil, "A cache has an object of another kind", "object", fmt.Sprintf("%T", object))
 	}
 	return typed, ok
 }

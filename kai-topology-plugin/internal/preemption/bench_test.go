@@ -20,7 +20,8 @@ func hall(pods int, tied bool) *scene {
 		case 0:
 			s.workloads = append(s.workloads, block(fmt.Sprintf("whole-%d", r), r, priority, 7, 8))
 		case 1:
-			s.workloads = append(s.workloads, block(fmt.Sprintf("left-%d", r), r, priority, 6, 4), block(fmt.Sprintf("right-%d", r), r, priority, 6, 4))
+			s.workloads = append(s.workloads, block(fmt.Sprintf("left-%d", r), r, priority, 6, 4),
+				block(fmt.Sprintf("right-%d", r), r, priority, 6, 4))
 		default:
 			for n := range 7 {
 				s.workloads = append(s.workloads, single(fmt.Sprintf("a-%d-%d", r, n), priority, nodeName(r, n), 6))
@@ -43,8 +44,9 @@ func block(name string, rack int, priority, minimum int32, gpus int64) preemptio
 // kinds. On all nodes somebody stands who could leave.
 func floor(racks, kinds int) preemption.Question {
 	q := preemption.Question{
-		Priority: 10, Levels: map[string][]string{"t": {"rack"}}, Device: func(resource string) bool { return resource == gpu },
-		Gang: &packing.Gang{},
+		Priority: 10, Levels: map[string][]string{"t": {"rack"}},
+		Device: func(resource string) bool { return resource == gpu },
+		Gang:   &packing.Gang{},
 	}
 	for r := range racks {
 		for n := range 16 {
@@ -57,7 +59,10 @@ func floor(racks, kinds int) preemption.Question {
 	for g := range racks / 2 {
 		group := packing.Group{Name: fmt.Sprint("group-", g), Constraint: packing.Constraint{Topology: "t", Required: "rack"}}
 		for k := range kinds {
-			pods := packing.Pods{Shape: packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{gpu: int64(k%4 + 1), "cpu": int64(8 - k)}}}
+			pods := packing.Pods{
+				Shape: packing.Shape{Key: fmt.Sprint("kind-", k),
+					Requests: packing.Resources{gpu: int64(k%4 + 1), "cpu": int64(8 - k)}},
+			}
 			for i := range 4 {
 				pods.Names = append(pods.Names, fmt.Sprintf("%d-%d-%d", g, k, i))
 			}
@@ -78,7 +83,8 @@ func fill(racks int, workloads []preemption.Workload) *packing.Cluster {
 	for r := range racks {
 		for n := range 16 {
 			cluster.SetNode(packing.Node{
-				Name: nodeName(r, n), Labels: map[string]string{"rack": fmt.Sprint("r", r)}, Allocatable: packing.Resources{gpu: 8, "cpu": 16},
+				Name: nodeName(r, n), Labels: map[string]string{"rack": fmt.Sprint("r", r)},
+				Allocatable: packing.Resources{gpu: 8, "cpu": 16},
 			})
 		}
 	}

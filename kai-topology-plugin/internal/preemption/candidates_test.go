@@ -22,7 +22,8 @@ import (
 
 // podOn is a pod on node n, of a gang unless that is empty.
 func podOn(name, of string, priority int32) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"app": name}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name),
+		Labels: map[string]string{"app": name}}}
 	pod.Spec.NodeName, pod.Spec.Priority = "n", &priority
 	if of != "" {
 		pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: of}
@@ -63,12 +64,14 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 		pods  []*corev1.Pod
 		empty bool
 	}{
-		"nobody where nobody stands":                             {nil, true},
-		"a pod without a gang":                                   {[]*corev1.Pod{podOn("a", "", 4)}, false},
-		"no pod of the same priority":                            {[]*corev1.Pod{podOn("a", "", 5)}, true},
-		"no pod of the gang itself":                              {[]*corev1.Pod{podOn("a", "itself", 1)}, true},
-		"a gang":                                                 {[]*corev1.Pod{podOn("a", "open", 1)}, false},
-		"no gang of which one pod is of the same priority":       {[]*corev1.Pod{podOn("a", "open", 1), podOn("b", "open", 5)}, true},
+		"nobody where nobody stands":  {nil, true},
+		"a pod without a gang":        {[]*corev1.Pod{podOn("a", "", 4)}, false},
+		"no pod of the same priority": {[]*corev1.Pod{podOn("a", "", 5)}, true},
+		"no pod of the gang itself":   {[]*corev1.Pod{podOn("a", "itself", 1)}, true},
+		"a gang":                      {[]*corev1.Pod{podOn("a", "open", 1)}, false},
+		"no gang of which one pod is of the same priority": {
+			[]*corev1.Pod{podOn("a", "open", 1), podOn("b", "open", 5)}, true,
+		},
 		"no gang that is non-preemptible":                        {[]*corev1.Pod{podOn("a", "spared", 1)}, true},
 		"a gang whose PodGroup is deleted":                       {[]*corev1.Pod{podOn("a", "gone", 1)}, false},
 		"a pod that leaves by itself, whatever its priority may": {[]*corev1.Pod{leaving}, false},
@@ -90,7 +93,8 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 func TestWhoeverIsAcceptedCanBeAskedWhateverItsPriority(t *testing.T) {
 	var asked []string
 	pods := []*corev1.Pod{podOn("a", "spared", 9), podOn("b", "", 7), podOn("c", "", 8)}
-	found, err := preemption.CandidatesBelow(math.MaxInt32, gang.Key{}, nodeWith(pods...), reader(groupOf("spared", scheduling.NonPreemptible)),
+	found, err := preemption.CandidatesBelow(math.MaxInt32, gang.Key{}, nodeWith(pods...),
+		reader(groupOf("spared", scheduling.NonPreemptible)),
 		preemption.Budgets{}, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
 			asked = append(asked, pods[0].Name)
 			workload.Protected = false
@@ -106,14 +110,16 @@ func TestWhoeverIsAcceptedCanBeAskedWhateverItsPriority(t *testing.T) {
 
 func TestAPodGroupThatCannotBeReadIsAnError(t *testing.T) {
 	broken := func(gang.Key) (*scheduling.PodGroup, error) { return nil, errors.New("the cache is broken") }
-	_, err := preemption.CandidatesFor(gang.Rank{Priority: 5}, nodeWith(podOn("a", "open", 1)), broken, preemption.Budgets{})
+	_, err := preemption.CandidatesFor(gang.Rank{Priority: 5}, nodeWith(podOn("a", "open", 1)), broken,
+		preemption.Budgets{})
 	if err == nil {
 		t.Error("the gang is a candidate though nobody knows whether it is preemptible")
 	}
 }
 
 func TestBudgetsCountThePodsThatTheySelect(t *testing.T) {
-	budget := func(name string, allowed int32, selector *metav1.LabelSelector, gone ...string) *policyv1.PodDisruptionBudget {
+	budget := func(name string, allowed int32, selector *metav1.LabelSelector,
+		gone ...string) *policyv1.PodDisruptionBudget {
 		made := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		made.Spec.Selector, made.Status.DisruptionsAllowed = selector, allowed
 		made.Status.DisruptedPods = map[string]metav1.Time{}

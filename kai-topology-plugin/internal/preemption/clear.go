@@ -176,10 +176,12 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 	if w.rigid() {
 		return leaves
 	}
-	at, _ := slices.BinarySearchFunc(d.occupants, workload, func(t occupant, i int) int { return cmp.Compare(t.workload, i) })
+	at, _ := slices.BinarySearchFunc(d.occupants, workload,
+		func(t occupant, i int) int { return cmp.Compare(t.workload, i) })
 	pods := slices.SortedFunc(slices.Values(d.occupants[at].pods), func(a, b int) int {
 		first, second := &w.Pods[a], &w.Pods[b]
-		return cmp.Or(gang.CompareBools(s.used[second.Node], s.used[first.Node]), second.Since.Compare(first.Since), cmp.Compare(a, b))
+		return cmp.Or(gang.CompareBools(s.used[second.Node], s.used[first.Node]), second.Since.Compare(first.Since),
+			cmp.Compare(a, b))
 	})
 	for _, p := range pods {
 		more := slices.Clone(leaves)

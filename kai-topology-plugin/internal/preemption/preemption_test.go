@@ -21,7 +21,8 @@ func TestChoose(t *testing.T) {
 				gangOn("a", 5, 2, "r0-n0", "r0-n1"), gangOn("b", 4, 2, "r1-n0", "r1-n1"),
 			}}, []string{"b-0", "b-1"}},
 		"pods above the minimum count where only they make an exact number": {
-			scene{racks: two, pods: 4, minimum: 3, gpus: 2, exactly: 2, priority: 10, workloads: []preemption.Workload{single("p", 5, "r1-n1", 2)}},
+			scene{racks: two, pods: 4, minimum: 3, gpus: 2, exactly: 2, priority: 10,
+				workloads: []preemption.Workload{single("p", 5, "r1-n1", 2)}},
 			[]string{"p"}},
 		"equal and higher priority never leave": {
 			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 5, workloads: []preemption.Workload{
@@ -52,34 +53,43 @@ func TestChoose(t *testing.T) {
 				{Gang: true, Priority: 5, Pods: []preemption.Pod{standing("a", "", "r0-n0", 1), standing("b", "", "r1-n0", 1)}},
 			}}, []string{"a", "b"}},
 		"a budget that allows nothing moves the choice to a higher priority": {
-			scene{racks: [][]int64{{1}, {1}}, pods: 1, minimum: 1, gpus: 1, priority: 10, budgets: []int{0}, workloads: []preemption.Workload{
-				{Priority: 1, Pods: []preemption.Pod{{ID: "kept", Node: "r0-n0", Requests: packing.Resources{gpu: 1}, Budgets: []int{0}}}},
-				single("other", 5, "r1-n0", 1),
-			}}, []string{"other"}},
+			scene{racks: [][]int64{{1}, {1}}, pods: 1, minimum: 1, gpus: 1, priority: 10, budgets: []int{0},
+				workloads: []preemption.Workload{
+					{Priority: 1,
+						Pods: []preemption.Pod{{ID: "kept", Node: "r0-n0", Requests: packing.Resources{gpu: 1}, Budgets: []int{0}}}},
+					single("other", 5, "r1-n0", 1),
+				}}, []string{"other"}},
 		"a budget is overdrawn where nothing else helps": {
-			scene{racks: [][]int64{{1}}, pods: 1, minimum: 1, gpus: 1, priority: 10, budgets: []int{0}, workloads: []preemption.Workload{
-				{Priority: 1, Pods: []preemption.Pod{{ID: "kept", Node: "r0-n0", Requests: packing.Resources{gpu: 1}, Budgets: []int{0}}}},
-			}}, []string{"kept"}},
+			scene{racks: [][]int64{{1}}, pods: 1, minimum: 1, gpus: 1, priority: 10, budgets: []int{0},
+				workloads: []preemption.Workload{
+					{Priority: 1,
+						Pods: []preemption.Pod{{ID: "kept", Node: "r0-n0", Requests: packing.Resources{gpu: 1}, Budgets: []int{0}}}},
+				}}, []string{"kept"}},
 		"nobody leaves when those who are leaving make room": {
-			scene{racks: [][]int64{{1, 1}}, pods: 1, minimum: 1, gpus: 1, tied: true, priority: 10, leaving: []string{"a"}, workloads: []preemption.Workload{
-				{Priority: 1, Protected: true, Pods: []preemption.Pod{standing("a", "", "r0-n0", 1)}}, single("b", 1, "r0-n1", 1),
-			}}, []string{}},
+			scene{racks: [][]int64{{1, 1}}, pods: 1, minimum: 1, gpus: 1, tied: true, priority: 10, leaving: []string{"a"},
+				workloads: []preemption.Workload{
+					{Priority: 1, Protected: true, Pods: []preemption.Pod{standing("a", "", "r0-n0", 1)}}, single("b", 1, "r0-n1", 1),
+				}}, []string{}},
 		"a domain that was being cleared is finished although another became cheaper": {
-			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 10, begun: []string{"r0-n1"}, workloads: []preemption.Workload{
-				gangOn("a", 5, 2, "r0-n0", "r0-n1"), single("b", 1, "r1-n0", 2),
-			}}, []string{"a-0", "a-1"}},
+			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 10, begun: []string{"r0-n1"},
+				workloads: []preemption.Workload{
+					gangOn("a", 5, 2, "r0-n0", "r0-n1"), single("b", 1, "r1-n0", 2),
+				}}, []string{"a-0", "a-1"}},
 		"the gang's own pods say which domain": {
-			scene{racks: two, pods: 1, minimum: 2, gpus: 2, tied: true, priority: 10, running: []string{"r0-n1"}, workloads: []preemption.Workload{
-				gangOn("a", 5, 2, "r0-n0", "r0-n0"), single("c", 7, "r0-n1", 2), single("b", 1, "r1-n0", 2),
-			}}, []string{"a-0", "a-1"}},
+			scene{racks: two, pods: 1, minimum: 2, gpus: 2, tied: true, priority: 10, running: []string{"r0-n1"},
+				workloads: []preemption.Workload{
+					gangOn("a", 5, 2, "r0-n0", "r0-n0"), single("c", 7, "r0-n1", 2), single("b", 1, "r1-n0", 2),
+				}}, []string{"a-0", "a-1"}},
 		"one large gang leaves rather than two small ones": {
-			scene{racks: [][]int64{{4}}, pods: 1, minimum: 1, gpus: 2, tied: true, priority: 10, workloads: []preemption.Workload{
-				gangOn("a", 5, 1, "r0-n0"), gangOn("b", 5, 1, "r0-n0"), gangOn("c", 5, 2, "r0-n0", "r0-n0"),
-			}}, []string{"c-0", "c-1"}},
+			scene{racks: [][]int64{{4}}, pods: 1, minimum: 1, gpus: 2, tied: true, priority: 10,
+				workloads: []preemption.Workload{
+					gangOn("a", 5, 1, "r0-n0"), gangOn("b", 5, 1, "r0-n0"), gangOn("c", 5, 2, "r0-n0", "r0-n0"),
+				}}, []string{"c-0", "c-1"}},
 		"nobody leaves for pods above the minimum": {
-			scene{racks: [][]int64{{2}}, pods: 2, minimum: 1, gpus: 1, tied: true, priority: 10, workloads: []preemption.Workload{
-				single("a", 5, "r0-n0", 1), single("b", 6, "r0-n0", 1),
-			}}, []string{"a"}},
+			scene{racks: [][]int64{{2}}, pods: 2, minimum: 1, gpus: 1, tied: true, priority: 10,
+				workloads: []preemption.Workload{
+					single("a", 5, "r0-n0", 1), single("b", 6, "r0-n0", 1),
+				}}, []string{"a"}},
 		"of equal domains the first by name is cleared": {
 			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 10, workloads: []preemption.Workload{
 				gangOn("b", 5, 2, "r1-n0", "r1-n1"), gangOn("a", 5, 2, "r0-n0", "r0-n1"),
@@ -94,9 +104,10 @@ func TestChoose(t *testing.T) {
 }
 
 func TestTheAnswerSaysWhereRoomIsMade(t *testing.T) {
-	s := scene{racks: [][]int64{{1, 1}}, pods: 2, minimum: 2, gpus: 1, tied: true, priority: 10, workloads: []preemption.Workload{
-		single("a", 5, "r0-n0", 1),
-	}}
+	s := scene{racks: [][]int64{{1, 1}}, pods: 2, minimum: 2, gpus: 1, tied: true, priority: 10,
+		workloads: []preemption.Workload{
+			single("a", 5, "r0-n0", 1),
+		}}
 	if answer := s.choose(t); answer.Topology != "t" || answer.Domain.String() != "r0" {
 		t.Errorf("room is made in %s %s", answer.Topology, answer.Domain)
 	}

@@ -56,7 +56,8 @@ func (s *scene) cluster() *packing.Cluster {
 	for r, rack := range s.racks {
 		for n, gpus := range rack {
 			name := nodeName(r, n)
-			cluster.SetNode(packing.Node{Name: name, Labels: map[string]string{"rack": rackOf(name)}, Allocatable: packing.Resources{gpu: gpus}})
+			cluster.SetNode(packing.Node{Name: name, Labels: map[string]string{"rack": rackOf(name)},
+				Allocatable: packing.Resources{gpu: gpus}})
 		}
 	}
 	for _, w := range s.workloads {
@@ -81,7 +82,9 @@ func (s *scene) gang() *packing.Gang {
 	gang := &packing.Gang{Root: root}
 	if s.exactly > 0 {
 		gang.Root.Relations = []string{"exactly"}
-		gang.Relations = []packing.Relation{{Name: "exactly", Topology: "t", Level: "rack", Even: true, Max: s.exactly, PerPod: true}}
+		gang.Relations = []packing.Relation{
+			{Name: "exactly", Topology: "t", Level: "rack", Even: true, Max: s.exactly, PerPod: true},
+		}
 	}
 	return gang
 }
@@ -136,7 +139,8 @@ func replicas(count int, needed, minimum int32) *podgrouptree.Tree {
 }
 
 func standing(name, leaf, node string, gpus int64) preemption.Pod {
-	return preemption.Pod{ID: name, Leaf: leaf, Node: node, Requests: packing.Resources{gpu: gpus}, Since: time.Unix(int64(len(name)), 0)}
+	return preemption.Pod{ID: name, Leaf: leaf, Node: node, Requests: packing.Resources{gpu: gpus},
+		Since: time.Unix(int64(len(name)), 0)}
 }
 
 // gangOn is a gang with a pod of one GPU on each of the nodes.

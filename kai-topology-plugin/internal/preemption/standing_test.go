@@ -20,26 +20,29 @@ import (
 
 // gangsAround are the gangs that pods belong to; reads counts how often their pods are read.
 func gangsAround(pods []*corev1.Pod, reads *atomic.Int32, groups ...*scheduling.PodGroup) *preemption.Standing {
-	return &preemption.Standing{PodGroups: reader(groups...), Members: func(key gang.Key) (members []*corev1.Pod, err error) {
-		reads.Add(1)
-		if key.Name == "unreadable" {
-			return nil, errors.New("the cache has no index")
-		}
-		for _, pod := range pods {
-			if of, member := gang.KeyOf(pod); member && of == key {
-				members = append(members, pod)
+	return &preemption.Standing{PodGroups: reader(groups...),
+		Members: func(key gang.Key) (members []*corev1.Pod, err error) {
+			reads.Add(1)
+			if key.Name == "unreadable" {
+				return nil, errors.New("the cache has no index")
 			}
-		}
-		return members, nil
-	}}
+			for _, pod := range pods {
+				if of, member := gang.KeyOf(pod); member && of == key {
+					members = append(members, pod)
+				}
+			}
+			return members, nil
+		}}
 }
 
 func TestWhoMayLeaveForAPodWithoutAGang(t *testing.T) {
 	pods := []*corev1.Pod{
 		podOn("low-0", "low", 1), podOn("low-1", "low", 1), podOn("mixed-0", "mixed", 1), podOn("mixed-1", "mixed", 7),
-		podOn("sacred-0", "sacred", 1), podOn("orphan-0", "orphan", 1), podOn("lost-0", "unreadable", 1), podOn("single", "", 1),
+		podOn("sacred-0", "sacred", 1), podOn("orphan-0", "orphan", 1), podOn("lost-0", "unreadable", 1),
+		podOn("single", "", 1),
 	}
-	gangs := gangsAround(pods, &atomic.Int32{}, groupOf("low", ""), groupOf("mixed", ""), groupOf("sacred", scheduling.NonPreemptible))
+	gangs := gangsAround(pods, &atomic.Int32{}, groupOf("low", ""), groupOf("mixed", ""),
+		groupOf("sacred", scheduling.NonPreemptible))
 	for pod, may := range map[string]bool{
 		"single":   true,
 		"low-0":    true,
@@ -69,7 +72,8 @@ func TestCompanionsOfVictims(t *testing.T) {
 	leaving.DeletionTimestamp = &metav1.Time{}
 	pods := []*corev1.Pod{
 		podOn("elastic-0", "elastic", 1), podOn("elastic-1", "elastic", 1), podOn("elastic-2", "elastic", 1), leaving,
-		podOn("two-0", "two", 1), podOn("two-1", "two", 1), unbound, podOn("orphan-0", "orphan", 1), podOn("orphan-1", "orphan", 1),
+		podOn("two-0", "two", 1), podOn("two-1", "two", 1), unbound, podOn("orphan-0", "orphan", 1),
+		podOn("orphan-1", "orphan", 1),
 		podOn("single", "", 1),
 	}
 	for name, c := range map[string]struct{ victims, companions string }{
@@ -99,7 +103,8 @@ func TestCompanionsOfVictims(t *testing.T) {
 			}
 		})
 	}
-	if _, err := gangsAround(pods, &atomic.Int32{}).Companions([]*corev1.Pod{podOn("lost-0", "unreadable", 1)}); err == nil {
+	if _, err := gangsAround(pods, &atomic.Int32{}).Companions(
+		[]*corev1.Pod{podOn("lost-0", "unreadable", 1)}); err == nil {
 		t.Error("the companions of a gang that cannot be read are known")
 	}
 }

@@ -44,7 +44,8 @@ const (
 func newSearch(q *Question) *search {
 	// Pods that are to be as many in each domain may be so many with those above the minimum alone.
 	even := slices.ContainsFunc(q.Gang.Relations, func(r packing.Relation) bool { return r.Even && !r.Preferred })
-	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root, !even), Relations: q.Gang.Relations}, budget: cmp.Or(q.Budget, DefaultBudget)}
+	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root, !even), Relations: q.Gang.Relations},
+		budget: cmp.Or(q.Budget, DefaultBudget)}
 	s.size = sizeOf(&s.asked.Root)
 	for i := range q.Workloads {
 		w := &q.Workloads[i]

@@ -35,16 +35,20 @@ func paths(pods []ranks.Pod) []string {
 
 func TestArrange(t *testing.T) {
 	for name, c := range map[string]struct{ pods, want []string }{
-		"nobody":             {},
-		"in tree order":      {[]string{"a:r2/n3", "a:r1/n1", "a:r2/n4", "a:r1/n2"}, []string{"r1/n1", "r1/n2", "r2/n3", "r2/n4"}},
-		"a pod that differs": {[]string{"a:r1/n1", "b:r2/n3", "a:r2/n4", "a:r1/n2"}, []string{"r2/n4", "r2/n3", "r1/n1", "r1/n2"}},
+		"nobody": {},
+		"in tree order": {[]string{"a:r2/n3", "a:r1/n1", "a:r2/n4", "a:r1/n2"},
+			[]string{"r1/n1", "r1/n2", "r2/n3", "r2/n4"}},
+		"a pod that differs": {[]string{"a:r1/n1", "b:r2/n3", "a:r2/n4", "a:r1/n2"},
+			[]string{"r2/n4", "r2/n3", "r1/n1", "r1/n2"}},
 		"in its neighbours' racks": {
-			[]string{"r1/n1", "a:r2/n7", "r1/n2", "r2/n5", "a:r1/n3", "r2/n6"}, []string{"r1/n1", "r1/n3", "r1/n2", "r2/n5", "r2/n7", "r2/n6"},
+			[]string{"r1/n1", "a:r2/n7", "r1/n2", "r2/n5", "a:r1/n3", "r2/n6"},
+			[]string{"r1/n1", "r1/n3", "r1/n2", "r2/n5", "r2/n7", "r2/n6"},
 		},
 		"around the end of the ring": {
 			[]string{"a:r2/n5", "r1/n1", "r2/n4", "a:r1/n2"}, []string{"r1/n2", "r1/n1", "r2/n4", "r2/n5"},
 		},
-		"several on one node": {[]string{"a:r1/n1", "a:r1/n2", "a:r1/n1", "a:r1/n2"}, []string{"r1/n1", "r1/n1", "r1/n2", "r1/n2"}},
+		"several on one node": {[]string{"a:r1/n1", "a:r1/n2", "a:r1/n1", "a:r1/n2"},
+			[]string{"r1/n1", "r1/n1", "r1/n2", "r1/n2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, paths(ranks.Arrange(pods(c.pods...)))); diff != "" {
@@ -63,7 +67,8 @@ func TestBorders(t *testing.T) {
 		"r1/n1,r1/n2,r2/n3":       {2, 3},
 		"r1/n1,r2/n3,r1/n2,r2/n4": {4, 4},
 	} {
-		if diff := cmp.Diff(want, ranks.Borders(pods(strings.FieldsFunc(written, func(r rune) bool { return r == ',' })...))); diff != "" {
+		if diff := cmp.Diff(want,
+			ranks.Borders(pods(strings.FieldsFunc(written, func(r rune) bool { return r == ',' })...))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", written, diff)
 		}
 	}
@@ -211,7 +216,8 @@ func BenchmarkArrange(b *testing.B) {
 		var all []ranks.Pod
 		for i := range count {
 			node := i * 7919 % count / 8
-			all = append(all, ranks.Pod{Index: i, Kind: "a", Path: []string{"z", fmt.Sprintf("r%03d", node/16), fmt.Sprintf("n%04d", node)}})
+			all = append(all, ranks.Pod{Index: i, Kind: "a",
+				Path: []string{"z", fmt.Sprintf("r%03d", node/16), fmt.Sprintf("n%04d", node)}})
 		}
 		b.Run(fmt.Sprintf("pods=%d", count), func(b *testing.B) {
 			for b.Loop() {

@@ -64,7 +64,8 @@ func TestEachMomentIsAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
+		first := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true",
+			"node n1": "ready true"}
 		want, moments := []map[string]string{first}, []float64{0}
 		gangs := map[gang.Key]recording.Gang{}
 		for step := range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -79,7 +80,8 @@ func TestEachMomentIsAsItWas(t *testing.T) {
 					PodGroup: podGroup, Pods: []*corev1.Pod{pod(name+"-0", ""), pod(name+"-1", "")},
 				}
 			}
-			seen := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true", "node n1": "ready true"}
+			seen := map[string]string{"gang stands": "there", "pod settled": "on n0", "node n0": "ready true",
+				"node n1": "ready true"}
 			if state.Down["n0"] {
 				delete(seen, "pod settled")
 				seen["node n0"] = "ready false"
@@ -133,8 +135,9 @@ func TestWhatIsNoRecording(t *testing.T) {
 		cluster + `{"at": 2}{"at": 1}`:          "line 3: at: second 1 comes after second 2",
 		cluster + `{"at": 2, "over": [1]}`:      "line 2: ",
 		cluster + `{"at": 2, "arrivals": [{}]}`: "line 2: arrivals: a gang has no podGroup",
-		cluster + `{"at": 2, "arrivals": [{"podGroup": {}, "pods": [null]}]}`: "line 2: arrivals: a gang has a pod that is null",
-		`{"cluster": {"nodes": [null]}}`:                                      "line 1: cluster: ",
+		cluster +
+			`{"at": 2, "arrivals": [{"podGroup": {}, "pods": [null]}]}`: "line 2: arrivals: a gang has a pod that is null",
+		`{"cluster": {"nodes": [null]}}`: "line 1: cluster: ",
 	} {
 		if _, err := recording.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)

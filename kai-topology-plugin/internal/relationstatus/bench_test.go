@@ -25,7 +25,8 @@ func BenchmarkScrape(b *testing.B) {
 	for i := range 8 {
 		placed = append(placed, []string{"x", "y"}[i%2], fmt.Sprint("n", i*100))
 	}
-	related := assemble(b, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`, standing(placed...))
+	related := assemble(b, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`,
+		standing(placed...))
 	for b.Loop() {
 		domains, err := relationstatus.NewDomains(map[string][]string{"site": {"rack"}}, site)
 		if err != nil {

@@ -37,7 +37,8 @@ func podGroup(name, relations string) *scheduling.PodGroup {
 		},
 		Spec: scheduling.PodGroupSpec{
 			TopologyConstraint: &scheduling.TopologyConstraint{Topology: "site", PreferredTopologyLevel: "rack"},
-			SubGroups:          []scheduling.SubGroup{{Name: "x", MinMember: new(int32(1))}, {Name: "y", MinMember: new(int32(1))}},
+			SubGroups: []scheduling.SubGroup{{Name: "x", MinMember: new(int32(1))},
+				{Name: "y", MinMember: new(int32(1))}},
 		},
 	}
 }
@@ -124,7 +125,8 @@ func TestATopologyThatIsGoneIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	assembled := assemble(t, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`, standing("x", "a1"))
+	assembled := assemble(t, `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`,
+		standing("x", "a1"))
 	if got, err := read.Of(assembled); err == nil {
 		t.Errorf("%+v without a Topology", got)
 	}

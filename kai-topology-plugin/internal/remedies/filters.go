@@ -43,7 +43,8 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		if fits {
-			found = append(found, Remedy{Kind: DropSelector, Change: fmt.Sprintf("drop node selector %s=%s", key, keys[key]), Fits: true})
+			found = append(found,
+				Remedy{Kind: DropSelector, Change: fmt.Sprintf("drop node selector %s=%s", key, keys[key]), Fits: true})
 		}
 	}
 	if affinity {
@@ -56,14 +57,16 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, Remedy{Kind: DropSelector, Change: "drop all node selectors and required node affinity of the pods", Fits: true})
+		found = append(found,
+			Remedy{Kind: DropSelector, Change: "drop all node selectors and required node affinity of the pods", Fits: true})
 	}
 	return found, nil
 }
 
 func requiresAffinity(pod *corev1.Pod) bool {
 	affinity := pod.Spec.Affinity
-	return affinity != nil && affinity.NodeAffinity != nil && affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
+	return affinity != nil && affinity.NodeAffinity != nil &&
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil
 }
 
 func dropAffinity(spec *corev1.PodSpec) {
@@ -119,7 +122,8 @@ func (p *unplaced) uncordon(ctx context.Context) ([]Remedy, error) {
 func (p *unplaced) mendNodes(ctx context.Context) ([]Remedy, error) {
 	return p.returnNodes(ctx, MendNodes, "get ready again:",
 		func(node *corev1.Node) bool {
-			return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
+			return slices.ContainsFunc(node.Spec.Taints,
+				func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
 		},
 		func(node *corev1.Node) { dropTaints(node, broken...) })
 }
@@ -131,10 +135,13 @@ var broken = []string{
 }
 
 func dropTaints(node *corev1.Node, keys ...string) {
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return slices.Contains(keys, taint.Key) })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(taint corev1.Taint) bool { return slices.Contains(keys, taint.Key) })
 }
 
-func (p *unplaced) returnNodes(ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node)) ([]Remedy, error) {
+func (p *unplaced) returnNodes(
+	ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node),
+) ([]Remedy, error) {
 	mended := map[string]bool{}
 	nodes := make([]*corev1.Node, len(p.cluster.Nodes))
 	for i, node := range p.cluster.Nodes {

@@ -124,9 +124,11 @@ func (p *unplaced) lowerable() []*podgrouptree.Group {
 // them: leader and workers are not.
 func replicated(group *podgrouptree.Group) bool {
 	first := group.Children[0]
-	return first.Constraint != (scheduling.TopologyConstraint{}) && !slices.ContainsFunc(group.Children, func(child *podgrouptree.Group) bool {
-		return child.Constraint != first.Constraint || child.MinPods() != first.MinPods() || len(child.Children) != len(first.Children)
-	})
+	return first.Constraint != (scheduling.TopologyConstraint{}) &&
+		!slices.ContainsFunc(group.Children, func(child *podgrouptree.Group) bool {
+			return child.Constraint != first.Constraint || child.MinPods() != first.MinPods() ||
+				len(child.Children) != len(first.Children)
+		})
 }
 
 func (p *unplaced) lower(ctx context.Context, group *podgrouptree.Group) (Remedy, error) {

@@ -41,12 +41,16 @@ func constrained(topology, level string) scheduling.PodGroupSpec {
 // allWrong is everything that may be wrong at once, by others than our webhooks let through.
 var allWrong = []wrong{
 	{
-		name: "unknown-topology", spec: constrained("another", rackLevel), pods: twoPods(""), reason: scheduling.ReasonInvalid,
-		says: []string{"spec.topologyConstraint.topology", `"another"`, "no Topology has this name: create it, or name another"},
+		name: "unknown-topology", spec: constrained("another", rackLevel), pods: twoPods(""),
+		reason: scheduling.ReasonInvalid,
+		says: []string{"spec.topologyConstraint.topology", `"another"`,
+			"no Topology has this name: create it, or name another"},
 	},
 	{
-		name: "unknown-level", spec: constrained(topologyName, "topology/row"), pods: twoPods(""), reason: scheduling.ReasonInvalid,
-		says: []string{"spec.topologyConstraint.requiredTopologyLevel", `"topology/row"`, "its levels are: topology/zone, topology/rack"},
+		name: "unknown-level", spec: constrained(topologyName, "topology/row"), pods: twoPods(""),
+		reason: scheduling.ReasonInvalid,
+		says: []string{"spec.topologyConstraint.requiredTopologyLevel", `"topology/row"`,
+			"its levels are: topology/zone, topology/rack"},
 	},
 	{
 		name: "no-topology", spec: constrained("", rackLevel), pods: twoPods(""), reason: scheduling.ReasonInvalid,
@@ -57,7 +61,8 @@ var allWrong = []wrong{
 		spec: scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{
 			in("b", scheduling.SubGroup{Name: "a"}), in("a", scheduling.SubGroup{Name: "b"}), leaf("x", 2, nil),
 		}},
-		says: []string{"spec.subGroups[0].parent", "parents make a cycle: a → b → a; one of them needs another parent, or none"},
+		says: []string{"spec.subGroups[0].parent",
+			"parents make a cycle: a → b → a; one of them needs another parent, or none"},
 	},
 	{
 		name: "unknown-parent", reason: scheduling.ReasonInvalid, pods: twoPods("x"),
@@ -84,7 +89,9 @@ var allWrong = []wrong{
 	{
 		name: "unknown-leaf", reason: scheduling.ReasonIncomplete, pods: twoPods("y"),
 		spec: scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{leaf("x", 2, nil)}},
-		says: []string{"subgroup x has 0 of 2", `pod unknown-leaf-y-0 names subgroup "y", which is no leaf of the PodGroup (and 1 more)`, "kai.scheduler/subgroup-name", "x"},
+		says: []string{"subgroup x has 0 of 2",
+			`pod unknown-leaf-y-0 names subgroup "y", which is no leaf of the PodGroup (and 1 more)`,
+			"kai.scheduler/subgroup-name", "x"},
 	},
 	{
 		name: "without-pods", reason: scheduling.ReasonIncomplete,
@@ -117,7 +124,8 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			}
 		}
 		startScheduler()
-		givenPodGroup(namespace, "good", scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{leaf("x", 2, required(rackLevel))}})
+		givenPodGroup(namespace, "good",
+			scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{leaf("x", 2, required(rackLevel))}})
 		givenPods(namespace, "good", "x", 2, 1)
 		create(pod(namespace, "good", "y", "good-stray", 1))
 		eventuallyBound(namespace, gangOf("good"), 2)
@@ -125,14 +133,17 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			HaveField("Message", ContainSubstring(`pod good-stray names subgroup "y"`))))
 
 		for _, bad := range allWrong {
-			Eventually(scheduled(namespace, bad.name)).Should(And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)), bad.name)
+			Eventually(scheduled(namespace, bad.name)).Should(
+				And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)), bad.name)
 			message := scheduled(namespace, bad.name)().Message
 			for _, part := range bad.says {
 				Expect(message).To(ContainSubstring(part), bad.name)
 			}
 			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", bad.name) }).Should(
-				ContainElement(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", bad.reason), HaveField("Note", message))), bad.name)
-			Expect(eventsOn(namespace, "PodGroup", bad.name)).To(HaveEach(HaveField("Reason", Or(Equal(bad.reason), Equal("UnknownSubGroup")))), bad.name)
+				ContainElement(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", bad.reason),
+					HaveField("Note", message))), bad.name)
+			Expect(eventsOn(namespace, "PodGroup", bad.name)).To(
+				HaveEach(HaveField("Reason", Or(Equal(bad.reason), Equal("UnknownSubGroup")))), bad.name)
 			Expect(placementOf(namespace, gangOf(bad.name))).To(BeEmpty(), bad.name)
 		}
 		for _, stray := range []string{"good-stray", "unknown-leaf-y-0", "unknown-leaf-y-1"} {
@@ -165,7 +176,8 @@ func givenNoRulesInTheDefinition() {
 	for _, at := range []string{spec, spec + "/properties/subGroups/items"} {
 		removals = append(removals, `{"op": "remove", "path": "`+at+`/x-kubernetes-validations"}`)
 	}
-	_, err = definitions.Patch(ctx, original.GetName(), types.JSONPatchType, []byte("["+strings.Join(removals, ",")+"]"), metav1.PatchOptions{})
+	_, err = definitions.Patch(ctx, original.GetName(), types.JSONPatchType, []byte("["+strings.Join(removals, ",")+"]"),
+		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
 		latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})

@@ -35,7 +35,8 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		small("first-0", "z1")
 		small("first-1", "z1")
 		eventuallyBound(namespace, "", 2)
-		givenPodGroup(namespace, "big", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(zoneLevel)})
+		givenPodGroup(namespace, "big",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(zoneLevel)})
 		givenPods(namespace, "big", "", 2, 2)
 		Eventually(scheduled(namespace, "big")).Should(withReason(scheduling.ReasonInfeasible))
 

@@ -42,7 +42,8 @@ func givenDevices(class, node string, count int) {
 	GinkgoHelper()
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + node}}
 	slice.Spec = resourcev1.ResourceSliceSpec{
-		Driver: driver, NodeName: &node, Pool: resourcev1.ResourcePool{Name: class + "-" + node, Generation: 1, ResourceSliceCount: 1},
+		Driver: driver, NodeName: &node,
+		Pool: resourcev1.ResourcePool{Name: class + "-" + node, Generation: 1, ResourceSliceCount: 1},
 	}
 	for i := range count {
 		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprintf("device-%d", i)})
@@ -59,7 +60,8 @@ func givenClaim(pod *corev1.Pod, name, class string) {
 	GinkgoHelper()
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name}}
 	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{
-		Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+		Name: "one", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class,
+			AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
 	}}
 	_, err := kube.ResourceV1().ResourceClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -82,7 +84,9 @@ func allocate(namespace, name, node string) {
 			Request: "one", Driver: driver, Pool: "nic-" + node, Device: "device-0",
 		}}},
 		NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+			},
 		}}},
 	}
 	_, err = kube.ResourceV1().ResourceClaims(namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
@@ -110,7 +114,9 @@ func givenLocalVolume(node string) {
 		StorageClassName:       localStorage,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/data"}},
 		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+			},
 		}}}},
 	}
 	created, err := kube.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
@@ -130,7 +136,9 @@ func givenVolumeClaim(pod *corev1.Pod) {
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		StorageClassName: ptr.To(localStorage),
-		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		},
 	}
 	_, err := kube.CoreV1().PersistentVolumeClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -145,7 +153,9 @@ const attacher = "csi.example.com"
 func givenAttachable(node string, count int32) {
 	GinkgoHelper()
 	limits := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}
-	limits.Spec.Drivers = []storagev1.CSINodeDriver{{Name: attacher, NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}}}
+	limits.Spec.Drivers = []storagev1.CSINodeDriver{
+		{Name: attacher, NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}},
+	}
 	_, err := kube.StorageV1().CSINodes().Create(ctx, limits, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
@@ -161,8 +171,10 @@ func givenBoundClaim(pod *corev1.Pod) {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: pod.Namespace + "-" + pod.Name}}
 	volume.Spec = corev1.PersistentVolumeSpec{
 		Capacity: amount, AccessModes: access,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: attacher, VolumeHandle: pod.Name}},
-		ClaimRef:               &corev1.ObjectReference{Namespace: pod.Namespace, Name: pod.Name},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: attacher, VolumeHandle: pod.Name},
+		},
+		ClaimRef: &corev1.ObjectReference{Namespace: pod.Namespace, Name: pod.Name},
 	}
 	_, err := kube.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -171,7 +183,8 @@ func givenBoundClaim(pod *corev1.Pod) {
 	})
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
-		AccessModes: access, VolumeName: volume.Name, StorageClassName: ptr.To(""), Resources: corev1.VolumeResourceRequirements{Requests: amount},
+		AccessModes: access, VolumeName: volume.Name, StorageClassName: ptr.To(""),
+		Resources: corev1.VolumeResourceRequirements{Requests: amount},
 	}
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, "pv.kubernetes.io/bind-completed", "yes")
 	claim, err = kube.CoreV1().PersistentVolumeClaims(pod.Namespace).Create(ctx, claim, metav1.CreateOptions{})
@@ -191,7 +204,8 @@ func bindVolumes(namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 	for i := range volumes.Items {
 		volume := &volumes.Items[i]
-		if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Namespace != namespace || volume.Status.Phase == corev1.VolumeBound {
+		if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Namespace != namespace ||
+			volume.Status.Phase == corev1.VolumeBound {
 			continue
 		}
 		claim, err := kube.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, volume.Spec.ClaimRef.Name, metav1.GetOptions{})

@@ -54,7 +54,8 @@ Subcommands:
   simulate        run a stream of gangs in virtual time
   packtree        kubectl packtree: where gangs stand, why they wait, what would happen
   support-bundle  dump a cluster for place, without what pods run or are told`,
-		Example:      "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | kai-topology-plugin place -f - -o tree",
+		Example: "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | " +
+			"kai-topology-plugin place -f - -o tree",
 		Version:      version.String(),
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
@@ -66,7 +67,8 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command(), check.Command(), simulate.Command(), kubectlpacktree.Command(), supportbundle.Command())
+	command.AddCommand(place.Command(), check.Command(), simulate.Command(), kubectlpacktree.Command(),
+		supportbundle.Command())
 	return command
 }
 

@@ -16,11 +16,12 @@ import (
 // givenRelated creates a PodGroup of one leaf that shares a zone with all others of the same base gang.
 func givenRelated(namespace, base, name string, minimum int32, constraint *scheduling.TopologyConstraint) {
 	GinkgoHelper()
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
-		scheduling.AnnotationBaseGang:       base,
-		scheduling.AnnotationSharedTopology: topologyName,
-		scheduling.AnnotationSharedRequired: zoneLevel,
-	}}}
+	podGroup := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
+			scheduling.AnnotationBaseGang:       base,
+			scheduling.AnnotationSharedTopology: topologyName,
+			scheduling.AnnotationSharedRequired: zoneLevel,
+		}}}
 	podGroup.Spec = scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: constraint}
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -157,7 +158,8 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
 		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))
 		givenPods(namespace, "app-0", "", 2, 2)
-		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}), "z1 would be fuller with it")
+		Expect(eventuallyBound(namespace, gangOf("app-0"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}),
+			"z1 would be fuller with it")
 
 		givenPodGroup(namespace, "passer-by", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
 		inZone := pod(namespace, "passer-by", "", "passer-by", 2)

@@ -111,7 +111,8 @@ func expectNoRoom(namespace string, gangs []competitor, standing map[string]bool
 			Expect(gang.size()).To(BeNumerically(">", widest), "gang %s waits, and the widest rack has room", gang.name)
 			continue
 		}
-		Expect(twoFit(gang.pods["a"], gang.pods["b"], free)).To(BeFalse(), "gang %s waits, and its two groups fit: %v", gang.name, free)
+		Expect(twoFit(gang.pods["a"], gang.pods["b"], free)).To(BeFalse(), "gang %s waits, and its two groups fit: %v",
+			gang.name, free)
 	}
 }
 
@@ -176,7 +177,8 @@ var _ = Describe("a gang with pods of another scheduler", func() {
 		givenTopology()
 		givenRack("z1", "r1", 2, 4)
 		startScheduler()
-		givenPodGroup(namespace, "mixed", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "mixed",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "mixed", "", 2, 1)
 		foreign := pod(namespace, "mixed", "", "mixed-foreign", 1)
 		foreign.Spec.SchedulerName = corev1.DefaultSchedulerName
@@ -191,6 +193,7 @@ var _ = Describe("a gang with pods of another scheduler", func() {
 func bind(namespace, pod, node string) {
 	GinkgoHelper()
 	Expect(kube.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}, Target: corev1.ObjectReference{Kind: "Node", Name: node},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
 	}, metav1.CreateOptions{})).To(Succeed())
 }

@@ -66,7 +66,8 @@ var _ = Describe("a gang whose pods come one by one", func() {
 	It("leaves the room to others if its pods do not come", func() {
 		givenExpecting(namespace, "slow", 4, required(rackLevel))
 		each(0, 1)
-		givenPodGroup(namespace, "rival", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "rival",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "rival", "", 3, 1)
 		eventuallyBound(namespace, gangOf("rival"), 3)
 		Expect(placementOf(namespace, gangOf("slow"))).To(HaveLen(1))

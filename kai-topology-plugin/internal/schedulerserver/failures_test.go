@@ -28,13 +28,15 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		givenRack("z1", "r2", 3, 2)
 		admitAgain := refuseBinding("sick-2")
 		startScheduler()
-		givenPodGroup(namespace, "sick", scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "sick",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "sick", "", 6, 1)
 		rack := eventuallyBound(namespace, gangOf("sick"), 5).domains(rackLevel)
 		Expect(rack).To(HaveLen(1))
 
 		// The other rack has room for a gang, and what the pod will need is nobody's.
-		givenPodGroup(namespace, "next", scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "next",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "next", "", 6, 1)
 		eventuallyBound(namespace, gangOf("next"), 6)
 		admitAgain()
@@ -49,12 +51,15 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 				givenRack("z1", rack, 5, 8)
 			}
 			first := startScheduler()
-			givenPodGroup(namespace, "cut", scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "cut",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 			givenPods(namespace, "cut", "", size, 1)
 			bound := rand.IntN(size)
-			Eventually(func() int { return boundOf(namespace, gangOf("cut")) }).WithPolling(time.Millisecond).Should(BeNumerically(">=", bound))
+			Eventually(func() int { return boundOf(namespace, gangOf("cut")) }).WithPolling(time.Millisecond).Should(
+				BeNumerically(">=", bound))
 			kill(first)
-			givenPodGroup(namespace, "rival", scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "rival",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 			givenPods(namespace, "rival", "", size, 1)
 			startScheduler()
 			for _, gang := range []string{"cut", "rival"} {
@@ -68,7 +73,8 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 				givenRack("z1", rack, 8, 2)
 			}
 			startScheduler()
-			givenPodGroup(namespace, "chased", scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, "chased",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 			givenPods(namespace, "chased", "", size, 1)
 			for _, i := range rand.Perm(8)[:2] {
 				taint(fmt.Sprintf("z1-r1-%d", i))
@@ -82,13 +88,15 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		givenRack("z1", "r1", 4, 2)
 		startScheduler()
 		refuseBinding("lost-0")
-		givenPodGroup(namespace, "lost", scheduling.PodGroupSpec{MinMember: ptr.To[int32](8), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "lost",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](8), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "lost", "", 8, 1)
 		eventuallyBound(namespace, gangOf("lost"), 7)
 		// The room that the last pod was planned for disappears under it.
 		givenNode("z1", "r1", 4, 1)
 		Expect(kube.CoreV1().Nodes().Delete(ctx, lastNodeWithRoom(namespace), metav1.DeleteOptions{})).To(Succeed())
-		Expect(kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(ctx, "refuse-lost-0", metav1.DeleteOptions{})).To(Succeed())
+		Expect(kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(ctx, "refuse-lost-0",
+			metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func(g Gomega) {
 			pod, err := kube.CoreV1().Pods(namespace).Get(ctx, "lost-0", metav1.GetOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -144,7 +152,8 @@ func refuseBinding(pod string) (admitAgain func()) {
 	policy.Spec.MatchConstraints = &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 		RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
+			Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+				Resources: []string{"pods/binding"}},
 		},
 	}}}
 	policy.Spec.Validations = []admissionv1.Validation{{Expression: fmt.Sprintf("object.metadata.name != %q", pod)}}
@@ -160,7 +169,8 @@ func refuseBinding(pod string) (admitAgain func()) {
 	admitAgain = func() { _ = bindings.Delete(ctx, name, metav1.DeleteOptions{}) }
 	DeferCleanup(func() {
 		admitAgain()
-		Expect(kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+		Expect(kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{})).To(
+			Succeed())
 	})
 	Eventually(func() error { return tryToBind(pod) }).Should(MatchError(ContainSubstring(name)))
 	return admitAgain
@@ -174,10 +184,12 @@ func tryToBind(name string) error {
 	made.Spec.SchedulerName = "nobody"
 	if _, err := kube.CoreV1().Pods(namespace).Create(ctx, made, metav1.CreateOptions{}); err == nil {
 		DeferCleanup(func() {
-			Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+			Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name,
+				metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 		})
 	}
 	return kube.CoreV1().Pods(namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: "none"},
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }

@@ -45,7 +45,8 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		Expect(placementOf(namespace, leafOf("sample", "prefill")).domains(zoneLevel, rackLevel)).To(HaveLen(1))
 		Expect(placementOf(namespace, leafOf("sample", "decode")).domains(zoneLevel, rackLevel)).To(HaveLen(1))
 
-		Eventually(scheduled(namespace, "sample")).Should(And(withReason(scheduling.ReasonPlaced), HaveField("Status", metav1.ConditionTrue)))
+		Eventually(scheduled(namespace, "sample")).Should(
+			And(withReason(scheduling.ReasonPlaced), HaveField("Status", metav1.ConditionTrue)))
 		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "sample", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(podGroup.Status.SubGroups).To(HaveLen(5))
@@ -57,11 +58,13 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z1", "r2", 2, 2)
 		givenRack("z1", "r3", 1, 2)
-		givenPodGroup(namespace, "close", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPodGroup(namespace, "close",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
 		givenPods(namespace, "close", "", 4, 1)
 		Expect(eventuallyBound(namespace, gangOf("close"), 4).domains(rackLevel)).To(Equal([]string{"/r2"}))
 
-		givenPodGroup(namespace, "spread", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
+		givenPodGroup(namespace, "spread",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
 		givenPods(namespace, "spread", "", 4, 1)
 		Expect(eventuallyBound(namespace, gangOf("spread"), 4).domains(rackLevel)).To(Equal([]string{"/r1", "/r3"}))
 
@@ -70,17 +73,20 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 			Eventually(func() (*scheduling.PlacementStatus, error) {
 				podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
 				return podGroup.Status.Placement, err
-			}).Should(Equal(&scheduling.PlacementStatus{Domains: domains, Fewest: scheduling.FewestYes}), "how %s was placed", name)
+			}).Should(Equal(&scheduling.PlacementStatus{Domains: domains, Fewest: scheduling.FewestYes}),
+				"how %s was placed", name)
 		}
 	})
 
 	It("waits as a whole while it cannot fit, says why, and goes once it can", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "wide", scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "wide", "", 6, 1)
 
-		Eventually(scheduled(namespace, "wide")).Should(And(withReason(scheduling.ReasonInfeasible), HaveField("Message", Not(BeEmpty()))))
+		Eventually(scheduled(namespace, "wide")).Should(
+			And(withReason(scheduling.ReasonInfeasible), HaveField("Message", Not(BeEmpty()))))
 		Expect(placementOf(namespace, gangOf("wide"))).To(BeEmpty())
 
 		givenRack("z1", "r3", 3, 2)
@@ -91,7 +97,8 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 	It("never shares a rack that is too small for two with another, and follows when the other leaves", func() {
 		givenRack("z1", "r1", 2, 2)
 		for _, name := range []string{"one", "two"} {
-			givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, name,
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
 		}
 		for i := range 4 {
 			for _, name := range []string{"one", "two"} {
@@ -118,13 +125,15 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		}
 		for i := range gangs {
 			name := fmt.Sprintf("g%d", i)
-			givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+			givenPodGroup(namespace, name,
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 			givenPods(namespace, name, "", 3, 1)
 		}
 		eventuallyBound(namespace, "", racks*3)
 		for i := range gangs {
 			name := fmt.Sprintf("g%d", i)
-			Eventually(scheduled(namespace, name)).Should(Or(withReason(scheduling.ReasonPlaced), withReason(scheduling.ReasonInfeasible)))
+			Eventually(scheduled(namespace, name)).Should(
+				Or(withReason(scheduling.ReasonPlaced), withReason(scheduling.ReasonInfeasible)))
 			Expect(placementOf(namespace, gangOf(name))).To(Or(BeEmpty(), HaveLen(3)), "all or nothing of %s", name)
 		}
 	})
@@ -150,20 +159,24 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 
 	It("gets the nodes that are left to pods above the minimum, and those wait without holding it up", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "elastic", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "elastic",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "elastic", "", 6, 1)
 		eventuallyBound(namespace, gangOf("elastic"), 4)
-		Eventually(scheduled(namespace, "elastic")).Should(And(withReason(scheduling.ReasonPlaced), HaveField("Message", Not(BeEmpty()))))
+		Eventually(scheduled(namespace, "elastic")).Should(
+			And(withReason(scheduling.ReasonPlaced), HaveField("Message", Not(BeEmpty()))))
 	})
 
 	It("replaces a lost pod in the domain where it stands", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		givenPodGroup(namespace, "steady", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "steady",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "steady", "", 2, 2)
 		rack := eventuallyBound(namespace, gangOf("steady"), 2).domains(rackLevel)
 		Expect(rack).To(HaveLen(1))
-		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, "steady-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, "steady-0",
+			metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 		create(pod(namespace, "steady", "", "steady-again", 2))
 		eventuallyBound(namespace, gangOf("steady"), 2)
 		Expect(placementOf(namespace, gangOf("steady")).domains(rackLevel)).To(Equal(rack))
@@ -177,7 +190,8 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
 		_, err = kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		givenPodGroup(namespace, "picky", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "picky",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "picky", "", 3, 1)
 		Expect(eventuallyBound(namespace, gangOf("picky"), 3).domains(rackLevel)).To(Equal([]string{"/r2"}))
 	})
@@ -186,7 +200,8 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 2, 2)
 		constraint := required(rackLevel)
 		constraint.Topology = "another"
-		givenPodGroup(namespace, "wrong", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: constraint})
+		givenPodGroup(namespace, "wrong",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: constraint})
 		givenPods(namespace, "wrong", "", 2, 1)
 		Eventually(scheduled(namespace, "wrong")).Should(And(withReason(scheduling.ReasonInvalid),
 			HaveField("Message", ContainSubstring("spec.topologyConstraint.topology"))))
@@ -208,10 +223,12 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 
 	It("binds pods with the labels of their nodes that they ask for, in a gang or not", func() {
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "told", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "told",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
 		for _, gang := range []string{"told", ""} {
 			asking := pod(namespace, gang, "", "asking"+gang, 1)
-			metav1.SetMetaDataAnnotation(&asking.ObjectMeta, scheduling.AnnotationNodeLabels, "example.com/rack="+rackLevel+",not/a/key="+rackLevel+",none")
+			metav1.SetMetaDataAnnotation(&asking.ObjectMeta, scheduling.AnnotationNodeLabels,
+				"example.com/rack="+rackLevel+",not/a/key="+rackLevel+",none")
 			create(asking)
 		}
 		eventuallyBound(namespace, "", 2)

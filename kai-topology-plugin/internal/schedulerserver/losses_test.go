@@ -54,7 +54,8 @@ var _ = Describe("a gang that loses pods", func() {
 		standing(scheduling.PodGroupSpec{StalenessGracePeriod: &grace})
 		finish("gang-0")
 		Consistently(scheduled(namespace, "gang")).WithTimeout(2 * time.Second).Should(withReason(scheduling.ReasonPlaced))
-		Expect(podsOf(namespace, gangOf("gang"))).To(HaveLen(2), "nothing of a gang is stopped because another part has finished")
+		Expect(podsOf(namespace, gangOf("gang"))).To(HaveLen(2),
+			"nothing of a gang is stopped because another part has finished")
 		finish("gang-1")
 		Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonPlaced),
 			HaveField("Message", HavePrefix("finished: "))))
@@ -93,22 +94,24 @@ var _ = Describe("a gang that loses pods", func() {
 		Expect(nodeOf(namespace, "gang-again")).NotTo(Equal(node))
 	})
 
-	It("waits and says that it runs below its minimum when its rack has no room for them, and is whole once it has", func() {
-		givenRack("z1", "r1", 2, 2)
-		givenRack("z1", "r2", 2, 2)
-		rack, node := standing(scheduling.PodGroupSpec{})
-		cordonNode(node)
-		evict(namespace, "gang-0")
-		create(pod(namespace, "gang", "", "gang-again", 2))
-		Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonBelowMinimum), HaveField("Message",
-			And(HavePrefix("runs below its minimum: the PodGroup has 1 of 2 pods on nodes; "), ContainSubstring("running pods tie it to z1"+rack)))))
-		Expect(placementOf(namespace, gangOf("gang"))).To(HaveLen(1))
+	It("waits and says that it runs below its minimum when its rack has no room for them, and is whole once it has",
+		func() {
+			givenRack("z1", "r1", 2, 2)
+			givenRack("z1", "r2", 2, 2)
+			rack, node := standing(scheduling.PodGroupSpec{})
+			cordonNode(node)
+			evict(namespace, "gang-0")
+			create(pod(namespace, "gang", "", "gang-again", 2))
+			Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonBelowMinimum), HaveField("Message",
+				And(HavePrefix("runs below its minimum: the PodGroup has 1 of 2 pods on nodes; "),
+					ContainSubstring("running pods tie it to z1"+rack)))))
+			Expect(placementOf(namespace, gangOf("gang"))).To(HaveLen(1))
 
-		By("adding a node to the rack")
-		givenNode("z1", rack[1:], 2, 2)
-		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
-		Eventually(scheduled(namespace, "gang")).Should(withReason(scheduling.ReasonPlaced))
-	})
+			By("adding a node to the rack")
+			givenNode("z1", rack[1:], 2, 2)
+			Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+			Eventually(scheduled(namespace, "gang")).Should(withReason(scheduling.ReasonPlaced))
+		})
 
 	It("is stopped after stalenessGracePeriod, and starts elsewhere", func() {
 		givenRack("z1", "r1", 2, 2)
@@ -136,13 +139,15 @@ var _ = Describe("a gang that loses pods", func() {
 
 func deletePod(namespace, name string) {
 	GinkgoHelper()
-	Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+	Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(
+		Succeed())
 }
 
 // evict does what kubectl drain does, and then what the kubelet would.
 func evict(namespace, name string) {
 	GinkgoHelper()
-	Expect(kube.CoreV1().Pods(namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
+	Expect(kube.CoreV1().Pods(namespace).EvictV1(ctx,
+		&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
 	deletePod(namespace, name)
 }
 
@@ -188,11 +193,12 @@ func eventuallyClosed(node string) {
 	namespace := givenNamespace()
 	Eventually(func() string {
 		probe := pod(namespace, "", "", "probe", 0)
-		probe.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
-				{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
-			}}},
-		}}}
+		probe.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+				}}},
+			}}}
 		create(probe)
 		var reason string
 		Eventually(func() string {

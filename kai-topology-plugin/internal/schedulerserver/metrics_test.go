@@ -26,19 +26,24 @@ var _ = Describe("/metrics", func() {
 		givenRack("z1", "r1", 2, 4)
 		givenRack("z1", "r2", 1, 4)
 		scheduler, scrape := startSchedulerWithMetrics()
-		givenPodGroup(namespace, "fits", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "fits",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "fits", "", 3, 2)
 		eventuallyBound(namespace, gangOf("fits"), 3)
-		givenPodGroup(namespace, "wide", scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "wide",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "wide", "", 4, 2)
 		givenPodGroup(namespace, "late", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
 		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
 		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonIncomplete))
 
 		free := func(g Gomega, found samples) {
-			g.Expect(found.value("domain_free", "resource", string(gpu), "level", rackLevel, "domain", "z1/r1")).To(BeEquivalentTo(2))
-			g.Expect(found.value("domain_free", "resource", string(gpu), "level", zoneLevel, "domain", "z1")).To(BeEquivalentTo(6))
-			g.Expect(found.value("domain_allocatable", "resource", string(gpu), "level", zoneLevel, "domain", "z1")).To(BeEquivalentTo(12))
+			g.Expect(found.value("domain_free", "resource", string(gpu), "level", rackLevel, "domain", "z1/r1")).To(
+				BeEquivalentTo(2))
+			g.Expect(found.value("domain_free", "resource", string(gpu), "level", zoneLevel, "domain", "z1")).To(
+				BeEquivalentTo(6))
+			g.Expect(found.value("domain_allocatable", "resource", string(gpu), "level", zoneLevel, "domain", "z1")).To(
+				BeEquivalentTo(12))
 			g.Expect(found.value("domain_free", "resource", "cpu", "level", rackLevel, "domain", "z1/r2")).To(BeEquivalentTo(64))
 			g.Expect(found.value("level_largest_free", "resource", string(gpu), "level", rackLevel)).To(BeEquivalentTo(4))
 			g.Expect(found.value("level_domains", "level", rackLevel)).To(BeEquivalentTo(2))
@@ -82,7 +87,8 @@ var _ = Describe("/metrics", func() {
 		givenRack("z1", "r4", 2, 4)
 		Eventually(func(g Gomega) {
 			found := scrape(g)
-			g.Expect(found.value("domain_slots", "shape", slotsOf(4), "level", rackLevel, "domain", "z1/r4")).To(BeEquivalentTo(1))
+			g.Expect(found.value("domain_slots", "shape", slotsOf(4), "level", rackLevel, "domain", "z1/r4")).To(
+				BeEquivalentTo(1))
 			g.Expect(found.value("domain_slots", "shape", slotsOf(3), "level", zoneLevel, "domain", "z1")).
 				To(BeEquivalentTo(1), "not 2, for which pods would stand in two racks")
 			g.Expect(found.value("level_slots", "shape", slotsOf(4), "level", rackLevel)).To(BeEquivalentTo(1))
@@ -100,7 +106,8 @@ var _ = Describe("/metrics of relations", func() {
 		givenRelated := func(name string, required bool) {
 			relations := fmt.Sprintf(`[{"name": "apart", "level": %q, "maxPerDomain": 1, "required": %v}]`, rackLevel, required)
 			givenRelatedPodGroup(namespace, name, relations, scheduling.PodGroupSpec{
-				MinMember: ptr.To[int32](3), TopologyConstraint: &scheduling.TopologyConstraint{Topology: topologyName, PreferredTopologyLevel: zoneLevel},
+				MinMember:          ptr.To[int32](3),
+				TopologyConstraint: &scheduling.TopologyConstraint{Topology: topologyName, PreferredTopologyLevel: zoneLevel},
 			})
 			givenPods(namespace, name, "", 3, 1)
 		}

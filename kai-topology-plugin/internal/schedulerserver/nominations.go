@@ -14,5 +14,6 @@ import (
 //
 // It must be called before the flags of kube-scheduler are made, which fixes the defaults for good.
 var quietNominations = sync.OnceFunc(func() {
-	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.NominatedNodeNameForExpectation, false))
+	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(
+		features.NominatedNodeNameForExpectation, false))
 })

@@ -92,7 +92,8 @@ func nominated(namespace, selector string) func() []string {
 func terminate(namespace string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
-		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+		Expect(kube.CoreV1().Pods(namespace).Delete(ctx, name,
+			metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 	}
 }
 
@@ -177,7 +178,8 @@ var _ = Describe("preemption", func() {
 			_, err = kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Name: "budget"},
 				Spec: policyv1.PodDisruptionBudgetSpec{
-					MinAvailable: ptr.To(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "counted"}},
+					MinAvailable: ptr.To(intstr.FromInt32(2)),
+					Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"gang": "counted"}},
 				},
 			}, metav1.CreateOptions{})
 			Expect(err).NotTo(HaveOccurred())
@@ -215,7 +217,8 @@ var _ = Describe("preemption", func() {
 
 		It("does not let a pod without a gang break a gang above it or one that is not preemptible", func() {
 			givenRack("z1", "r1", 1, 2)
-			givenPodGroup(namespace, "kept", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), Preemptibility: scheduling.NonPreemptible})
+			givenPodGroup(namespace, "kept",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), Preemptibility: scheduling.NonPreemptible})
 			create(important(low, pod(namespace, "kept", "", "kept-0", 1)))
 			eventuallyBound(namespace, gangOf("kept"), 1)
 			givenPodGroup(namespace, "mixed", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1)})
@@ -267,7 +270,8 @@ var _ = Describe("preemption", func() {
 		gone := leaving(namespace, "")()
 		kill(scheduler)
 		startScheduler()
-		Eventually(scheduled(namespace, "boss")).Should(HaveField("Message", ContainSubstring("waiting for 2 pods to be gone")))
+		Eventually(scheduled(namespace, "boss")).Should(
+			HaveField("Message", ContainSubstring("waiting for 2 pods to be gone")))
 		Expect(leaving(namespace, "")()).To(Equal(gone))
 		terminate(namespace, gone...)
 		eventuallyBound(namespace, gangOf("boss"), 2)

@@ -30,7 +30,8 @@ var _ = Describe("a gang of many pods", func() {
 		log := &lockedBuffer{}
 		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		givenRack("z1", "r1", 2, 2)
-		givenPodGroup(namespace, "big", scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "big",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "big", "", size, 1)
 
 		sentence := eventuallyToldAlike(namespace, "big", size)
@@ -48,7 +49,8 @@ var _ = Describe("a gang of many pods", func() {
 
 		Expect(eventsAbout(namespace, "PodGroup")).To(HaveExactElements(HaveField("Reason", scheduling.ReasonInfeasible)))
 		Expect(eventsAbout(namespace, "Pod")).To(HaveLen(size))
-		Expect(eventsAbout(namespace, "Pod")).To(HaveEach(And(HaveField("Series", BeNil()), HaveField("Note", Not(ContainSubstring("nodes are available"))))))
+		Expect(eventsAbout(namespace, "Pod")).To(
+			HaveEach(And(HaveField("Series", BeNil()), HaveField("Note", Not(ContainSubstring("nodes are available"))))))
 		Expect(log.linesWith("big-")).To(BeEmpty(), "lines about single pods")
 	})
 
@@ -56,7 +58,8 @@ var _ = Describe("a gang of many pods", func() {
 		log := &lockedBuffer{}
 		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		givenRack("z1", "r1", 25, 8)
-		givenPodGroup(namespace, "big", scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "big",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "big", "", size, 1)
 		eventuallyBound(namespace, gangOf("big"), size)
 
@@ -71,7 +74,8 @@ var _ = Describe("a gang of many pods", func() {
 		Expect(podGroup.Status.SchedulingConditions).To(BeEmpty())
 
 		By("events that change nothing")
-		Eventually(func() int32 { return podGroupOf(namespace, "big").Status.SubGroups[0].Scheduled }).Should(BeEquivalentTo(size))
+		Eventually(func() int32 { return podGroupOf(namespace, "big").Status.SubGroups[0].Scheduled }).Should(
+			BeEquivalentTo(size))
 		before := versions(namespace)
 		for round := range 5 {
 			touchNode("z1-r1-0", fmt.Sprint(round))

@@ -46,7 +46,8 @@ func (o *replacing) once(ctx context.Context) {
 	there := map[string]int{}
 	for _, found := range pods.Items {
 		if found.DeletionTimestamp != nil {
-			_ = kube.CoreV1().Pods(o.namespace).Delete(ctx, found.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+			_ = kube.CoreV1().Pods(o.namespace).Delete(ctx, found.Name,
+				metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 			continue
 		}
 		there[found.Labels["kai.scheduler/subgroup-name"]]++
@@ -76,7 +77,8 @@ func planned(namespace, name string) func() metav1.Condition {
 	return func() metav1.Condition {
 		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		if condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned); condition != nil {
+		if condition := meta.FindStatusCondition(podGroup.Status.Conditions,
+			scheduling.ConditionRepairPlanned); condition != nil {
 			return *condition
 		}
 		return metav1.Condition{}
@@ -111,8 +113,10 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	// annotate changes what may be moved for the gang.
 	annotate := func(move, after string) {
 		GinkgoHelper()
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, scheduling.AnnotationRepairMove, move, scheduling.AnnotationRepairAfter, after)
-		_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, scheduling.AnnotationRepairMove, move,
+			scheduling.AnnotationRepairAfter, after)
+		_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 	}
 
@@ -161,11 +165,14 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	It("has the subgroup moved to the rack that has room, after a time that it is told before", func() {
 		_, a, b := standing("subgroup", "5s")
 		loseOne(a)
-		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonMoveAhead), HaveField("Status", metav1.ConditionTrue),
-			HaveField("Message", And(HavePrefix("will move subgroup a (1 pod) from "+rackLevel+" z1/r"), ContainSubstring(" to z1/r3 at 2")))))
+		Eventually(planned(namespace, name)).Should(
+			And(withReason(scheduling.ReasonMoveAhead), HaveField("Status", metav1.ConditionTrue),
+				HaveField("Message",
+					And(HavePrefix("will move subgroup a (1 pod) from "+rackLevel+" z1/r"), ContainSubstring(" to z1/r3 at 2")))))
 		below := scheduled(namespace, name)()
 		Expect(below.Reason).To(Equal(scheduling.ReasonBelowMinimum))
-		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonMoving), HaveField("Message", HaveSuffix("room is held there for 2 pods"))))
+		Eventually(planned(namespace, name)).Should(
+			And(withReason(scheduling.ReasonMoving), HaveField("Message", HaveSuffix("room is held there for 2 pods"))))
 		Expect(time.Since(below.LastTransitionTime.Time)).To(BeNumerically(">=", 5*time.Second))
 		movedToThird(b)
 		Eventually(reasonsTold(namespace, name)).Should(ContainElements("MoveAhead", "Moving", "Moved"))
@@ -175,13 +182,16 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	It("is told what would help where nothing may be moved, and has it done once it may", func() {
 		_, a, b := standing("none", "0s")
 		left := loseOne(a)
-		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonMoveNotAllowed), HaveField("Status", metav1.ConditionFalse),
-			HaveField("Message", HaveSuffix("to z1/r3 would help, which annotation packtree.dev/repair-move: subgroup would allow"))))
+		Eventually(planned(namespace, name)).Should(
+			And(withReason(scheduling.ReasonMoveNotAllowed), HaveField("Status", metav1.ConditionFalse),
+				HaveField("Message",
+					HaveSuffix("to z1/r3 would help, which annotation packtree.dev/repair-move: subgroup would allow"))))
 		Consistently(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithTimeout(3 * time.Second).
 			Should(Equal(map[string]string{left: a[left]}))
 		annotate("gang", "soon")
 		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonInvalidPolicy),
-			HaveField("Message", `metadata.annotations[packtree.dev/repair-after]: Invalid value: "soon": must be a duration of at least 0, such as 2m`)))
+			HaveField("Message",
+				`metadata.annotations[packtree.dev/repair-after]: Invalid value: "soon": must be a duration of at least 0, such as 2m`)))
 		Consistently(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithTimeout(2 * time.Second).
 			Should(Equal(map[string]string{left: a[left]}))
 		annotate("gang", "0s")
@@ -196,13 +206,16 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		Expect(err).NotTo(HaveOccurred())
 		left := loseOne(a)
 		Eventually(planned(namespace, name)).Should(And(withReason(scheduling.ReasonMoveBudget),
-			HaveField("Message", HaveSuffix(fmt.Sprintf("would help, but PodDisruptionBudget %s/keep does not let all of these pods go", namespace)))))
+			HaveField("Message",
+				HaveSuffix(fmt.Sprintf("would help, but PodDisruptionBudget %s/keep does not let all of these pods go",
+					namespace)))))
 		Consistently(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithTimeout(3 * time.Second).
 			Should(Equal(map[string]string{left: a[left]}))
 		Expect(seatsOf(namespace, name)()).To(BeZero())
 
 		By("the budget's controller, which lets one go")
-		budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1, ExpectedPods: 4, CurrentHealthy: 4, DesiredHealthy: 3}
+		budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 1,
+			ExpectedPods: 4, CurrentHealthy: 4, DesiredHealthy: 3}
 		_, err = kube.PolicyV1().PodDisruptionBudgets(namespace).UpdateStatus(ctx, budget, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		movedToThird(b)
@@ -212,7 +225,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		_, a, b := standing("subgroup", "2s")
 		loseOne(a)
 		for _, reached := range []string{scheduling.ReasonMoveAhead, scheduling.ReasonMoving} {
-			Eventually(planned(namespace, name)).WithPolling(10*time.Millisecond).Should(withReason(reached), "before the scheduler is killed")
+			Eventually(planned(namespace, name)).WithPolling(10*time.Millisecond).Should(withReason(reached),
+				"before the scheduler is killed")
 			kill(scheduler)
 			Expect(planned(namespace, name)()).To(withReason(reached))
 			scheduler = startScheduler()
@@ -224,7 +238,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	It("goes on with a move of which a scheduler that died has evicted one of two pods", func() {
 		givenRack("z1", "r4", 3, 2)
 		kill(scheduler)
-		givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name,
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		annotate("gang", "1s")
 		scheduler = startScheduler()
 		owner := &replacing{namespace: namespace, gang: name, leaves: map[string]int{"": 3}}
@@ -253,7 +268,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		_, a, b := standing("subgroup", "3s")
 		loseOne(a)
 		Eventually(planned(namespace, name)).WithPolling(10 * time.Millisecond).Should(withReason(scheduling.ReasonMoving))
-		givenPodGroup(namespace, "thief", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "thief",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "thief", "", 1, 2)
 		movedToThird(b)
 	})

@@ -29,54 +29,58 @@ func foretelling() string {
 }
 
 var _ = Describe("Failures that are foretold", func() {
-	It("are told by metrics and by the condition of each PodGroup, which outlives the scheduler and goes when nobody foretells", func() {
-		namespace := givenNamespace()
-		givenTopology()
-		givenRack("z1", "r1", 2, 4)
-		givenRack("z1", "r2", 1, 4)
-		givenRack("z2", "r1", 1, 4)
-		scheduler := startScheduler()
-		givenPodGroup(namespace, "tied", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
-		givenPods(namespace, "tied", "", 2, 4)
-		eventuallyBound(namespace, gangOf("tied"), 2)
-		givenPodGroup(namespace, "free", scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(zoneLevel)})
-		givenPods(namespace, "free", "", 1, 4)
-		eventuallyBound(namespace, gangOf("free"), 1)
-		givenPodGroup(namespace, "wide", scheduling.PodGroupSpec{MinMember: ptr.To[int32](9)})
-		givenPods(namespace, "wide", "", 9, 4)
-		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
-		Eventually(scheduled(namespace, "free")).Should(withReason(scheduling.ReasonPlaced))
-		Expect(repairable(namespace, "tied")()).To(BeZero(), "nobody has asked for it")
-		kill(scheduler)
+	It(
+		"are told by metrics and by the condition of each PodGroup, which outlives the scheduler and goes when nobody "+
+			"foretells", func() {
+			namespace := givenNamespace()
+			givenTopology()
+			givenRack("z1", "r1", 2, 4)
+			givenRack("z1", "r2", 1, 4)
+			givenRack("z2", "r1", 1, 4)
+			scheduler := startScheduler()
+			givenPodGroup(namespace, "tied",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+			givenPods(namespace, "tied", "", 2, 4)
+			eventuallyBound(namespace, gangOf("tied"), 2)
+			givenPodGroup(namespace, "free",
+				scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(zoneLevel)})
+			givenPods(namespace, "free", "", 1, 4)
+			eventuallyBound(namespace, gangOf("free"), 1)
+			givenPodGroup(namespace, "wide", scheduling.PodGroupSpec{MinMember: ptr.To[int32](9)})
+			givenPods(namespace, "wide", "", 9, 4)
+			Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
+			Eventually(scheduled(namespace, "free")).Should(withReason(scheduling.ReasonPlaced))
+			Expect(repairable(namespace, "tied")()).To(BeZero(), "nobody has asked for it")
+			kill(scheduler)
 
-		By("a scheduler that foretells")
-		scheduler, scrape := startSchedulerWithMetrics("--config", foretelling())
-		Eventually(repairable(namespace, "tied")).Should(And(withReason(scheduling.ReasonLostWithNode),
-			HaveField("Message", "if node z1-r1-0 failed, there would be no place for the gang, even if all its pods moved")))
-		Eventually(repairable(namespace, "free")).Should(withReason(scheduling.ReasonMendable))
-		Expect(repairable(namespace, "wide")()).To(BeZero(), "it stands nowhere")
-		found := scrape(Default)
-		Expect(found.value("worst_failure_gangs", "level", zoneLevel, "outcome", "Lost")).To(BeEquivalentTo(1))
-		Expect(found.value("worst_failure_gangs", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(1))
-		Expect(found.value("failure_domains", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(2))
-		Expect(found.value("failure_domains", "level", rackLevel, "outcome", "NothingHit")).To(BeEquivalentTo(1))
-		Expect(found.value("failures_foretold_timestamp_seconds")).To(BeNumerically(">", 0))
-		Expect(found.value("failures_foretold_work_seconds")).To(BeNumerically(">", 0))
-		kill(scheduler)
+			By("a scheduler that foretells")
+			scheduler, scrape := startSchedulerWithMetrics("--config", foretelling())
+			Eventually(repairable(namespace, "tied")).Should(And(withReason(scheduling.ReasonLostWithNode),
+				HaveField("Message", "if node z1-r1-0 failed, there would be no place for the gang, even if all its pods moved")))
+			Eventually(repairable(namespace, "free")).Should(withReason(scheduling.ReasonMendable))
+			Expect(repairable(namespace, "wide")()).To(BeZero(), "it stands nowhere")
+			found := scrape(Default)
+			Expect(found.value("worst_failure_gangs", "level", zoneLevel, "outcome", "Lost")).To(BeEquivalentTo(1))
+			Expect(found.value("worst_failure_gangs", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(1))
+			Expect(found.value("failure_domains", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(2))
+			Expect(found.value("failure_domains", "level", rackLevel, "outcome", "NothingHit")).To(BeEquivalentTo(1))
+			Expect(found.value("failures_foretold_timestamp_seconds")).To(BeNumerically(">", 0))
+			Expect(found.value("failures_foretold_work_seconds")).To(BeNumerically(">", 0))
+			kill(scheduler)
 
-		By("another one, which finds a way out")
-		before := repairable(namespace, "free")()
-		givenRack("z2", "r2", 2, 4)
-		scheduler, _ = startSchedulerWithMetrics("--config", foretelling())
-		Eventually(repairable(namespace, "tied")).Should(withReason(scheduling.ReasonMendable))
-		Expect(repairable(namespace, "free")()).To(Equal(before))
-		kill(scheduler)
+			By("another one, which finds a way out")
+			before := repairable(namespace, "free")()
+			givenRack("z2", "r2", 2, 4)
+			scheduler, _ = startSchedulerWithMetrics("--config", foretelling())
+			Eventually(repairable(namespace, "tied")).Should(withReason(scheduling.ReasonMendable))
+			Expect(repairable(namespace, "free")()).To(Equal(before))
+			kill(scheduler)
 
-		By("one that foretells nothing")
-		startScheduler()
-		Eventually(repairable(namespace, "tied")).Should(BeZero())
-		Eventually(repairable(namespace, "free")).Should(BeZero())
-	})
+			By("one that foretells nothing")
+			startScheduler()
+			Eventually(repairable(namespace, "tied")).Should(BeZero())
+			Eventually(repairable(namespace, "free")).Should(BeZero())
+		})
 })
 
 // repairable returns the condition Repairable of a PodGroup, the zero value if there is none.
@@ -84,7 +88,8 @@ func repairable(namespace, name string) func() metav1.Condition {
 	return func() metav1.Condition {
 		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		if condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairable); condition != nil {
+		if condition := meta.FindStatusCondition(podGroup.Status.Conditions,
+			scheduling.ConditionRepairable); condition != nil {
 			return *condition
 		}
 		return metav1.Condition{}

@@ -32,7 +32,8 @@ var _ = Describe("a resource that nodes do not advertise", func() {
 	})
 
 	givenGang := func(name string, count int, resource string) {
-		givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name,
+			scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
 		for i := range count {
 			made := pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 0)
 			asking(made, resource)
@@ -74,7 +75,8 @@ var _ = Describe("a resource that nodes do not advertise", func() {
 		givenDevices("late", "z1-r1-0", 1)
 		givenDevices("late", "z1-r1-1", 1)
 		givenGang("waits", 2, license)
-		Eventually(scheduled(namespace, "waits")).Should(And(withReason(scheduling.ReasonInfeasible), HaveField("Message", ContainSubstring(license))))
+		Eventually(scheduled(namespace, "waits")).Should(
+			And(withReason(scheduling.ReasonInfeasible), HaveField("Message", ContainSubstring(license))))
 		givenDeviceClass("late", providing(license))
 		eventuallyBound(namespace, gangOf("waits"), 2)
 	})
@@ -113,7 +115,8 @@ var _ = Describe("volumes of which a node takes so many", func() {
 		for _, node := range []string{"z1-r1-0", "z1-r1-1", "z1-r2-0", "z1-r2-1", "z1-r2-2"} {
 			givenAttachable(node, 1)
 		}
-		givenPodGroup(namespace, "attached", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "attached",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		for i := range 3 {
 			made := pod(namespace, "attached", "", fmt.Sprintf("attached-%d", i), 1)
 			givenBoundClaim(made)

@@ -24,7 +24,8 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 
 	// givenGang creates a gang of one leaf that requires a rack, of pods that are changed before.
 	givenGang := func(name string, count int, change func(i int, pod *corev1.Pod)) {
-		givenPodGroup(namespace, name, scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, name,
+			scheduling.PodGroupSpec{MinMember: ptr.To(int32(count)), TopologyConstraint: required(rackLevel)})
 		for i := range count {
 			made := pod(namespace, name, "", fmt.Sprintf("%s-%d", name, i), 1)
 			change(i, made)
@@ -140,7 +141,9 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 	It("shares a node if its host ports are on different addresses of it", func() {
 		givenRack("z1", "r1", 1, 8)
 		givenGang("ports", 2, func(i int, pod *corev1.Pod) {
-			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i+1)}}
+			pod.Spec.Containers[0].Ports = []corev1.ContainerPort{
+				{HostPort: 80, ContainerPort: 80, HostIP: fmt.Sprintf("10.0.0.%d", i+1)},
+			}
 		})
 		eventuallyBound(namespace, gangOf("ports"), 2)
 	})

@@ -20,21 +20,25 @@ var _ = Describe("A question about successors", func() {
 		givenTopology()
 		givenRack("z1", "r1", 2, 4)
 		scheduler := startScheduler()
-		givenPodGroup(namespace, "g", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "g",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "g", "", 2, 2)
 		stood := eventuallyBound(namespace, gangOf("g"), 2)
 
 		By("yes, where the pod itself makes the room")
 		id := ask(namespace, "g", successor(namespace, "g", "g-0", 4))
 		Eventually(answer(namespace, "g")).Should(Equal(successors.Answer{
-			ID: id, Fits: metav1.ConditionTrue, Reason: scheduling.ReasonRoomForAll, Sentence: "each of the new pods would have a node",
+			ID: id, Fits: metav1.ConditionTrue, Reason: scheduling.ReasonRoomForAll,
+			Sentence: "each of the new pods would have a node",
 		}))
 
 		By("no, in one sentence, where the successor is too large")
 		id = ask(namespace, "g", successor(namespace, "g", "g-0", 6))
 		Eventually(answer(namespace, "g")).Should(Equal(successors.Answer{
 			ID: id, Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible,
-			Sentence: "the gang needs one " + rackLevel + ", and running pods tie it to z1/r1: 0 of 1 pods fit, one asking for 6 " + string(gpu) + ", no node having more than 4",
+			Sentence: "the gang needs one " + rackLevel +
+				", and running pods tie it to z1/r1: 0 of 1 pods fit, one asking for 6 " + string(gpu) +
+				", no node having more than 4",
 		}))
 
 		By("a node elsewhere, which is no help, and one in the rack, which is")
@@ -81,7 +85,8 @@ func ask(namespace, name string, groups ...successors.Group) string {
 		"annotations": map[string]any{scheduling.AnnotationSuccessors: written},
 	}})
 	Expect(err).NotTo(HaveOccurred())
-	_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	return question.ID
 }
@@ -91,7 +96,8 @@ func successorsFit(namespace, name string) metav1.Condition {
 	GinkgoHelper()
 	podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	if condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionSuccessorsFit); condition != nil {
+	if condition := meta.FindStatusCondition(podGroup.Status.Conditions,
+		scheduling.ConditionSuccessorsFit); condition != nil {
 		return *condition
 	}
 	return metav1.Condition{}

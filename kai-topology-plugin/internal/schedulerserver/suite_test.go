@@ -123,7 +123,7 @@ func startSchedulerWith(output io.Writer, flags ...string) *exec.Cmd {
 	return command
 }
 
-// firstWords passes on what a program writes, and tells when it has begun to.
+// firstWords passes on what a program writes, and says when it has begun to.
 type firstWords struct {
 	io.Writer
 

@@ -81,7 +81,8 @@ var (
 	onThePort  = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}
 	notWithApp = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "loner"}}, TopologyKey: corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "loner"}},
+			TopologyKey:   corev1.LabelHostname,
 		}},
 	}}
 	dedicated = corev1.Taint{Key: "dedicated", Value: "x", Effect: corev1.TaintEffectNoSchedule}
@@ -110,11 +111,12 @@ var features = map[string]deciding{
 		running: func(pod *corev1.Pod) { pod.Spec.Containers[0].Ports = onThePort },
 	},
 	"hostnode": {asked: func(pod *corev1.Pod) {
-		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"hostnode-r-0"}},
-			}}},
-		}}}
+		pod.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"hostnode-r-0"}},
+				}}},
+			}}}
 	}},
 	"spread": {
 		asked: func(pod *corev1.Pod) {
@@ -128,7 +130,9 @@ var features = map[string]deciding{
 	},
 	"init": {
 		asked: func(pod *corev1.Pod) {
-			pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init", Resources: corev1.ResourceRequirements{Requests: most}}}
+			pod.Spec.InitContainers = []corev1.Container{
+				{Name: "init", Image: "init", Resources: corev1.ResourceRequirements{Requests: most}},
+			}
 		},
 		running: requests(some),
 	},
@@ -136,7 +140,8 @@ var features = map[string]deciding{
 		asked: requests(some),
 		running: func(pod *corev1.Pod) {
 			requests(some)(pod)
-			sidecar := corev1.Container{Name: "sidecar", Image: "sidecar", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
+			sidecar := corev1.Container{Name: "sidecar", Image: "sidecar",
+				RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}
 			sidecar.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50")}
 			pod.Spec.InitContainers = []corev1.Container{sidecar}
 		},
@@ -257,10 +262,12 @@ var _ = Describe("a support bundle", func() {
 		givenRack("z1", "r1", 2, 4)
 		givenRack("z1", "r2", 2, 4)
 		startScheduler()
-		givenPodGroup(namespace, "stands", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "stands",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "stands", "", 2, 3)
 		eventuallyBound(namespace, gangOf("stands"), 2)
-		givenPodGroup(namespace, "waits", scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
+		givenPodGroup(namespace, "waits",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "waits", "", 3, 3)
 		Eventually(scheduled(namespace, "waits")).Should(withReason(scheduling.ReasonInfeasible))
 
@@ -282,12 +289,15 @@ var _ = Describe("a support bundle", func() {
 		telling := pod(namespace, "gang", "", "gang-0", 1)
 		tell(telling, secret)
 		create(telling)
-		annotate := []byte(`{"metadata": {"annotations": {"example.com/token": "` + secret + `", "kai.scheduler/token": "` + secret + `"}}}`)
+		annotate := []byte(`{"metadata": {"annotations": {"example.com/token": "` + secret + `", "kai.scheduler/token": "` +
+			secret + `"}}}`)
 		_, err := kube.CoreV1().Nodes().Patch(ctx, "z1-r1-0", "application/merge-patch+json", annotate, metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "gang", "application/merge-patch+json", annotate, metav1.PatchOptions{})
+		_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "gang", "application/merge-patch+json",
+			annotate, metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		_, err = packtree.KaiV1alpha1().Topologies().Patch(ctx, topologyName, "application/merge-patch+json", annotate, metav1.PatchOptions{})
+		_, err = packtree.KaiV1alpha1().Topologies().Patch(ctx, topologyName, "application/merge-patch+json", annotate,
+			metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		givenTelling(strings.ReplaceAll(strings.ReplaceAll(workloadsThatTell, "SECRET", secret), "NAMESPACE", namespace))
 
@@ -298,9 +308,12 @@ var _ = Describe("a support bundle", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		bundle := supportBundle()
-		Expect(bundle).To(And(ContainSubstring("reason: BackOff"), ContainSubstring("kind: PodCliqueSet"), ContainSubstring("kind: DynamoGraphDeployment"),
+		Expect(bundle).To(And(ContainSubstring("reason: BackOff"), ContainSubstring("kind: PodCliqueSet"),
+			ContainSubstring("kind: DynamoGraphDeployment"),
 			ContainSubstring("kind: PodGang"), ContainSubstring("name: gang-0"), ContainSubstring("name: z1-r1-0")))
-		Expect(bundle).NotTo(Or(ContainSubstring(secret), ContainSubstring("aHVudGVyMg"), ContainSubstring("ConfigMap"), ContainSubstring("Secret")))
+		Expect(bundle).NotTo(
+			Or(ContainSubstring(secret), ContainSubstring("aHVudGVyMg"), ContainSubstring("ConfigMap"),
+				ContainSubstring("Secret")))
 		Expect(replay(bundle)["gang"].Assignments).To(Equal(map[string]string{"gang-0": "z1-r1-0"}))
 	})
 })
@@ -309,20 +322,28 @@ var _ = Describe("a support bundle", func() {
 func tell(pod *corev1.Pod, secret string) {
 	pod.Annotations["example.com/token"] = secret
 	pod.Annotations[kai.AnnotationTopologyRequired] = secret
-	pod.Annotations[corev1.LastAppliedConfigAnnotation] = `{"spec": {"containers": [{"env": [{"value": "` + secret + `"}]}]}}`
+	pod.Annotations[corev1.LastAppliedConfigAnnotation] = `{"spec": {"containers": [{"env": [{"value": "` + secret +
+		`"}]}]}}`
 	container := &pod.Spec.Containers[0]
 	container.Image = "example/" + secret
-	container.Command, container.Args, container.WorkingDir = []string{"run", secret}, []string{"--token", secret}, "/"+secret
+	container.Command, container.Args, container.WorkingDir = []string{"run", secret}, []string{"--token", secret},
+		"/"+secret
 	container.Env = []corev1.EnvVar{{Name: "TOKEN", Value: secret}, {Name: "FROM", ValueFrom: &corev1.EnvVarSource{
 		SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: secret},
 	}}}
 	container.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Port: intstr.FromInt32(80), HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: secret}},
 	}}}
-	container.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{secret}}}}
+	container.Lifecycle = &corev1.Lifecycle{
+		PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{secret}}},
+	}
 	container.VolumeMounts = []corev1.VolumeMount{{Name: "token", MountPath: "/" + secret}}
-	pod.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}}}
-	pod.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init", Args: []string{secret}, Env: []corev1.EnvVar{{Name: "TOKEN", Value: secret}}}}
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret}}},
+	}
+	pod.Spec.InitContainers = []corev1.Container{
+		{Name: "init", Image: "init", Args: []string{secret}, Env: []corev1.EnvVar{{Name: "TOKEN", Value: secret}}},
+	}
 	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}}
 	pod.Spec.HostAliases = []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{secret}}}
 	pod.Spec.Hostname = secret

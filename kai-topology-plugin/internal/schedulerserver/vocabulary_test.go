@@ -50,8 +50,9 @@ func givenRack(zone, rack string, nodes int, gpus int64) {
 func givenNode(zone, rack string, number int, gpus int64) {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name:   fmt.Sprintf("%s-%s-%d", zone, rack, number),
-		Labels: map[string]string{zoneLevel: zone, rackLevel: rack, corev1.LabelHostname: fmt.Sprintf("%s-%s-%d", zone, rack, number)},
+		Name: fmt.Sprintf("%s-%s-%d", zone, rack, number),
+		Labels: map[string]string{zoneLevel: zone, rackLevel: rack,
+			corev1.LabelHostname: fmt.Sprintf("%s-%s-%d", zone, rack, number)},
 	}}
 	node.Status.Allocatable = corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("64"),
@@ -81,7 +82,8 @@ func givenNamespace() string {
 	DeferCleanup(func() {
 		deletePods(namespace.Name, "")
 		// Metrics count what waits in the whole cluster.
-		Expect(packtree.SchedulingV2alpha2().PodGroups(namespace.Name).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+		Expect(packtree.SchedulingV2alpha2().PodGroups(namespace.Name).DeleteCollection(ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{})).To(Succeed())
 	})
 	return namespace.Name
 }
@@ -128,7 +130,9 @@ func givenRelatedPodGroup(namespace, name, relations string, spec scheduling.Pod
 
 // pod returns a pod that asks for GPUs. Gang and leaf may be empty.
 func pod(namespace, gang, leaf, name string, gpus int64) *corev1.Pod {
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"gang": gang}}}
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"gang": gang}},
+	}
 	made.Spec.SchedulerName = kai.SchedulerName
 	amount := *resource.NewQuantity(gpus, resource.DecimalSI)
 	made.Spec.Containers = []corev1.Container{{
@@ -218,7 +222,8 @@ func scheduled(namespace, name string) func() metav1.Condition {
 	return func() metav1.Condition {
 		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		if condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled); condition != nil {
+		if condition := meta.FindStatusCondition(podGroup.Status.Conditions,
+			scheduling.ConditionScheduled); condition != nil {
 			return *condition
 		}
 		return metav1.Condition{}

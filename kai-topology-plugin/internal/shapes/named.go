@@ -92,7 +92,8 @@ func parse(line string) (Named, error) {
 	if err != nil {
 		return Named{}, fmt.Errorf("%q is no number of pods", words[0])
 	}
-	named := Named{Name: strings.TrimSpace(name), Pods: pods, Resources: corev1.ResourceList{}, NodeSelector: map[string]string{}}
+	named := Named{Name: strings.TrimSpace(name), Pods: pods, Resources: corev1.ResourceList{},
+		NodeSelector: map[string]string{}}
 	for _, part := range strings.Split(words[2], ",") {
 		of, amount, _ := strings.Cut(part, "=")
 		if named.Resources[corev1.ResourceName(of)], err = resource.ParseQuantity(amount); err != nil {

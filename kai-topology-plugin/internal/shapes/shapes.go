@@ -1,4 +1,4 @@
-// Package shapes tells which gangs people have, and which ones they ask about, so that it can be counted how many more
+// Package shapes says which gangs people have, and which ones they ask about, so that it can be counted how many more
 // of them fit.
 package shapes
 
@@ -155,9 +155,10 @@ func choiceOf(pod *corev1.Pod) (string, error) {
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
 		fmt.Fprintf(&text, " on %s=%s", key, pod.Spec.NodeSelector[key])
 	}
-	rest := choice{Tolerations: slices.DeleteFunc(slices.Clone(pod.Spec.Tolerations), func(toleration corev1.Toleration) bool {
-		return strings.HasPrefix(toleration.Key, capacity.OutOfService)
-	})}
+	rest := choice{Tolerations: slices.DeleteFunc(slices.Clone(pod.Spec.Tolerations),
+		func(toleration corev1.Toleration) bool {
+			return strings.HasPrefix(toleration.Key, capacity.OutOfService)
+		})}
 	if affinity := pod.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
 		rest.Affinity = affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}

@@ -23,12 +23,15 @@ import (
 )
 
 func levels(topology string) (podgrouptree.Hierarchy, bool) {
-	return podgrouptree.Hierarchy{{Key: "example.com/zone", Alias: "zone"}, {Key: "example.com/rack", Alias: "rack"}}, topology == "t"
+	return podgrouptree.Hierarchy{{Key: "example.com/zone", Alias: "zone"}, {Key: "example.com/rack", Alias: "rack"}},
+		topology == "t"
 }
 
 // pod is a pod of a leaf that requests this, as "cpu=1,memory=2Gi".
 func pod(leaf, name, requests string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{kai.LabelSubGroupName: leaf}}}
+	made := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{kai.LabelSubGroupName: leaf}},
+	}
 	list := corev1.ResourceList{}
 	for _, each := range strings.FieldsFunc(requests, func(r rune) bool { return r == ',' }) {
 		key, amount, _ := strings.Cut(each, "=")
@@ -54,7 +57,9 @@ func tolerating(key string) func(*corev1.Pod) {
 func demanding(pod *corev1.Pod) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "gpu", Operator: corev1.NodeSelectorOpIn, Values: []string{"x", "y"}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "gpu", Operator: corev1.NodeSelectorOpIn, Values: []string{"x", "y"}},
+			},
 		}}},
 	}}
 }
@@ -79,7 +84,8 @@ func TestOf(t *testing.T) {
 	twoLeaves := scheduling.PodGroupSpec{
 		TopologyConstraint: requires("zone"),
 		SubGroups: []scheduling.SubGroup{
-			{Name: "a", MinMember: ptr.To[int32](2), TopologyConstraint: requires("rack")}, {Name: "b", MinMember: ptr.To[int32](1)},
+			{Name: "a", MinMember: ptr.To[int32](2), TopologyConstraint: requires("rack")},
+			{Name: "b", MinMember: ptr.To[int32](1)},
 		},
 	}
 	for name, c := range map[string]struct {
@@ -89,7 +95,8 @@ func TestOf(t *testing.T) {
 	}{
 		"a gang of alike pods, whether they stand, wait or are held": {
 			spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](3)},
-			pods: []*corev1.Pod{pod("", "a", large, onNode), pod("", "b", large), pod("", "c", large, gated), pod("", "d", large)},
+			pods: []*corev1.Pod{pod("", "a", large, onNode), pod("", "b", large), pod("", "c", large, gated),
+				pod("", "d", large)},
 			want: []string{"3 x cpu=1500m,memory=64Gi,nvidia.com/gpu=8"},
 		},
 		"each leaf, in one domain of the narrowest level above it": {
@@ -171,7 +178,8 @@ func TestWhichNodesAShapeTakes(t *testing.T) {
 		names[shape.Name] = true
 	}
 	asked, err := shapes.FromConfiguration([]shapes.Named{{
-		Name: "n", Pods: 1, Resources: corev1.ResourceList{"cpu": resource.MustParse("1")}, NodeSelector: map[string]string{"gpu": "y"},
+		Name: "n", Pods: 1, Resources: corev1.ResourceList{"cpu": resource.MustParse("1")},
+		NodeSelector: map[string]string{"gpu": "y"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -273,19 +281,21 @@ func TestShapesInALine(t *testing.T) {
 		},
 		"as little as can be":     {lines: []string{"a=1 x cpu=1", " b = 2 x cpu=1 "}, asks: "2 x cpu=1"},
 		"a label without a value": {lines: []string{"a=1 x cpu=1 on gpu="}, asks: "1 x cpu=1 on gpu="},
-		"no name":                 {lines: []string{"4 x nvidia.com/gpu=8"}, wrong: `"4 x nvidia.com/gpu=8" is not NAME=PODS x RESOURCE=AMOUNT`},
-		"no shape":                {lines: []string{"a"}, wrong: "lacks PODS x RESOURCE=AMOUNT"},
-		"no number":               {lines: []string{"a=four x cpu=1"}, wrong: `"four" is no number of pods`},
-		"too many pods":           {lines: []string{"a=4294967296 x cpu=1"}, wrong: `"4294967296" is no number of pods`},
-		"no pods":                 {lines: []string{"a=0 x cpu=1"}, wrong: "pods: must be at least 1, not 0"},
-		"no amount":               {lines: []string{"a=1 x cpu,memory=1Gi"}, wrong: `"cpu" is no RESOURCE=AMOUNT`},
-		"nothing of a resource":   {lines: []string{"a=1 x cpu=-1"}, wrong: "resources.cpu: must be above 0"},
-		"two levels":              {lines: []string{"a=1 x cpu=1 in one rack in one zone"}, wrong: `"in one zone" is neither`},
-		"half a level":            {lines: []string{"a=1 x cpu=1 in one"}, wrong: `"in one" is neither`},
-		"a label alone":           {lines: []string{"a=1 x cpu=1 on gpu"}, wrong: `"on gpu" is neither`},
-		"a name twice":            {lines: []string{"a=1 x cpu=1", "a=2 x cpu=1"}, wrong: "name: a is named already"},
-		"a name for no metric":    {lines: []string{"A=1 x cpu=1"}, wrong: "lowercase RFC 1123 label"},
-		"too many":                {lines: slices.Repeat([]string{"a=1 x cpu=1"}, 17), wrong: "at most 16 may be named, not 17"},
+		"no name": {lines: []string{"4 x nvidia.com/gpu=8"},
+			wrong: `"4 x nvidia.com/gpu=8" is not NAME=PODS x RESOURCE=AMOUNT`},
+		"no shape":              {lines: []string{"a"}, wrong: "lacks PODS x RESOURCE=AMOUNT"},
+		"no number":             {lines: []string{"a=four x cpu=1"}, wrong: `"four" is no number of pods`},
+		"too many pods":         {lines: []string{"a=4294967296 x cpu=1"}, wrong: `"4294967296" is no number of pods`},
+		"no pods":               {lines: []string{"a=0 x cpu=1"}, wrong: "pods: must be at least 1, not 0"},
+		"no amount":             {lines: []string{"a=1 x cpu,memory=1Gi"}, wrong: `"cpu" is no RESOURCE=AMOUNT`},
+		"nothing of a resource": {lines: []string{"a=1 x cpu=-1"}, wrong: "resources.cpu: must be above 0"},
+		"two levels":            {lines: []string{"a=1 x cpu=1 in one rack in one zone"}, wrong: `"in one zone" is neither`},
+		"half a level":          {lines: []string{"a=1 x cpu=1 in one"}, wrong: `"in one" is neither`},
+		"a label alone":         {lines: []string{"a=1 x cpu=1 on gpu"}, wrong: `"on gpu" is neither`},
+		"a name twice":          {lines: []string{"a=1 x cpu=1", "a=2 x cpu=1"}, wrong: "name: a is named already"},
+		"a name for no metric":  {lines: []string{"A=1 x cpu=1"}, wrong: "lowercase RFC 1123 label"},
+		"too many": {lines: slices.Repeat([]string{"a=1 x cpu=1"}, 17),
+			wrong: "at most 16 may be named, not 17"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			named, err := shapes.Parse(c.lines)

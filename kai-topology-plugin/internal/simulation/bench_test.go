@@ -32,7 +32,8 @@ func BenchmarkThousand(b *testing.B) {
 		"each pinned to its host": pinned,
 	} {
 		b.Run(name, func(b *testing.B) {
-			question := scenario{nodes: site, spec: scheduling.PodGroupSpec{MinMember: ptr.To(int32(size))}, pods: asking}.question(b)
+			question := scenario{nodes: site, spec: scheduling.PodGroupSpec{MinMember: ptr.To(int32(size))},
+				pods: asking}.question(b)
 			filters := question.View.Filters()
 			for b.Loop() {
 				question.View = clusterview.New(filters)

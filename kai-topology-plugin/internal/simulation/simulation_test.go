@@ -45,9 +45,12 @@ func nodes(room int, racks ...string) []*corev1.Node {
 		inZone, inRack, _ := strings.Cut(path, "/")
 		for i := range count {
 			name := fmt.Sprintf("%s-%s-%d", inZone, inRack, i)
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: inZone, rack: inRack, hostname: name}}}
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: inZone, rack: inRack, hostname: name}},
+			}
 			node.Status.Allocatable = corev1.ResourceList{
-				corev1.ResourceCPU: *resource.NewQuantity(int64(room), resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
+				corev1.ResourceCPU:  *resource.NewQuantity(int64(room), resource.DecimalSI),
+				corev1.ResourcePods: resource.MustParse("110"),
 			}
 			made = append(made, node)
 		}
@@ -61,9 +64,10 @@ func pods(leaf string, count int, changes ...change) []*corev1.Pod {
 	var made []*corev1.Pod
 	for i := range count {
 		name := fmt.Sprintf("%s-%02d", leaf, i)
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{
-			"role": leaf, "index": fmt.Sprint(i), kai.LabelSubGroupName: leaf,
-		}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name),
+			Labels: map[string]string{
+				"role": leaf, "index": fmt.Sprint(i), kai.LabelSubGroupName: leaf,
+			}}}
 		pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 		}}}
@@ -96,7 +100,9 @@ func affinityOf(pod *corev1.Pod) *corev1.Affinity {
 
 func apartFrom(role, key string) change {
 	return func(pod *corev1.Pod) {
-		affinityOf(pod).PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(role, key)}
+		affinityOf(pod).PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms(role, key),
+		}
 	}
 }
 
@@ -136,7 +142,8 @@ func (s scenario) question(t testing.TB) decision.Question {
 	t.Helper()
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: zone}, {NodeLabel: rack}}
-	assembled, hold := gang.Assemble(&scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}, Spec: s.spec}, s.pods,
+	assembled, hold := gang.Assemble(
+		&scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}, Spec: s.spec}, s.pods,
 		func(string) (podgrouptree.Hierarchy, bool) {
 			return podgrouptree.Hierarchy{{Key: zone}, {Key: rack}}, true
 		})
@@ -152,7 +159,8 @@ func (s scenario) question(t testing.TB) decision.Question {
 		t.Fatal(err)
 	}
 	return decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster), Reserved: s.reserved, Budget: s.budget,
+		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster),
+		Reserved: s.reserved, Budget: s.budget,
 	}
 }
 
@@ -233,49 +241,64 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 		message string
 	}{
 		"pods that repel each other share no node": {
-			scenario: scenario{nodes: nodes(8, "z/r*4"), spec: one(4, nil), pods: pods("", 4, apartFrom("", hostname))}, placed: 4,
+			scenario: scenario{nodes: nodes(8, "z/r*4"), spec: one(4, nil), pods: pods("", 4, apartFrom("", hostname))},
+			placed:   4,
 		},
 		"and take the rack that has nodes enough, not the one with the least room": {
-			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*4"), spec: one(3, required(rack)), pods: pods("", 3, apartFrom("", hostname))}, placed: 3,
+			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*4"), spec: one(3, required(rack)),
+				pods: pods("", 3, apartFrom("", hostname))}, placed: 3,
 		},
 		"pods that repel each other by rack": {
-			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*2", "z/c*2"), spec: one(3, required(zone)), pods: pods("", 3, apartFrom("", rack))}, placed: 3,
+			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*2", "z/c*2"), spec: one(3, required(zone)),
+				pods: pods("", 3, apartFrom("", rack))}, placed: 3,
 		},
 		"leaders keep workers off their nodes": {
-			scenario: scenario{nodes: nodes(4, "z/a*3"), spec: two(required(rack), subGroup("leader", 1, nil), subGroup("worker", 8, nil)),
+			scenario: scenario{nodes: nodes(4, "z/a*3"),
+				spec: two(required(rack), subGroup("leader", 1, nil), subGroup("worker", 8, nil)),
 				pods: slices.Concat(pods("leader", 1, apartFrom("worker", hostname)), pods("worker", 8))}, placed: 9,
 		},
 		"workers follow a leader that comes after them by name": {
-			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), spec: two(nil, subGroup("xleader", 1, nil), subGroup("worker", 7, nil)),
+			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"),
+				spec: two(nil, subGroup("xleader", 1, nil), subGroup("worker", 7, nil)),
 				pods: slices.Concat(pods("xleader", 1), pods("worker", 7, near("xleader", rack)))}, placed: 8,
 		},
 		"pods that are near each other choose the domain that takes all": {
-			scenario: scenario{nodes: nodes(4, "z/a*1", "z/b*2", "z/c*1"), spec: one(8, nil), pods: pods("", 8, near("", rack))}, placed: 8,
+			scenario: scenario{nodes: nodes(4, "z/a*1", "z/b*2", "z/c*1"), spec: one(8, nil), pods: pods("", 8, near("", rack))},
+			placed:   8,
 		},
 		"pods near a pod of somebody else go there": {
-			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), standing: pods("db", 1, stranger, onNode("z-b-1")), spec: one(4, nil),
+			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), standing: pods("db", 1, stranger, onNode("z-b-1")),
+				spec: one(4, nil),
 				pods: pods("", 4, near("db", rack))}, placed: 4,
 		},
 		"a spread over zones is levelled out": {
-			scenario: scenario{nodes: nodes(4, "x/a*3", "y/a*3", "z/a*3"), spec: one(9, nil), pods: pods("", 9, spread("", zone, 1))}, placed: 9,
+			scenario: scenario{nodes: nodes(4, "x/a*3", "y/a*3", "z/a*3"), spec: one(9, nil),
+				pods: pods("", 9, spread("", zone, 1))}, placed: 9,
 		},
 		"a spread over nodes fills them evenly": {
-			scenario: scenario{nodes: nodes(4, "z/a*4"), spec: one(12, required(rack)), pods: pods("", 12, spread("", hostname, 1))}, placed: 12,
+			scenario: scenario{nodes: nodes(4, "z/a*4"), spec: one(12, required(rack)),
+				pods: pods("", 12, spread("", hostname, 1))}, placed: 12,
 		},
 		"a spread that starts uneven": {
-			scenario: scenario{nodes: nodes(8, "x/a*1", "y/a*1"), standing: pods("", 3, stranger, onNode("x-a-0"), func(pod *corev1.Pod) { pod.Name, pod.UID = "old-"+pod.Name, "old-"+pod.UID }),
+			scenario: scenario{nodes: nodes(8, "x/a*1", "y/a*1"),
+				standing: pods("", 3, stranger, onNode("x-a-0"),
+					func(pod *corev1.Pod) { pod.Name, pod.UID = "old-"+pod.Name, "old-"+pod.UID }),
 				spec: one(5, nil), pods: pods("", 5, spread("", zone, 1))}, placed: 5,
 		},
 		"two levels, repelling inside": {
-			scenario: scenario{nodes: nodes(4, "y/a*1", "y/b*4", "z/a*3", "z/b*3"), spec: two(required(zone), subGroup("decode", 3, required(rack)), subGroup("prefill", 3, required(rack))),
-				pods: slices.Concat(pods("decode", 3, apartFrom("decode", hostname)), pods("prefill", 3, apartFrom("prefill", hostname)))}, placed: 6,
+			scenario: scenario{nodes: nodes(4, "y/a*1", "y/b*4", "z/a*3", "z/b*3"),
+				spec: two(required(zone), subGroup("decode", 3, required(rack)), subGroup("prefill", 3, required(rack))),
+				pods: slices.Concat(pods("decode", 3, apartFrom("decode", hostname)),
+					pods("prefill", 3, apartFrom("prefill", hostname)))}, placed: 6,
 		},
 		"a pod above the minimum that has no place holds nobody up": {
-			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: pods("", 3, apartFrom("", hostname))}, placed: 2,
+			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: pods("", 3, apartFrom("", hostname))},
+			placed:   2,
 		},
 		"room that is kept for others, by name or not, is left alone": {
 			scenario: scenario{nodes: nodes(1, "z/a*3"), spec: one(1, nil), pods: pods("", 1, near("", rack)),
-				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, nameless), "z-a-1": pods("other", 1, nameless)}}, placed: 1,
+				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, nameless), "z-a-1": pods("other", 1, nameless)}},
+			placed: 1,
 		},
 		"who is kept room for repels as if he stood there": {
 			scenario: scenario{nodes: nodes(2, "z/a*2"), spec: one(1, nil), pods: pods("w", 1, stranger, near("w", rack)),
@@ -283,7 +306,8 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 		},
 		"more pods that repel each other than nodes": {
 			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
-			verdict:  scheduling.ReasonInfeasible, message: "2 of 3 pods fit into the cluster, short of 1 node by pod anti-affinity",
+			verdict:  scheduling.ReasonInfeasible,
+			message:  "2 of 3 pods fit into the cluster, short of 1 node by pod anti-affinity",
 		},
 		"without room the rules do not matter": {
 			scenario: scenario{nodes: nodes(1, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
@@ -321,18 +345,22 @@ type counting struct {
 	prepared int
 }
 
-func (c *counting) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (c *counting) RunPreFilterPlugins(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
+) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	c.prepared++
 	return c.Offline.RunPreFilterPlugins(ctx, state, pod)
 }
 
 func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 	for name, change := range map[string]change{
-		"spread by hostname": spread("", hostname, 1), "apart by hostname": apartFrom("", hostname), "near by rack": near("", rack),
+		"spread by hostname": spread("", hostname, 1), "apart by hostname": apartFrom("", hostname),
+		"near by rack": near("", rack),
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked, all := pods("", 40, change), nodes(40, "z/r*50")
-			assembled, hold := gang.Assemble(&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
+			assembled, hold := gang.Assemble(
+				&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
 				func(string) (podgrouptree.Hierarchy, bool) { return nil, true })
 			if hold != nil {
 				t.Fatal(hold.Message)
@@ -346,7 +374,8 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			filters := &counting{Offline: offline}
-			answer, err := simulation.Decide(t.Context(), decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
+			answer, err := simulation.Decide(t.Context(),
+				decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
 			if err != nil || len(answer.Nodes) != 40 {
 				t.Fatalf("%d pods have a node: %v", len(answer.Nodes), err)
 			}
@@ -359,7 +388,8 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 
 // 24 pods fit that are to be spread evenly, but no plan of the engine has them so.
 func TestTheBudgetHoldsForMovesToo(t *testing.T) {
-	budgets := scenario{nodes: nodes(8, "z/r*8"), spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](24)}, pods: pods("", 24, spread("", hostname, 1))}
+	budgets := scenario{nodes: nodes(8, "z/r*8"), spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](24)},
+		pods: pods("", 24, spread("", hostname, 1))}
 	for budget, placed := range map[int]bool{0: true, 3: false} {
 		budgets.budget = budget
 		answer, _ := budgets.decide(t)

@@ -30,7 +30,9 @@ func whole(g *gang.Gang) (*gang.Gang, []*corev1.Pod) {
 // now returns, of the answer for a gang with the pods that it is expected to have, the answer for those of them that
 // can be given a node now. The room of the others is Kept. It is nil if these stand in the way: they choose among the
 // places where the gang can start, and never keep it from starting.
-func now(ctx context.Context, question decision.Question, coming []*corev1.Pod, answer *decision.Answer) (*decision.Answer, error) {
+func now(
+	ctx context.Context, question decision.Question, coming []*corev1.Pod, answer *decision.Answer,
+) (*decision.Answer, error) {
 	if answer.Verdict != scheduling.ReasonPlaced {
 		return nil, nil
 	}
@@ -45,7 +47,8 @@ func now(ctx context.Context, question decision.Question, coming []*corev1.Pod, 
 		return fill(ctx, question, answer)
 	}
 	if answer.Message != "" {
-		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s", len(answer.Nodes)+room.pods, whole, answer.Message)
+		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s", len(answer.Nodes)+room.pods, whole,
+			answer.Message)
 	}
 	if room.pods > 0 {
 		answer.Kept = maps.Clone(answer.Kept)
@@ -134,7 +137,7 @@ func fill(ctx context.Context, question decision.Question, found *decision.Answe
 	return answer, nil
 }
 
-// standing tells where the groups of a gang are once the pods have their nodes.
+// standing says where the groups of a gang are once the pods have their nodes.
 func standing(question decision.Question, nodes map[string]string) ([]decision.Group, error) {
 	question.Gang = withNodes(question.Gang, nodes)
 	answer, err := decision.Stand(question)

@@ -34,7 +34,8 @@ func racksOf(rooms ...int) []*corev1.Node {
 				"zone": "z", "rack": fmt.Sprintf("r%d", rack), corev1.LabelHostname: name,
 			}}}
 			node.Status.Allocatable = corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+				corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+				corev1.ResourcePods: resource.MustParse("10"),
 			}
 			nodes = append(nodes, node)
 		}
@@ -47,7 +48,8 @@ func members(leaf string, count int, changes ...func(*corev1.Pod)) []*corev1.Pod
 	var made []*corev1.Pod
 	for i := range count {
 		name := fmt.Sprintf("%s%d", leaf, i)
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{kai.LabelSubGroupName: leaf}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+			Labels: map[string]string{kai.LabelSubGroupName: leaf}}}
 		pod.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 		}}}
@@ -91,13 +93,15 @@ func apart(pod *corev1.Pod) {
 // leaf is a PodGroup without subgroups.
 func leaf(minimum, expected int32, constraint scheduling.TopologyConstraint) *scheduling.PodGroup {
 	constraint.Topology = "network"
-	return groups(podgrouptree.Expected{"": expected}, scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: &constraint})
+	return groups(podgrouptree.Expected{"": expected},
+		scheduling.PodGroupSpec{MinMember: &minimum, TopologyConstraint: &constraint})
 }
 
 func groups(expected podgrouptree.Expected, spec scheduling.PodGroupSpec) *scheduling.PodGroup {
 	return &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: "gang", Annotations: map[string]string{scheduling.AnnotationExpectedPods: expected.String()}},
-		Spec:       spec,
+		ObjectMeta: metav1.ObjectMeta{Name: "gang",
+			Annotations: map[string]string{scheduling.AnnotationExpectedPods: expected.String()}},
+		Spec: spec,
 	}
 }
 
@@ -114,7 +118,8 @@ var (
 
 func assemble(t *testing.T, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *gang.Gang {
 	t.Helper()
-	assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })
+	assembled, hold := gang.Assemble(podGroup, pods,
+		func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
@@ -135,7 +140,8 @@ func decide(
 		t.Fatal(err)
 	}
 	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster), Nodes: snapshot,
+		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster),
+		Nodes: snapshot,
 	}, Followers: followers})
 	if err != nil {
 		t.Fatal(err)
@@ -170,11 +176,14 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 			rooms: sevenOnes, podGroup: leaf(1, 1, oneRack), pods: members("", 1), racks: []string{"r0"}, placed: 1,
 		},
 		"the tightest of those that hold all": {
-			rooms: []int{1, 6, 4, 8}, podGroup: leaf(1, 4, oneRack), pods: members("", 1), racks: []string{"r2"}, placed: 1, kept: 3,
+			rooms: []int{1, 6, 4, 8}, podGroup: leaf(1, 4, oneRack), pods: members("", 1), racks: []string{"r2"}, placed: 1,
+			kept: 3,
 		},
 		"if none holds all, the one that holds most": {
-			rooms: []int{1, 2, 3, 2}, podGroup: leaf(1, 5, oneRack), pods: members("", 1), racks: []string{"r2"}, placed: 1, kept: 2,
-			message: "room for 3 of the 5 pods that are expected: the gang: 2 pods beyond the minimum wait, since rack z/r2 has no room for more",
+			rooms: []int{1, 2, 3, 2}, podGroup: leaf(1, 5, oneRack), pods: members("", 1), racks: []string{"r2"}, placed: 1,
+			kept: 2,
+			message: "room for 3 of the 5 pods that are expected: the gang: 2 pods beyond the minimum wait, " +
+				"since rack z/r2 has no room for more",
 		},
 		"a preferred level is kept for all of them": {
 			rooms: sevenOnes, podGroup: leaf(1, 4, fewRacks), pods: members("", 1), racks: []string{"r7"}, placed: 1, kept: 3,
@@ -184,23 +193,28 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 			message: "room for 2 of the 9 pods that are expected: ",
 		},
 		"pods behind gates count": {
-			rooms: sevenOnes, podGroup: leaf(1, 1, oneRack), pods: append(members("", 1), members("gated", 3, gated)...), racks: []string{"r0"}, placed: 1,
+			rooms: sevenOnes, podGroup: leaf(1, 1, oneRack), pods: append(members("", 1), members("gated", 3, gated)...),
+			racks: []string{"r0"}, placed: 1,
 		},
 		"once a pod stands, the others follow it": {
-			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: append(members("", 1), members("", 1, on("r0-0"))...), placed: 0,
+			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: append(members("", 1), members("", 1, on("r0-0"))...),
+			placed:  0,
 			message: "has no room for more",
 		},
 		"pods that keep off each other's nodes": {
-			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, apart), racks: []string{"r7"}, placed: 1, kept: 3,
+			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, apart), racks: []string{"r7"}, placed: 1,
+			kept: 3,
 		},
 		"pods that spread over nodes": {
-			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, spread), racks: []string{"r7"}, placed: 1, kept: 3,
+			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, spread), racks: []string{"r7"}, placed: 1,
+			kept: 3,
 		},
 		"of a leaf without a pod only what is needed counts": {
 			rooms: sevenOnes, placed: 1, racks: []string{"r0"}, pods: members("driver", 1),
 			podGroup: groups(podgrouptree.Expected{"worker": 3}, scheduling.PodGroupSpec{
 				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
-				SubGroups:          []scheduling.SubGroup{{Name: "driver", MinMember: ptr.To[int32](1)}, {Name: "worker", MinMember: ptr.To[int32](0)}},
+				SubGroups: []scheduling.SubGroup{{Name: "driver", MinMember: ptr.To[int32](1)},
+					{Name: "worker", MinMember: ptr.To[int32](0)}},
 			}),
 		},
 		"a group that is not complete yet has its room beside the one that starts": {
@@ -208,7 +222,8 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 			podGroup: groups(nil, scheduling.PodGroupSpec{
 				MinSubGroup:        ptr.To[int32](1),
 				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
-				SubGroups:          []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](2)}, {Name: "b", MinMember: ptr.To[int32](2)}},
+				SubGroups: []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](2)},
+					{Name: "b", MinMember: ptr.To[int32](2)}},
 			}),
 		},
 	} {
@@ -244,7 +259,8 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 func TestPodsThatAreExpectedTakeNoRoomFromThoseThatAreThere(t *testing.T) {
 	podGroup := groups(podgrouptree.Expected{"a": 4, "b": 2}, scheduling.PodGroupSpec{
 		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
-		SubGroups:          []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](1)}},
+		SubGroups: []scheduling.SubGroup{{Name: "a", MinMember: ptr.To[int32](1)},
+			{Name: "b", MinMember: ptr.To[int32](1)}},
 	})
 	_, answer := decide(t, racksOf(2, 3), podGroup, append(members("a", 1), members("b", 2)...))
 	if diff := cmp.Diff([]string{"a0", "b0", "b1"}, slices.Sorted(maps.Keys(answer.Nodes))); diff != "" {
@@ -262,8 +278,10 @@ func TestPodsThatAreExpectedDoNotCountForTheMinimum(t *testing.T) {
 		pod.Labels = nil
 	}
 	pods[1].CreationTimestamp = metav1.Now()
-	assembled, answer := decide(t, racksOf(1, 1), leaf(2, 12, scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"}), pods)
-	if answer.Verdict != scheduling.ReasonPlaced || !assembled.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) {
+	assembled, answer := decide(t, racksOf(1, 1),
+		leaf(2, 12, scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"}), pods)
+	if answer.Verdict != scheduling.ReasonPlaced ||
+		!assembled.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) {
 		t.Errorf("%s: %v: %s", answer.Verdict, answer.Nodes, answer.Message)
 	}
 }

@@ -42,13 +42,16 @@ func TestDeadline(t *testing.T) {
 		podGroup *scheduling.PodGroup
 		want     time.Time
 	}{
-		"a gang below its minimum, after the grace period": {podGroup(minutes(5), "False", scheduling.ReasonBelowMinimum), broke.Add(5 * time.Minute)},
-		"at once, if there is no grace":                    {podGroup(minutes(0), "False", scheduling.ReasonBelowMinimum), broke},
-		"never, if nobody says so":                         {podGroup: podGroup(nil, "False", scheduling.ReasonBelowMinimum)},
-		"never, if it is negative":                         {podGroup: podGroup(minutes(-1), "False", scheduling.ReasonBelowMinimum)},
-		"never while it has what it needs":                 {podGroup: podGroup(minutes(5), "True", scheduling.ReasonPlaced)},
-		"never if it never ran":                            {podGroup: podGroup(minutes(5), "False", scheduling.ReasonInfeasible)},
-		"never before anybody looked at it":                {podGroup: &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{StalenessGracePeriod: minutes(5)}}},
+		"a gang below its minimum, after the grace period": {podGroup(minutes(5), "False", scheduling.ReasonBelowMinimum),
+			broke.Add(5 * time.Minute)},
+		"at once, if there is no grace":    {podGroup(minutes(0), "False", scheduling.ReasonBelowMinimum), broke},
+		"never, if nobody says so":         {podGroup: podGroup(nil, "False", scheduling.ReasonBelowMinimum)},
+		"never, if it is negative":         {podGroup: podGroup(minutes(-1), "False", scheduling.ReasonBelowMinimum)},
+		"never while it has what it needs": {podGroup: podGroup(minutes(5), "True", scheduling.ReasonPlaced)},
+		"never if it never ran":            {podGroup: podGroup(minutes(5), "False", scheduling.ReasonInfeasible)},
+		"never before anybody looked at it": {
+			podGroup: &scheduling.PodGroup{Spec: scheduling.PodGroupSpec{StalenessGracePeriod: minutes(5)}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, stops := Deadline(c.podGroup)
@@ -70,7 +73,8 @@ func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration
 	var objects []runtime.Object
 	var pods []*corev1.Pod
 	for i := range 3 {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: string(rune('a' + i)), UID: types.UID(rune('a' + i))}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: string(rune('a' + i)),
+			UID: types.UID(rune('a' + i))}}
 		if i < standing {
 			pod.Spec.NodeName = "node"
 		}

@@ -21,7 +21,8 @@ import (
 const (
 	mending  = time.Second
 	slowest  = time.Minute
-	stopping = "ran below its minimum for longer than stalenessGracePeriod: its pods are stopped, so that all of them can start together"
+	stopping = "ran below its minimum for longer than stalenessGracePeriod: its pods are stopped, " +
+		"so that all of them can start together"
 )
 
 // Stopper stops gangs at their deadline.
@@ -44,7 +45,8 @@ func NewStopper(
 	return &Stopper{
 		Pods: pods, Observe: observe, Tell: tell,
 		clock: clock.RealClock{},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](mending, slowest)),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](mending, slowest)),
 	}
 }
 
@@ -101,7 +103,8 @@ func (s *Stopper) stop(ctx context.Context, key gang.Key, pods []*corev1.Pod) er
 	s.Tell(key, stopping)
 	var errs []error
 	for _, pod := range pods {
-		err := s.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		err := s.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name,
+			metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("deleting pod %s: %w", pod.Name, err))
 		}

@@ -8,7 +8,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// ShapeOf tells what a pod asks of a node.
+// ShapeOf says what a pod asks of a node.
 type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
 
 // Gang returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the nodes of

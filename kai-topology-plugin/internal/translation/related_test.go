@@ -16,7 +16,8 @@ import (
 )
 
 func standing(name, node string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{scheduling.AnnotationPodGroupName: "scaled"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: "scaled"}}}
 	pod.Spec.NodeName = node
 	return pod
 }
@@ -24,9 +25,10 @@ func standing(name, node string) *corev1.Pod {
 // following assembles the gang "scaled" that shares a constraint with "base", with the given annotations besides.
 func following(t *testing.T, annotations map[string]string, pods ...*corev1.Pod) *gang.Gang {
 	t.Helper()
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: map[string]string{
-		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
-	}}}
+	podGroup := &scheduling.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scaled", Annotations: map[string]string{
+			scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
+		}}}
 	for key, value := range annotations {
 		podGroup.Annotations[key] = value
 	}
@@ -70,7 +72,8 @@ func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 			}},
 		},
 		"in the level that is preferred, before what it prefers itself": {
-			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone", scheduling.AnnotationSharedPreferred: "rack"},
+			annotations: map[string]string{scheduling.AnnotationSharedRequired: "zone",
+				scheduling.AnnotationSharedPreferred: "rack"},
 			want: packing.Group{
 				Constraint: packing.Constraint{Topology: "t", Required: "zone", Preferred: "rack"},
 				Follow:     joins,

@@ -75,8 +75,10 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 		"near a gang that stands": {
 			relations: `[{"name":"r","level":"rack","near":"b"}]`,
 			near:      []string{"n4", "n5"},
-			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Near: []string{"n4", "n5"}, Whose: "gang b"}},
-			root:      []string{"r"},
+			want: []packing.Relation{
+				{Name: "r", Topology: "t", Level: "rack", Near: []string{"n4", "n5"}, Whose: "gang b"},
+			},
+			root: []string{"r"},
 		},
 		"near a gang that stands nowhere": {
 			relations: `[{"name":"r","level":"rack","near":"b"}]`,

@@ -35,7 +35,8 @@ func (t *Table) Under(change Change, run func(*Table) error) error {
 	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)
 	return t.view.Aside(t.nodes, func() error {
-		return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone, func() error { return run(&under) })
+		return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone,
+			func() error { return run(&under) })
 	})
 }
 

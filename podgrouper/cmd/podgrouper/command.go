@@ -31,9 +31,10 @@ func rootCommand() *cobra.Command {
 	settings := managerstart.Settings{QPS: 200, Burst: 400}
 	var defaults podgroups.Defaults
 	root := &cobra.Command{
-		Use:     name,
-		Short:   "Gathers pods into PodGroups",
-		Long:    "Gathers the pods of PodGangs, Jobs and other workloads into PodGroups, which the scheduler places as gangs.",
+		Use:   name,
+		Short: "Gathers pods into PodGroups",
+		Long: "Gathers the pods of PodGangs, Jobs and other workloads into PodGroups, " +
+			"which the scheduler places as gangs.",
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -19,13 +19,17 @@ func TestAPodThatComesWhenTheGangIsGone(t *testing.T) {
 		"ray.io/node-type": "redis-cleanup", "ray.io/group": "headgroup",
 	}}}
 	chain := owners.Chain{Owners: []grouping.Owner{
-		{Object: &metav1.ObjectMeta{Name: "cleanup"}, Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}},
-		{Object: &metav1.ObjectMeta{Name: "cluster"}, Kind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}},
+		{Object: &metav1.ObjectMeta{Name: "cleanup"},
+			Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}},
+		{Object: &metav1.ObjectMeta{Name: "cluster"},
+			Kind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}},
 	}}
 	if chosen := catalog.Choose(cleanup, chain); chosen.Owner.Kind.Kind != "Job" || len(chosen.Above) != 1 {
 		t.Errorf("chose %s below %d owners, want the Job below the RayCluster", chosen.Owner.Kind.Kind, len(chosen.Above))
 	}
-	head := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head", "ray.io/group": "headgroup"}}}
+	head := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head", "ray.io/group": "headgroup"}},
+	}
 	if chosen := catalog.Choose(head, chain); chosen.Owner.Kind.Kind != "RayCluster" {
 		t.Errorf("the head is of %s, want the RayCluster", chosen.Owner.Kind.Kind)
 	}
@@ -39,7 +43,8 @@ func TestChoose(t *testing.T) {
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "serving.knative.dev", Version: "v1", Kind: "Revision"},
 		{Group: "serving.knative.dev", Version: "v1", Kind: "Service"}, {Group: "ray.io", Version: "v1", Kind: "RayJob"},
 		{Version: "v1", Kind: "Node"}, owners.PodGangKind,
-		{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"}, {Group: "nvidia.com", Version: "v1alpha1", Kind: "DynamoGraphDeployment"},
+		{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"},
+		{Group: "nvidia.com", Version: "v1alpha1", Kind: "DynamoGraphDeployment"},
 	} {
 		kinds[kind.Kind] = kind
 	}
@@ -48,18 +53,27 @@ func TestChoose(t *testing.T) {
 		want  string
 		above []string
 	}{
-		"a pod of nobody":                                 {want: "Pod"},
-		"a static pod":                                    {chain: []string{"Node"}, want: "Pod", above: []string{"Node"}},
-		"a Job":                                           {chain: []string{"Job"}, want: "Job"},
-		"a Job of a CronJob":                              {chain: []string{"Job", "CronJob"}, want: "Job", above: []string{"CronJob"}},
-		"a Job of something unknown":                      {chain: []string{"Job", "Fleet"}, want: "Job", above: []string{"Fleet"}},
-		"each Revision of a Knative Service":              {chain: []string{"Deployment", "Revision", "Service"}, want: "Revision", above: []string{"Service"}},
-		"the submitter of a RayJob":                       {chain: []string{"Job", "RayJob"}, want: "Job", above: []string{"RayJob"}},
-		"something unknown, the topmost":                  {chain: []string{"Squadron", "Fleet"}, want: "Fleet"},
-		"something unknown below kinds that are passed":   {chain: []string{"Fleet", "PodCliqueSet"}, want: "Fleet", above: []string{"PodCliqueSet"}},
-		"a PodGang of a DynamoGraphDeployment":            {chain: []string{"PodGang", "PodCliqueSet", "DynamoGraphDeployment"}, want: "PodGang", above: []string{"PodCliqueSet", "DynamoGraphDeployment"}},
-		"the outermost of two kinds with groupers":        {chain: []string{"Job", "Fleet", "PodGang"}, want: "PodGang"},
-		"only kinds that are passed leave the pod itself": {chain: []string{"PodCliqueSet"}, want: "Pod", above: []string{"PodCliqueSet"}},
+		"a pod of nobody": {want: "Pod"},
+		"a static pod":    {chain: []string{"Node"}, want: "Pod", above: []string{"Node"}},
+		"a Job":           {chain: []string{"Job"}, want: "Job"},
+		"a Job of a CronJob": {chain: []string{"Job", "CronJob"}, want: "Job",
+			above: []string{"CronJob"}},
+		"a Job of something unknown": {chain: []string{"Job", "Fleet"}, want: "Job",
+			above: []string{"Fleet"}},
+		"each Revision of a Knative Service": {chain: []string{"Deployment", "Revision", "Service"},
+			want: "Revision", above: []string{"Service"}},
+		"the submitter of a RayJob": {chain: []string{"Job", "RayJob"}, want: "Job",
+			above: []string{"RayJob"}},
+		"something unknown, the topmost": {chain: []string{"Squadron", "Fleet"}, want: "Fleet"},
+		"something unknown below kinds that are passed": {chain: []string{"Fleet", "PodCliqueSet"}, want: "Fleet",
+			above: []string{"PodCliqueSet"}},
+		"a PodGang of a DynamoGraphDeployment": {
+			chain: []string{"PodGang", "PodCliqueSet", "DynamoGraphDeployment"}, want: "PodGang",
+			above: []string{"PodCliqueSet", "DynamoGraphDeployment"},
+		},
+		"the outermost of two kinds with groupers": {chain: []string{"Job", "Fleet", "PodGang"}, want: "PodGang"},
+		"only kinds that are passed leave the pod itself": {chain: []string{"PodCliqueSet"}, want: "Pod",
+			above: []string{"PodCliqueSet"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -25,11 +25,13 @@ type framework struct {
 }
 
 var frameworks = map[string]framework{
-	"JobSet":          {schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, drawJobSet},
-	"LeaderWorkerSet": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, drawLeaderWorkerSet},
-	"RayCluster":      {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}, drawRayCluster},
-	"PyTorchJob":      {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, drawPyTorchJob},
-	"MPIJob":          {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, drawMPIJob},
+	"JobSet": {schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
+		drawJobSet},
+	"LeaderWorkerSet": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+		drawLeaderWorkerSet},
+	"RayCluster": {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}, drawRayCluster},
+	"PyTorchJob": {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, drawPyTorchJob},
+	"MPIJob":     {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, drawMPIJob},
 }
 
 // TestNoGangWaitsForPodsThatAreNotMade: with the pods that the framework makes before any of them has a node, the minima are
@@ -90,7 +92,9 @@ func drawJobSet(t *rapid.T) (grouping.Fields, map[string]string, []map[string]st
 		case ordered && before > 0:
 			made = 0
 		case !ordered && i > 0 && chance(t, "depends"):
-			entry["dependsOn"] = []any{map[string]any{"name": "rj0", "status": rapid.SampledFrom([]string{"Ready", "Complete"}).Draw(t, "status")}}
+			entry["dependsOn"] = []any{
+				map[string]any{"name": "rj0", "status": rapid.SampledFrom([]string{"Ready", "Complete"}).Draw(t, "status")},
+			}
 			if first > 0 {
 				made = 0
 			}
@@ -163,7 +167,8 @@ func drawLeaderWorkerSet(t *rapid.T) (grouping.Fields, map[string]string, []map[
 				break
 			}
 			labels := map[string]string{
-				"leaderworkerset.sigs.k8s.io/group-index": strconv.FormatInt(group, 10), "leaderworkerset.sigs.k8s.io/worker-index": strconv.FormatInt(worker, 10),
+				"leaderworkerset.sigs.k8s.io/group-index":  strconv.FormatInt(group, 10),
+				"leaderworkerset.sigs.k8s.io/worker-index": strconv.FormatInt(worker, 10),
 			}
 			if index, in := subGroupOf(worker, size, subGroup, excluded); in {
 				labels["leaderworkerset.sigs.k8s.io/subgroup-index"] = strconv.FormatInt(index, 10)
@@ -195,7 +200,8 @@ func drawRayCluster(t *rapid.T) (grouping.Fields, map[string]string, []map[strin
 	for i := range rapid.IntRange(0, 3).Draw(t, "groups") {
 		name := fmt.Sprintf("g%d", i)
 		replicas, least, most, hosts := upTo(t, "replicas", 6), upTo(t, "least", 4), upTo(t, "most", 6), upTo(t, "hosts", 2)+1
-		group := map[string]any{"groupName": name, "replicas": replicas, "minReplicas": least, "maxReplicas": most, "numOfHosts": hosts}
+		group := map[string]any{"groupName": name, "replicas": replicas, "minReplicas": least, "maxReplicas": most,
+			"numOfHosts": hosts}
 		made := min(max(replicas, least), most)
 		if scaled {
 			// The autoscaler may take away what is above the minimum.
@@ -209,7 +215,8 @@ func drawRayCluster(t *rapid.T) (grouping.Fields, map[string]string, []map[strin
 			pods = append(pods, map[string]string{"ray.io/group": name, "ray.io/node-type": "worker"})
 		}
 	}
-	spec := map[string]any{"enableInTreeAutoscaling": scaled, "headGroupSpec": map[string]any{}, "workerGroupSpecs": groups}
+	spec := map[string]any{"enableInTreeAutoscaling": scaled, "headGroupSpec": map[string]any{},
+		"workerGroupSpecs": groups}
 	return grouping.Fields{"spec": spec}, nil, pods
 }
 
@@ -241,7 +248,8 @@ func drawMPIJob(t *rapid.T) (grouping.Fields, map[string]string, []map[string]st
 		worker["replicas"] = workers
 	}
 	spec := map[string]any{
-		"runLauncherAsWorker": chance(t, "works"), "mpiReplicaSpecs": map[string]any{"Launcher": map[string]any{}, "Worker": worker},
+		"runLauncherAsWorker": chance(t, "works"),
+		"mpiReplicaSpecs":     map[string]any{"Launcher": map[string]any{}, "Worker": worker},
 	}
 	launchers := int64(1)
 	if chance(t, "last") {

@@ -50,9 +50,11 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 			patch(ctx, job, `{"metadata":{"labels":{"touched":"yes"}}}`)
 			Consistently(eventsOn(ctx, "Job", "train"), "300ms").Should(ConsistOf("InvalidGrouping: " + message))
 		},
-		Entry("an unknown Topology", onJob(of(kai.AnnotationTopology, "nowhere", kai.AnnotationTopologyRequired, "topology/rack")),
+		Entry("an unknown Topology",
+			onJob(of(kai.AnnotationTopology, "nowhere", kai.AnnotationTopologyRequired, "topology/rack")),
 			`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`),
-		Entry("an unknown level", onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rak")),
+		Entry("an unknown level",
+			onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rak")),
 			`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "topology/rak": `+
 				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
 		Entry("a level without a Topology", onJob(of(kai.AnnotationTopologyPreferred, "topology/rack")),
@@ -60,10 +62,12 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 		Entry("an empty level", onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "")),
 			`metadata.annotations[kai.scheduler/topology-required-placement]: Required value: must not be empty: give it a value or remove it`),
 		Entry("a required level below the preferred one",
-			onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rack", kai.AnnotationTopologyPreferred, "topology/zone")),
+			onJob(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "topology/rack",
+				kai.AnnotationTopologyPreferred, "topology/zone")),
 			`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "topology/zone": `+
 				`is broader than the required level topology/rack, which implies it: name a narrower level, or remove it`),
-		Entry("an unknown level in a template", inTemplate(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "rack")),
+		Entry("an unknown level in a template",
+			inTemplate(of(kai.AnnotationTopology, "checked", kai.AnnotationTopologyRequired, "rack")),
 			`spec.template.metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "rack": `+
 				`Topology "checked" has no such level, its levels are: topology/zone, topology/block, topology/rack; did you mean topology/rack?`),
 		Entry("a minimum that is no number", onJob(of(kai.AnnotationBatchMinMember, "some")),

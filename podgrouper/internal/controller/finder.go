@@ -27,16 +27,19 @@ type finder struct {
 // podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone. If only its status has changed, its
 // PodGroup may need other numbers, which takes one pod to find out, but no pod goes to another group.
 func (f finder) podsOfOwner() handler.EventHandler {
-	enqueue := func(ctx context.Context, object client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	enqueue := func(ctx context.Context, object client.Object,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range f.podsBelow(ctx, referenceOf(object)) {
 			queue.Add(request)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			enqueue(ctx, e.Object, queue)
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if specOrMetadataChanged(e) {
 				enqueue(ctx, e.ObjectNew, queue)
 				return

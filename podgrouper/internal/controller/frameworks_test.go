@@ -22,7 +22,9 @@ var setKind = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version
 var jobSetKind = schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
 
 // definitionOf is the definition of a kind, with a schema that takes anything.
-func definitionOf(kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+func definitionOf(
+	kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope,
+) *apiextensionsv1.CustomResourceDefinition {
 	singular := strings.ToLower(kind.Kind)
 	return &apiextensionsv1.CustomResourceDefinition{
 		// Groups of k8s.io need an approval; this says that there is none.
@@ -66,7 +68,8 @@ func newObject(kind schema.GroupVersionKind, name string) *unstructured.Unstruct
 func newStatefulSet(name string, owner client.Object, ownerKind schema.GroupVersionKind) *appsv1.StatefulSet {
 	labels := map[string]string{"app": name}
 	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)}},
+		ObjectMeta: metav1.ObjectMeta{Name: name,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)}},
 		Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: newPod("", nil).Spec},
@@ -101,35 +104,38 @@ var _ = Describe("A LeaderWorkerSet, whose workers belong to their leader", func
 })
 
 var _ = Describe("A JobSet, whose workers depend on a server", func() {
-	It("needs the workers from when its status says that the server is ready, and no Job that is complete", func(ctx SpecContext) {
-		install(ctx, jobSetKind, apiextensionsv1.NamespaceScoped)
-		set := newObject(jobSetKind, "train")
-		set.Object["spec"] = map[string]any{"replicatedJobs": []any{
-			map[string]any{"name": "server", "template": map[string]any{"spec": map[string]any{"parallelism": int64(1)}}},
-			map[string]any{
-				"name": "workers", "template": map[string]any{"spec": map[string]any{"parallelism": int64(4)}},
-				"dependsOn": []any{map[string]any{"name": "server", "status": "Ready"}},
-			},
-		}}
-		create(ctx, set)
-		job := newJob("train-server-0", nil)
-		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, jobSetKind)}
-		create(ctx, job)
-		pod := newPod("train-server-0-0", job)
-		pod.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "server", "jobset.sigs.k8s.io/job-index": "0"}
-		create(ctx, pod)
+	It("needs the workers from when its status says that the server is ready, and no Job that is complete",
+		func(ctx SpecContext) {
+			install(ctx, jobSetKind, apiextensionsv1.NamespaceScoped)
+			set := newObject(jobSetKind, "train")
+			set.Object["spec"] = map[string]any{"replicatedJobs": []any{
+				map[string]any{"name": "server", "template": map[string]any{"spec": map[string]any{"parallelism": int64(1)}}},
+				map[string]any{
+					"name": "workers", "template": map[string]any{"spec": map[string]any{"parallelism": int64(4)}},
+					"dependsOn": []any{map[string]any{"name": "server", "status": "Ready"}},
+				},
+			}}
+			create(ctx, set)
+			job := newJob("train-server-0", nil)
+			job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, jobSetKind)}
+			create(ctx, job)
+			pod := newPod("train-server-0-0", job)
+			pod.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "server",
+				"jobset.sigs.k8s.io/job-index": "0"}
+			create(ctx, pod)
 
-		minima := func(server, workers int32) OmegaMatcher {
-			return HaveField("Spec.SubGroups", ConsistOf(
-				And(HaveField("Name", "server-0"), HaveField("MinMember", HaveValue(Equal(server)))),
-				And(HaveField("Name", "workers-0"), HaveField("MinMember", HaveValue(Equal(workers)))),
-			))
-		}
-		podGroupName := "pg-train-" + string(set.GetUID())
-		Eventually(podGroup(ctx, podGroupName)).Should(minima(1, 0))
-		patch(ctx, set, `{"status":{"replicatedJobsStatus":[{"name":"server","ready":1}]}}`)
-		Eventually(podGroup(ctx, podGroupName)).Should(minima(1, 4))
-		patch(ctx, set, `{"status":{"replicatedJobsStatus":[{"name":"server","succeeded":1},{"name":"workers","active":1}]}}`)
-		Eventually(podGroup(ctx, podGroupName)).Should(minima(0, 4))
-	})
+			minima := func(server, workers int32) OmegaMatcher {
+				return HaveField("Spec.SubGroups", ConsistOf(
+					And(HaveField("Name", "server-0"), HaveField("MinMember", HaveValue(Equal(server)))),
+					And(HaveField("Name", "workers-0"), HaveField("MinMember", HaveValue(Equal(workers)))),
+				))
+			}
+			podGroupName := "pg-train-" + string(set.GetUID())
+			Eventually(podGroup(ctx, podGroupName)).Should(minima(1, 0))
+			patch(ctx, set, `{"status":{"replicatedJobsStatus":[{"name":"server","ready":1}]}}`)
+			Eventually(podGroup(ctx, podGroupName)).Should(minima(1, 4))
+			patch(ctx, set,
+				`{"status":{"replicatedJobsStatus":[{"name":"server","succeeded":1},{"name":"workers","active":1}]}}`)
+			Eventually(podGroup(ctx, podGroupName)).Should(minima(0, 4))
+		})
 })

@@ -20,21 +20,25 @@ var _ = Describe("An owner that is deleted", func() {
 		old, err := podGroup(ctx, "gang")()
 		Expect(err).NotTo(HaveOccurred())
 		meta.SetStatusCondition(&old.Status.Conditions, metav1.Condition{
-			Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "every pod has a node",
+			Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
+			Message: "every pod has a node",
 		})
 		Expect(api.Status().Update(ctx, old)).To(Succeed())
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
 		again := create(ctx, newPodGang("gang", ""))
 		create(ctx, newCliquePod("late", "gang"))
-		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "an earlier owner of its name"))
+		Eventually(scheduled(ctx, "gang")).Should(
+			condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "an earlier owner of its name"))
 		Expect(podGroupNameOf(ctx, "late")()).To(BeEmpty())
-		Consistently(podGroup(ctx, "gang"), "300ms").Should(HaveField("OwnerReferences", ConsistOf(HaveField("UID", old.OwnerReferences[0].UID))))
+		Consistently(podGroup(ctx, "gang"), "300ms").Should(
+			HaveField("OwnerReferences", ConsistOf(HaveField("UID", old.OwnerReferences[0].UID))))
 
 		Expect(api.Delete(ctx, old)).To(Succeed())
 		Eventually(podGroup(ctx, "gang")).Should(And(
 			HaveField("UID", Not(Equal(old.UID))),
 			HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID)))))
-		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "not looked at the gang"))
+		Eventually(scheduled(ctx, "gang")).Should(
+			condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "not looked at the gang"))
 		Eventually(podGroupNameOf(ctx, "late")).Should(Equal("gang"))
 	})
 
@@ -54,10 +58,12 @@ var _ = Describe("An owner that is deleted", func() {
 		job := create(ctx, newJob("train", nil))
 		pod := create(ctx, newPod("train-0", job))
 		Eventually(podGroupNameOf(ctx, "train-0")).ShouldNot(BeEmpty())
-		Expect(api.Status().Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`)))).To(Succeed())
+		Expect(api.Status().Patch(ctx, pod,
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`)))).To(Succeed())
 		late := create(ctx, newPod("train-1", job))
 		Eventually(podGroupNameOf(ctx, "train-1")).ShouldNot(BeEmpty())
-		Expect(api.Status().Patch(ctx, late, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)))).To(Succeed())
+		Expect(api.Status().Patch(ctx, late,
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)))).To(Succeed())
 		group, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
 		// That the phases have been seen shows in that the PodGroup stays away.

@@ -31,7 +31,7 @@ func CacheOptions() cache.Options {
 		DefaultTransform: slimOwner,
 		ByObject: map[client.Object]cache.ByObject{
 			podMetadata(): cachedPods(),
-			// Its managed fields tell what an administrator has changed.
+			// Its managed fields say what an administrator has changed.
 			&scheduling.PodGroup{}:                      {Transform: unchanged},
 			&apiextensionsv1.CustomResourceDefinition{}: installation.Only(podGangDefinition),
 		},

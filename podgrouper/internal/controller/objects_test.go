@@ -66,7 +66,8 @@ func newTopology(name string, levels ...string) *kai.Topology {
 
 // newPodGang has one group of that name, with one pod needed and, if required is not empty, a required level.
 func newPodGang(name, required string, pods ...string) *grovescheduler.PodGang {
-	group := grovescheduler.PodGroup{Name: name + "-workers", MinReplicas: 1, PodReferences: []grovescheduler.NamespacedName{}}
+	group := grovescheduler.PodGroup{Name: name + "-workers", MinReplicas: 1,
+		PodReferences: []grovescheduler.NamespacedName{}}
 	for _, pod := range pods {
 		group.PodReferences = append(group.PodReferences, grovescheduler.NamespacedName{Namespace: namespace, Name: pod})
 	}

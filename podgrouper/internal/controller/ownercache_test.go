@@ -38,7 +38,8 @@ func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole, cached := groupsOf(before), groupsOf(slim)
-			if diff := cmp.Diff(whole.PodGroupSpec(), cached.PodGroupSpec()) + cmp.Diff(whole.Expects(), cached.Expects()); diff != "" {
+			if diff := cmp.Diff(whole.PodGroupSpec(), cached.PodGroupSpec()) +
+				cmp.Diff(whole.Expects(), cached.Expects()); diff != "" {
 				t.Errorf("%s: %s %s (-whole +as cached):\n%s", path, kind.Kind, before.GetName(), diff)
 			}
 			if left := written(t, slim); strings.Contains(left, `"containers"`) || strings.Contains(left, "last-applied") {

@@ -79,7 +79,8 @@ func (k *ownerKinds) look(ctx context.Context, gvk schema.GroupVersionKind) (own
 func (k *ownerKinds) ask(ctx context.Context, gvk schema.GroupVersionKind) (ownerKind, error) {
 	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		return ownerKind{remedy: fmt.Sprintf("the cluster has no kind %s of %s: install it", gvk.Kind, gvk.GroupVersion())}, nil
+		return ownerKind{remedy: fmt.Sprintf("the cluster has no kind %s of %s: install it", gvk.Kind,
+			gvk.GroupVersion())}, nil
 	}
 	if err != nil {
 		return ownerKind{}, fmt.Errorf("finding the resource of %s: %w", gvk.Kind, err)
@@ -95,7 +96,8 @@ func (k *ownerKinds) ask(ctx context.Context, gvk schema.GroupVersionKind) (owne
 			return ownerKind{}, fmt.Errorf("asking whether %s may be read: %w", resource.Resource, err)
 		}
 		if !review.Status.Allowed {
-			return ownerKind{remedy: fmt.Sprintf("allow the pod grouper to get, list and watch %s, by value owners of its chart", resource.GroupResource())}, nil
+			return ownerKind{remedy: fmt.Sprintf("allow the pod grouper to get, list and watch %s, by value owners of its chart",
+				resource.GroupResource())}, nil
 		}
 	}
 	return ownerKind{namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace}, nil

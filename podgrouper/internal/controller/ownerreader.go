@@ -60,7 +60,9 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 
 // get asks the API server for what the cache does not show: the watch of owners may lag behind that of the pods, and show nothing
 // yet or what had the owner's name before it.
-func (r *ownerReader) get(ctx context.Context, kind ownerKind, key client.ObjectKey, reference owners.Reference) (client.Object, error) {
+func (r *ownerReader) get(
+	ctx context.Context, kind ownerKind, key client.ObjectKey, reference owners.Reference,
+) (client.Object, error) {
 	filled, cancel := context.WithDeadline(ctx, kind.watched.Add(fillingTime))
 	defer cancel()
 	// Once the cache has the kind it does not look at the deadline.

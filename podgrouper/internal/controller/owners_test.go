@@ -27,7 +27,9 @@ var _ = Describe("An owner of any kind", func() {
 	It("is read by its metadata, also if its kind is installed after its pods came", func(ctx SpecContext) {
 		kind := schema.GroupVersionKind{Group: "readable.example.com", Version: "v1", Kind: "Fleet"}
 		early := newPod("early", nil)
-		early.OwnerReferences = []metav1.OwnerReference{{APIVersion: "readable.example.com/v1", Kind: "Fleet", Name: "unborn", UID: "42", Controller: new(true)}}
+		early.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "readable.example.com/v1", Kind: "Fleet", Name: "unborn", UID: "42", Controller: new(true)},
+		}
 		create(ctx, early)
 		Eventually(podGroupNameOf(ctx, "early")).Should(Equal("pg-unborn-42"))
 		install(ctx, kind, apiextensionsv1.NamespaceScoped)
@@ -71,9 +73,11 @@ var _ = Describe("An owner of any kind", func() {
 		for i := range 20 {
 			Eventually(podGroupNameOf(ctx, fmt.Sprintf("pod-%d", i))).Should(Equal(lowerGroup))
 		}
-		const reason = "metadata.ownerReferences: Forbidden: Vault lower cannot be read, so that what it says and its own owners do not count: " +
+		const reason = "metadata.ownerReferences: Forbidden: Vault lower cannot be read, " +
+			"so that what it says and its own owners do not count: " +
 			"allow the pod grouper to get, list and watch vaults.secret.example.com, by value owners of its chart"
-		Eventually(podGroup(ctx, lowerGroup)).Should(WithTransform(validity, condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
+		Eventually(podGroup(ctx, lowerGroup)).Should(
+			WithTransform(validity, condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
 		told := 0
 		for i := range 20 {
 			notes, err := eventsOn(ctx, "Pod", fmt.Sprintf("pod-%d", i))()
@@ -131,7 +135,8 @@ var _ = Describe("An owner of any kind", func() {
 		create(ctx, job)
 		stateful := newStatefulSet("web", job, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
 		create(ctx, stateful)
-		job.OwnerReferences = controlledBy(stateful, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"})
+		job.OwnerReferences = controlledBy(stateful,
+			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"})
 		Expect(api.Update(ctx, job)).To(Succeed())
 		create(ctx, newPod("pod", job))
 		Eventually(eventsOn(ctx, "Pod", "pod")).Should(ContainElement(ContainSubstring("its owners make a cycle at Job")))

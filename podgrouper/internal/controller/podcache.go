@@ -115,8 +115,10 @@ func textKey(texts map[string]string) string {
 func ownersKey(references []metav1.OwnerReference) string {
 	var key strings.Builder
 	for _, reference := range references {
-		fmt.Fprintf(&key, "%s\x00%s\x00%s\x00%s\x00%t%t%t\x00", reference.APIVersion, reference.Kind, reference.Name, reference.UID,
-			ptr.Deref(reference.Controller, false), reference.BlockOwnerDeletion != nil, ptr.Deref(reference.BlockOwnerDeletion, false))
+		fmt.Fprintf(&key, "%s\x00%s\x00%s\x00%s\x00%t%t%t\x00", reference.APIVersion, reference.Kind, reference.Name,
+			reference.UID,
+			ptr.Deref(reference.Controller, false), reference.BlockOwnerDeletion != nil,
+			ptr.Deref(reference.BlockOwnerDeletion, false))
 	}
 	return key.String()
 }

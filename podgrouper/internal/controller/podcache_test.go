@@ -98,7 +98,7 @@ func TestDeletionsThatWereMissedStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedPods tells what 50,000 pods take in memory, in Jobs of 500, with the indexes of the program.
+// BenchmarkCachedPods says what 50,000 pods take in memory, in Jobs of 500, with the indexes of the program.
 func BenchmarkCachedPods(b *testing.B) {
 	const pods, ofJob = 50_000, 500
 	byOwner := func(object any) ([]string, error) {
@@ -111,7 +111,8 @@ func BenchmarkCachedPods(b *testing.B) {
 	}
 	for b.Loop() {
 		s := newSiblings()
-		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{podsByOwner: byOwner, podsByPodGroup: byPodGroup, labelledByPodGroup: byPodGroup})
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{podsByOwner: byOwner, podsByPodGroup: byPodGroup, labelledByPodGroup: byPodGroup})
 		before := heap()
 		for i := range pods {
 			pod := cachedPod(fmt.Sprintf("standing-%04d-%05d", i/ofJob, i%ofJob), fmt.Sprintf("standing-%04d", i/ofJob))

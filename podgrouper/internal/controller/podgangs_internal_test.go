@@ -16,37 +16,49 @@ import (
 func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 	refusedIn := func(pool, message string) scheduling.SchedulingCondition {
 		return scheduling.SchedulingCondition{
-			Type: scheduling.UnschedulableOnNodePool, Status: corev1.ConditionTrue, NodePool: pool, Message: message, Reason: "NotEnoughResources",
+			Type: scheduling.UnschedulableOnNodePool, Status: corev1.ConditionTrue, NodePool: pool, Message: message,
+			Reason: "NotEnoughResources",
 		}
 	}
-	ours := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible, Message: "no rack has room"}
-	const bound = "True Placed: every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
+	ours := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse,
+		Reason: scheduling.ReasonInfeasible, Message: "no rack has room"}
+	const bound = "True Placed: every group has its minimum of pods on nodes; the scheduler that placed them says " +
+		"nothing of gangs"
 	for name, c := range map[string]struct {
 		phase  grovescheduler.PodGangPhase
 		status *scheduling.PodGroupStatus
 		kept   kept
 		want   string
 	}{
-		"nobody has looked": {phase: "Pending", status: &scheduling.PodGroupStatus{}, want: "Unknown Waiting: the scheduler has not looked at the gang yet"},
+		"nobody has looked": {phase: "Pending", status: &scheduling.PodGroupStatus{},
+			want: "Unknown Waiting: the scheduler has not looked at the gang yet"},
 		"there is no PodGroup yet": {
-			phase: "Pending", kept: kept{waitsFor: "its queue does not exist"}, want: "Unknown Waiting: its queue does not exist",
+			phase: "Pending", kept: kept{waitsFor: "its queue does not exist"},
+			want: "Unknown Waiting: its queue does not exist",
 		},
 		"our scheduler's word counts": {
-			phase: "Pending", status: &scheduling.PodGroupStatus{Conditions: []metav1.Condition{ours}}, want: "False Infeasible: no rack has room",
+			phase: "Pending", status: &scheduling.PodGroupStatus{Conditions: []metav1.Condition{ours}},
+			want: "False Infeasible: no rack has room",
 		},
 		"and counts for more than the pods": {
-			phase:  "Running",
-			status: &scheduling.PodGroupStatus{Conditions: []metav1.Condition{ours}, SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("", "old")}},
-			want:   "False Infeasible: no rack has room",
+			phase: "Running",
+			status: &scheduling.PodGroupStatus{Conditions: []metav1.Condition{ours},
+				SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("", "old")}},
+			want: "False Infeasible: no rack has room",
 		},
 		"another scheduler has bound the minima": {phase: "Starting", status: &scheduling.PodGroupStatus{}, want: bound},
 		"a gang that runs was refused before": {
-			phase: "Running", status: &scheduling.PodGroupStatus{SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("a", "old")}}, want: bound,
+			phase: "Running", status: &scheduling.PodGroupStatus{
+				SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("a", "old")},
+			}, want: bound,
 		},
 		"KAI refuses it in a node pool": {
-			phase:  "Pending",
-			status: &scheduling.PodGroupStatus{SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("a", "first"), refusedIn("b", "no node has 8 GPUs")}},
-			want:   "False NotEnoughResources: no node has 8 GPUs (node pool b)",
+			phase: "Pending",
+			status: &scheduling.PodGroupStatus{
+				SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("a", "first"),
+					refusedIn("b", "no node has 8 GPUs")},
+			},
+			want: "False NotEnoughResources: no node has 8 GPUs (node pool b)",
 		},
 		"KAI says no more than that": {
 			phase: "Pending",
@@ -64,14 +76,16 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 		},
 		"a mistake keeps it from being scheduled": {
 			phase: "Pending", status: &scheduling.PodGroupStatus{},
-			kept: kept{wrong: field.ErrorList{field.Required(field.NewPath("spec", "x"), "say what")}}, want: "False Invalid: spec.x: Required value: say what",
+			kept: kept{wrong: field.ErrorList{field.Required(field.NewPath("spec", "x"), "say what")}},
+			want: "False Invalid: spec.x: Required value: say what",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.status != nil {
 				c.kept.podGroup = &scheduling.PodGroup{Status: *c.status}
 			}
-			condition := scheduledCondition(&grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}, c.kept)
+			condition := scheduledCondition(
+				&grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}, c.kept)
 			if diff := cmp.Diff(c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
@@ -84,8 +98,10 @@ func TestWhatAPodGangSaysOfSuccessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := successors.Answer{ID: question.ID, Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible, Sentence: "no room"}.Condition()
-	scheduled := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced}
+	answer := successors.Answer{ID: question.ID, Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible,
+		Sentence: "no room"}.Condition()
+	scheduled := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
+		Reason: scheduling.ReasonPlaced}
 	for name, c := range map[string]struct {
 		written string
 		phase   grovescheduler.PodGangPhase
@@ -93,13 +109,17 @@ func TestWhatAPodGangSaysOfSuccessors(t *testing.T) {
 		none    bool
 		want    string
 	}{
-		"nobody asks":                     {phase: "Running", says: []metav1.Condition{scheduled, answer}},
-		"there is no PodGroup":            {written: question.String(), phase: "Running", none: true},
-		"our scheduler has not answered":  {written: question.String(), phase: "Running", says: []metav1.Condition{scheduled}},
-		"it has":                          {written: question.String(), phase: "Running", says: []metav1.Condition{scheduled, answer}, want: "False Infeasible: " + question.ID + ": no room"},
-		"nobody has looked at the gang":   {written: question.String(), phase: "Pending"},
-		"another scheduler has placed it": {written: question.String(), phase: "Starting", want: "Unknown NotAnswered: " + question.ID + ": the scheduler that placed the gang says nothing of gangs"},
-		"a question that cannot be read":  {written: `{"id":"a","groups":1}`, phase: "Running", want: "Unknown NotAnswered: a: the scheduler that placed the gang says nothing of gangs"},
+		"nobody asks":          {phase: "Running", says: []metav1.Condition{scheduled, answer}},
+		"there is no PodGroup": {written: question.String(), phase: "Running", none: true},
+		"our scheduler has not answered": {written: question.String(), phase: "Running",
+			says: []metav1.Condition{scheduled}},
+		"it has": {written: question.String(), phase: "Running",
+			says: []metav1.Condition{scheduled, answer}, want: "False Infeasible: " + question.ID + ": no room"},
+		"nobody has looked at the gang": {written: question.String(), phase: "Pending"},
+		"another scheduler has placed it": {written: question.String(), phase: "Starting",
+			want: "Unknown NotAnswered: " + question.ID + ": the scheduler that placed the gang says nothing of gangs"},
+		"a question that cannot be read": {written: `{"id":"a","groups":1}`, phase: "Running",
+			want: "Unknown NotAnswered: a: the scheduler that placed the gang says nothing of gangs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gang := &grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}

@@ -81,7 +81,9 @@ const soon = time.Second
 // keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload: on its owner or, if
 // that could not be read, on the witness. All returns all pods of the workload that may count; it is not asked if the PodGroup
 // is as the pods say that w has. So the pods of a large workload do not each look at all others.
-func (k *podGroups) keep(ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error)) (kept, error) {
+func (k *podGroups) keep(
+	ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error),
+) (kept, error) {
 	if !w.Owner.Outline {
 		witness = w.Owner
 	}
@@ -106,7 +108,9 @@ func (k *podGroups) keep(ctx context.Context, w grouping.Workload, witness group
 }
 
 // write brings the PodGroup to what was decided, unless that is somebody else's to do.
-func (k *podGroups) write(ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner) (kept, error) {
+func (k *podGroups) write(
+	ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner,
+) (kept, error) {
 	wrong := slices.Concat(decision.Problems, decision.Fatal)
 	switch {
 	case len(decision.Fatal) > 0:
@@ -140,15 +144,18 @@ func (k *podGroups) unsettled(podGroup *scheduling.PodGroup, unresolved field.Er
 }
 
 // refused says what becomes of a workload whose PodGroup could not be written.
-func (k *podGroups) refused(err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner) (kept, error) {
+func (k *podGroups) refused(
+	err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
+) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
 		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
 		k.warn(witness, eventInvalid, shortened(err.Error()))
 		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup.Name, err.Error()))}, nil
 	case tooLargeToStore(err):
-		tooLarge := field.Forbidden(field.NewPath("PodGroup"), fmt.Sprintf("%d groups, with the constraints that they have, are more than "+
-			"the API server can store: %s", len(podGroup.Spec.SubGroups), podgroups.FewerGroups))
+		tooLarge := field.Forbidden(field.NewPath("PodGroup"),
+			fmt.Sprintf("%d groups, with the constraints that they have, are more than "+
+				"the API server can store: %s", len(podGroup.Spec.SubGroups), podgroups.FewerGroups))
 		k.warn(witness, eventInvalid, tooLarge.Error())
 		return kept{wrong: append(wrong, tooLarge)}, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -156,7 +163,8 @@ func (k *podGroups) refused(err error, podGroup *scheduling.PodGroup, wrong fiel
 	case apierrors.IsConflict(err), errors.As(err, new(apply.ForeignError)):
 		return kept{wrong: wrong, again: soon}, nil // Somebody else made or changed it since it was read.
 	default:
-		k.warn(witness, eventUnwritten, shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
+		k.warn(witness, eventUnwritten,
+			shortened(fmt.Sprintf("PodGroup %s is not written yet, and this is tried again: %s", podGroup.Name, err)))
 		return kept{}, err
 	}
 }
@@ -220,7 +228,8 @@ func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) 
 	if err := k.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(nothing), k.writer.FieldOwner); err != nil {
 		return fmt.Errorf("leaving PodGroup to whoever made it: %w", err)
 	}
-	return apierrors.NewConflict(scheduling.GroupVersion.WithResource("podgroups").GroupResource(), applied.Name, errors.New("somebody else has made it"))
+	return apierrors.NewConflict(scheduling.GroupVersion.WithResource("podgroups").GroupResource(), applied.Name,
+		errors.New("somebody else has made it"))
 }
 
 // clear puts the tree of groups right if others have written to it: applying leaves where it is what they have added, and
@@ -234,12 +243,15 @@ func (k *podGroups) clear(ctx context.Context, live, desired *scheduling.PodGrou
 	if err := k.client.Patch(ctx, cleared, change, k.writer.FieldOwner); err != nil {
 		return nil, fmt.Errorf("clearing PodGroup of what others have added: %w", err)
 	}
-	log.FromContext(ctx).Info("cleared PodGroup of what others had added", "PodGroup", client.ObjectKeyFromObject(desired).String())
+	log.FromContext(ctx).Info("cleared PodGroup of what others had added", "PodGroup",
+		client.ObjectKeyFromObject(desired).String())
 	return cleared, nil
 }
 
 // state writes the condition Valid if it changed, and tells the owner of new mistakes.
-func (k *podGroups) state(ctx context.Context, owner grouping.Owner, podGroup *scheduling.PodGroup, wrong field.ErrorList) error {
+func (k *podGroups) state(
+	ctx context.Context, owner grouping.Owner, podGroup *scheduling.PodGroup, wrong field.ErrorList,
+) error {
 	condition := metav1.Condition{
 		Type:               scheduling.ConditionValid,
 		Status:             metav1.ConditionTrue,
@@ -248,7 +260,8 @@ func (k *podGroups) state(ctx context.Context, owner grouping.Owner, podGroup *s
 		ObservedGeneration: podGroup.Generation,
 	}
 	if len(wrong) > 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalidOwner, sentence(wrong)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalidOwner,
+			sentence(wrong)
 	}
 	before, err := k.stated(ctx, podGroup, condition)
 	if err != nil {
@@ -266,7 +279,9 @@ func (k *podGroups) state(ctx context.Context, owner grouping.Owner, podGroup *s
 
 // stated returns the condition as it stands. Where it is not the wanted one, the cluster is asked: the cache may not show yet
 // what was written for a pod of the same workload a moment ago, and the owner is to be told once.
-func (k *podGroups) stated(ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition) (*metav1.Condition, error) {
+func (k *podGroups) stated(
+	ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition,
+) (*metav1.Condition, error) {
 	stated := meta.FindStatusCondition(podGroup.Status.Conditions, wanted.Type)
 	if stated != nil {
 		wanted.LastTransitionTime = stated.LastTransitionTime

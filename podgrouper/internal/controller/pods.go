@@ -40,10 +40,12 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 	chain, err := r.dependents.Walk(func() (owners.Chain, error) { return owners.Walk(pod, r.owners.lookup(ctx)) })
 	switch {
 	case err != nil:
-		r.podGroups.warn(catalog.PodAsOwner(pod), eventUnreadable, fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
+		r.podGroups.warn(catalog.PodAsOwner(pod), eventUnreadable,
+			fmt.Sprintf("the pod is not grouped yet, and this is tried again: %s", err))
 		return reconcile.Result{}, err
 	case chain.Cycle != nil:
-		r.podGroups.warn(catalog.PodAsOwner(pod), eventCycle, fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
+		r.podGroups.warn(catalog.PodAsOwner(pod), eventCycle,
+			fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
 		return reconcile.Result{}, nil
 	case chain.Missing != nil:
 		return reconcile.Result{}, nil
@@ -57,7 +59,9 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 	return r.group(ctx, pod, workload)
 }
 
-func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload grouping.Workload) (reconcile.Result, error) {
+func (r *podReconciler) group(
+	ctx context.Context, pod *corev1.Pod, workload grouping.Workload,
+) (reconcile.Result, error) {
 	membership, known := podgroups.MembershipOf(workload, pod)
 	if membership.TakenElsewhere(pod) {
 		return reconcile.Result{}, nil
@@ -80,7 +84,8 @@ func (r *podReconciler) group(ctx context.Context, pod *corev1.Pod, workload gro
 }
 
 func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup string) ([]*corev1.Pod, error) {
-	pods, err := listPods(ctx, r.client, client.InNamespace(namespace), client.MatchingFields{labelledByPodGroup: podGroup})
+	pods, err := listPods(ctx, r.client, client.InNamespace(namespace),
+		client.MatchingFields{labelledByPodGroup: podGroup})
 	if err != nil {
 		return nil, fmt.Errorf("listing labelled pods: %w", err)
 	}
@@ -114,7 +119,8 @@ func (r *podReconciler) apply(ctx context.Context, pod *corev1.Pod, annotations,
 	patch.SetUID(pod.UID)
 	patch.SetAnnotations(annotations)
 	patch.SetLabels(labels)
-	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner),
+		client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -20,7 +20,8 @@ import (
 // patch changes an object as an administrator does with kubectl.
 func patch(ctx context.Context, object client.Object, change string) {
 	GinkgoHelper()
-	Expect(api.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner("kubectl-edit"))).To(Succeed())
+	Expect(api.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(change)),
+		client.FieldOwner("kubectl-edit"))).To(Succeed())
 }
 
 var _ = Describe("A pod of a Job", func() {
@@ -77,7 +78,8 @@ var _ = Describe("A pod of a Job", func() {
 	It("follows the Job's annotations and labels", func(ctx SpecContext) {
 		create(ctx, newPod("train-0", job))
 		Eventually(podGroupNameOf(ctx, "train-0")).ShouldNot(BeEmpty())
-		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"a"}}}`)
+		patch(ctx, job,
+			`{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"a"}}}`)
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(And(
 			HaveField("Spec.MinMember", HaveValue(BeEquivalentTo(2))), HaveField("Spec.Queue", "a")))
 		patch(ctx, job, `{"metadata":{"labels":{"kai.scheduler/queue":null}}}`)
@@ -92,7 +94,8 @@ var _ = Describe("A pod of a Job", func() {
 		group, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
 		patch(ctx, group, `{"spec":{"queue":"b","schedulingBackoff":-1}}`)
-		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"4"},"labels":{"kai.scheduler/queue":"c"}}}`)
+		patch(ctx, job,
+			`{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"4"},"labels":{"kai.scheduler/queue":"c"}}}`)
 		Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec.MinMember", HaveValue(BeEquivalentTo(4))))
 		Expect(podGroup(ctx, group.Name)()).To(And(
 			HaveField("Spec.Queue", "b"), HaveField("Spec.SchedulingBackoff", HaveValue(BeEquivalentTo(-1)))))
@@ -164,7 +167,8 @@ var _ = Describe("A pod", func() {
 	It("without an owner is a group of its own", func(ctx SpecContext) {
 		pod := create(ctx, newPod("alone", nil))
 		Eventually(podGroupNameOf(ctx, "alone")).Should(Equal("pg-alone-" + string(pod.UID)))
-		Eventually(podGroup(ctx, "pg-alone-"+string(pod.UID))).Should(HaveField("OwnerReferences", ConsistOf(HaveField("Kind", "Pod"))))
+		Eventually(podGroup(ctx, "pg-alone-"+string(pod.UID))).Should(
+			HaveField("OwnerReferences", ConsistOf(HaveField("Kind", "Pod"))))
 	})
 
 	It("of another pod shares that one's group", func(ctx SpecContext) {
@@ -179,10 +183,13 @@ var _ = Describe("A pod", func() {
 
 	It("of a kind that is not installed is grouped by its owner's name", func(ctx SpecContext) {
 		pod := newPod("strange", nil)
-		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Fleet", Name: "north", UID: "42", Controller: new(true)}}
+		pod.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "example.com/v1", Kind: "Fleet", Name: "north", UID: "42", Controller: new(true)},
+		}
 		create(ctx, pod)
 		Eventually(podGroupNameOf(ctx, "strange")).Should(Equal("pg-north-42"))
-		const reason = "Fleet north cannot be read, so that what it says and its own owners do not count: the cluster has no kind Fleet of example.com/v1: install it"
+		const reason = "Fleet north cannot be read, so that what it says and its own owners do not count: " +
+			"the cluster has no kind Fleet of example.com/v1: install it"
 		Eventually(eventsOn(ctx, "Pod", "strange")).Should(ContainElement(ContainSubstring(reason)))
 		Eventually(podGroup(ctx, "pg-north-42")).Should(WithTransform(validity,
 			condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
@@ -199,7 +206,8 @@ var _ = Describe("A pod", func() {
 			Expect(pod.ResourceVersion).To(Equal(before))
 		},
 		Entry("if it asks for another scheduler", func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }),
-		Entry("if it says so", func(pod *corev1.Pod) { pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"} }),
+		Entry("if it says so",
+			func(pod *corev1.Pod) { pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"} }),
 		Entry("if a user put it into a PodGroup", func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "sample2"}
 		}),
@@ -212,7 +220,8 @@ var _ = Describe("A pod", func() {
 		Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
 		pod := &corev1.Pod{}
 		Expect(api.Get(ctx, named("train-0"), pod)).To(Succeed())
-		Expect(pod.Annotations).To(HaveKeyWithValue(kai.AnnotationLeftAlone, "true"), "the scheduler waits for the pod to be grouped")
+		Expect(pod.Annotations).To(HaveKeyWithValue(kai.AnnotationLeftAlone, "true"),
+			"the scheduler waits for the pod to be grouped")
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/skip-podgrouper":null}}}`)
 		Eventually(podGroupNameOf(ctx, "train-0")).Should(Equal(podGroupOfJob(job)))
 	})
@@ -220,10 +229,13 @@ var _ = Describe("A pod", func() {
 	It("below two owners follows what the upper one says", func(ctx SpecContext) {
 		cron := create(ctx, &batchv1.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Name: "nightly", Labels: map[string]string{kai.LabelQueue: "night"}},
-			Spec:       batchv1.CronJobSpec{Schedule: "0 0 * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: newJob("", nil).Spec}},
+			Spec: batchv1.CronJobSpec{Schedule: "0 0 * * *",
+				JobTemplate: batchv1.JobTemplateSpec{Spec: newJob("", nil).Spec}},
 		})
 		job := newJob("nightly-1", nil)
-		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
+		job.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob")),
+		}
 		create(ctx, job)
 		create(ctx, newPod("nightly-1-0", job))
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec.Queue", "night"))

@@ -52,9 +52,12 @@ var _ = Describe("Several pod groupers", func() {
 		job := create(ctx, newJob("train", map[string]string{kai.AnnotationBatchMinMember: "3"}))
 		createTogether(ctx, job, 0, 60)
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"}}}`)
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(2))})))
-		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("Generation", BeEquivalentTo(2)), "written once for each wish")
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity, HaveField("ObservedGeneration", BeEquivalentTo(2))))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(
+			HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(2))})))
+		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("Generation", BeEquivalentTo(2)),
+			"written once for each wish")
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(
+			WithTransform(validity, HaveField("ObservedGeneration", BeEquivalentTo(2))))
 		settled, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
 		Consistently(podGroup(ctx, podGroupOfJob(job)), "500ms").Should(HaveField("ResourceVersion", settled.ResourceVersion))
@@ -65,8 +68,10 @@ var _ = Describe("Several pod groupers", func() {
 		stopPodGrouper()
 		DeferCleanup(func() { stopPodGrouper = start(ctrl.Options{}) })
 		elected := ctrl.Options{
-			LeaderElection: true, LeaderElectionID: "podgrouper", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
-			LeaseDuration: new(4 * time.Second), RenewDeadline: new(3 * time.Second), RetryPeriod: new(100 * time.Millisecond),
+			LeaderElection: true, LeaderElectionID: "podgrouper", LeaderElectionNamespace: namespace,
+			LeaderElectionReleaseOnCancel: true,
+			LeaseDuration:                 new(4 * time.Second), RenewDeadline: new(3 * time.Second),
+			RetryPeriod: new(100 * time.Millisecond),
 		}
 		stopFirst := start(elected)
 		job := create(ctx, newJob("train", nil))
@@ -94,11 +99,14 @@ var _ = Describe("Several pod groupers", func() {
 var _ = Describe("A PodGroup that somebody else makes just before", func() {
 	It("is left as it is", func(ctx SpecContext) {
 		writes.whileApplying("gang", func() {
-			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
+			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"},
+				Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
 		})
 		create(ctx, newPodGang("gang", ""))
 		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))
-		Expect(podGroup(ctx, "gang")()).To(And(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})), HaveField("OwnerReferences", BeEmpty())))
+		Expect(podGroup(ctx, "gang")()).To(
+			And(HaveField("Spec", Equal(scheduling.PodGroupSpec{MinMember: new(int32(7))})),
+				HaveField("OwnerReferences", BeEmpty())))
 	})
 
 	It("in the place of the pod grouper's own is left as it is", func(ctx SpecContext) {
@@ -108,7 +116,8 @@ var _ = Describe("A PodGroup that somebody else makes just before", func() {
 		Expect(err).NotTo(HaveOccurred())
 		writes.whileApplying("gang", func() {
 			Expect(api.Delete(ctx, own)).To(Succeed())
-			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}, Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
+			create(ctx, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"},
+				Spec: scheduling.PodGroupSpec{MinMember: new(int32(7))}})
 		})
 		patch(ctx, gang, `{"spec":{"podgroups":[{"name":"more","minReplicas":3,"podReferences":[]}]}}`)
 		Eventually(eventsOn(ctx, "PodGang", "gang")).Should(ContainElement(ContainSubstring("made by somebody else")))

@@ -47,7 +47,8 @@ var _ = Describe("An indexed Job that is divided into segments", func() {
 		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("Spec", scheduling.PodGroupSpec{
 			MinSubGroup: new(int32(1)),
 			SubGroups: []scheduling.SubGroup{
-				{Name: "segment-0", MinMember: new(int32(2))}, {Name: "segment-1", MinMember: new(int32(2))}, {Name: "segment-2", MinMember: new(int32(1))},
+				{Name: "segment-0", MinMember: new(int32(2))}, {Name: "segment-1", MinMember: new(int32(2))},
+				{Name: "segment-2", MinMember: new(int32(1))},
 			},
 		}))
 		Expect(writes.of(podGroupOfJob(job))).To(Equal(1))
@@ -61,7 +62,8 @@ var _ = Describe("An indexed Job that is divided into segments", func() {
 		for index := range 5 {
 			Eventually(subGroupOf(ctx, pod(index))).Should(BeEmpty())
 		}
-		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec", scheduling.PodGroupSpec{MinMember: new(int32(1))}))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(
+			HaveField("Spec", scheduling.PodGroupSpec{MinMember: new(int32(1))}))
 	})
 
 	It("waits for no pods that are done", func(ctx SpecContext) {
@@ -70,7 +72,8 @@ var _ = Describe("An indexed Job that is divided into segments", func() {
 		job.Status.StartTime = new(metav1.Now())
 		Expect(api.Status().Update(ctx, job)).To(Succeed())
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Spec.SubGroups", ConsistOf(
-			HaveField("MinMember", HaveValue(BeEquivalentTo(0))), HaveField("MinMember", HaveValue(BeEquivalentTo(1))), HaveField("MinMember", HaveValue(BeEquivalentTo(1))))))
+			HaveField("MinMember", HaveValue(BeEquivalentTo(0))), HaveField("MinMember", HaveValue(BeEquivalentTo(1))),
+			HaveField("MinMember", HaveValue(BeEquivalentTo(1))))))
 	})
 
 	It("says on the Job and the PodGroup what is wrong with the size", func(ctx SpecContext) {

@@ -75,7 +75,8 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 	}
 	for _, watched := range []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), podMetadata(), &handler.EnqueueRequestForObject{}, memberChanged),
-		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, handler.EnqueueRequestsFromMapFunc(find.podsOfPodGroup), changedByOthers),
+		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{},
+			handler.EnqueueRequestsFromMapFunc(find.podsOfPodGroup), changedByOthers),
 		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
 	} {
 		if err := pods.Watch(watched); err != nil {
@@ -87,11 +88,13 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 
 func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
 	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, podGroups: podGroups}
-	gangs, err := crcontroller.New("podgangs", mgr, crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
+	gangs, err := crcontroller.New("podgangs", mgr,
+		crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
 	if err != nil {
 		return err
 	}
-	return gangs.Watch(installation.When(mgr.GetCache(), mgr.GetRESTMapper(), podGangDefinition, func(context.Context) ([]reconcile.Request, error) {
-		return nil, watchPodGangs(mgr, gangs)
-	}))
+	return gangs.Watch(installation.When(mgr.GetCache(), mgr.GetRESTMapper(), podGangDefinition,
+		func(context.Context) ([]reconcile.Request, error) {
+			return nil, watchPodGangs(mgr, gangs)
+		}))
 }

@@ -18,7 +18,8 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 	)
 	BeforeEach(func(ctx SpecContext) {
 		job = newJob("train", map[string]string{kai.AnnotationBatchMinMember: "3"})
-		job.Labels = map[string]string{kai.LabelQueue: "a", kai.LabelPriorityClassName: "high", kai.LabelPreemptibility: "preemptible"}
+		job.Labels = map[string]string{kai.LabelQueue: "a", kai.LabelPriorityClassName: "high",
+			kai.LabelPreemptibility: "preemptible"}
 		create(ctx, job)
 		create(ctx, newPod("train-0", job))
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity, Not(BeNil())))
@@ -43,7 +44,8 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 
 	It("keeps what an administrator sets in the moment in which the workload changes", func(ctx SpecContext) {
 		writes.whileApplying(group.Name, func() { patch(ctx, group, `{"spec":{"queue":"b"}}`) })
-		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"c"}}}`)
+		patch(ctx, job,
+			`{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"c"}}}`)
 		Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec.MinMember", HaveValue(BeEquivalentTo(2))))
 		Expect(podGroup(ctx, group.Name)()).To(HaveField("Spec.Queue", "b"))
 	})
@@ -65,9 +67,11 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 		func(ctx SpecContext, change string) {
 			patch(ctx, group, change)
 			Expect(group.Spec.DeepCopy()).NotTo(HaveField("SubGroups", BeNil()), "the change was taken")
-			tree := scheduling.PodGroupSpec{MinMember: new(int32(3)), Queue: "a", PriorityClassName: "high", Preemptibility: scheduling.Preemptible}
+			tree := scheduling.PodGroupSpec{MinMember: new(int32(3)), Queue: "a", PriorityClassName: "high",
+				Preemptibility: scheduling.Preemptible}
 			Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec", Equal(tree)))
-			Eventually(podGroup(ctx, group.Name)).Should(WithTransform(validity, HaveField("ObservedGeneration", BeNumerically(">", group.Generation))))
+			Eventually(podGroup(ctx, group.Name)).Should(
+				WithTransform(validity, HaveField("ObservedGeneration", BeNumerically(">", group.Generation))))
 			written := writes.of(group.Name)
 			Consistently(func() int { return writes.of(group.Name) }, "500ms").Should(Equal(written), "it must come to rest")
 		},

@@ -54,7 +54,9 @@ func (c *counter) whileApplying(name string, happen func()) {
 	c.meanwhile[namespace+"/"+name] = happen
 }
 
-func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+func (c *counter) countApply(
+	ctx context.Context, inner client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption,
+) error {
 	metadata := object.(interface {
 		GetNamespace() string
 		GetName() string
@@ -73,7 +75,9 @@ func (c *counter) countApply(ctx context.Context, inner client.WithWatch, object
 
 // countList counts how often all labelled members of a PodGroup are looked for in a namespace. Once pods have been owners, each
 // change of a pod is a list of what is below it, which is another thing.
-func (c *counter) countList(ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+func (c *counter) countList(
+	ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption,
+) error {
 	var chosen client.ListOptions
 	chosen.ApplyOptions(options)
 	if chosen.FieldSelector != nil && strings.HasPrefix(chosen.FieldSelector.String(), "labelledPodGroup=") {
@@ -88,7 +92,10 @@ func (c *counter) countList(ctx context.Context, inner client.WithWatch, list cl
 const memberLists = "lists of members"
 
 // countStatus counts like countApply.
-func (c *counter) countStatus(ctx context.Context, inner client.Client, subresource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+func (c *counter) countStatus(
+	ctx context.Context, inner client.Client, subresource string, object runtime.ApplyConfiguration,
+	options ...client.SubResourceApplyOption,
+) error {
 	metadata := object.(interface {
 		GetNamespace() string
 		GetName() string
@@ -120,8 +127,10 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	user.Config().QPS, user.Config().Burst = cluster.Config.QPS, cluster.Config.Burst
 	restricted = user.Config()
-	allow(context.Background(), "", "apps", "batch", "events.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io",
-		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "jobset.x-k8s.io", "readable.example.com")
+	allow(context.Background(), "", "apps", "batch", "events.k8s.io", "authorization.k8s.io", "apiextensions.k8s.io",
+		"coordination.k8s.io",
+		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "jobset.x-k8s.io",
+		"readable.example.com")
 
 	ctrl.SetLogger(GinkgoLogr)
 	stopPodGrouper = start(ctrl.Options{})
@@ -162,7 +171,8 @@ func start(options ctrl.Options) func() {
 	options.Controller.SkipNameValidation = new(true)
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		inner, err := client.NewWithWatch(config, options)
-		return interceptor.NewClient(inner, interceptor.Funcs{Apply: writes.countApply, List: writes.countList, SubResourceApply: writes.countStatus}), err
+		return interceptor.NewClient(inner,
+			interceptor.Funcs{Apply: writes.countApply, List: writes.countList, SubResourceApply: writes.countStatus}), err
 	}
 	mgr, err := ctrl.NewManager(restricted, options)
 	Expect(err).NotTo(HaveOccurred())

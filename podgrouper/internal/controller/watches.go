@@ -28,7 +28,8 @@ func watchPodGangs(mgr manager.Manager, gangs crcontroller.Controller) error {
 	for _, watched := range []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &grovescheduler.PodGang{}, &handler.EnqueueRequestForObject{}),
 		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, &handler.EnqueueRequestForObject{}),
-		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podGangsOfTopology)),
+		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{},
+			handler.EnqueueRequestsFromMapFunc(find.podGangsOfTopology)),
 	} {
 		if err := gangs.Watch(watched); err != nil {
 			return err
@@ -75,7 +76,8 @@ func groupsChanged(e event.UpdateEvent) bool {
 		return false
 	}
 	old, now := groupsOf(e.ObjectOld), groupsOf(e.ObjectNew)
-	return !maps.Equal(old.Expects(), now.Expects()) || !apiequality.Semantic.DeepEqual(old.PodGroupSpec(), now.PodGroupSpec())
+	return !maps.Equal(old.Expects(), now.Expects()) ||
+		!apiequality.Semantic.DeepEqual(old.PodGroupSpec(), now.PodGroupSpec())
 }
 
 func groupsOf(object client.Object) grouping.Group {
@@ -83,7 +85,7 @@ func groupsOf(object client.Object) grouping.Group {
 	return catalog.For(owner).Group(grouping.Workload{Owner: owner})
 }
 
-// metadataChanged reports whether anything changed that tells where an object belongs, or it is another one of the same
+// metadataChanged reports whether anything changed that says where an object belongs, or it is another one of the same
 // name: after a watch was interrupted a deletion and a creation come as one update.
 func metadataChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||

@@ -47,9 +47,13 @@ func TestWhatChangesOfAPodGroupArePassedOn(t *testing.T) {
 		"what the scheduler says": {func(group *scheduling.PodGroup) {
 			group.Status.SchedulingConditions = []scheduling.SchedulingCondition{{}}
 		}, false},
-		"that its workload is wrong":      {func(group *scheduling.PodGroup) { group.Status.Conditions = said("False", "right") }, true},
-		"what is wrong with its workload": {func(group *scheduling.PodGroup) { group.Status.Conditions = said("True", "wrong") }, true},
-		"that nothing is said any more":   {func(group *scheduling.PodGroup) { group.Status.Conditions = nil }, true},
+		"that its workload is wrong": {
+			func(group *scheduling.PodGroup) { group.Status.Conditions = said("False", "right") }, true,
+		},
+		"what is wrong with its workload": {
+			func(group *scheduling.PodGroup) { group.Status.Conditions = said("True", "wrong") }, true,
+		},
+		"that nothing is said any more": {func(group *scheduling.PodGroup) { group.Status.Conditions = nil }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang", UID: "1", Generation: 1}}

@@ -71,7 +71,8 @@ func TestCarriedLabels(t *testing.T) {
 }
 
 func TestParsePreemptibility(t *testing.T) {
-	for value, problems := range map[string]int{"": 0, "preemptible": 0, "non-preemptible": 0, "Preemptible": 1, "maybe": 1} {
+	for value, problems := range map[string]int{"": 0, "preemptible": 0, "non-preemptible": 0, "Preemptible": 1,
+		"maybe": 1} {
 		got, errs := grouping.ParsePreemptibility(map[string]string{kai.LabelPreemptibility: value})
 		if len(errs) != problems || problems == 0 && string(got) != value || problems > 0 && got != "" {
 			t.Errorf("%q: got %q with %v", value, got, errs)
@@ -84,8 +85,10 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 		return grouping.Workload{Owner: grouping.Owner{Object: &metav1.ObjectMeta{Annotations: annotations}}}
 	}
 	shared := map[string]string{
-		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t", scheduling.AnnotationSharedRequired: "zone",
-		scheduling.AnnotationPodsTopology: "t", scheduling.AnnotationSuccessors: "{}", scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
+		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
+		scheduling.AnnotationSharedRequired: "zone",
+		scheduling.AnnotationPodsTopology:   "t", scheduling.AnnotationSuccessors: "{}",
+		scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
 		scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "5m",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {
@@ -159,13 +162,17 @@ func TestParseRepair(t *testing.T) {
 		said
 		key string
 	}{
-		"nobody says anything":             {key: move},
-		"the workload":                     {said{workload: &whole, want: "gang"}, move},
-		"an owner above it":                {said{above: &whole, want: "gang"}, move},
-		"the nearest counts":               {said{workload: &none, above: &whole, want: "none"}, move},
-		"an unknown word":                  {said{workload: &unknown, want: "all", wrong: `"all": must be none, subgroup or gang`}, move},
-		"an unknown word hides that above": {said{workload: &unknown, above: &none, want: "all", wrong: `"all": must be none, subgroup or gang`}, move},
-		"a time":                           {said{above: &late, want: "10m"}, after},
+		"nobody says anything": {key: move},
+		"the workload":         {said{workload: &whole, want: "gang"}, move},
+		"an owner above it":    {said{above: &whole, want: "gang"}, move},
+		"the nearest counts":   {said{workload: &none, above: &whole, want: "none"}, move},
+		"an unknown word": {
+			said{workload: &unknown, want: "all", wrong: `"all": must be none, subgroup or gang`}, move,
+		},
+		"an unknown word hides that above": {
+			said{workload: &unknown, above: &none, want: "all", wrong: `"all": must be none, subgroup or gang`}, move,
+		},
+		"a time": {said{above: &late, want: "10m"}, after},
 		"no unit, above": {said{above: &unitless, want: "10",
 			wrong: `"10": must be a duration of at least 0, such as 2m (in Job train)`}, after},
 	} {

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Levels tells which Topologies exist and what levels they have.
+// Levels says which Topologies exist and what levels they have.
 type Levels = podgrouptree.Levels
 
 // Wish is a value that a user wrote, and where.
@@ -45,7 +45,8 @@ func (c Constraint) Empty() bool {
 
 // Same reports whether both say the same, wherever.
 func (c Constraint) Same(other Constraint) bool {
-	return c.Topology.Value == other.Topology.Value && c.Required.Value == other.Required.Value && c.Preferred.Value == other.Preferred.Value
+	return c.Topology.Value == other.Topology.Value && c.Required.Value == other.Required.Value &&
+		c.Preferred.Value == other.Preferred.Value
 }
 
 // topologyConstraint returns the constraint as the scheduler reads it, or nil if the user said nothing. A level without
@@ -69,16 +70,20 @@ func (c Constraint) Check(levels Levels) field.ErrorList {
 	}
 	known, exists := levels(c.Topology.Value)
 	if !exists {
-		return field.ErrorList{field.Invalid(c.Topology.Path, c.Topology.Value, "no Topology has this name: create it, or name another")}
+		return field.ErrorList{
+			field.Invalid(c.Topology.Path, c.Topology.Value, "no Topology has this name: create it, or name another"),
+		}
 	}
 	var errs field.ErrorList
 	for _, level := range []Wish{c.Required, c.Preferred} {
 		if level.Value != "" && len(known.Named(level.Value)) == 0 {
-			errs = append(errs, field.Invalid(level.Path, level.Value, known.Problem(c.Topology.Value, level.Value)+didYouMean(level.Value, known)))
+			errs = append(errs, field.Invalid(level.Path, level.Value,
+				known.Problem(c.Topology.Value, level.Value)+didYouMean(level.Value, known)))
 		}
 	}
 	keys := known.Keys()
-	required, preferred := slices.Index(keys, known.Key(c.Required.Value)), slices.Index(keys, known.Key(c.Preferred.Value))
+	required, preferred := slices.Index(keys, known.Key(c.Required.Value)), slices.Index(keys,
+		known.Key(c.Preferred.Value))
 	if required >= 0 && preferred >= 0 && preferred < required {
 		errs = append(errs, field.Invalid(c.Preferred.Path, c.Preferred.Value,
 			fmt.Sprintf("is broader than the required level %s, which implies it: %s", c.Required.Value, narrower)))
@@ -166,7 +171,9 @@ func FromAnnotations(annotations map[string]string, path *field.Path) (Constrain
 }
 
 // LevelsFromAnnotations does the same with levels that stand in other annotations.
-func LevelsFromAnnotations(annotations map[string]string, path *field.Path, required, preferred string) (Constraint, field.ErrorList) {
+func LevelsFromAnnotations(
+	annotations map[string]string, path *field.Path, required, preferred string,
+) (Constraint, field.ErrorList) {
 	var errs field.ErrorList
 	wish := func(key string) Wish {
 		value, given := annotations[key]
@@ -181,13 +188,15 @@ func LevelsFromAnnotations(annotations map[string]string, path *field.Path, requ
 		Preferred: wish(preferred),
 	}
 	if _, given := annotations[kai.AnnotationTopology]; !given && constraint.HasLevel() {
-		errs = append(errs, field.Required(constraint.Topology.Path, "a level needs the name of the Topology that it belongs to"))
+		errs = append(errs, field.Required(constraint.Topology.Path,
+			"a level needs the name of the Topology that it belongs to"))
 	}
 	return constraint, errs
 }
 
 // topologyAnnotations are those that FromAnnotations reads.
-var topologyAnnotations = []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred}
+var topologyAnnotations = []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired,
+	kai.AnnotationTopologyPreferred}
 
 // FromOwners returns the topology constraint of all pods together: of the nearest owner that carries any of the topology
 // annotations, the workload's own, else one above it, else of its only template.
@@ -217,7 +226,8 @@ func (w Workload) means(above Owner) bool {
 // Nearest reads the annotations of the nearest owner that carries any of the keys, the workload's own, else one above it,
 // else of the first template that does. It returns the zero value if none does.
 func Nearest[T any](
-	w Workload, templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList), keys ...string,
+	w Workload, templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList),
+	keys ...string,
 ) (T, field.ErrorList) {
 	for i, owner := range w.Upwards() {
 		if !HasAny(owner.GetAnnotations(), keys...) || i > 0 && !w.means(owner) {

@@ -17,7 +17,8 @@ import (
 
 func network(topology string) (podgrouptree.Hierarchy, bool) {
 	return podgrouptree.Hierarchy{
-		{Key: "zone", Alias: "z"}, {Key: "block", Alias: "twice"}, {Key: "rack", Alias: "twice"}, {Key: "kubernetes.io/hostname"},
+		{Key: "zone", Alias: "z"}, {Key: "block", Alias: "twice"}, {Key: "rack", Alias: "twice"},
+		{Key: "kubernetes.io/hostname"},
 	}, topology == "network"
 }
 
@@ -40,16 +41,20 @@ func TestFromAnnotations(t *testing.T) {
 			annotations: map[string]string{
 				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone", kai.AnnotationTopologyPreferred: "rack",
 			},
-			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone",
+				PreferredTopologyLevel: "rack"},
 		},
 		"a level without a topology is kept, so that the gang waits": {
 			annotations: map[string]string{kai.AnnotationTopologyRequired: "zone"},
 			want:        &scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"},
-			problems:    []string{`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`},
+			problems: []string{
+				`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
 		},
 		"empty values are reported once each": {
-			annotations: map[string]string{kai.AnnotationTopology: "", kai.AnnotationTopologyRequired: "zone", kai.AnnotationTopologyPreferred: ""},
-			want:        &scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"},
+			annotations: map[string]string{kai.AnnotationTopology: "", kai.AnnotationTopologyRequired: "zone",
+				kai.AnnotationTopologyPreferred: ""},
+			want: &scheduling.TopologyConstraint{RequiredTopologyLevel: "zone"},
 			problems: []string{
 				`metadata.annotations[kai.scheduler/topology]: Required value: must not be empty: give it a value or remove it`,
 				`metadata.annotations[kai.scheduler/topology-preferred-placement]: Required value: must not be empty: give it a value or remove it`,
@@ -58,12 +63,16 @@ func TestFromAnnotations(t *testing.T) {
 		"an unknown topology": {
 			annotations: map[string]string{kai.AnnotationTopology: "nowhere", kai.AnnotationTopologyRequired: "zone"},
 			want:        &scheduling.TopologyConstraint{Topology: "nowhere", RequiredTopologyLevel: "zone"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
+			doubts: []string{
+				`metadata.annotations[kai.scheduler/topology]: Invalid value: "nowhere": no Topology has this name: create it, or name another`,
+			},
 		},
 		"an unknown level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "blok"},
 			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "blok"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean block?`},
+			doubts: []string{
+				`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "blok": Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean block?`,
+			},
 		},
 		"the name alone of a level": {
 			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "hostname"},
@@ -75,8 +84,11 @@ func TestFromAnnotations(t *testing.T) {
 			annotations: map[string]string{
 				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack", kai.AnnotationTopologyPreferred: "zone",
 			},
-			want:   &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "zone"},
-			doubts: []string{`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "zone": is broader than the required level rack, which implies it: name a narrower level, or remove it`},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack",
+				PreferredTopologyLevel: "zone"},
+			doubts: []string{
+				`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "zone": is broader than the required level rack, which implies it: name a narrower level, or remove it`,
+			},
 		},
 		"a topology alone constrains nothing": {
 			annotations: map[string]string{kai.AnnotationTopology: "nowhere"},
@@ -105,14 +117,17 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 		Owner: owner("Job", "lower", nil),
 		Above: []grouping.Owner{
 			owner("CronJob", "middle", map[string]string{kai.AnnotationTopologyRequired: "rack"}),
-			owner("Fleet", "upper", map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"}),
+			owner("Fleet", "upper",
+				map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"}),
 		},
 	}
 	constraint, problems := grouping.FromOwners(w)
 	if constraint.Required.Value != "rack" || constraint.Topology.Value != "" {
 		t.Errorf("got %+v, want what the CronJob says and no more", constraint)
 	}
-	want := []string{`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to (in CronJob middle)`}
+	want := []string{
+		`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to (in CronJob middle)`,
+	}
 	if diff := cmp.Diff(want, lines(problems)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
@@ -124,14 +139,16 @@ func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
 		above, workload schema.GroupKind
 		want            string
 	}{
-		"a RayJob does not mean its submitter":    {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, job, ""},
-		"a RayJob means its cluster":              {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, rayCluster, "zone"},
-		"a RayService means each of its clusters": {schema.GroupKind{Group: "ray.io", Kind: "RayService"}, rayCluster, "zone"},
-		"a CronJob means its Jobs":                {schema.GroupKind{Group: "batch", Kind: "CronJob"}, job, "zone"},
-		"a RayCluster does not mean its cleanup":  {rayCluster, job, ""},
+		"a RayJob does not mean its submitter": {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, job, ""},
+		"a RayJob means its cluster":           {schema.GroupKind{Group: "ray.io", Kind: "RayJob"}, rayCluster, "zone"},
+		"a RayService means each of its clusters": {schema.GroupKind{Group: "ray.io", Kind: "RayService"}, rayCluster,
+			"zone"},
+		"a CronJob means its Jobs":               {schema.GroupKind{Group: "batch", Kind: "CronJob"}, job, "zone"},
+		"a RayCluster does not mean its cleanup": {rayCluster, job, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			above := owner(c.above.Kind, "upper", map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"})
+			above := owner(c.above.Kind, "upper",
+				map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"})
 			workload := owner(c.workload.Kind, "lower", nil)
 			above.Kind.Group, workload.Kind.Group = c.above.Group, c.workload.Group
 			got, _ := grouping.FromOwners(grouping.Workload{Owner: workload, Above: []grouping.Owner{above}})
@@ -148,7 +165,8 @@ func TestGroupsBelowOthers(t *testing.T) {
 	}
 	constraint := func(name, topology, required, preferred string) grouping.Constraint {
 		return grouping.Constraint{
-			Topology: wish(topology, name+".topology"), Required: wish(required, name+".required"), Preferred: wish(preferred, name+".preferred"),
+			Topology: wish(topology, name+".topology"), Required: wish(required, name+".required"),
+			Preferred: wish(preferred, name+".preferred"),
 		}
 	}
 	group := func(name, parent, topology, required, preferred string) grouping.SubGroup {
@@ -166,12 +184,16 @@ func TestGroupsBelowOthers(t *testing.T) {
 		"broader than the group above and than all": {
 			root:   constraint("root", "network", "block", ""),
 			groups: []grouping.SubGroup{group("a", "", "network", "rack", ""), group("b", "a", "network", "zone", "")},
-			want:   []string{`b.required: Invalid value: "zone": is broader than rack at a.required, which implies it: name a narrower level, or remove it`},
+			want: []string{
+				`b.required: Invalid value: "zone": is broader than rack at a.required, which implies it: name a narrower level, or remove it`,
+			},
 		},
 		"a preferred level broader than that of all": {
 			root:   constraint("root", "network", "", "rack"),
 			groups: []grouping.SubGroup{group("a", "", "network", "", "block")},
-			want:   []string{`a.preferred: Invalid value: "block": is broader than rack at root.preferred, which implies it: name a narrower level, or remove it`},
+			want: []string{
+				`a.preferred: Invalid value: "block": is broader than rack at root.preferred, which implies it: name a narrower level, or remove it`,
+			},
 		},
 		"levels of two topologies have no order": {
 			root:   constraint("root", "other", "rack", ""),
@@ -180,7 +202,8 @@ func TestGroupsBelowOthers(t *testing.T) {
 		},
 		"groups from one template are reported once": {
 			groups: []grouping.SubGroup{
-				{Name: "a-0", Constraint: constraint("template", "nowhere", "rack", "")}, {Name: "a-1", Constraint: constraint("template", "nowhere", "rack", "")},
+				{Name: "a-0", Constraint: constraint("template", "nowhere", "rack", "")},
+				{Name: "a-1", Constraint: constraint("template", "nowhere", "rack", "")},
 			},
 			want: []string{`template.topology: Invalid value: "nowhere": no Topology has this name: create it, or name another`},
 		},
@@ -209,12 +232,16 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 		doubts      []string
 	}{
 		"by alias and by label": {
-			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "z", kai.AnnotationTopologyPreferred: "rack"},
-			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone", PreferredTopologyLevel: "rack"},
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "z",
+				kai.AnnotationTopologyPreferred: "rack"},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone",
+				PreferredTopologyLevel: "rack"},
 		},
 		"an alias of a broader level than the required one": {
-			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack", kai.AnnotationTopologyPreferred: "z"},
-			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "zone"},
+			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack",
+				kai.AnnotationTopologyPreferred: "z"},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack",
+				PreferredTopologyLevel: "zone"},
 			doubts: []string{`metadata.annotations[kai.scheduler/topology-preferred-placement]: Invalid value: "z": ` +
 				"is broader than the required level rack, which implies it: name a narrower level, or remove it"},
 		},
@@ -227,12 +254,15 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 		"an alias of a Topology that nobody knows": {
 			annotations: map[string]string{kai.AnnotationTopology: "elsewhere", kai.AnnotationTopologyRequired: "z"},
 			want:        &scheduling.TopologyConstraint{Topology: "elsewhere", RequiredTopologyLevel: "z"},
-			doubts:      []string{`metadata.annotations[kai.scheduler/topology]: Invalid value: "elsewhere": no Topology has this name: create it, or name another`},
+			doubts: []string{
+				`metadata.annotations[kai.scheduler/topology]: Invalid value: "elsewhere": no Topology has this name: create it, or name another`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			constraint, problems := grouping.FromAnnotations(c.annotations, field.NewPath("metadata", "annotations"))
-			group := grouping.Group{Constraint: constraint, SubGroups: []grouping.SubGroup{{Name: "part", Constraint: constraint}}}
+			group := grouping.Group{Constraint: constraint,
+				SubGroups: []grouping.SubGroup{{Name: "part", Constraint: constraint}}}
 			if len(problems) > 0 {
 				t.Fatalf("problems: %v", problems)
 			}
@@ -244,7 +274,8 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 				[]*scheduling.TopologyConstraint{spec.TopologyConstraint, spec.SubGroups[0].TopologyConstraint}); diff != "" {
 				t.Errorf("constraints (-want +got):\n%s", diff)
 			}
-			if asWritten := group.PodGroupSpec().TopologyConstraint; asWritten.RequiredTopologyLevel != c.annotations[kai.AnnotationTopologyRequired] {
+			if asWritten :=
+				group.PodGroupSpec().TopologyConstraint; asWritten.RequiredTopologyLevel != c.annotations[kai.AnnotationTopologyRequired] {
 				t.Errorf("the group that was asked has changed: %v", asWritten)
 			}
 		})

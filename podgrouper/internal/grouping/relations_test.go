@@ -29,7 +29,8 @@ func related(annotation string) grouping.Owner {
 func TestParseRelations(t *testing.T) {
 	template := func(annotation string) []grouping.Template {
 		return []grouping.Template{{
-			Annotations: map[string]string{scheduling.AnnotationRelations: annotation}, Path: field.NewPath("spec", "template", "metadata"),
+			Annotations: map[string]string{scheduling.AnnotationRelations: annotation},
+			Path:        field.NewPath("spec", "template", "metadata"),
 		}}
 	}
 	for name, c := range map[string]struct {
@@ -40,20 +41,26 @@ func TestParseRelations(t *testing.T) {
 		wrong     []string
 	}{
 		"nobody says anything": {workload: grouping.Workload{Owner: related("")}},
-		"the workload":         {workload: grouping.Workload{Owner: related(ofWorkers)}, templates: template(ofTheWhole), written: ofWorkers, read: 1},
-		"an owner above it":    {workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(ofTheWhole)}}, written: ofTheWhole, read: 1},
-		"its pods' template":   {workload: grouping.Workload{Owner: related("")}, templates: template(ofWorkers), written: ofWorkers, read: 1},
+		"the workload": {workload: grouping.Workload{Owner: related(ofWorkers)}, templates: template(ofTheWhole),
+			written: ofWorkers, read: 1},
+		"an owner above it": {workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(ofTheWhole)}},
+			written: ofTheWhole, read: 1},
+		"its pods' template": {workload: grouping.Workload{Owner: related("")}, templates: template(ofWorkers),
+			written: ofWorkers, read: 1},
 		"what cannot be read is carried over all the same": {
 			workload: grouping.Workload{Owner: related(misspelt)}, written: misspelt,
-			wrong: []string{"metadata.annotations" + sayRelation + `.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"?`},
+			wrong: []string{"metadata.annotations" + sayRelation +
+				`.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"?`},
 		},
 		"in the template": {
 			workload: grouping.Workload{Owner: related("")}, templates: template(misspelt), written: misspelt,
-			wrong: []string{"spec.template.metadata.annotations" + sayRelation + `.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"?`},
+			wrong: []string{"spec.template.metadata.annotations" + sayRelation +
+				`.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"?`},
 		},
 		"above": {
 			workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(misspelt)}}, written: misspelt,
-			wrong: []string{"metadata.annotations" + sayRelation + `.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"? (in Job train)`},
+			wrong: []string{"metadata.annotations" + sayRelation +
+				`.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"? (in Job train)`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,11 +83,15 @@ func TestRelationsAreJudgedByTheGroupsThatThereAre(t *testing.T) {
 		levels grouping.Levels
 		want   []string
 	}{
-		"nothing is said":                {said: empty, spec: worker},
-		"the group is there":             {said: said, spec: worker},
-		"a spec that is no tree":         {said: said, spec: &scheduling.PodGroupSpec{}},
-		"there is no such group":         {said: said, spec: &scheduling.PodGroupSpec{MinMember: &one}, want: []string{"metadata.annotations" + sayRelation + `.podsOf: Invalid value: "worker": no subGroup has this name`}},
-		"the Topology has no such level": {said: said, spec: worker, levels: levels, want: []string{"metadata.annotations" + sayRelation + `.level: Invalid value: "rack": Topology "t" has no such level, its levels are: zone`}},
+		"nothing is said":        {said: empty, spec: worker},
+		"the group is there":     {said: said, spec: worker},
+		"a spec that is no tree": {said: said, spec: &scheduling.PodGroupSpec{}},
+		"there is no such group": {said: said, spec: &scheduling.PodGroupSpec{MinMember: &one},
+			want: []string{"metadata.annotations" + sayRelation +
+				`.podsOf: Invalid value: "worker": no subGroup has this name`}},
+		"the Topology has no such level": {said: said, spec: worker, levels: levels,
+			want: []string{"metadata.annotations" + sayRelation +
+				`.level: Invalid value: "rack": Topology "t" has no such level, its levels are: zone`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(c.said.Check(c.spec, c.levels))); diff != "" {

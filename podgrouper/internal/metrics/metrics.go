@@ -36,7 +36,8 @@ var kept = objectcount.Gauge{
 
 var warnings = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "packtree_podgrouper_warnings_total",
-	Help: "Warnings about pods and workloads that were not grouped as they ask for, by the reason of their event. One that " +
+	Help: "Warnings about pods and workloads that were not grouped as they ask for, by the reason of their event. " +
+		"One that " +
 		"stays wrong is warned of again whenever it is looked at.",
 }, []string{"reason"})
 

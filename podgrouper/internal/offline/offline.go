@@ -117,11 +117,15 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 		in.find([]manifests.Finding{document.Finding("metadata.ownerReferences", err.Error())})
 		return grouping.Workload{}, false
 	case chain.Cycle != nil:
-		in.find([]manifests.Finding{document.Finding("metadata.ownerReferences", fmt.Sprintf("owners make a cycle at %s: remove an owner reference", chain.Cycle))})
+		in.find([]manifests.Finding{
+			document.Finding("metadata.ownerReferences",
+				fmt.Sprintf("owners make a cycle at %s: remove an owner reference", chain.Cycle)),
+		})
 		return grouping.Workload{}, false
 	case chain.Missing != nil:
 		if pod.Annotations[scheduling.AnnotationPodGroupName] == "" {
-			in.find(document.Warnings([]string{fmt.Sprintf("the pod is not grouped: its owner %s is not in the input", chain.Missing)}))
+			in.find(document.Warnings(
+				[]string{fmt.Sprintf("the pod is not grouped: its owner %s is not in the input", chain.Missing)}))
 		}
 		return grouping.Workload{}, false
 	case podgroups.Skipped(chain):
@@ -129,7 +133,9 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 	}
 	chosen := catalog.Choose(pod, chain)
 	if chosen.Owner.GetName() == "" {
-		in.find([]manifests.Finding{document.Finding("metadata.name", "Required value: the PodGroup of a pod that nobody owns is named after it")})
+		in.find([]manifests.Finding{
+			document.Finding("metadata.name", "Required value: the PodGroup of a pod that nobody owns is named after it"),
+		})
 		return grouping.Workload{}, false
 	}
 	membership := podgroups.Membership{PodGroup: podgroups.NameFor(chosen.Owner)}

@@ -129,7 +129,8 @@ func compare(t *testing.T, path, got string) {
 
 func TestAPodThatIsThereAlreadyIsTurnedDown(t *testing.T) {
 	documents := read(t, "testdata/podgang/input.yaml")
-	pod := slices.IndexFunc(documents, func(document manifests.Document) bool { return document.Object.GetKind() == "Pod" })
+	pod := slices.IndexFunc(documents,
+		func(document manifests.Document) bool { return document.Object.GetKind() == "Pod" })
 	if pod < 0 {
 		t.Fatal("the input has no pod any more")
 	}

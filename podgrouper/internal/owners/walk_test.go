@@ -73,8 +73,9 @@ func TestWalk(t *testing.T) {
 		"a PodGang comes before the PodClique": {
 			pod:    object("pod", controlledBy("PodClique", "clique")),
 			labels: map[string]string{grove.LabelPodGang: "gang"},
-			owners: cluster{"clique": object("clique"), "gang": object("gang", controlledBy("PodCliqueSet", "set")), "set": object("set")},
-			want:   []string{"PodGang gang", "PodCliqueSet set"},
+			owners: cluster{"clique": object("clique"), "gang": object("gang", controlledBy("PodCliqueSet", "set")),
+				"set": object("set")},
+			want: []string{"PodGang gang", "PodCliqueSet set"},
 		},
 		"a missing owner ends the walk": {
 			pod:     object("pod", controlledBy("ReplicaSet", "replicas")),
@@ -119,7 +120,8 @@ func TestWalk(t *testing.T) {
 			for what, end := range map[string]struct {
 				want string
 				got  *owners.Reference
-			}{"missing": {c.missing, chain.Missing}, "unreadable": {c.unreadable, chain.Unreadable}, "cycle": {c.cycle, chain.Cycle}} {
+			}{"missing": {c.missing, chain.Missing}, "unreadable": {c.unreadable, chain.Unreadable},
+				"cycle": {c.cycle, chain.Cycle}} {
 				if (end.got == nil) != (end.want == "") || end.got != nil && end.got.String() != end.want {
 					t.Errorf("%s is %v, want %q", what, end.got, end.want)
 				}
@@ -150,7 +152,8 @@ func TestDependents(t *testing.T) {
 	owner := func(kind, name string) grouping.Owner {
 		return grouping.Owner{Object: object(name), Kind: corev1.SchemeGroupVersion.WithKind(kind)}
 	}
-	cron, job1, job2, fleet := owner("CronJob", "cron"), owner("Job", "job-1"), owner("Job", "job-2"), owner("Fleet", "fleet")
+	cron, job1, job2, fleet := owner("CronJob", "cron"), owner("Job", "job-1"), owner("Job", "job-2"), owner("Fleet",
+		"fleet")
 	dependents := owners.NewDependents()
 	remember := func(chain owners.Chain) {
 		t.Helper()

@@ -78,7 +78,8 @@ func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
-	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods, scheduling.AnnotationSuccessors) {
+	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods,
+		scheduling.AnnotationSuccessors) {
 		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}

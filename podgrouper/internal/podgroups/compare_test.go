@@ -49,10 +49,12 @@ func TestMadeHere(t *testing.T) {
 		entries []metav1.ManagedFieldsEntry
 		want    bool
 	}{
-		"applied by us":                   {[]metav1.ManagedFieldsEntry{theirs, ours}, true},
-		"made by somebody else":           {[]metav1.ManagedFieldsEntry{theirs}, false},
-		"only its status is ours":         {[]metav1.ManagedFieldsEntry{theirs, scheduler}, false},
-		"updated by one of the same name": {[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, queueAndAll)}, false},
+		"applied by us":           {[]metav1.ManagedFieldsEntry{theirs, ours}, true},
+		"made by somebody else":   {[]metav1.ManagedFieldsEntry{theirs}, false},
+		"only its status is ours": {[]metav1.ManagedFieldsEntry{theirs, scheduler}, false},
+		"updated by one of the same name": {
+			[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, queueAndAll)}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := podgroups.MadeHere(live(c.entries...)); got != c.want {
@@ -89,10 +91,12 @@ func TestTreeShared(t *testing.T) {
 		fields string
 		want   bool
 	}{
-		"a minimum":                  {`{"f:spec":{"f:minMember":{}}}`, true},
-		"a part of the constraint":   {`{"f:spec":{"f:topologyConstraint":{"f:preferredTopologyLevel":{}}}}`, true},
-		"a part of a group":          {`{"f:spec":{"f:subGroups":{"k:{\"name\":\"a\"}":{"f:minSubGroup":{}}}}}`, true},
-		"what is not part of a tree": {`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:queue":{},"f:markUnschedulable":{}}}`, false},
+		"a minimum":                {`{"f:spec":{"f:minMember":{}}}`, true},
+		"a part of the constraint": {`{"f:spec":{"f:topologyConstraint":{"f:preferredTopologyLevel":{}}}}`, true},
+		"a part of a group":        {`{"f:spec":{"f:subGroups":{"k:{\"name\":\"a\"}":{"f:minSubGroup":{}}}}}`, true},
+		"what is not part of a tree": {
+			`{"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:queue":{},"f:markUnschedulable":{}}}`, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := managed("kubectl-edit", metav1.ManagedFieldsOperationUpdate, c.fields)
@@ -103,7 +107,8 @@ func TestTreeShared(t *testing.T) {
 	}
 	cleared := managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:minMember":{}}}`)
 	if !podgroups.TreeShared(live(ours, cleared)) {
-		t.Error("what the pod grouper has put right by an update stays when it is no longer applied, so that it counts as another's")
+		t.Error(
+			"what the pod grouper has put right by an update stays when it is no longer applied, so that it counts as another's")
 	}
 	if podgroups.TreeShared(live(ours)) {
 		t.Error("what only the pod grouper owns is shared with nobody")
@@ -167,9 +172,12 @@ func TestUpToDate(t *testing.T) {
 			live.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 			desired.Spec.Queue = "b"
 		}, want: true},
-		"another queue":                       {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "b" }},
-		"labels that are nobody's business":   {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" }, want: true},
-		"a backoff that an administrator set": {change: func(live, _ *scheduling.PodGroup) { live.Spec.SchedulingBackoff = number(-1) }, want: true},
+		"another queue": {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "b" }},
+		"labels that are nobody's business": {change: func(live, _ *scheduling.PodGroup) { live.Labels["team"] = "x" },
+			want: true},
+		"a backoff that an administrator set": {
+			change: func(live, _ *scheduling.PodGroup) { live.Spec.SchedulingBackoff = number(-1) }, want: true,
+		},
 		"a subgroup too many": {change: func(live, _ *scheduling.PodGroup) {
 			live.Spec.SubGroups = []scheduling.SubGroup{{Name: "a", MinMember: number(1)}}
 		}},

@@ -13,16 +13,17 @@ import (
 type Defaults struct {
 	// Queue is the name of a queue.
 	Queue string
-	// PriorityClasses are names of PriorityClasses, by the kind of the workload's owner. Under OtherKinds stands the one of all that are not named.
+	// PriorityClasses are names of PriorityClasses, by the kind of the workload's owner. Under otherKinds stands the one of all that are not named.
 	PriorityClasses map[string]string
 }
 
-// OtherKinds stands for all kinds without a priority class of their own.
-const OtherKinds = "*"
+// otherKinds stands for all kinds without a priority class of their own.
+const otherKinds = "*"
 
 // BindFlags adds the flags that set the defaults.
 func (d *Defaults) BindFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&d.Queue, "default-queue", "", "queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
+	flags.StringVar(&d.Queue, "default-queue", "",
+		"queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
 	flags.StringToStringVar(&d.PriorityClasses, "default-priority-classes", nil,
 		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in Deployment=inference,*=train")
 }
@@ -37,5 +38,5 @@ func (d Defaults) Decide(w grouping.Workload, levels grouping.Levels) Decision {
 }
 
 func (d Defaults) priorityClass(kind schema.GroupKind) string {
-	return cmp.Or(d.PriorityClasses[kind.Kind], d.PriorityClasses[OtherKinds])
+	return cmp.Or(d.PriorityClasses[kind.Kind], d.PriorityClasses[otherKinds])
 }

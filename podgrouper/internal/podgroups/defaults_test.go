@@ -18,14 +18,18 @@ func TestDefaultsFillInWhatAWorkloadDoesNotSay(t *testing.T) {
 		labels          map[string]string
 		queue, priority string
 	}{
-		"nothing is set":       {kind: "Job"},
-		"a queue":              {flags: []string{"--default-queue=default-queue"}, kind: "Job", queue: "default-queue"},
-		"the workload's queue": {flags: []string{"--default-queue=default-queue"}, kind: "Job", labels: map[string]string{"kai.scheduler/queue": "team-a"}, queue: "team-a"},
-		"the kind's class":     {flags: []string{"--default-priority-classes=Deployment=inference,*=train"}, kind: "Deployment", priority: "inference"},
-		"the class of others":  {flags: []string{"--default-priority-classes=Deployment=inference,*=train"}, kind: "Job", priority: "train"},
-		"no class for others":  {flags: []string{"--default-priority-classes=Deployment=inference"}, kind: "Job"},
+		"nothing is set": {kind: "Job"},
+		"a queue":        {flags: []string{"--default-queue=default-queue"}, kind: "Job", queue: "default-queue"},
+		"the workload's queue": {flags: []string{"--default-queue=default-queue"}, kind: "Job",
+			labels: map[string]string{"kai.scheduler/queue": "team-a"}, queue: "team-a"},
+		"the kind's class": {flags: []string{"--default-priority-classes=Deployment=inference,*=train"},
+			kind: "Deployment", priority: "inference"},
+		"the class of others": {flags: []string{"--default-priority-classes=Deployment=inference,*=train"}, kind: "Job",
+			priority: "train"},
+		"no class for others": {flags: []string{"--default-priority-classes=Deployment=inference"}, kind: "Job"},
 		"the workload's class": {
-			flags: []string{"--default-priority-classes=*=train"}, kind: "Job", labels: map[string]string{"priorityClassName": "high"}, priority: "high",
+			flags: []string{"--default-priority-classes=*=train"}, kind: "Job",
+			labels: map[string]string{"priorityClassName": "high"}, priority: "high",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +42,9 @@ func TestDefaultsFillInWhatAWorkloadDoesNotSay(t *testing.T) {
 			owner := &unstructured.Unstructured{}
 			owner.SetName("w")
 			owner.SetLabels(c.labels)
-			spec := defaults.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: c.kind}}}, nil).PodGroup.Spec
+			spec := defaults.Decide(
+				grouping.Workload{Owner: grouping.Owner{Object: owner,
+					Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: c.kind}}}, nil).PodGroup.Spec
 			if spec.Queue != c.queue || spec.PriorityClassName != c.priority {
 				t.Errorf("queue %q, priority class %q; want %q, %q", spec.Queue, spec.PriorityClassName, c.queue, c.priority)
 			}

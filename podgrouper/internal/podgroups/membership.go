@@ -99,7 +99,8 @@ func joins(w grouping.Workload, pod *corev1.Pod) bool {
 // StatedBy reports whether the pod says that it belongs there. In a PodGroup without subgroups it names none, also when the
 // PodGroup had some before.
 func (m Membership) StatedBy(pod *corev1.Pod) bool {
-	return pod.Annotations[scheduling.AnnotationPodGroupName] == m.PodGroup && pod.Labels[kai.LabelSubGroupName] == m.SubGroup
+	return pod.Annotations[scheduling.AnnotationPodGroupName] == m.PodGroup &&
+		pod.Labels[kai.LabelSubGroupName] == m.SubGroup
 }
 
 // Annotations returns the annotations that state the membership.

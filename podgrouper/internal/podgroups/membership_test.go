@@ -16,7 +16,8 @@ import (
 )
 
 func ownerNamed(name string) grouping.Owner {
-	return grouping.Owner{Object: &metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}, Kind: jobKind}
+	return grouping.Owner{Object: &metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Kind: jobKind}
 }
 
 func podIn(podGroup string) *corev1.Pod {

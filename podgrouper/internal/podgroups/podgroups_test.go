@@ -32,7 +32,8 @@ func TestNameFor(t *testing.T) {
 		"owner and uid":                        {kind: jobKind, name: "train", uid: uid, want: "pg-train-" + uid},
 		"a PodGang's own name":                 {kind: owners.PodGangKind, name: "gang-0", uid: uid, want: "gang-0"},
 		"an owner that never was in a cluster": {kind: jobKind, name: "train", want: "pg-train-job"},
-		"a long name is cut, but not at a dot": {kind: jobKind, name: long, uid: uid, want: "pg-" + strings.Repeat("a", 212) + "-" + uid},
+		"a long name is cut, but not at a dot": {kind: jobKind, name: long, uid: uid,
+			want: "pg-" + strings.Repeat("a", 212) + "-" + uid},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,14 +50,17 @@ func TestNameFor(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	owner := &metav1.ObjectMeta{Namespace: "default", Name: "train", UID: "42", Labels: map[string]string{
-		kai.LabelQueue: "team-a", kai.LabelNodePool: "gpu", kai.LabelPriorityClassName: "high", kai.LabelPreemptibility: "non-preemptible",
+		kai.LabelQueue: "team-a", kai.LabelNodePool: "gpu", kai.LabelPriorityClassName: "high",
+		kai.LabelPreemptibility: "non-preemptible",
 	}}
 	decision := podgroups.Decide(grouping.Workload{Owner: grouping.Owner{Object: owner, Kind: jobKind}}, nil)
 	want := &scheduling.PodGroup{
 		TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.run.ai/v2alpha2", Kind: "PodGroup"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "pg-train-42", Labels: owner.Labels,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "42", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "42", Controller: new(true)},
+			},
 		},
 		Spec: scheduling.PodGroupSpec{
 			MinMember: new(int32(1)), Queue: "team-a", PriorityClassName: "high", Preemptibility: scheduling.NonPreemptible,

@@ -26,16 +26,27 @@ func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 		spec        string
 		tooLarge    bool
 	}{
-		"as many Jobs as there is room for":      {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 8192}]}`},
-		"one Job more":                           {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 8193}]}`, tooLarge: true},
-		"more Jobs than can be counted on":       {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 2147483647}]}`, tooLarge: true},
-		"many entries of many Jobs":              {kind: jobSet, spec: `{replicatedJobs: [` + strings.Repeat(entry+",", 500) + entry + `]}`, tooLarge: true},
-		"many segments of many Jobs":             {kind: jobSet, annotations: map[string]string{"kai.scheduler/segment-size": "1"}, spec: `{replicatedJobs: [{name: a, replicas: 8000, template: {spec: {parallelism: 8000, completions: 8000}}}]}`, tooLarge: true},
-		"as many groups as there is room for":    {kind: leaderWorkerSet, spec: `{replicas: 8192, leaderWorkerTemplate: {size: 2}}`},
-		"one group more while there is a surge":  {kind: leaderWorkerSet, spec: `{replicas: 8192, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 1}}, leaderWorkerTemplate: {size: 2}}`, tooLarge: true},
-		"more groups than can be counted on":     {kind: leaderWorkerSet, spec: `{replicas: 2147483647, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 2147483647}}}`, tooLarge: true},
-		"more subgroups than can be counted on":  {kind: leaderWorkerSet, spec: `{leaderWorkerTemplate: {size: 2147483647, subGroupPolicy: {subGroupSize: 1}}}`, tooLarge: true},
-		"two subgroups of all pods there can be": {kind: leaderWorkerSet, spec: `{leaderWorkerTemplate: {size: 2147483647, subGroupPolicy: {subGroupSize: 2147483000}}}`},
+		"as many Jobs as there is room for": {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 8192}]}`},
+		"one Job more": {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 8193}]}`,
+			tooLarge: true},
+		"more Jobs than can be counted on": {kind: jobSet, spec: `{replicatedJobs: [{name: a, replicas: 2147483647}]}`,
+			tooLarge: true},
+		"many entries of many Jobs": {kind: jobSet,
+			spec: `{replicatedJobs: [` + strings.Repeat(entry+",", 500) + entry + `]}`, tooLarge: true},
+		"many segments of many Jobs": {kind: jobSet,
+			annotations: map[string]string{"kai.scheduler/segment-size": "1"},
+			spec:        `{replicatedJobs: [{name: a, replicas: 8000, template: {spec: {parallelism: 8000, completions: 8000}}}]}`, tooLarge: true},
+		"as many groups as there is room for": {kind: leaderWorkerSet,
+			spec: `{replicas: 8192, leaderWorkerTemplate: {size: 2}}`},
+		"one group more while there is a surge": {kind: leaderWorkerSet,
+			spec: `{replicas: 8192, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 1}}, leaderWorkerTemplate: {size: 2}}`, tooLarge: true},
+		"more groups than can be counted on": {kind: leaderWorkerSet,
+			spec:     `{replicas: 2147483647, rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 2147483647}}}`,
+			tooLarge: true},
+		"more subgroups than can be counted on": {kind: leaderWorkerSet,
+			spec: `{leaderWorkerTemplate: {size: 2147483647, subGroupPolicy: {subGroupSize: 1}}}`, tooLarge: true},
+		"two subgroups of all pods there can be": {kind: leaderWorkerSet,
+			spec: `{leaderWorkerTemplate: {size: 2147483647, subGroupPolicy: {subGroupSize: 2147483000}}}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +64,8 @@ func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 				t.Errorf("%d groups were made", made)
 			}
 			const remedy = "there are more groups than the 8192 that a PodGroup holds: lower the workload's replicas"
-			told := slices.ContainsFunc(decision.Fatal, func(err *field.Error) bool { return strings.Contains(err.Detail, remedy) })
+			told := slices.ContainsFunc(decision.Fatal,
+				func(err *field.Error) bool { return strings.Contains(err.Detail, remedy) })
 			if told != c.tooLarge || !c.tooLarge && len(decision.Fatal) > 0 {
 				t.Errorf("too many groups: %t, but the PodGroup is not made because of %v", c.tooLarge, decision.Fatal)
 			}

@@ -66,8 +66,10 @@ func (c cut) minima(needed int32, left *int32) (segments []int32, together int32
 	}
 	together = c.together(needed, atATime)
 	if asked := grouping.Product(together, c.size); atATime < pods && c.size <= atATime && asked > atATime {
-		wrong = fmt.Sprintf("the %d pods that start together are %d whole segments, which is %d pods, and at most %d run at a time, "+
-			"so that they will never start: let as many run at a time, or let fewer start together", needed, together, asked, atATime)
+		wrong = fmt.Sprintf(
+			"the %d pods that start together are %d whole segments, which is %d pods, and at most %d run at a time, "+
+				"so that they will never start: let as many run at a time, or let fewer start together", needed, together, asked,
+			atATime)
 	}
 	return segments, together, wrong
 }

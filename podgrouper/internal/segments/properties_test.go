@@ -51,7 +51,8 @@ var indexedKinds = map[string]indexedKind{
 	"StatefulSet": {
 		kind: appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		spec: func(pods, _ int) map[string]any {
-			return map[string]any{"replicas": int64(pods), "podManagementPolicy": "Parallel", "ordinals": map[string]any{"start": int64(5)}}
+			return map[string]any{"replicas": int64(pods), "podManagementPolicy": "Parallel",
+				"ordinals": map[string]any{"start": int64(5)}}
 		},
 		pod:     func(pod *corev1.Pod, index int) { pod.Name = fmt.Sprintf("w-%d", index+5) },
 		minimum: func(needed, _ int) int { return needed },
@@ -60,7 +61,9 @@ var indexedKinds = map[string]indexedKind{
 		kind: schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 		spec: func(pods, _ int) map[string]any {
 			template := map[string]any{"spec": map[string]any{"completions": int64(pods), "parallelism": int64(pods)}}
-			return map[string]any{"replicatedJobs": []any{map[string]any{"name": "w", "replicas": int64(2), "template": template}}}
+			return map[string]any{
+				"replicatedJobs": []any{map[string]any{"name": "w", "replicas": int64(2), "template": template}},
+			}
 		},
 		pod: func(pod *corev1.Pod, index int) {
 			pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)}
@@ -107,7 +110,8 @@ var indexedKinds = map[string]indexedKind{
 }
 
 func replica(index int) map[string]string {
-	return map[string]string{"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": strconv.Itoa(index)}
+	return map[string]string{"training.kubeflow.org/replica-type": "worker",
+		"training.kubeflow.org/replica-index": strconv.Itoa(index)}
 }
 
 // TestSegments holds for every kind, size and minimum: each index is in one segment with its neighbours, a segment needs all of
@@ -182,7 +186,8 @@ func TestAPodWithoutAnIndexBelongsNowhere(t *testing.T) {
 			}
 		}
 		workload := kind.workload(2, 1, 4, 4)
-		if membership, known := podgroups.MembershipOf(workload, kind.member(4)); known && membership.Fits(podgroups.Decide(workload, nil).PodGroup) {
+		if membership, known := podgroups.MembershipOf(workload, kind.member(4)); known &&
+			membership.Fits(podgroups.Decide(workload, nil).PodGroup) {
 			t.Errorf("%s: pod 4 of 4 is in %s", name, membership.SubGroup)
 		}
 	}

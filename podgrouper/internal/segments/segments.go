@@ -47,7 +47,8 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 		parent, segments, problems := divideLeaf(w.Owner.Kind.Kind, leaf, wish)
 		group.Problems = append(group.Problems, problems...)
 		if leaf.Name == scheduling.RootGroup {
-			group.MinMember, group.Expected, group.Left, group.MinSubGroup = parent.MinMember, parent.Expected, parent.Left, parent.MinSubGroup
+			group.MinMember, group.Expected, group.Left, group.MinSubGroup = parent.MinMember, parent.Expected, parent.Left,
+				parent.MinSubGroup
 		} else {
 			tree = append(tree, parent)
 		}
@@ -82,7 +83,8 @@ func leavesOrRoot(group grouping.Group) []grouping.SubGroup {
 		return group.SubGroups
 	}
 	return []grouping.SubGroup{{
-		Name: scheduling.RootGroup, MinMember: group.MinMember, Expected: group.Expected, Left: group.Left, Indexed: group.Indexed,
+		Name: scheduling.RootGroup, MinMember: group.MinMember, Expected: group.Expected, Left: group.Left,
+		Indexed: group.Indexed,
 	}}
 }
 
@@ -95,14 +97,17 @@ func wishFor(group grouping.Group, leaf grouping.SubGroup, all *wish) (*wish, fi
 	if own, problems := ofTemplates(leaf); own != nil {
 		return own, problems
 	}
-	if leaf.Indexed == nil && slices.ContainsFunc(group.SubGroups, func(other grouping.SubGroup) bool { return other.Indexed != nil }) {
+	if leaf.Indexed == nil &&
+		slices.ContainsFunc(group.SubGroups, func(other grouping.SubGroup) bool { return other.Indexed != nil }) {
 		return nil, nil
 	}
 	return all, nil
 }
 
 // divideLeaf returns a leaf as the parent of its segments, or as it was if it is not divided.
-func divideLeaf(kind string, leaf grouping.SubGroup, w *wish) (grouping.SubGroup, []grouping.SubGroup, field.ErrorList) {
+func divideLeaf(
+	kind string, leaf grouping.SubGroup, w *wish,
+) (grouping.SubGroup, []grouping.SubGroup, field.ErrorList) {
 	if w == nil {
 		return leaf, nil, nil
 	}
@@ -117,7 +122,8 @@ func divideLeaf(kind string, leaf grouping.SubGroup, w *wish) (grouping.SubGroup
 	segments, expected := make([]grouping.SubGroup, len(minima)), cut.expected(leaf.Expected, leaf.Left)
 	for i, minimum := range minima {
 		segments[i] = grouping.SubGroup{
-			Name: segmentName(leaf.Name, int32(i)), Parent: leaf.Name, MinMember: new(minimum), Expected: expected[i], Constraint: w.constraint,
+			Name: segmentName(leaf.Name, int32(i)), Parent: leaf.Name, MinMember: new(minimum), Expected: expected[i],
+			Constraint: w.constraint,
 		}
 	}
 	leaf.MinMember, leaf.Expected, leaf.Left, leaf.MinSubGroup = nil, nil, nil, &together

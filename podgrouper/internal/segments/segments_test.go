@@ -158,25 +158,36 @@ subGroups: [{name: segment-0, minMember: 1, topologyConstraint: {topology: netwo
 	const size = `metadata.annotations[kai.scheduler/segment-size]: `
 	const until = `must be a whole number above 0; all pods are one segment until then`
 	groupertest.Groups(t, segments.Of(job.Grouper), map[string]groupertest.Case{
-		"no number":        {Manifest: manifest(`kai.scheduler/segment-size: "four"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "four": ` + until}},
-		"empty":            {Manifest: manifest(`kai.scheduler/segment-size: ""` + rack), Want: one, Expected: eight, Problems: []string{size + `Required value: must not be empty: give it a value or remove it; all pods are one segment until then`}},
-		"zero":             {Manifest: manifest(`kai.scheduler/segment-size: "0"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "0": ` + until}},
-		"negative":         {Manifest: manifest(`kai.scheduler/segment-size: "-4"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "-4": ` + until}},
-		"a fraction":       {Manifest: manifest(`kai.scheduler/segment-size: "1.5"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "1.5": ` + until}},
-		"more than an int": {Manifest: manifest(`kai.scheduler/segment-size: "99999999999"` + rack), Want: one, Expected: eight, Problems: []string{size + `Invalid value: "99999999999": ` + until}},
+		"no number": {Manifest: manifest(`kai.scheduler/segment-size: "four"` + rack), Want: one, Expected: eight,
+			Problems: []string{size + `Invalid value: "four": ` + until}},
+		"empty": {Manifest: manifest(`kai.scheduler/segment-size: ""` + rack), Want: one, Expected: eight,
+			Problems: []string{size +
+				`Required value: must not be empty: give it a value or remove it; all pods are one segment until then`}},
+		"zero": {Manifest: manifest(`kai.scheduler/segment-size: "0"` + rack), Want: one, Expected: eight,
+			Problems: []string{size + `Invalid value: "0": ` + until}},
+		"negative": {Manifest: manifest(`kai.scheduler/segment-size: "-4"` + rack), Want: one, Expected: eight,
+			Problems: []string{size + `Invalid value: "-4": ` + until}},
+		"a fraction": {Manifest: manifest(`kai.scheduler/segment-size: "1.5"` + rack), Want: one, Expected: eight,
+			Problems: []string{size + `Invalid value: "1.5": ` + until}},
+		"more than an int": {Manifest: manifest(`kai.scheduler/segment-size: "99999999999"` + rack), Want: one,
+			Expected: eight, Problems: []string{size + `Invalid value: "99999999999": ` + until}},
 		"a level and no size": {
 			Manifest: manifest(`note: none` + rack), Want: one, Expected: eight,
-			Problems: []string{size + `Required value: a placement of segments needs the number of pods of each; all pods are one segment until then`},
+			Problems: []string{size +
+				`Required value: a placement of segments needs the number of pods of each; all pods are one segment until then`},
 		},
 		"no size and no level is one group as ever": {
-			Manifest: manifest(`kai.scheduler/segment-size: "four"`), Want: `{minMember: 1, topologyConstraint: {topology: network}}`,
+			Manifest: manifest(`kai.scheduler/segment-size: "four"`),
+			Want:     `{minMember: 1, topologyConstraint: {topology: network}}`,
 			Expected: `{"":8}`,
 			Problems: []string{size + `Invalid value: "four": ` + until},
 		},
 		"a level that is empty": {
 			Manifest: manifest(`kai.scheduler/segment-size: "8", kai.scheduler/segment-topology-required-placement: ""`),
 			Want:     `{minSubGroup: 1, topologyConstraint: {topology: network}, subGroups: [{name: segment-0, minMember: 8}]}`,
-			Problems: []string{`metadata.annotations[kai.scheduler/segment-topology-required-placement]: Required value: must not be empty: give it a value or remove it`},
+			Problems: []string{
+				`metadata.annotations[kai.scheduler/segment-topology-required-placement]: Required value: must not be empty: give it a value or remove it`,
+			},
 		},
 		"a level without a topology stays, so that the gang waits": {
 			Manifest: `
@@ -184,8 +195,10 @@ apiVersion: batch/v1
 kind: Job
 metadata: {name: train, annotations: {kai.scheduler/segment-size: "8", kai.scheduler/segment-topology-preferred-placement: rack}}
 spec: {completionMode: Indexed, completions: 8, parallelism: 8}`,
-			Want:     `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 8, topologyConstraint: {preferredTopologyLevel: rack}}]}`,
-			Problems: []string{`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`},
+			Want: `{minSubGroup: 1, subGroups: [{name: segment-0, minMember: 8, topologyConstraint: {preferredTopologyLevel: rack}}]}`,
+			Problems: []string{
+				`metadata.annotations[kai.scheduler/topology]: Required value: a level needs the name of the Topology that it belongs to`,
+			},
 		},
 		"more segments than a PodGroup holds": {
 			Manifest: `
@@ -195,7 +208,8 @@ metadata: {name: train, annotations: {kai.scheduler/segment-size: "2"}}
 spec: {completionMode: Indexed, completions: 100000, parallelism: 100000}`,
 			Want:     `minMember: 1`,
 			Expected: `{"":100000}`,
-			Problems: []string{size + `Invalid value: "2": 100000 pods would make more segments than the 8192 that a PodGroup holds: make it 13 or more; all pods are one segment until then`},
+			Problems: []string{size +
+				`Invalid value: "2": 100000 pods would make more segments than the 8192 that a PodGroup holds: make it 13 or more; all pods are one segment until then`},
 		},
 	})
 }

@@ -46,7 +46,8 @@ func ofTemplates(leaf grouping.SubGroup) (*wish, field.ErrorList) {
 
 // read returns what annotations say, and what is wrong with it.
 func read(given map[string]string, path *field.Path) (*wish, field.ErrorList) {
-	constraint, errs := grouping.LevelsFromAnnotations(given, path, kai.AnnotationSegmentRequired, kai.AnnotationSegmentPreferred)
+	constraint, errs := grouping.LevelsFromAnnotations(given, path, kai.AnnotationSegmentRequired,
+		kai.AnnotationSegmentPreferred)
 	if !constraint.HasLevel() {
 		constraint = grouping.Constraint{}
 	}

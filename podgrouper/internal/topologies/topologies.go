@@ -1,4 +1,4 @@
-// Package topologies tells which Topologies exist and what levels they have.
+// Package topologies says which Topologies exist and what levels they have.
 package topologies
 
 import (

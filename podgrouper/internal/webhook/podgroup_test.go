@@ -56,17 +56,21 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 		},
 		Entry("a name twice", subGroups(leaf("a", ""), leaf("a", "")), `spec.subGroups[1]: Duplicate value`),
 		Entry("an unknown parent", subGroups(leaf("a", "nobody")), `spec.subGroups[0].parent: Invalid value: "nobody"`),
-		Entry("a cycle", subGroups(scheduling.SubGroup{Name: "a", Parent: new("b")}, scheduling.SubGroup{Name: "b", Parent: new("a")}),
+		Entry("a cycle", subGroups(scheduling.SubGroup{Name: "a", Parent: new("b")},
+			scheduling.SubGroup{Name: "b", Parent: new("a")}),
 			`parents make a cycle: a → b → a; one of them needs another parent, or none`),
 		Entry("both minima", subGroups(scheduling.SubGroup{Name: "a", MinMember: number(1), MinSubGroup: number(1)}),
 			`minMember and minSubGroup exclude each other`),
 		Entry("both minima at the root", scheduling.PodGroupSpec{
 			MinMember: number(1), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{leaf("a", "")},
 		}, `minMember and minSubGroup exclude each other`),
-		Entry("minSubGroup on a leaf", subGroups(scheduling.SubGroup{Name: "a", MinSubGroup: number(1)}), `spec.subGroups[0].minSubGroup`),
-		Entry("a leaf without a minimum", subGroups(scheduling.SubGroup{Name: "a"}), `spec.subGroups[0].minMember: Required value`),
+		Entry("minSubGroup on a leaf", subGroups(scheduling.SubGroup{Name: "a", MinSubGroup: number(1)}),
+			`spec.subGroups[0].minSubGroup`),
+		Entry("a leaf without a minimum", subGroups(scheduling.SubGroup{Name: "a"}),
+			`spec.subGroups[0].minMember: Required value`),
 		Entry("a PodGroup without a minimum", scheduling.PodGroupSpec{}, `spec.minMember: Required value`),
-		Entry("minMember on a parent", subGroups(leaf("p", ""), leaf("a", "p")), `spec.subGroups[0].minMember: Invalid value: 1`),
+		Entry("minMember on a parent", subGroups(leaf("p", ""), leaf("a", "p")),
+			`spec.subGroups[0].minMember: Invalid value: 1`),
 		Entry("a negative minimum", scheduling.PodGroupSpec{MinMember: number(-1)}, `spec.minMember`),
 	)
 
@@ -75,13 +79,18 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 			Expect(api.Create(ctx, podGroupOf(spec))).To(Succeed())
 			Expect(warnings.messages).To(ConsistOf(ContainSubstring(warning)))
 		},
-		Entry("more children needed than there are", scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", "")}},
+		Entry("more children needed than there are",
+			scheduling.PodGroupSpec{MinSubGroup: number(2), SubGroups: []scheduling.SubGroup{leaf("a", "")}},
 			`spec.minSubGroup: Invalid value: 2`),
-		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")), `no Topology has this name: create it, or name another`),
-		Entry("an unknown level", subGroups(withLevels(leaf("a", ""), "network", "rock", "")), `its levels are: zone, block, rack`),
-		Entry("a level without a topology", subGroups(withLevels(leaf("a", ""), "", "rack", "")), `spec.subGroups[0].topologyConstraint.topology: Required value`),
+		Entry("an unknown Topology", subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")),
+			`no Topology has this name: create it, or name another`),
+		Entry("an unknown level", subGroups(withLevels(leaf("a", ""), "network", "rock", "")),
+			`its levels are: zone, block, rack`),
+		Entry("a level without a topology", subGroups(withLevels(leaf("a", ""), "", "rack", "")),
+			`spec.subGroups[0].topologyConstraint.topology: Required value`),
 		Entry("a child broader than its parent", subGroups(
-			withLevels(scheduling.SubGroup{Name: "p"}, "network", "rack", ""), withLevels(leaf("a", "p"), "network", "zone", "")),
+			withLevels(scheduling.SubGroup{Name: "p"}, "network", "rack", ""),
+			withLevels(leaf("a", "p"), "network", "zone", "")),
 			`is broader than "rack" of group "p" above it`),
 		Entry("preferred broader than required", subGroups(withLevels(leaf("a", ""), "network", "rack", "zone")),
 			`is broader than requiredTopologyLevel "rack"`),
@@ -121,7 +130,8 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 			return podGroup
 		}
 		err := api.Create(ctx, related(`[{"name":"x","podsOf":"a","level":"rack","atMost":1}]`))
-		Expect(err).To(MatchError(ContainSubstring(`metadata.annotations[packtree.dev/relations][0].atMost: Invalid value: unknown field`)))
+		Expect(err).To(MatchError(
+			ContainSubstring(`metadata.annotations[packtree.dev/relations][0].atMost: Invalid value: unknown field`)))
 
 		podGroup := related(`[{"name":"x","podsOf":"b","level":"rack","maxPerDomain":1}]`)
 		Expect(api.Create(ctx, podGroup)).To(Succeed())

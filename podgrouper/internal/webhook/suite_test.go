@@ -43,7 +43,8 @@ func (c *collector) HandleWarningHeader(_ int, _, message string) {
 }
 
 var _ = BeforeSuite(func() {
-	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{configuration()}})
+	cluster, err := apiservertest.Start(
+		envtest.WebhookInstallOptions{ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{configuration()}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
 	quoting := rest.CopyConfig(cluster.Config)

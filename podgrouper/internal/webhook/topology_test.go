@@ -29,9 +29,11 @@ var _ = Describe("A Topology", func() {
 		Entry("without levels", topologyOf(), "spec.levels"),
 		Entry("with a level twice", topologyOf("zone", "rack", "zone"), "each nodeLabel may name one level only"),
 		Entry("with the host above a rack", topologyOf("zone", hostname, "rack"), "must be the narrowest level"),
-		Entry("with two levels inside the host", topologyOf(hostname, "example.com/numa", "example.com/numa-core"), "must be the narrowest level"),
+		Entry("with two levels inside the host", topologyOf(hostname, "example.com/numa", "example.com/numa-core"),
+			"must be the narrowest level"),
 		Entry("with a label that no node can have", topologyOf("no spaces"), "spec.levels[0].nodeLabel"),
-		Entry("with more than sixteen levels", topologyOf("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"), "spec.levels"),
+		Entry("with more than sixteen levels",
+			topologyOf("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"), "spec.levels"),
 	)
 
 	DescribeTable("is taken",

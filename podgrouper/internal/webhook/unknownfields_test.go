@@ -15,7 +15,8 @@ import (
 func manifest(spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	made := &unstructured.Unstructured{}
-	Expect(yaml.Unmarshal([]byte("metadata: {generateName: written-, namespace: default}\nspec: "+spec), &made.Object)).To(Succeed())
+	Expect(yaml.Unmarshal([]byte("metadata: {generateName: written-, namespace: default}\nspec: "+spec), &made.Object)).To(
+		Succeed())
 	made.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
 	return made
 }

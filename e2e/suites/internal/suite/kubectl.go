@@ -86,10 +86,11 @@ func (w *World) Refused(says []string, args ...string) types.StepFunc {
 // Shows waits until kubectl prints such parts.
 func (w *World) Shows(says []string, args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("kubectl %s shows %q", strings.Join(args, " "), says), func(ctx context.Context) (bool, string, error) {
-			output, err := w.Cluster.Kubectl(ctx, w.Name, args...)
-			return err == nil && len(Missing(output, says)) == 0, output, err
-		})
+		w.Until(ctx, t, fmt.Sprintf("kubectl %s shows %q", strings.Join(args, " "), says),
+			func(ctx context.Context) (bool, string, error) {
+				output, err := w.Cluster.Kubectl(ctx, w.Name, args...)
+				return err == nil && len(Missing(output, says)) == 0, output, err
+			})
 		return ctx
 	}
 }
@@ -97,10 +98,11 @@ func (w *World) Shows(says []string, args ...string) types.StepFunc {
 // Reads waits until a field of an object has a value.
 func (w *World) Reads(wanted, kind, name, path string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%s of %s %s is %q", path, kind, name, wanted), func(ctx context.Context) (bool, string, error) {
-			output, err := w.Cluster.Kubectl(ctx, w.Name, "get", kind, name, "-o", "jsonpath="+path)
-			return err == nil && output == wanted, output, err
-		})
+		w.Until(ctx, t, fmt.Sprintf("%s of %s %s is %q", path, kind, name, wanted),
+			func(ctx context.Context) (bool, string, error) {
+				output, err := w.Cluster.Kubectl(ctx, w.Name, "get", kind, name, "-o", "jsonpath="+path)
+				return err == nil && output == wanted, output, err
+			})
 		return ctx
 	}
 }
@@ -110,7 +112,8 @@ func (w *World) Tells(kind, name, reason string, words ...string) types.StepFunc
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+" has an event "+reason, func(ctx context.Context) (bool, string, error) {
 			said, err := w.Cluster.Kubectl(ctx, w.Name, "get", "events",
-				"--field-selector=involvedObject.kind="+kind+",involvedObject.name="+name+",reason="+reason, "-o", "jsonpath={.items[*].message}")
+				"--field-selector=involvedObject.kind="+kind+",involvedObject.name="+name+",reason="+reason, "-o",
+				"jsonpath={.items[*].message}")
 			return strings.TrimSpace(said) != "" && len(Missing(said, words)) == 0, said, err
 		})
 		return ctx
@@ -120,10 +123,11 @@ func (w *World) Tells(kind, name, reason string, words ...string) types.StepFunc
 // try returns the first answer that is one: while no operator runs, its webhooks refuse everything, as a user would see and try again.
 func (w *World) try(ctx context.Context, t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
-	w.Until(ctx, t, "an operator answers kubectl "+strings.Join(args, " "), func(ctx context.Context) (bool, string, error) {
-		output, err = w.Cluster.Kubectl(ctx, w.Name, args...)
-		return err == nil || !live.Unanswered(output), output, nil
-	})
+	w.Until(ctx, t, "an operator answers kubectl "+strings.Join(args, " "),
+		func(ctx context.Context) (bool, string, error) {
+			output, err = w.Cluster.Kubectl(ctx, w.Name, args...)
+			return err == nil || !live.Unanswered(output), output, nil
+		})
 	return output, err
 }
 

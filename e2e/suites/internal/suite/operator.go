@@ -105,7 +105,8 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 // configurationOf finds the ConfigMap that a program's chart made, whose name ends in a hash of its content.
 func (w *World) configurationOf(ctx context.Context, program string) (*corev1.ConfigMap, error) {
 	var all corev1.ConfigMapList
-	if err := w.Cluster.List(ctx, &all, client.InNamespace("packtree-system"), client.MatchingLabels{"app.kubernetes.io/name": program}); err != nil {
+	if err := w.Cluster.List(ctx, &all, client.InNamespace("packtree-system"),
+		client.MatchingLabels{"app.kubernetes.io/name": program}); err != nil {
 		return nil, err
 	}
 	for i := range all.Items {

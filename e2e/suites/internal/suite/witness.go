@@ -42,7 +42,8 @@ type Floor struct {
 
 // PodsOf is the floor of a PodClique.
 func PodsOf(podClique string, least int) Floor {
-	return Floor{what: "ready pods of " + podClique, least: least, count: func(ready map[string]int) int { return ready[podClique] }}
+	return Floor{what: "ready pods of " + podClique, least: least,
+		count: func(ready map[string]int) int { return ready[podClique] }}
 }
 
 // CopiesOf is the floor of a scaling group: of its copies, so many have the pods that each of their cliques needs.
@@ -95,7 +96,7 @@ func (w *Witness) sees(object any, gone bool) {
 	}
 	pod, isPod := object.(*corev1.Pod)
 	if !isPod {
-		w.broken = append(w.broken, fmt.Sprintf("the watch tells of a %T", object))
+		w.broken = append(w.broken, fmt.Sprintf("the watch has a %T", object))
 		return
 	}
 	if _, known := w.pods[pod.UID]; !known && !gone {
@@ -108,7 +109,9 @@ func (w *Witness) sees(object any, gone bool) {
 	ready := readyByPodClique(slices.Collect(maps.Values(w.pods)))
 	for _, floor := range w.floors {
 		if count := floor.count(ready); count < floor.least {
-			w.broken = append(w.broken, fmt.Sprintf("%s: %d, and at least %d should be there at any moment (after %s of %s)", floor.what, count, floor.least, pod.Name, Image(pod)))
+			w.broken = append(w.broken,
+				fmt.Sprintf("%s: %d, and at least %d should be there at any moment (after %s of %s)", floor.what, count,
+					floor.least, pod.Name, Image(pod)))
 		}
 	}
 }

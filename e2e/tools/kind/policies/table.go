@@ -51,12 +51,14 @@ func table(node string, now cluster) (string, error) {
 	const name = "table inet packtree-policies"
 	// The first line makes the table, for the second to have one to delete.
 	return name + "\ndelete " + name + "\n" + name + " {\n" + chains.String() +
-		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state established,related accept\n" + hook.String() + "  }\n}\n", nil
+		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state established,related " +
+		"accept\n" + hook.String() + "  }\n}\n", nil
 }
 
 // reachable reports whether a pod has an address of its own at the moment.
 func reachable(pod *corev1.Pod) bool {
-	return pod.Status.PodIP != "" && !pod.Spec.HostNetwork && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+	return pod.Status.PodIP != "" && !pod.Spec.HostNetwork && pod.Status.Phase != corev1.PodSucceeded &&
+		pod.Status.Phase != corev1.PodFailed
 }
 
 // rules are the conditions under which a packet is let to or from a pod, and whether any policy selects it for that direction.
@@ -93,7 +95,8 @@ func (c cluster) rules(pod *corev1.Pod, direction networkingv1.PolicyType) (lets
 // lets adds the conditions of one rule: a peer, if the rule names any, and a port, if it names any. Server is the pod whose ports have the names; nil if that
 // is the peer.
 func (c cluster) lets(
-	lets []string, server *corev1.Pod, namespace, side string, peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort,
+	lets []string, server *corev1.Pod, namespace, side string, peers []networkingv1.NetworkPolicyPeer,
+	ports []networkingv1.NetworkPolicyPort,
 ) ([]string, error) {
 	who := []string{""}
 	if len(peers) > 0 {

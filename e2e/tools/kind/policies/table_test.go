@@ -12,10 +12,12 @@ import (
 )
 
 func pod(namespace, name, node, address string) corev1.Pod {
-	made := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": name}}}
+	made := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		Labels: map[string]string{"app": name}}}
 	made.Spec.NodeName, made.Status.PodIP = node, address
 	made.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{
-		{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}, {Name: "metrics", ContainerPort: 53, Protocol: corev1.ProtocolUDP},
+		{Name: "metrics", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+		{Name: "metrics", ContainerPort: 53, Protocol: corev1.ProtocolUDP},
 	}}}
 	return made
 }
@@ -28,10 +30,12 @@ func now(t *testing.T, policies ...string) cluster {
 	ended := pod("release", "ended", "n1", "10.0.0.8")
 	ended.Status.Phase = corev1.PodSucceeded
 	made := cluster{
-		pods: []corev1.Pod{pod("release", "a", "n1", "10.0.0.1"), pod("release", "b", "n1", "10.0.0.2"), pod("monitoring", "reader", "n2", "10.0.1.1"), host, ended},
+		pods: []corev1.Pod{pod("release", "a", "n1", "10.0.0.1"), pod("release", "b", "n1", "10.0.0.2"),
+			pod("monitoring", "reader", "n2", "10.0.1.1"), host, ended},
 		namespaces: []corev1.Namespace{
 			{ObjectMeta: metav1.ObjectMeta{Name: "release"}},
-			{ObjectMeta: metav1.ObjectMeta{Name: "monitoring", Labels: map[string]string{"kubernetes.io/metadata.name": "monitoring"}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "monitoring",
+				Labels: map[string]string{"kubernetes.io/metadata.name": "monitoring"}}},
 		},
 	}
 	for _, spec := range policies {
@@ -65,25 +69,45 @@ func TestTable(t *testing.T) {
 		ingress, egress []string
 	}{
 		"without policies nothing is dropped": {},
-		"a port by its name, for everybody":   {[]string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Ingress], ingress: [{ports: [{port: metrics, protocol: TCP}]}]}`}, []string{"tcp dport 8080 return", "drop"}, nil},
-		"a name that the pod does not have":   {[]string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Ingress], ingress: [{ports: [{port: other}]}]}`}, []string{"drop"}, nil},
+		"a port by its name, for everybody": {
+			[]string{
+				`{podSelector: {matchLabels: {app: a}}, policyTypes: [Ingress], ingress: [{ports: [{port: metrics, protocol: TCP}]}]}`,
+			}, []string{"tcp dport 8080 return", "drop"}, nil,
+		},
+		"a name that the pod does not have": {
+			[]string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Ingress], ingress: [{ports: [{port: other}]}]}`},
+			[]string{"drop"}, nil,
+		},
 		"pods of another namespace": {
-			[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}], ports: [{port: 1, protocol: UDP}, {port: 2, endPort: 3}]}]}`},
+			[]string{
+				`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}], ports: [{port: 1, protocol: UDP}, {port: 2, endPort: 3}]}]}`,
+			},
 			[]string{"ip saddr 10.0.1.1 udp dport 1 return", "ip saddr 10.0.1.1 tcp dport 2-3 return", "drop"}, nil,
 		},
-		"pods of its own namespace":    {[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: b}}}]}]}`}, []string{"ip saddr 10.0.0.2 return", "drop"}, nil},
-		"peers of whom there are none": {[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: z}}}]}]}`}, []string{"drop"}, nil},
-		"all that comes in":            {[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{}]}`}, []string{"return", "drop"}, nil},
-		"nothing that goes out":        {[]string{`{podSelector: {}, policyTypes: [Egress]}`}, nil, []string{"drop"}},
+		"pods of its own namespace": {
+			[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: b}}}]}]}`},
+			[]string{"ip saddr 10.0.0.2 return", "drop"}, nil,
+		},
+		"peers of whom there are none": {
+			[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{from: [{podSelector: {matchLabels: {app: z}}}]}]}`},
+			[]string{"drop"}, nil,
+		},
+		"all that comes in": {[]string{`{podSelector: {}, policyTypes: [Ingress], ingress: [{}]}`},
+			[]string{"return", "drop"}, nil},
+		"nothing that goes out": {[]string{`{podSelector: {}, policyTypes: [Egress]}`}, nil, []string{"drop"}},
 		"addresses and ports of the API server": {
-			[]string{`{podSelector: {matchLabels: {app: a}}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.9.0.0/16}}], ports: [{port: 6443, protocol: TCP}]}, {ports: [{port: 53, protocol: UDP}]}]}`},
+			[]string{
+				`{podSelector: {matchLabels: {app: a}}, policyTypes: [Egress], egress: [{to: [{ipBlock: {cidr: 10.9.0.0/16}}], ports: [{port: 6443, protocol: TCP}]}, {ports: [{port: 53, protocol: UDP}]}]}`,
+			},
 			nil, []string{"ip daddr 10.9.0.0/16 tcp dport 6443 return", "udp dport 53 return", "drop"},
 		},
 		"what any policy lets is let": {
-			[]string{`{podSelector: {}, policyTypes: [Ingress]}`, `{podSelector: {}, policyTypes: [Ingress], ingress: [{ports: [{protocol: TCP}]}]}`},
+			[]string{`{podSelector: {}, policyTypes: [Ingress]}`,
+				`{podSelector: {}, policyTypes: [Ingress], ingress: [{ports: [{protocol: TCP}]}]}`},
 			[]string{"meta l4proto tcp return", "drop"}, nil,
 		},
-		"a policy for other pods": {[]string{`{podSelector: {matchLabels: {app: z}}, policyTypes: [Ingress, Egress]}`}, nil, nil},
+		"a policy for other pods": {[]string{`{podSelector: {matchLabels: {app: z}}, policyTypes: [Ingress, Egress]}`},
+			nil, nil},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			got, err := table("n1", now(t, test.policies...))
@@ -96,7 +120,8 @@ func TestTable(t *testing.T) {
 			if lines := chain(t, got, "egress-10-0-0-1"); !slices.Equal(lines, test.egress) {
 				t.Errorf("what goes out: %q, want %q", lines, test.egress)
 			}
-			for address, direction := range map[string]bool{"ip daddr 10.0.0.1 jump ingress-10-0-0-1": test.ingress != nil, "ip saddr 10.0.0.1 jump egress-10-0-0-1": test.egress != nil} {
+			for address, direction := range map[string]bool{"ip daddr 10.0.0.1 jump ingress-10-0-0-1": test.ingress != nil,
+				"ip saddr 10.0.0.1 jump egress-10-0-0-1": test.egress != nil} {
 				if slices.Contains(chain(t, got, "forward"), address) != direction {
 					t.Errorf("%q is in the hook: %t\n%s", address, !direction, got)
 				}

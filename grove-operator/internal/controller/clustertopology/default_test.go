@@ -58,13 +58,15 @@ func (c cluster) state() string {
 	for _, level := range theirs.Spec.Levels {
 		labels += level.NodeLabel + " "
 	}
-	return fmt.Sprintf("%s(%s) / %s(%s)", keys, ours.Labels[grovev1alpha1.LabelManagedBy], labels, theirs.Labels[grovev1alpha1.LabelManagedBy])
+	return fmt.Sprintf("%s(%s) / %s(%s)", keys, ours.Labels[grovev1alpha1.LabelManagedBy], labels,
+		theirs.Labels[grovev1alpha1.LabelManagedBy])
 }
 
 // until waits for what has to come, on however slow a machine.
 func (c cluster) until(what string, reached func() bool) {
 	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return reached(), nil })
+	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, 2*time.Minute, true,
+		func(context.Context) (bool, error) { return reached(), nil })
 	if err != nil {
 		c.t.Fatalf("%s: %v; the topologies are %s, conditions %v", what, err, c.state(), c.topology().Status.Conditions)
 	}
@@ -98,9 +100,10 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 	c.must(c.Create(t.Context(), foreign))
-	run(t, server, &groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: []groveconfigv1alpha1.TopologyLevel{
-		{Domain: "host", Key: "kubernetes.io/hostname"}, {Domain: "rack", Key: "example.com/rack"},
-	}})
+	run(t, server, &groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true,
+		Levels: []groveconfigv1alpha1.TopologyLevel{
+			{Domain: "host", Key: "kubernetes.io/hostname"}, {Domain: "rack", Key: "example.com/rack"},
+		}})
 	c.until("it tells of the Topology of somebody else", func() bool {
 		ready := meta.FindStatusCondition(c.topology().Status.Conditions, grovev1alpha1.ClusterTopologyReady)
 		return ready != nil && ready.Reason == grovev1alpha1.ReasonSchedulerTopologyForeign
@@ -109,7 +112,8 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		t.Errorf("it changed the Topology of somebody else: %v", after)
 	}
 	c.must(c.Delete(t.Context(), foreign))
-	const want = "example.com/rack kubernetes.io/hostname (grove-operator) / example.com/rack kubernetes.io/hostname (grove-operator)"
+	const want = "example.com/rack kubernetes.io/hostname (grove-operator) / example.com/rack kubernetes.io/hostname " +
+		"(grove-operator)"
 	c.until("it makes its own when the name is free", func() bool { return c.state() == want })
 
 	kept := c.ofScheduler().UID
@@ -137,11 +141,13 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	if c.ofScheduler().UID != kept {
 		t.Error("the scheduler was given levels that somebody wrote into the default topology")
 	}
-	for what, leaving := range map[string]client.Object{"the ClusterTopology": c.topology(), "the scheduler's Topology": c.ofScheduler()} {
+	for what, leaving := range map[string]client.Object{"the ClusterTopology": c.topology(),
+		"the scheduler's Topology": c.ofScheduler()} {
 		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))
 		c.until(what+" is made anew", func() bool {
 			ours, theirs := c.topology(), c.ofScheduler()
-			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() && metav1.IsControlledBy(theirs, ours) && c.state() == want
+			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() && metav1.IsControlledBy(theirs, ours) &&
+				c.state() == want
 		})
 	}
 }
@@ -154,7 +160,9 @@ func (c cluster) patch(object client.Object, change string) client.Object {
 }
 
 // run runs the operator until the test ends.
-func run(t *testing.T, server *apiservertest.Cluster, levels *groveconfigv1alpha1.TopologyAwareSchedulingConfiguration) {
+func run(
+	t *testing.T, server *apiservertest.Cluster, levels *groveconfigv1alpha1.TopologyAwareSchedulingConfiguration,
+) {
 	t.Helper()
 	operator := &groveconfigv1alpha1.OperatorConfiguration{}
 	configuration.SetDefaults(operator)

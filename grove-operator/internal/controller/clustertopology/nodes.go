@@ -23,7 +23,8 @@ const nodeWindow = 5 * time.Second
 // LabelsOnly is the transform of nodes in the cache: it keeps the name and the labels, and what the cache itself needs.
 func LabelsOnly(object any) (any, error) {
 	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
-		node.ObjectMeta = metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels}
+		node.ObjectMeta = metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+			Labels: node.Labels}
 	}
 	return object, nil
 }

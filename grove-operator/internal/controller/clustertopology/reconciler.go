@@ -34,7 +34,7 @@ type Reconciler struct {
 	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
 	// Bindings is the kind of ClusterTopologyBindings, which need not be installed.
 	Bindings *installation.Kind
-	// Clock tells when a deleted topology may go.
+	// Clock says when a deleted topology may go.
 	Clock clock.PassiveClock
 	// AdmissionTime is how long after a topology was deleted a PodCliqueSet can come that was admitted before.
 	AdmissionTime time.Duration
@@ -46,11 +46,11 @@ type scope struct {
 	object   client.Object
 	topology *topology.Topology
 	users    []grovev1alpha1.PodCliqueSet
-	// taken tells that it is a binding and a ClusterTopology has its name, which is the one that sets find.
+	// taken says that it is a binding and a ClusterTopology has its name, which is the one that sets find.
 	taken bool
 	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
 	nodes *topology.Coverage
-	// choosable tells that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
+	// choosable says that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
 	choosable bool
 }
 
@@ -76,7 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter, failures = wait, append(failures, err)
 	}
 	if binding != nil {
-		wait, err := r.pass(ctx, &scope{object: binding, topology: topology.OfBinding(binding), taken: clusterTopology != nil})
+		wait, err := r.pass(ctx,
+			&scope{object: binding, topology: topology.OfBinding(binding), taken: clusterTopology != nil})
 		result.RequeueAfter, failures = max(result.RequeueAfter, wait), append(failures, err)
 	}
 	return passes.Outcome(ctx, result, errors.Join(failures...))
@@ -105,7 +106,8 @@ func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 	switch {
 	case scope.taken:
 		return r.writeStatus(ctx, scope, schedulerTopology{taken: true, why: fmt.Sprintf(
-			"a ClusterTopology %q exists, and PodCliqueSets find that one: delete one of the two, and create it anew with another name", scope.topology.Name)})
+			"a ClusterTopology %q exists, and PodCliqueSets find that one: delete one of the two, "+
+				"and create it anew with another name", scope.topology.Name)})
 	case !r.Configuration.Enabled:
 		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
 	}
@@ -137,7 +139,8 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 		_, err := r.Writer.Apply(ctx, desired, live)
 		return err
 	case live != nil && live.Labels[grovev1alpha1.LabelManagedBy] == grovev1alpha1.LabelManagedByValue:
-		return errors.Join(r.Writer.Delete(ctx, live), r.Writer.RemoveFinalizer(ctx, live, grovev1alpha1.FinalizerClusterTopology))
+		return errors.Join(r.Writer.Delete(ctx, live),
+			r.Writer.RemoveFinalizer(ctx, live, grovev1alpha1.FinalizerClusterTopology))
 	}
 	return nil
 }
@@ -146,5 +149,6 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 // right just now. Nothing is done with them: what was applied brings the topology back.
 func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
 	desired := topology.Default(r.Configuration)
-	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Levels, desired.Spec.Levels)
+	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil &&
+		!slices.Equal(live.Spec.Levels, desired.Spec.Levels)
 }

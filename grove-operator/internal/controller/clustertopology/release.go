@@ -29,7 +29,8 @@ func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Durat
 	if len(scope.users) > 0 {
 		return 0, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
-	if wait := scope.topology.DeletionTimestamp.Add(r.AdmissionTime).Sub(r.Clock.Now()); wait > 0 && !r.madeAnew(scope.topology) {
+	if wait := scope.topology.DeletionTimestamp.Add(r.AdmissionTime).Sub(r.Clock.Now()); wait > 0 &&
+		!r.madeAnew(scope.topology) {
 		scope.choosable = true
 		return wait, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
 	}
@@ -44,5 +45,6 @@ func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Durat
 }
 
 func (r *Reconciler) madeAnew(described *topology.Topology) bool {
-	return r.Configuration.Enabled && described.Kind == topology.KindClusterTopology && described.Name == grovev1alpha1.DefaultClusterTopologyName
+	return r.Configuration.Enabled && described.Kind == topology.KindClusterTopology &&
+		described.Name == grovev1alpha1.DefaultClusterTopologyName
 }

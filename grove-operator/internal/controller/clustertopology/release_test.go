@@ -75,7 +75,8 @@ func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	})
 	all.Wait()
 	t.Logf("%d topologies created, %d deleted, %d gone; %d sets created, %d refused, %d deleted",
-		world.made.Load(), world.leaving.Load(), world.vanished.Load(), world.sets.Load(), world.refused.Load(), world.left.Load())
+		world.made.Load(), world.leaving.Load(), world.vanished.Load(), world.sets.Load(), world.refused.Load(),
+		world.left.Load())
 	for what, count := range map[string]int32{
 		"set created": world.sets.Load(), "set deleted": world.left.Load(), "topology deleted": world.leaving.Load(),
 		"topology gone": world.vanished.Load(), "set refused because its topology goes": world.refused.Load(),
@@ -178,14 +179,15 @@ func (w *world) create(ctx context.Context, name string) {
 	set := fixture.Set(w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
 		", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	var going bool
-	_, errs := admission.ValidateCreate(set, admission.Cluster{TopologyAware: true, Lookup: func(name string) *topology.Topology {
-		found := &grovev1alpha1.ClusterTopology{}
-		if w.Get(ctx, client.ObjectKey{Name: name}, found) != nil {
-			return nil
-		}
-		going = found.DeletionTimestamp != nil
-		return topology.Of(found)
-	}})
+	_, errs := admission.ValidateCreate(set,
+		admission.Cluster{TopologyAware: true, Lookup: func(name string) *topology.Topology {
+			found := &grovev1alpha1.ClusterTopology{}
+			if w.Get(ctx, client.ObjectKey{Name: name}, found) != nil {
+				return nil
+			}
+			going = found.DeletionTimestamp != nil
+			return topology.Of(found)
+		}})
 	if len(errs) > 0 {
 		if going {
 			w.refused.Add(1)

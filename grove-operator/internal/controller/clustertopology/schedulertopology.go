@@ -20,11 +20,11 @@ import (
 // schedulerTopology is how the Topology that the scheduler reads compares with its ClusterTopology.
 type schedulerTopology struct {
 	inSync bool
-	// foreign tells that it belongs to somebody else.
+	// foreign says that it belongs to somebody else.
 	foreign bool
-	// differs tells that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
+	// differs says that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
 	differs bool
-	// taken tells that nobody finds the topology, because a ClusterTopology has its name.
+	// taken says that nobody finds the topology, because a ClusterTopology has its name.
 	taken bool
 	// generation is that of the Topology that was compared; 0 if there is none.
 	generation int64
@@ -49,7 +49,8 @@ func (r *Reconciler) syncSchedulerTopology(
 	desired := topology.ForScheduler(described)
 	live := &kaiv1alpha1.Topology{}
 	err := reader.Get(ctx, types.NamespacedName{Name: desired.Name}, live)
-	if described.Referenced != "" && described.Referenced != described.Name && err == nil && metav1.IsControlledBy(live, described) {
+	if described.Referenced != "" && described.Referenced != described.Name && err == nil &&
+		metav1.IsControlledBy(live, described) {
 		err = r.Writer.Delete(ctx, live) // It was made before the binding named another.
 	}
 	switch {
@@ -85,13 +86,16 @@ func (r *Reconciler) compareReferenced(
 	err := reader.Get(ctx, types.NamespacedName{Name: described.Referenced}, live)
 	switch {
 	case apierrors.IsNotFound(err):
-		return schedulerTopology{why: fmt.Sprintf("there is no Topology %q: create it, or take the entry out of spec.schedulerTopologyBindings for one "+
-			"that is made of the levels", described.Referenced)}, nil
+		return schedulerTopology{
+			why: fmt.Sprintf(
+				"there is no Topology %q: create it, or take the entry out of spec.schedulerTopologyBindings for one "+
+					"that is made of the levels", described.Referenced)}, nil
 	case err != nil:
 		return schedulerTopology{why: err.Error()}, fmt.Errorf("reading Topology %s: %w", described.Referenced, err)
 	case !slices.EqualFunc(live.Spec.Levels, desired.Spec.Levels, sameLabel):
 		return schedulerTopology{generation: live.Generation, differs: true, why: fmt.Sprintf(
-			"Topology %q has the labels %s, and the levels %s: make them the same", live.Name, labelsOf(live), labelsOf(desired))}, nil
+			"Topology %q has the labels %s, and the levels %s: make them the same", live.Name, labelsOf(live),
+			labelsOf(desired))}, nil
 	}
 	return schedulerTopology{inSync: true, generation: live.Generation}, nil
 }
@@ -104,7 +108,9 @@ func labelsOf(of *kaiv1alpha1.Topology) string {
 	return strings.Join(labels, ", ")
 }
 
-func (r *Reconciler) createSchedulerTopology(ctx context.Context, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {
+func (r *Reconciler) createSchedulerTopology(
+	ctx context.Context, desired *kaiv1alpha1.Topology,
+) (schedulerTopology, error) {
 	if _, err := r.Writer.Apply(ctx, desired, nil); err != nil {
 		return schedulerTopology{why: err.Error()}, err
 	}
@@ -113,7 +119,9 @@ func (r *Reconciler) createSchedulerTopology(ctx context.Context, desired *kaiv1
 
 // replaceSchedulerTopology deletes a Topology and creates the new one in the next request: until then all gangs that name it have
 // none. Where somebody holds the old one up, its end brings the ClusterTopology back.
-func (r *Reconciler) replaceSchedulerTopology(ctx context.Context, live, desired *kaiv1alpha1.Topology) (schedulerTopology, error) {
+func (r *Reconciler) replaceSchedulerTopology(
+	ctx context.Context, live, desired *kaiv1alpha1.Topology,
+) (schedulerTopology, error) {
 	const why = "the Topology is created anew as the ClusterTopology is now"
 	if live.DeletionTimestamp != nil {
 		return schedulerTopology{why: why}, nil

@@ -28,14 +28,16 @@ func (r *Reconciler) startup(ctx context.Context) error {
 	}
 	if !r.Configuration.Enabled {
 		if err != nil {
-			log.FromContext(ctx).Error(err, "removing the default topology", "ClusterTopology", grovev1alpha1.DefaultClusterTopologyName)
+			log.FromContext(ctx).Error(err, "removing the default topology", "ClusterTopology",
+				grovev1alpha1.DefaultClusterTopologyName)
 		}
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("starting topology awareness: %w", err)
 	}
-	if live, err = lookup.ClusterTopology(ctx, r.Writer.Live, grovev1alpha1.DefaultClusterTopologyName); err != nil || live == nil || live.DeletionTimestamp != nil {
+	if live, err = lookup.ClusterTopology(ctx, r.Writer.Live,
+		grovev1alpha1.DefaultClusterTopologyName); err != nil || live == nil || live.DeletionTimestamp != nil {
 		return err
 	}
 	if _, err := r.syncSchedulerTopology(ctx, r.Writer.Live, topology.Of(live)); err != nil {

@@ -43,7 +43,8 @@ func fromBefore() *grovev1alpha1.ClusterTopology {
 
 // reconciler reads and writes a cluster that has objects, some calls to which fail.
 func reconciler(
-	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs, objects ...client.Object,
+	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs,
+	objects ...client.Object,
 ) *clustertopology.Reconciler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -72,7 +73,8 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 	for _, kind := range []string{"ClusterTopology", "Topology"} {
 		t.Run(kind, func(t *testing.T) {
 			failing := interceptor.Funcs{
-				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+				Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration,
+					options ...client.ApplyOption) error {
 					if kindOf(t, object) == kind {
 						return errInjected
 					}
@@ -86,7 +88,8 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 				},
 			}
 			err := reconciler(t, on(), failing).Startup(t.Context())
-			if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") || !strings.Contains(err.Error(), kind+" grove-topology") {
+			if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "starting topology awareness: ") ||
+				!strings.Contains(err.Error(), kind+" grove-topology") {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -100,7 +103,8 @@ func TestStartupMakesTheTopologies(t *testing.T) {
 	}
 	made, ofScheduler := &grovev1alpha1.ClusterTopology{}, &kaiv1alpha1.Topology{}
 	for _, object := range []client.Object{made, ofScheduler} {
-		if err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName}, object); err != nil {
+		if err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
+			object); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +138,8 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 	old.UID, old.Spec.Levels = "old", []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	var once sync.Once
 	r := reconciler(t, on(), interceptor.Funcs{
-		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) (err error) {
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.DeleteOption) (err error) {
 			once.Do(func() {
 				another := topology.ForScheduler(topology.Of(before))
 				another.UID = "replaced"
@@ -169,7 +174,8 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 		}
 	}
 	found := &kaiv1alpha1.Topology{}
-	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil || found.DeletionTimestamp == nil {
+	if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(old), found); err != nil ||
+		found.DeletionTimestamp == nil {
 		t.Fatalf("%v, being deleted since %v", err, found.DeletionTimestamp)
 	}
 }
@@ -178,7 +184,8 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 func logged(t *testing.T, r *clustertopology.Reconciler) string {
 	t.Helper()
 	var lines strings.Builder
-	logger := funcr.New(func(prefix, arguments string) { lines.WriteString(prefix + " " + arguments + "\n") }, funcr.Options{})
+	logger := funcr.New(func(prefix, arguments string) { lines.WriteString(prefix + " " + arguments + "\n") },
+		funcr.Options{})
 	if err := r.Startup(log.IntoContext(t.Context(), logger)); err != nil {
 		t.Errorf("the program ends with %v", err)
 	}
@@ -190,7 +197,8 @@ func TestStartupWithoutTopologyAwarenessRemovesTheDefaultOne(t *testing.T) {
 	if lines := logged(t, r); lines != "" {
 		t.Errorf("logged: %s", lines)
 	}
-	err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName}, &grovev1alpha1.ClusterTopology{})
+	err := r.Client.Get(t.Context(), client.ObjectKey{Name: grovev1alpha1.DefaultClusterTopologyName},
+		&grovev1alpha1.ClusterTopology{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("it is still there: %v", err)
 	}
@@ -204,9 +212,10 @@ func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 		"deleting": {Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
 			return errInjected
 		}},
-		"taking the finalizer": {Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return errInjected
-		}},
+		"taking the finalizer": {
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return errInjected
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, failing, fromBefore())

@@ -22,7 +22,8 @@ func statusOf(scope *scope, synced schedulerTopology) grovev1alpha1.ClusterTopol
 	if nodes := scope.nodes; nodes != nil {
 		status.Levels, status.Nodes, status.NodesMissingLevels = nodes.Levels, &nodes.Complete, &nodes.Incomplete
 	}
-	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users, scope.choosable), readyCondition(synced)} {
+	for _, condition := range []metav1.Condition{syncCondition(synced), heldCondition(users, scope.choosable),
+		readyCondition(synced)} {
 		condition.ObservedGeneration = scope.topology.Generation
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
@@ -49,7 +50,9 @@ func syncCondition(synced schedulerTopology) metav1.Condition {
 }
 
 // schedulerTopologyStatuses are those of our scheduler, whose Topology is compared, and of others, whose is not known.
-func schedulerTopologyStatuses(binding *grovev1alpha1.ClusterTopologyBinding, synced schedulerTopology) []grovev1alpha1.SchedulerTopologyStatus {
+func schedulerTopologyStatuses(
+	binding *grovev1alpha1.ClusterTopologyBinding, synced schedulerTopology,
+) []grovev1alpha1.SchedulerTopologyStatus {
 	ours := grovev1alpha1.SchedulerTopologyStatus{
 		SchedulerTopologyBinding: grovev1alpha1.SchedulerTopologyBinding{
 			SchedulerName: kaiv1alpha1.SchedulerName, TopologyReference: topology.OfBinding(binding).SchedulerName(),
@@ -60,7 +63,9 @@ func schedulerTopologyStatuses(binding *grovev1alpha1.ClusterTopologyBinding, sy
 	for _, of := range binding.Spec.SchedulerTopologyBindings {
 		if of.SchedulerName != kaiv1alpha1.SchedulerName {
 			statuses = append(statuses, grovev1alpha1.SchedulerTopologyStatus{
-				SchedulerTopologyBinding: of, Message: "no topology of this scheduler is known: only that of " + kaiv1alpha1.SchedulerName + " is compared",
+				SchedulerTopologyBinding: of,
+				Message: "no topology of this scheduler is known: only that of " + kaiv1alpha1.SchedulerName +
+					" is compared",
 			})
 		}
 	}
@@ -71,8 +76,9 @@ func heldCondition(users []grovev1alpha1.PodCliqueSet, choosable bool) metav1.Co
 	if choosable {
 		return metav1.Condition{
 			Type: grovev1alpha1.ClusterTopologyDeletionBlocked, Status: metav1.ConditionTrue,
-			Reason:  grovev1alpha1.ReasonTopologyMayBeChosen,
-			Message: "no PodCliqueSet uses the topology; it goes within a minute of its deletion, when none can come that was admitted before",
+			Reason: grovev1alpha1.ReasonTopologyMayBeChosen,
+			Message: "no PodCliqueSet uses the topology; it goes within a minute of its deletion, " +
+				"when none can come that was admitted before",
 		}
 	}
 	if len(users) == 0 {

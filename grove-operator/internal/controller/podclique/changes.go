@@ -24,18 +24,21 @@ func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
 	return count
 }
 
-// report tells what this pass has done, after the status that shows it.
+// report says what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	done := scope.happened
 	if done.overdue > 0 {
 		r.Events.Warning(scope.podClique, events.PodsOverdue,
-			"%d pods did not end within %s past their grace period: they left the Service, and are waited for no longer", done.overdue, pods.OverdueAfter)
+			"%d pods did not end within %s past their grace period: they left the Service, and are waited for no longer",
+			done.overdue, pods.OverdueAfter)
 	}
 	if done.deleted > 0 {
-		r.Events.Normal(scope.podClique, events.PodsDeleted, "deleted %d of the pods; %d are wanted", done.deleted, scope.podClique.Spec.Replicas)
+		r.Events.Normal(scope.podClique, events.PodsDeleted, "deleted %d of the pods; %d are wanted", done.deleted,
+			scope.podClique.Spec.Replicas)
 	}
 	if done.created > 0 {
-		r.Events.Normal(scope.podClique, events.PodsCreated, "created %d pods; %d are wanted", done.created, scope.podClique.Spec.Replicas)
+		r.Events.Normal(scope.podClique, events.PodsCreated, "created %d pods; %d are wanted", done.created,
+			scope.podClique.Spec.Replicas)
 	}
 	// Pods of a base gang get their gates opened in the moments after they were created, which is no news.
 	if _, waited := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]; waited && done.opened > 0 {

@@ -143,7 +143,8 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 // name leaves those of others where they are, also those that came in between.
 func ungate(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
-		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID, grovev1alpha1.SchedulingGatePodGangPending))
+		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID,
+		grovev1alpha1.SchedulingGatePodGangPending))
 }
 
 // relabel sees to it that one pod stands for others, also where an older operator made the pods.
@@ -151,7 +152,8 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	changes := pods.RelabelStanding(scope.set, scope.member, scope.podClique, scope.pods)
 	return passes.Each(len(changes), func(i int) error {
 		change := changes[i]
-		content, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": change.Pod.UID, "labels": change.Labels}})
+		content, err := json.Marshal(
+			map[string]any{"metadata": map[string]any{"uid": change.Pod.UID, "labels": change.Labels}})
 		if err != nil {
 			return err
 		}
@@ -193,7 +195,8 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
 		scope.gang = gang
 	}
-	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang], gang, base)
+	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang],
+		gang, base)
 	return err
 }
 

@@ -34,9 +34,9 @@ type Reconciler struct {
 	Client client.Client
 	// Writer releases PodCliques and writes their status.
 	Writer apply.Writer
-	// Clock tells when a pod that is being deleted is overdue.
+	// Clock says when a pod that is being deleted is overdue.
 	Clock clock.PassiveClock
-	// Events tells what happened.
+	// Events says what happened.
 	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
@@ -58,7 +58,7 @@ type scope struct {
 	happened changes
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
-	// stale tells that the set has changed since the cache saw it.
+	// stale says that the set has changed since the cache saw it.
 	stale bool
 }
 
@@ -153,7 +153,8 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating, rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
+	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating,
+		rollout.UpdateOfPodClique(scope.set, scope.member, r.Clock.Now()))
 	judged.LastErrors = status.LastErrors(scope.podClique.Status.LastErrors, outcome, r.Clock.Now())
 	if _, err := r.Writer.Status(ctx, scope.podClique, &scope.podClique.Status, &judged); err != nil {
 		return err

@@ -35,12 +35,18 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 		cached, live []string
 		want         []string
 	}{
-		"what is too many goes":                         {cached: []string{"0", "1", "2", "3"}, live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
-		"what has gone already is not made good":        {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1!", "2"}},
-		"what goes already is not made good":            {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1!", "2", "3-"}},
-		"what the cache does not show as unready goes":  {cached: []string{"0", "1", "2", "3"}, live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
-		"what became ready again stays":                 {cached: []string{"0", "1!", "2", "3"}, live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
-		"of two that are too many, one has gone before": {cached: []string{"0", "1!", "2", "3", "4"}, live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
+		"what is too many goes": {cached: []string{"0", "1", "2", "3"},
+			live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
+		"what has gone already is not made good": {cached: []string{"0", "1!", "2", "3"},
+			live: []string{"0", "1!", "2"}},
+		"what goes already is not made good": {cached: []string{"0", "1!", "2", "3"},
+			live: []string{"0", "1!", "2", "3-"}},
+		"what the cache does not show as unready goes": {cached: []string{"0", "1", "2", "3"},
+			live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
+		"what became ready again stays": {cached: []string{"0", "1!", "2", "3"},
+			live: []string{"0", "1", "2", "3"}, want: []string{"3"}},
+		"of two that are too many, one has gone before": {cached: []string{"0", "1!", "2", "3", "4"},
+			live: []string{"0", "1!", "2", "3"}, want: []string{"1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(*grovev1alpha1.PodClique) {})
@@ -95,7 +101,9 @@ type staleWorld struct {
 
 func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodClique)) *staleWorld {
 	t.Helper()
-	set := fixture.Set(t, "{metadata: {name: s, namespace: n, uid: s}, spec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 3}}]}}}")
+	set := fixture.Set(t,
+		"{metadata: {name: s, namespace: n, uid: s}, spec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: "+
+			"3}}]}}}")
 	member := layout.Standalone(set, 0)[0]
 	owner := children.PodClique(set, member, nil)
 	owner.UID = "owner"
@@ -107,7 +115,8 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 			world.deleted = append(world.deleted, object.GetLabels()[grovev1alpha1.LabelPodIndex])
 			return nil
 		},
-		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
+			...client.SubResourceApplyOption) error {
 			return nil // What the status says is no matter here.
 		},
 	}

@@ -16,7 +16,9 @@ import (
 
 // withTemplate returns the pods that may be made now, which is all of them or none. Sets, PodCliques and pods come to the cache in
 // no order: it may show that a pod is gone, but not yet what was changed before somebody deleted the pod.
-func (r *Reconciler) withTemplate(ctx context.Context, scope *scope, additions []pods.Addition) ([]pods.Addition, error) {
+func (r *Reconciler) withTemplate(
+	ctx context.Context, scope *scope, additions []pods.Addition,
+) ([]pods.Addition, error) {
 	if len(additions) == 0 || !rollout.Prepared(scope.set, scope.member, scope.podClique) {
 		return nil, nil // The PodClique is about to be changed, which brings it back.
 	}

@@ -33,11 +33,15 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&grovev1alpha1.PodClique{}, passes.Relook(passes.Late)).
 		Watches(&corev1.Pod{}, passes.Coalesce(lookup.OwnerEvents("PodClique", grovev1alpha1.LabelPodClique))).
-		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)), builder.WithPredicates(scheduledNow())).
+		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)),
+			builder.WithPredicates(scheduledNow())).
 		Watches(&schedulerv1alpha1.PodGang{}, handler.EnqueueRequestsFromMapFunc(r.ofGang),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		Watches(&grovev1alpha1.PodCliqueSet{}, rollout.TurnHandler(r.inReplica), builder.WithPredicates(rollout.TurnChanged())).
-		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet), builder.WithPredicates(templateChanged())).
+			builder.WithPredicates(
+				predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&grovev1alpha1.PodCliqueSet{}, rollout.TurnHandler(r.inReplica),
+			builder.WithPredicates(rollout.TurnChanged())).
+		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
+			builder.WithPredicates(templateChanged())).
 		WithOptions(passes.Options[reconcile.Request](workers)).
 		Complete(r)
 }
@@ -99,8 +103,10 @@ func templateChanged() predicate.Funcs {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*grovev1alpha1.PodCliqueSet), e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 			return before.Generation != after.Generation &&
-				(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) || topology.NameFor(before) != topology.NameFor(after) ||
-					rollout.StrategyOf(before) != rollout.StrategyOf(after) || !slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
+				(podtemplate.HashOfSet(before) != podtemplate.HashOfSet(after) ||
+					topology.NameFor(before) != topology.NameFor(after) ||
+					rollout.StrategyOf(before) != rollout.StrategyOf(after) ||
+					!slices.Equal(layout.FirstCliques(before), layout.FirstCliques(after)))
 		},
 	}
 }
@@ -117,7 +123,8 @@ func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.R
 func (r *Reconciler) ofGang(ctx context.Context, object client.Object) []reconcile.Request {
 	requests := r.followers(ctx, object.GetNamespace(), object.GetName())
 	for _, group := range object.(*schedulerv1alpha1.PodGang).Spec.PodGroups {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: group.Name}})
+		requests = append(requests,
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: group.Name}})
 	}
 	return requests
 }

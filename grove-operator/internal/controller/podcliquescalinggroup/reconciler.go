@@ -40,7 +40,7 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
-	// Events tells what happened.
+	// Events says what happened.
 	Events events.Recorder
 }
 
@@ -53,7 +53,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(
 			lookup.OwnerEvents("PodCliqueScalingGroup", grovev1alpha1.LabelPodCliqueScalingGroup))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
+			builder.WithPredicates(
+				predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
 		WithOptions(passes.Options[reconcile.Request](workers)).
 		Complete(r)
 }
@@ -112,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, r.requeue(scope), err)
 }
 
-// report tells what this pass has done, after the status that shows it.
+// report says what this pass has done, after the status that shows it.
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
 	if created := scope.created.Load(); created > 0 {
@@ -184,7 +185,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		}
 		return client.IgnoreNotFound(err) // The namespace goes.
 	})
-	surplus := slices.DeleteFunc(scope.members(), func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
+	surplus := slices.DeleteFunc(scope.members(),
+		func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
 	return errors.Join(applied, r.delete(ctx, scope, surplus))
 }
 

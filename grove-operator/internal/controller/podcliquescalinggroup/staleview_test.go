@@ -43,9 +43,11 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 		deleted  []string
 		released bool
 	}{
-		"what has no PodCliques is let go":    {released: true},
-		"one that is not cached is deleted":   {live: []client.Object{podClique}, deleted: []string{podClique.Name}},
-		"that of a group before is no matter": {live: []client.Object{children.PodClique(set, layout.Copy(set, 0, config, 0)[0], before)}, released: true},
+		"what has no PodCliques is let go":  {released: true},
+		"one that is not cached is deleted": {live: []client.Object{podClique}, deleted: []string{podClique.Name}},
+		"that of a group before is no matter": {
+			live: []client.Object{children.PodClique(set, layout.Copy(set, 0, config, 0)[0], before)}, released: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
@@ -58,15 +60,18 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 						deleted = append(deleted, object.GetName())
 						return nil
 					},
-					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
+						...client.SubResourceApplyOption) error {
 						return nil // What the status says is no matter here.
 					},
 				}).Build()
 			reconciler := &podcliquescalinggroup.Reconciler{
 				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
-				Writer: controller.Writer(cached, fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
+				Writer: controller.Writer(cached,
+					fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
 			}
-			if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)}); err != nil {
+			if _, err := reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(group)}); err != nil {
 				t.Fatal(err)
 			}
 			err := cached.Get(t.Context(), client.ObjectKeyFromObject(group), &grovev1alpha1.PodCliqueScalingGroup{})

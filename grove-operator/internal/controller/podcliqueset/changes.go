@@ -40,7 +40,7 @@ func (h *changes) deletes(child client.Object, err error) {
 	}
 }
 
-// report tells what this pass has done and found, after the status that shows it. Before is the status that was there.
+// report says what this pass has done and found, after the status that shows it. Before is the status that was there.
 func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 	r.reportChildren(scope)
 	r.reportTopology(scope.set, before, after)
@@ -50,10 +50,12 @@ func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 func (r *Reconciler) reportChildren(scope *scope) {
 	set := scope.set
 	if created := scope.happened.created.Load(); created > 0 {
-		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", created, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
+			created, set.Spec.Replicas)
 	}
 	if deleted := scope.happened.deleted.Load(); deleted > 0 {
-		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", deleted, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
+			deleted, set.Spec.Replicas)
 	}
 }
 

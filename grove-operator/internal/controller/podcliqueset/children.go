@@ -25,7 +25,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	made := layout.Replicas(scope.set)
 	var outcome error
 	if made < scope.set.Spec.Replicas {
-		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas, layout.MaxPods)
+		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas,
+			layout.MaxPods)
 	}
 	// First: pods that wait for others run under the account, and are turned down while it does not exist.
 	outcome = errors.Join(outcome, all(r.writeAccess(ctx, scope)))
@@ -62,7 +63,8 @@ func (r *Reconciler) writeBinding(ctx context.Context, scope *scope) []write {
 	if scope.role == nil {
 		return nil
 	}
-	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))), scope.binding)}
+	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))),
+		scope.binding)}
 }
 
 func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) write {
@@ -91,7 +93,8 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		writes = append(writes, scope.happened.creates(live == nil, r.apply(ctx, group, live)))
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
-		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name], rollout.Reached(scope.set, replica))
+		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name],
+			rollout.Reached(scope.set, replica))
 		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
 		live := scope.podCliques[podClique.Name]
 		children.KeepPodCliqueScale(podClique, live)

@@ -29,7 +29,7 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
-	// Events tells what happened.
+	// Events says what happened.
 	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string

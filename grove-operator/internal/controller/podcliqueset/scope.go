@@ -107,7 +107,8 @@ func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) e
 }
 
 func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error) {
-	if scope.account, err = get(ctx, r.Client, scope.set, layout.ServiceAccount(scope.set.Name), &corev1.ServiceAccount{}); err != nil {
+	if scope.account, err = get(ctx, r.Client, scope.set, layout.ServiceAccount(scope.set.Name),
+		&corev1.ServiceAccount{}); err != nil {
 		return err
 	}
 	if scope.role, err = get(ctx, r.Client, scope.set, layout.Role(scope.set.Name), &rbacv1.Role{}); err != nil {
@@ -118,7 +119,9 @@ func (r *Reconciler) observeAccess(ctx context.Context, scope *scope) (err error
 }
 
 // get returns the child of that name, or nil.
-func get[T client.Object](ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, name string, into T) (T, error) {
+func get[T client.Object](
+	ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, name string, into T,
+) (T, error) {
 	var none T
 	err := reader.Get(ctx, types.NamespacedName{Namespace: set.Namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -158,7 +161,8 @@ func (r *Reconciler) observeLive(ctx context.Context, scope *scope) error {
 	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
 	var podCliques grovev1alpha1.PodCliqueList
 	for _, list := range []client.ObjectList{&scalingGroups, &podCliques} {
-		err := r.Writer.Live.List(ctx, list, client.InNamespace(scope.set.Namespace), client.MatchingLabels{grovev1alpha1.LabelPartOf: scope.set.Name})
+		err := r.Writer.Live.List(ctx, list, client.InNamespace(scope.set.Namespace),
+			client.MatchingLabels{grovev1alpha1.LabelPartOf: scope.set.Name})
 		if err != nil {
 			return fmt.Errorf("listing %T: %w", list, err)
 		}

@@ -45,21 +45,25 @@ spec:
 		deleted  []string
 		released bool
 	}{
-		"what has no children is let go":                        {released: true},
-		"a PodClique that is not cached yet is deleted":         {live: []client.Object{podClique}, deleted: []string{podClique.Name}},
-		"a scaling group that is not cached yet is deleted too": {live: []client.Object{group}, deleted: []string{group.Name}},
+		"what has no children is let go": {released: true},
+		"a PodClique that is not cached yet is deleted": {live: []client.Object{podClique},
+			deleted: []string{podClique.Name}},
+		"a scaling group that is not cached yet is deleted too": {live: []client.Object{group},
+			deleted: []string{group.Name}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
-			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
-				Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
-					deleted = append(deleted, object.GetName())
-					return nil
-				},
-				SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
-					return nil // What the status says is no matter here.
-				},
-			})
+			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set.DeepCopy()).WithInterceptorFuncs(
+				interceptor.Funcs{
+					Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+						deleted = append(deleted, object.GetName())
+						return nil
+					},
+					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
+						...client.SubResourceApplyOption) error {
+						return nil // What the status says is no matter here.
+					},
+				})
 			for _, kind := range []client.Object{
 				&corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}, &grovev1alpha1.PodCliqueScalingGroup{},
 				&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{},
@@ -71,9 +75,11 @@ spec:
 			cached := cache.Build()
 			reconciler := &podcliqueset.Reconciler{
 				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
-				Writer: controller.Writer(cached, fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
+				Writer: controller.Writer(cached,
+					fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
 			}
-			if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}); err != nil {
+			if _, err := reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}); err != nil {
 				t.Fatal(err)
 			}
 			err := cached.Get(t.Context(), client.ObjectKeyFromObject(set), &grovev1alpha1.PodCliqueSet{})

@@ -28,7 +28,8 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 		Now:      r.Clock.Now(),
 	}
 	for replica := range layout.Replicas(scope.set) {
-		situation.Units = append(situation.Units, termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
+		situation.Units = append(situation.Units,
+			termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
 	}
 	situation.Confirmed = map[int32][]termination.Breach{}
 	for _, unit := range situation.Due() {
@@ -109,5 +110,6 @@ func (s *scope) keepReplicas(kind string, desired client.Object, replicas *int32
 	if index, ok := layout.ReplicaOf(desired); record == nil || !ok || index != record.Index {
 		return
 	}
-	*replicas = termination.Replicas(record, kind, desired.GetName(), *replicas, desired.GetAnnotations()[grovev1alpha1.AnnotationTemplateReplicas])
+	*replicas = termination.Replicas(record, kind, desired.GetName(), *replicas,
+		desired.GetAnnotations()[grovev1alpha1.AnnotationTemplateReplicas])
 }

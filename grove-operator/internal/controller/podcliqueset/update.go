@@ -43,7 +43,9 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	return err
 }
 
-func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rollout.Objects) (rollout.Decision, error) {
+func (r *Reconciler) decideUpdate(
+	ctx context.Context, scope *scope, objects rollout.Objects,
+) (rollout.Decision, error) {
 	update := rollout.Begin(rollout.Situation{
 		Strategy: rollout.StrategyOf(scope.set), MaxUnavailable: rollout.MaxUnavailable(scope.set),
 		Before:  scope.set.Status.UpdateProgress,
@@ -59,7 +61,8 @@ func (r *Reconciler) decideUpdate(ctx context.Context, scope *scope, objects rol
 		}
 		var list corev1.PodList
 		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w", replica, err)
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w",
+				replica, err)
 		}
 		existing := make([]*corev1.Pod, len(list.Items))
 		for i := range list.Items {
@@ -80,7 +83,8 @@ func templateChanged(scope *scope) bool {
 	}
 	for _, podClique := range scope.allPodCliques {
 		madeFrom, ok := podClique.Annotations[grovev1alpha1.AnnotationGenerationHash]
-		if ok && !podtemplate.SetUnchanged(madeFrom, scope.set) || podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
+		if ok && !podtemplate.SetUnchanged(madeFrom, scope.set) ||
+			podClique.Status.UpdatedReplicas < podClique.Status.Replicas {
 			return true
 		}
 	}
@@ -124,7 +128,8 @@ func (r *Reconciler) ask(ctx context.Context, scope *scope) error {
 func (r *Reconciler) updateImages(ctx context.Context, decision rollout.Decision) error {
 	return passes.Each(len(decision.Images), func(i int) error {
 		update := decision.Images[i]
-		log.FromContext(ctx).Info("updating images", "replica", decision.Replica, "pod", update.Pod.Name, "images", update.Images)
+		log.FromContext(ctx).Info("updating images", "replica", decision.Replica, "pod", update.Pod.Name, "images",
+			update.Images)
 		patch := client.RawPatch(types.StrategicMergePatchType, update.Patch())
 		err := r.Client.Patch(ctx, update.Pod.DeepCopy(), patch, r.Writer.FieldOwner)
 		if client.IgnoreNotFound(err) != nil {
@@ -164,15 +169,17 @@ func isBorn(scope *scope, outcome error) bool {
 		scope.update.Progress == nil && scope.termination.Record == nil
 }
 
-// reportUpdate tells that an update has begun or ended.
+// reportUpdate says that an update has begun or ended.
 func (r *Reconciler) reportUpdate(scope *scope) {
 	before, after := scope.set.Status.UpdateProgress, scope.update.Progress
 	switch {
 	case after == nil:
 	case before == nil || !before.UpdateStartedAt.Equal(&after.UpdateStartedAt):
-		r.Events.Normal(scope.set, events.UpdateStarted, "the template has changed; strategy %s", rollout.StrategyOf(scope.set))
+		r.Events.Normal(scope.set, events.UpdateStarted, "the template has changed; strategy %s",
+			rollout.StrategyOf(scope.set))
 	case before.UpdateEndedAt == nil && after.UpdateEndedAt != nil:
-		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template", scope.set.Spec.Replicas)
+		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template",
+			scope.set.Spec.Replicas)
 	}
 	if unproved := scope.update.Unproved; unproved != "" {
 		r.Events.Warning(scope.set, events.UpdateUnproved, "%s", unproved)

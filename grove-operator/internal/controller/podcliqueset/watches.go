@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}, finalizerLost(),
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+			finalizerLost(),
 			rollout.TurnChanged(), termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Relook(passes.Late)).
 		Watches(&corev1.ServiceAccount{}, ofOwner).
@@ -61,7 +62,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 // generation that would tell the two apart.
 func autoscalerChanged() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, after := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler), e.ObjectNew.(*autoscalingv2.HorizontalPodAutoscaler)
+		before, after := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler),
+			e.ObjectNew.(*autoscalingv2.HorizontalPodAutoscaler)
 		return !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 	}}
 }
@@ -83,7 +85,8 @@ func answered() predicate.Funcs {
 func finalizerLost() predicate.Funcs {
 	const finalizer = grovev1alpha1.FinalizerPodCliqueSet
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return controllerutil.ContainsFinalizer(e.ObjectOld, finalizer) && !controllerutil.ContainsFinalizer(e.ObjectNew, finalizer)
+		return controllerutil.ContainsFinalizer(e.ObjectOld, finalizer) &&
+			!controllerutil.ContainsFinalizer(e.ObjectNew, finalizer)
 	}}
 }
 

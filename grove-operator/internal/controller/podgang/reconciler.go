@@ -146,7 +146,8 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 
 func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 	var list schedulerv1alpha1.PodGangList
-	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
+	if err := r.Client.List(ctx, &list,
+		lookup.OfReplica(scope.set.Namespace, scope.set.Name, scope.replica)...); err != nil {
 		return fmt.Errorf("listing PodGangs: %w", err)
 	}
 	for i := range list.Items {

@@ -32,7 +32,7 @@ type Reconciler struct {
 	Client client.Client
 	// Writer applies claims; it reads them past the cache, which may not have the kind.
 	Writer apply.Writer
-	// Events tells what stands in the way.
+	// Events says what stands in the way.
 	Events events.Recorder
 }
 
@@ -67,8 +67,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*scope, error) {
 	observed := &scope{
-		set: set, scalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{}, podCliques: map[string]*grovev1alpha1.PodClique{},
-		indexes: map[string][]int32{}, standing: map[string]*resourcev1.ResourceClaim{},
+		set: set, scalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
+		podCliques: map[string]*grovev1alpha1.PodClique{},
+		indexes:    map[string][]int32{}, standing: map[string]*resourcev1.ResourceClaim{},
 	}
 	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
 	var podCliques grovev1alpha1.PodCliqueList
@@ -103,7 +104,8 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 // observePods notes the indexes that pods of a PodClique have or are to have: one that leaves keeps its claim until it is gone.
 func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique *grovev1alpha1.PodClique) error {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, append(lookup.OfPodClique(podClique), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Client.List(ctx, &list,
+		append(lookup.OfPodClique(podClique), client.UnsafeDisableDeepCopy)...); err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
 	var indexes []int32
@@ -119,7 +121,7 @@ func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique
 	return nil
 }
 
-// live tells how large the set is.
+// live says how large the set is.
 func (s *scope) live() claims.Live {
 	return claims.Live{
 		Copies: func(name string) (int32, bool) {

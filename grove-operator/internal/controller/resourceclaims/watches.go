@@ -22,7 +22,7 @@ import (
 	"packtree.dev/grove-operator/internal/passes"
 )
 
-// SetupWithManager watches sets that share claims, what tells how large they are, and claims that go: that of a PodClique which is made
+// SetupWithManager watches sets that share claims, what says how large they are, and claims that go: that of a PodClique which is made
 // anew has the name of one that the garbage collector still has to take. Clusters before Kubernetes 1.34 have no such kind.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	resourceClaims, err := installation.Await(mgr, resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"))
@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 	return builder.ControllerManagedBy(mgr).
 		Named("resourceclaims").
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofSet,
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&grovev1alpha1.PodClique{}, ofSet, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
 		WatchesRawSource(installation.Once(resourceClaims, source.TypedKind[client.Object, reconcile.Request](

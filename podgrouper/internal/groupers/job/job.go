@@ -61,7 +61,9 @@ func Limit(spec grouping.Fields) grouping.Limit {
 
 func indexed(job grouping.Fields) *grouping.Indexed {
 	if job.Text("spec", "completionMode") != string(batchv1.IndexedCompletion) {
-		return &grouping.Indexed{Obstacle: "the pods carry no index: give the Job spec.completionMode Indexed, or remove the annotation"}
+		return &grouping.Indexed{
+			Obstacle: "the pods carry no index: give the Job spec.completionMode Indexed, or remove the annotation",
+		}
 	}
 	return &grouping.Indexed{
 		Pods:    job.Count(0, "spec", "completions"),

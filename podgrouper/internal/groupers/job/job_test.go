@@ -24,25 +24,33 @@ func TestMinMember(t *testing.T) {
 		want       int32
 		problem    string
 	}{
-		"one pod without the annotation":       {want: 1, content: four},
-		"as the annotation says":               {annotation: "3", want: 3, content: four},
-		"all of them":                          {annotation: "4", want: 4, content: four},
-		"no number":                            {annotation: "all", want: 1, problem: `Invalid value: "all": must be a whole number above 0; 1 is used instead`},
-		"a fraction":                           {annotation: "1.5", want: 1, problem: `Invalid value: "1.5": must be a whole number above 0; 1 is used instead`},
-		"zero":                                 {annotation: "0", want: 1, problem: `Invalid value: "0": must be a whole number above 0; 1 is used instead`},
-		"negative":                             {annotation: "-2", want: 1, problem: `Invalid value: "-2": must be a whole number above 0; 1 is used instead`},
-		"more than a number holds":             {annotation: "99999999999", want: 1, problem: `Invalid value: "99999999999": must be a whole number above 0; 1 is used instead`},
-		"more than run at a time":              {annotation: "5", content: four, want: 5, problem: `Invalid value: "5": at most 4 run at a time, so that none ever starts: lower it, or raise spec.parallelism`},
+		"one pod without the annotation": {want: 1, content: four},
+		"as the annotation says":         {annotation: "3", want: 3, content: four},
+		"all of them":                    {annotation: "4", want: 4, content: four},
+		"no number": {annotation: "all", want: 1,
+			problem: `Invalid value: "all": must be a whole number above 0; 1 is used instead`},
+		"a fraction": {annotation: "1.5", want: 1,
+			problem: `Invalid value: "1.5": must be a whole number above 0; 1 is used instead`},
+		"zero": {annotation: "0", want: 1,
+			problem: `Invalid value: "0": must be a whole number above 0; 1 is used instead`},
+		"negative": {annotation: "-2", want: 1,
+			problem: `Invalid value: "-2": must be a whole number above 0; 1 is used instead`},
+		"more than a number holds": {annotation: "99999999999", want: 1,
+			problem: `Invalid value: "99999999999": must be a whole number above 0; 1 is used instead`},
+		"more than run at a time": {annotation: "5", content: four, want: 5,
+			problem: `Invalid value: "5": at most 4 run at a time, so that none ever starts: lower it, or raise spec.parallelism`},
 		"a Job of which only metadata is read": {annotation: "5", want: 5},
 		"a Job without parallelism runs one pod": {
 			annotation: "2", content: map[string]any{"spec": map[string]any{}}, want: 2,
 			problem: `Invalid value: "2": at most 1 run at a time, so that none ever starts: lower it, or raise spec.parallelism`,
 		},
 		"fewer completions than parallelism": {
-			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4), "completions": int64(2)}}, want: 3,
+			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4), "completions": int64(2)}},
+			want:    3,
 			problem: `Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise spec.completions`,
 		},
-		"a halted Job may be scaled up again": {annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(0)}}, want: 3},
+		"a halted Job may be scaled up again": {annotation: "3",
+			content: map[string]any{"spec": map[string]any{"parallelism": int64(0)}}, want: 3},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ type replicatedJob struct {
 }
 
 // groups returns a leaf for each Job. When some of the Jobs are complete, they are below a parent that needs the others: the
-// JobSet does not tell which ones are.
+// JobSet does not say which ones are.
 func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
 	own, problems := grouping.FromTemplates(r.jobs, r.pods)
 	needed, wrong := r.needed()
@@ -101,7 +101,7 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 	return needed, wrong
 }
 
-// expected returns how many pods of each Job are to run at a time, whoever has to be ready before. A JobSet does not tell which of
+// expected returns how many pods of each Job are to run at a time, whoever has to be ready before. A JobSet does not say which of
 // its Jobs are complete, so that is said of each unless all are.
 func (r replicatedJob) expected() int32 {
 	if r.stage.open == 0 {
@@ -118,10 +118,13 @@ func (r replicatedJob) inTurn() bool {
 // indexed knows of no pods that are done: only the Jobs say so. A JobSet makes its Jobs Indexed unless they say otherwise.
 func (r replicatedJob) indexed() *grouping.Indexed {
 	if r.Text("template", "spec", "completionMode") == string(batchv1.NonIndexedCompletion) {
-		return &grouping.Indexed{Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation"}
+		return &grouping.Indexed{
+			Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation",
+		}
 	}
 	atATime := job.Limit(r.Map("template", "spec")).Pods
-	return &grouping.Indexed{Pods: r.Count(atATime, "template", "spec", "completions"), AtATime: atATime, InTurn: r.inTurn()}
+	return &grouping.Indexed{Pods: r.Count(atATime, "template", "spec", "completions"), AtATime: atATime,
+		InTurn: r.inTurn()}
 }
 
 func oneAfterOther(annotations map[string]string) bool {

@@ -45,12 +45,14 @@ func TestStages(t *testing.T) {
 			Expected: `{"server-0":1,"server-1":1,"workers-0":4}`,
 		},
 		"what is complete makes room for what waited for it": {
-			Manifest: dependent + `status: {replicatedJobsStatus: [{name: workers}, {name: server, active: 2}, {name: fetch, succeeded: 1}]}`,
+			Manifest: dependent +
+				`status: {replicatedJobsStatus: [{name: workers}, {name: server, active: 2}, {name: fetch, succeeded: 1}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 0}]`,
 			Expected: `{"workers-0":4}`,
 		},
 		"one of two servers that is ready is not enough": {
-			Manifest: dependent + `status: {replicatedJobsStatus: [{name: server, ready: 1, active: 2}, {name: fetch, succeeded: 1}]}`,
+			Manifest: dependent +
+				`status: {replicatedJobsStatus: [{name: server, ready: 1, active: 2}, {name: fetch, succeeded: 1}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 0}]`,
 			Expected: `{"workers-0":4}`,
 		},
@@ -59,11 +61,13 @@ func TestStages(t *testing.T) {
 			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 4}]`,
 		},
 		"workers that have begun are needed, even when a server is not ready any more": {
-			Manifest: dependent + `status: {replicatedJobsStatus: [{name: server, ready: 1}, {name: fetch, succeeded: 1}, {name: workers, active: 1}]}`,
-			Want:     `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 4}]`,
+			Manifest: dependent +
+				`status: {replicatedJobsStatus: [{name: server, ready: 1}, {name: fetch, succeeded: 1}, {name: workers, active: 1}]}`,
+			Want: `subGroups: [{name: fetch-0, minMember: 0}, {name: server-0, minMember: 1}, {name: server-1, minMember: 1}, {name: workers-0, minMember: 4}]`,
 		},
 		"after a restart all begins anew": {
-			Manifest: dependent + `status: {restarts: 1, replicatedJobsStatus: [{name: server}, {name: fetch, active: 1}, {name: workers}]}`,
+			Manifest: dependent +
+				`status: {restarts: 1, replicatedJobsStatus: [{name: server}, {name: fetch, active: 1}, {name: workers}]}`,
 			Want:     `subGroups: [{name: fetch-0, minMember: 2}, {name: server-0, minMember: 0}, {name: server-1, minMember: 0}, {name: workers-0, minMember: 0}]`,
 			Expected: `{"server-0":1,"server-1":1,"workers-0":4}`,
 		},

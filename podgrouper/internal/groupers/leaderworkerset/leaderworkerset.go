@@ -110,7 +110,9 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 			MinMember: new(s.needed(part.size, i == 0)),
 			Expected:  new(s.expected(index, part.size)),
 			Templates: []grouping.Template{s.leader, s.worker},
-			Indexed:   &grouping.Indexed{Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove one of the two"},
+			Indexed: &grouping.Indexed{
+				Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove one of the two",
+			},
 		}
 		if part.suffix != leaderSuffix {
 			leaf.Constraint = ofParts

@@ -144,7 +144,8 @@ spec: {replicas: 0, leaderWorkerTemplate: {size: 4}}`,
 
 func TestLeaf(t *testing.T) {
 	set := func(policy string) string {
-		return "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: s}, spec: {leaderWorkerTemplate: {size: 5, " + policy + "}}}"
+		return "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: s}, spec: " +
+			"{leaderWorkerTemplate: {size: 5, " + policy + "}}}"
 	}
 	labels := func(group, subgroup, worker string) map[string]string {
 		labels := map[string]string{"leaderworkerset.sigs.k8s.io/name": "s"}

@@ -39,7 +39,8 @@ func group(w grouping.Workload) grouping.Group {
 	scaled := cluster.Flag("spec", "enableInTreeAutoscaling")
 	for i, workers := range cluster.List("spec", "workerGroupSpecs") {
 		expected := wanted(workers, false)
-		add(workers.Text("groupName"), wanted(workers, scaled), expected, workers, field.NewPath("spec", "workerGroupSpecs").Index(i))
+		add(workers.Text("groupName"), wanted(workers, scaled), expected, workers,
+			field.NewPath("spec", "workerGroupSpecs").Index(i))
 	}
 	return tree
 }

@@ -77,7 +77,8 @@ spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, minReplicas: 2}]}`,
 }
 
 func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/group": "headgroup", "ray.io/node-type": "head"}, "headgroup")
+	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/group": "headgroup", "ray.io/node-type": "head"},
+		"headgroup")
 	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/group": "tpu"}, "tpu")
 	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/node-type": "redis-cleanup"}, "")
 }

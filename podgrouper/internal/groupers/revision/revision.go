@@ -22,7 +22,8 @@ func group(w grouping.Workload) grouping.Group {
 	constraint, problems := grouping.FromOwners(w)
 	limit := grouping.Limit{Pods: started(w.Owner.GetAnnotations()), Raise: "the annotation " + annotationMinScale}
 	minMember, wrong := grouping.OwnMinMember(w.Owner, limit)
-	return grouping.Group{MinMember: &minMember, Expected: &limit.Pods, Constraint: constraint, Problems: append(problems, wrong...)}
+	return grouping.Group{MinMember: &minMember, Expected: &limit.Pods, Constraint: constraint,
+		Problems: append(problems, wrong...)}
 }
 
 // started returns how many pods Knative makes before any has answered a request. More come only with the load on these,

@@ -1,4 +1,4 @@
-package compatibility
+package compatibility_test
 
 import (
 	"cmp"
@@ -14,13 +14,13 @@ import (
 type props = apiextensionsv1.JSONSchemaProps
 
 // schemaBreaks compares the schema at a path, and all below it.
-func schemaBreaks(where string, before, after *props) []Break {
-	var breaks []Break
+func schemaBreaks(where string, before, after *props) []broken {
+	var breaks []broken
 	for _, rule := range []func(before, after *props) []string{
 		typeBreaks, boundBreaks, choiceBreaks, requirementBreaks, ruleBreaks, mergeBreaks, defaultBreaks,
 	} {
 		for _, what := range rule(before, after) {
-			breaks = append(breaks, Break{where, what})
+			breaks = append(breaks, broken{where, what})
 		}
 	}
 	return append(breaks, childBreaks(where, before, after)...)
@@ -50,30 +50,33 @@ func named(word string) string { return cmp.Or(word, "unset") }
 
 func boundBreaks(before, after *props) []string {
 	var breaks []string
-	told := func(broken bool, what string) {
-		if broken {
+	check := func(is bool, what string) {
+		if is {
 			breaks = append(breaks, what)
 		}
 	}
-	told(rises(before.Minimum, after.Minimum), "its minimum rose")
-	told(falls(before.Maximum, after.Maximum), "its maximum fell")
-	told(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil, "its minimum itself is no longer taken")
-	told(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil, "its maximum itself is no longer taken")
-	told(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf), "it has to be a multiple of another number")
+	check(rises(before.Minimum, after.Minimum), "its minimum rose")
+	check(falls(before.Maximum, after.Maximum), "its maximum fell")
+	check(after.ExclusiveMinimum && !before.ExclusiveMinimum && after.Minimum != nil,
+		"its minimum itself is no longer taken")
+	check(after.ExclusiveMaximum && !before.ExclusiveMaximum && after.Maximum != nil,
+		"its maximum itself is no longer taken")
+	check(after.MultipleOf != nil && !equality.Semantic.DeepEqual(before.MultipleOf, after.MultipleOf),
+		"it has to be a multiple of another number")
 	if len(before.Enum) == 0 { // An enum says more than lengths do.
-		told(rises(before.MinLength, after.MinLength), "its least length rose")
-		told(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
+		check(rises(before.MinLength, after.MinLength), "its least length rose")
+		check(falls(before.MaxLength, after.MaxLength), "its greatest length fell")
 	}
 	for _, value := range before.Enum {
 		length := int64(len(strings.Trim(string(value.Raw), `"`)))
-		told(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil && length > *after.MaxLength,
+		check(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil && length > *after.MaxLength,
 			fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
 	}
-	told(rises(before.MinItems, after.MinItems), "its least number of items rose")
-	told(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
-	told(rises(before.MinProperties, after.MinProperties), "its least number of entries rose")
-	told(falls(before.MaxProperties, after.MaxProperties), "its greatest number of entries fell")
-	told(after.UniqueItems && !before.UniqueItems, "its items have to differ")
+	check(rises(before.MinItems, after.MinItems), "its least number of items rose")
+	check(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
+	check(rises(before.MinProperties, after.MinProperties), "its least number of entries rose")
+	check(falls(before.MaxProperties, after.MaxProperties), "its greatest number of entries fell")
+	check(after.UniqueItems && !before.UniqueItems, "its items have to differ")
 	return breaks
 }
 
@@ -114,12 +117,13 @@ func requirementBreaks(before, after *props) []string {
 	return breaks
 }
 
-// ruleBreaks looks at rules of which it cannot be told what they take: they may go, and otherwise stay as they were.
+// ruleBreaks compares rules whose effect only a request shows: they may go, and otherwise stay as they were.
 func ruleBreaks(before, after *props) []string {
 	var breaks []string
 	for i := range after.XValidations {
 		same := func(earlier apiextensionsv1.ValidationRule) bool {
-			return earlier.Rule == after.XValidations[i].Rule && equality.Semantic.DeepEqual(earlier.OptionalOldSelf, after.XValidations[i].OptionalOldSelf)
+			return earlier.Rule == after.XValidations[i].Rule &&
+				equality.Semantic.DeepEqual(earlier.OptionalOldSelf, after.XValidations[i].OptionalOldSelf)
 		}
 		if !slices.ContainsFunc(before.XValidations, same) {
 			breaks = append(breaks, fmt.Sprintf("there is another rule: %s", after.XValidations[i].Rule))
@@ -146,7 +150,8 @@ func mergeBreaks(before, after *props) []string {
 		breaks = append(breaks, fmt.Sprintf("as a list it was merged as %s and is as %s", earlier, later))
 	}
 	if !slices.Equal(before.XListMapKeys, after.XListMapKeys) {
-		breaks = append(breaks, fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
+		breaks = append(breaks,
+			fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
 	}
 	if earlier, later := orElse(before.XMapType, "granular"), orElse(after.XMapType, "granular"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a map it was merged as %s and is as %s", earlier, later))
@@ -176,25 +181,26 @@ func raw(value *apiextensionsv1.JSON) string {
 	return string(value.Raw)
 }
 
-func childBreaks(where string, before, after *props) []Break {
-	var breaks []Break
+func childBreaks(where string, before, after *props) []broken {
+	var breaks []broken
 	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
 		earlier := before.Properties[name]
 		later, kept := after.Properties[name]
 		if !kept {
-			breaks = append(breaks, Break{where + "." + name, "the field is gone: what is stored in it is dropped or turned down"})
+			breaks = append(breaks,
+				broken{where + "." + name, "the field is gone: what is stored in it is dropped or turned down"})
 			continue
 		}
 		breaks = append(breaks, schemaBreaks(where+"."+name, &earlier, &later)...)
 	}
 	if isFree(before) && !isFree(after) {
-		breaks = append(breaks, Break{where, "it was free, and is described now"})
+		breaks = append(breaks, broken{where, "it was free, and is described now"})
 	}
 	if earlier := entries(before); earlier != nil {
 		if later := entries(after); later != nil {
 			breaks = append(breaks, schemaBreaks(where+"{}", earlier, later)...)
 		} else {
-			breaks = append(breaks, Break{where, "it no longer takes entries of any name"})
+			breaks = append(breaks, broken{where, "it no longer takes entries of any name"})
 		}
 	}
 	if before.Items != nil && before.Items.Schema != nil && after.Items != nil && after.Items.Schema != nil {

@@ -1,4 +1,4 @@
-package compatibility
+package compatibility_test
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Upstream is what the projects have of kinds that we have too.
-type Upstream struct {
-	Kinds []UpstreamKind `json:"kinds"`
+// upstreamFields is what the projects have of kinds that we have too.
+type upstreamFields struct {
+	Kinds []upstreamKind `json:"kinds"`
 }
 
-// UpstreamKind is one kind in one version.
-type UpstreamKind struct {
+// upstreamKind is one kind in one version.
+type upstreamKind struct {
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
 	// Fields are the paths of its fields, and what becomes of each here.
@@ -25,9 +25,9 @@ type UpstreamKind struct {
 	Ours []string `json:"ours,omitempty"`
 }
 
-// ReadUpstream reads the list of fields.
-func ReadUpstream(content []byte) (*Upstream, error) {
-	read := &Upstream{}
+// readUpstream reads the list of fields.
+func readUpstream(content []byte) (*upstreamFields, error) {
+	read := &upstreamFields{}
 	if err := yaml.UnmarshalStrict(content, read); err != nil {
 		return nil, fmt.Errorf("reading the list of upstream's fields: %w", err)
 	}
@@ -37,9 +37,9 @@ func ReadUpstream(content []byte) (*Upstream, error) {
 // ownModule is what the types of our kinds begin with; what is inside of others is theirs.
 const ownModule = "packtree.dev/"
 
-// FieldsOf returns the paths of all fields of a type, each below prefix, sorted: names as in JSON, those of a list's items below the list. Fields
+// fieldsOf returns the paths of all fields of a type, each below prefix, sorted: names as in JSON, those of a list's items below the list. Fields
 // that are inline have the path of what they are in.
-func FieldsOf(of reflect.Type, prefix string) []string {
+func fieldsOf(of reflect.Type, prefix string) []string {
 	found := map[string]bool{}
 	collect(of, prefix, found)
 	return slices.Sorted(maps.Keys(found))
@@ -70,10 +70,14 @@ func collect(of reflect.Type, path string, found map[string]bool) {
 }
 
 // Page is the documentation of the list.
-func (u *Upstream) Page() string {
+func (u *upstreamFields) Page() string {
 	var b strings.Builder
-	b.WriteString("# Fields of upstream's kinds\n\nWhat Grove and Dynamo have in the specs of kinds that Packtree serves too, and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
-	b.WriteString("Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: a field that is missing here fails them. Grove is that of 2026-08-19, Dynamo that of 2026-08.\n")
+	b.WriteString(
+		"# Fields of upstream's kinds\n\nWhat Grove and Dynamo have in the specs of kinds that Packtree serves too, " +
+			"and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
+	b.WriteString(
+		"Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: " +
+			"a field that is missing here fails them. Grove is that of 2026-08-19, Dynamo that of 2026-08.\n")
 	b.WriteString("What is inside of Kubernetes' own types, such as a pod spec, is Kubernetes'.\n")
 	for _, kind := range u.Kinds {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| field | here |\n|---|---|\n", kind.Kind, kind.Version)

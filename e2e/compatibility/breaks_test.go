@@ -1,4 +1,4 @@
-package compatibility
+package compatibility_test
 
 import (
 	"fmt"
@@ -9,34 +9,36 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Break is one thing by which a definition takes less than an earlier one, drops what it kept, or means something else by it.
-type Break struct {
+// broken is one thing by which a definition takes less than an earlier one, drops what it kept, or means something else by it.
+type broken struct {
 	// Where is the kind's definition, the version, and the path of the field: "podcliquesets.grove.io v1alpha1 spec.template".
 	Where string
 	// What says what is different, and so whom it hurts.
 	What string
 }
 
-func (b Break) String() string { return b.Where + ": " + b.What }
+func (b broken) String() string { return b.Where + ": " + b.What }
 
-// Breaks compares a definition with the one that follows it. If there are none, every object that the earlier one took is taken by the
+// breaksOf compares a definition with the one that follows it. If there are none, every object that the earlier one took is taken by the
 // later one, which keeps all of it. A break may be a false alarm: of patterns, CEL rules and the like only sameness is seen.
-func Breaks(before, after *apiextensionsv1.CustomResourceDefinition) []Break {
+func breaksOf(before, after *apiextensionsv1.CustomResourceDefinition) []broken {
 	breaks := namesBreak(before, after)
 	for i := range before.Spec.Versions {
 		earlier := &before.Spec.Versions[i]
 		where := before.Name + " " + earlier.Name
-		at := slices.IndexFunc(after.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == earlier.Name })
+		at := slices.IndexFunc(after.Spec.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == earlier.Name })
 		if at < 0 {
-			breaks = append(breaks, Break{where, "the version is gone: stored objects of it cannot be read, nor manifests applied"})
+			breaks = append(breaks,
+				broken{where, "the version is gone: stored objects of it cannot be read, nor manifests applied"})
 			continue
 		}
 		later := &after.Spec.Versions[at]
 		if earlier.Served && !later.Served {
-			breaks = append(breaks, Break{where, "the version is no longer served: manifests of it are refused"})
+			breaks = append(breaks, broken{where, "the version is no longer served: manifests of it are refused"})
 		}
 		for _, what := range versionBreaks(earlier, later) {
-			breaks = append(breaks, Break{where, what})
+			breaks = append(breaks, broken{where, what})
 		}
 		if earlier.Schema != nil && later.Schema != nil {
 			breaks = append(breaks, schemaBreaks(where, earlier.Schema.OpenAPIV3Schema, later.Schema.OpenAPIV3Schema)...)
@@ -45,11 +47,11 @@ func Breaks(before, after *apiextensionsv1.CustomResourceDefinition) []Break {
 	return breaks
 }
 
-func namesBreak(before, after *apiextensionsv1.CustomResourceDefinition) []Break {
-	var breaks []Break
+func namesBreak(before, after *apiextensionsv1.CustomResourceDefinition) []broken {
+	var breaks []broken
 	same := func(what string, earlier, later any) {
 		if !equality.Semantic.DeepEqual(earlier, later) {
-			breaks = append(breaks, Break{before.Name, fmt.Sprintf("%s was %v and is %v", what, earlier, later)})
+			breaks = append(breaks, broken{before.Name, fmt.Sprintf("%s was %v and is %v", what, earlier, later)})
 		}
 	}
 	same("the group", before.Spec.Group, after.Spec.Group)
@@ -59,10 +61,10 @@ func namesBreak(before, after *apiextensionsv1.CustomResourceDefinition) []Break
 	same("the plural", before.Spec.Names.Plural, after.Spec.Names.Plural)
 	same("the singular", before.Spec.Names.Singular, after.Spec.Names.Singular)
 	for _, name := range without(before.Spec.Names.ShortNames, after.Spec.Names.ShortNames) {
-		breaks = append(breaks, Break{before.Name, fmt.Sprintf("the short name %s is gone", name)})
+		breaks = append(breaks, broken{before.Name, fmt.Sprintf("the short name %s is gone", name)})
 	}
 	for _, name := range without(before.Spec.Names.Categories, after.Spec.Names.Categories) {
-		breaks = append(breaks, Break{before.Name, fmt.Sprintf("the category %s is gone", name)})
+		breaks = append(breaks, broken{before.Name, fmt.Sprintf("the category %s is gone", name)})
 	}
 	return breaks
 }
@@ -75,11 +77,13 @@ func versionBreaks(before, after *apiextensionsv1.CustomResourceDefinitionVersio
 		breaks = append(breaks, "the status subresource came or went: whoever writes status has to write it elsewhere")
 	}
 	if earlier.Scale != nil && !equality.Semantic.DeepEqual(earlier.Scale, later.Scale) {
-		breaks = append(breaks, "the scale subresource is gone or reads other fields: autoscalers and kubectl scale do not find what they found")
+		breaks = append(breaks,
+			"the scale subresource is gone or reads other fields: autoscalers and kubectl scale do not find what they found")
 	}
 	for _, field := range before.SelectableFields {
 		if !slices.Contains(after.SelectableFields, field) {
-			breaks = append(breaks, fmt.Sprintf("lists can no longer be selected by %s", strings.TrimPrefix(field.JSONPath, ".")))
+			breaks = append(breaks,
+				fmt.Sprintf("lists can no longer be selected by %s", strings.TrimPrefix(field.JSONPath, ".")))
 		}
 	}
 	return breaks

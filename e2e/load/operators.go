@@ -1,0 +1,149 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"time"
+
+	"packtree.dev/e2e/devcluster"
+	"packtree.dev/shared/freeport"
+)
+
+// observed is a cluster and one of its components, which is measured.
+type observed struct {
+	*bench
+	// measured is the component, and others are those that have to rest too before anything has settled.
+	measured watched
+	others   []watched
+	profiles profiles
+	// pods are those of the namespace that count.
+	pods   *podCounter
+	report *OperatorReport
+}
+
+// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something on it, and takes it down
+// again. The values are those of the component's chart, and pods count that have the label and are done as the function says.
+func (c Common) observe(
+	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
+	component string, others ...string,
+) (report *OperatorReport, err error) {
+	pprof, err := freeport.Port()
+	if err != nil {
+		return nil, err
+	}
+	options := devcluster.Options{
+		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Progress: c.Progress,
+		Components: append([]string{component}, others...),
+		Programs:   map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
+	}
+	options.Values[component]["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
+	if c.Program != "" {
+		options.Programs[component] = c.Program
+	}
+	report = &OperatorReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
+	seen := &observed{pods: pods, report: report,
+		profiles: profiles{c.Profile, func(ctx context.Context, path string) ([]byte, error) {
+			return fetch(ctx, http.DefaultClient, local(pprof)+path)
+		}}}
+	if seen.measured, err = metricsOf(component, options.Values[component]); err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		options.Values[other] = map[string]any{}
+		program, err := metricsOf(other, options.Values[other])
+		if err != nil {
+			return nil, err
+		}
+		seen.others = append(seen.others, program)
+	}
+	cluster, err := devcluster.Up(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_, left := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
+		err = errors.Join(err, left)
+	}()
+	if seen.bench, err = connect(cluster, c); err != nil {
+		return nil, err
+	}
+	// Nobody watches any more when the cluster goes.
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := errors.Join(seen.makeNamespace(working), pods.watch(working, seen.core)); err != nil {
+		return nil, err
+	}
+	return report, do(working, seen)
+}
+
+// metricsOf has a component's chart serve metrics where they can be read.
+func metricsOf(component string, values map[string]any) (watched, error) {
+	port, err := freeport.Port()
+	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
+	return watched{program: component, metrics: local(port) + "/metrics"}, err
+}
+
+func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
+
+// watched is a component whose metrics are read.
+type watched struct{ program, metrics string }
+
+func (w watched) read(ctx context.Context) (metrics, error) {
+	content, err := fetch(ctx, http.DefaultClient, w.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metrics of %s: %w", w.program, err)
+	}
+	return parseMetrics(content)
+}
+
+// reading is what everybody had counted and used at a moment. Without a process of the operator it is the API server's alone.
+type reading struct {
+	process                   int
+	operator, apiServer       metrics
+	operatorUse, apiServerUse usage
+}
+
+func (b *observed) read(ctx context.Context) (r reading, err error) {
+	if r.apiServer, err = b.apiServerMetrics(ctx); err != nil {
+		return reading{}, err
+	}
+	if r.apiServerUse, err = usageOf(b.machine.PID("kube-apiserver")); err != nil {
+		return reading{}, err
+	}
+	if r.process = b.machine.PID(b.measured.program); r.process == 0 {
+		return r, nil
+	}
+	if r.operator, err = b.measured.read(ctx); err != nil {
+		return reading{}, err
+	}
+	r.operatorUse, err = usageOf(r.process)
+	return r, err
+}
+
+// settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they began to rest.
+func (b *observed) settle(ctx context.Context) (time.Time, error) {
+	var since time.Time
+	var work float64
+	err := b.until(ctx, "the operators have come to rest", func(ctx context.Context) (bool, string, error) {
+		busy, done := 0.0, 0.0
+		for _, operator := range append(b.others, b.measured) {
+			counted, err := operator.read(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			busy += counted.sum("workqueue_depth", nil) + counted.sum("controller_runtime_active_workers", nil)
+			done += counted.sum("controller_runtime_reconcile_total", nil) + counted.sum("rest_client_requests_total", nil)
+		}
+		// Each renews its lease every two seconds.
+		const renewals = 3
+		if busy > 0 || done-work > float64(renewals*(1+len(b.others))) {
+			since, work = time.Now(), done
+		}
+		return time.Since(since) > 2*time.Second, fmt.Sprintf("%.0f requests wait or are worked on", busy), nil
+	})
+	return since, err
+}

@@ -1,0 +1,105 @@
+package relations
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
+
+// Spread is a relation as users of the operators write it, in a topologySpread.
+type Spread struct {
+	MaxPerDomain, MaxPercentPerDomain, PerDomain, OfEachPerDomain *int32
+
+	Even  bool
+	Near  string
+	Among []string
+}
+
+// mostPerDomain is the largest number that one can have, as the definitions of the kinds say.
+const mostPerDomain = 10000
+
+// said are the fields of which a spread has one, with their values; 1 for those that are no numbers.
+func (s Spread) said() (named []string, values []int32) {
+	say := func(name string, value *int32) {
+		if value != nil {
+			named, values = append(named, name), append(values, *value)
+		}
+	}
+	say("maxPerDomain", s.MaxPerDomain)
+	say("maxPercentPerDomain", s.MaxPercentPerDomain)
+	say("perDomain", s.PerDomain)
+	say("ofEachPerDomain", s.OfEachPerDomain)
+	if s.Even {
+		say("even", new(int32(1)))
+	}
+	if s.Near != "" {
+		say("near", new(int32(1)))
+	}
+	return named, values
+}
+
+// Bound is the field that says how the items stand; false if there is none, or more than one.
+func (s Spread) Bound() (name string, ok bool) {
+	named, _ := s.said()
+	if len(named) != 1 {
+		return "", false
+	}
+	return named[0], true
+}
+
+// Validate returns what is wrong with the field that says how the items stand.
+func (s Spread) Validate(path *field.Path) field.ErrorList {
+	named, values := s.said()
+	if len(named) != 1 {
+		return field.ErrorList{field.Invalid(path, strings.Join(named, ", "), "exactly one of maxPerDomain, "+
+			"maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each")}
+	}
+	most := int32(mostPerDomain)
+	if named[0] == "maxPercentPerDomain" {
+		most = 100
+	}
+	at := path.Child(named[0])
+	switch {
+	case values[0] < 1:
+		return field.ErrorList{field.Invalid(at, values[0], "must be at least 1")}
+	case values[0] > most:
+		return field.ErrorList{field.Invalid(at, values[0], fmt.Sprintf("must be at most %d", most))}
+	case s.OfEachPerDomain != nil && len(s.Among) < 2:
+		return field.ErrorList{field.Required(path.Child("among"),
+			"name those of which each domain is to have as many; of one alone use perDomain")}
+	}
+	return nil
+}
+
+// Limit is how many of so many items may stand in one domain; exact where a domain that has any has no fewer either.
+func (s Spread) Limit(items int) (limit int, exact bool) {
+	relation := Relation{
+		MaxPerDomain:        ptr.Deref(s.MaxPerDomain, 0),
+		MaxPercentPerDomain: ptr.Deref(s.MaxPercentPerDomain, 0),
+		PerDomain:           ptr.Deref(s.PerDomain, 0),
+	}
+	if s.OfEachPerDomain != nil {
+		relation.PerDomain = *s.OfEachPerDomain * int32(len(s.Among))
+	}
+	return relation.Limit(items), relation.PerDomain > 0
+}
+
+// Contradicts reports whether so many items cannot all stand in one domain.
+func (s Spread) Contradicts(items int) bool {
+	limit, exact := s.Limit(items)
+	return items > limit || exact && items != limit
+}
+
+// Contradiction is the error of a spread by which so many items, as they are called, cannot stand in one domain, where the
+// constraint at another path wants them to.
+func (s Spread) Contradiction(
+	path *field.Path, items int, called string, constraint *field.Path, domain string,
+) *field.Error {
+	limit, _ := s.Limit(items)
+	bound, _ := s.Bound()
+	return field.Invalid(path.Child(bound), limit, fmt.Sprintf("contradicts %s, by which all %d %s stand in one %s: "+
+		"spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
+		constraint, items, called, domain))
+}
