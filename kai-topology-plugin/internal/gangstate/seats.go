@@ -329,6 +329,13 @@ func (s *State) dropSeatsOn(node string, end metrics.SeatEnd, which func(pod *co
 	return effects
 }
 
+// HasSeats reports whether seats are held for successors of pods of a gang.
+func (s *State) HasSeats(key gang.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.ContainsFunc(s.known(key).kept, (*reservation).isSeat)
+}
+
 // SeatsOn returns the pods whose successors have a seat on a node, but for those of a gang, which may be the zero key.
 // Seats whose successors are on their way there are not among them.
 func (s *State) SeatsOn(node string, except gang.Key) (pods []*corev1.Pod) {

@@ -83,6 +83,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	if err != nil {
 		return nil, err
 	}
+	table = table.KeepingSpares()
 	decided := &Result{PodGroups: []PodGroupResult{}}
 	answers, order := make([]*decision.Answer, len(gangs)), []int{}
 	for woken := true; woken; {

@@ -21,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -173,6 +174,9 @@ type Table struct {
 	absent   []string
 	reserved clusterview.Reserved
 	terse    bool
+	// wanted are the spares that are kept from gangs.
+	wanted   []spares.Wanted
+	podGroup func(gang.Key) (*scheduling.PodGroup, error)
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -189,8 +193,39 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	return &Table{
 		nodes: nodes, cluster: offline, view: clusterview.New(offline),
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
 	}, nil
+}
+
+// KeepingSpares returns the table with the spares that its Topologies ask for kept from gangs.
+func (t *Table) KeepingSpares() *Table { return t.Keeping(spares.OfAll(t.topologies)) }
+
+// Keeping returns the table with some spares kept from gangs, and Wanted which these are.
+func (t *Table) Keeping(wanted []spares.Wanted) *Table {
+	keeping := *t
+	keeping.wanted = wanted
+	return &keeping
+}
+
+// Wanted returns the spares that are kept from gangs.
+func (t *Table) Wanted() []spares.Wanted { return t.wanted }
+
+// SparesFrom returns what has to be kept from a gang on the table as it is: nothing from one that lost pods.
+func (t *Table) SparesFrom(turn Turn) spares.Kept {
+	if turn.Hold != nil || spares.Mends(turn.Gang) {
+		return nil
+	}
+	return t.spares(turn)
+}
+
+func (t *Table) spares(turn Turn) spares.Kept {
+	if len(t.wanted) == 0 {
+		return nil
+	}
+	taken := both(both(t.gangs.Reserved(gang.Key{}, math.MinInt32), t.keptFrom(gang.Rank{Priority: math.MinInt32})), t.reserved)
+	return spares.From(turn.Gang, t.wanted, spares.Cluster{
+		Nodes: t.nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: t.podGroup,
+	})
 }
 
 func anyScheduler(string) bool { return true }
@@ -212,9 +247,13 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
+	return t.solve(ctx, turn, t.spares(turn), adjust)
+}
+
+func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
+	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: spares.Mends(turn.Gang)})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
@@ -285,10 +324,14 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	if candidates.Empty() {
 		return nil, nil
 	}
-	question := t.Question(turn)
+	question, kept := t.Question(turn), t.SparesFrom(turn)
+	question.Absent = slices.Concat(question.Absent, kept.Closed())
 	return preemption.Find(ctx, preemption.Request{
 		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },
+		Decide: func() (*decision.Answer, error) {
+			// Nodes from which somebody leaves are no spares for that.
+			return t.solve(ctx, turn, kept, func(question *decision.Question) { question.Terse = true })
+		},
 	})
 }
 
