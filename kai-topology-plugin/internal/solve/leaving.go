@@ -20,13 +20,19 @@ import (
 func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 	closed := request.Spares.Closed()
 	answer, err := closing(ctx, request, closed)
-	if err != nil || len(closed) == 0 || answer.Verdict == scheduling.ReasonPlaced && !(request.Mends && lacks(request, answer)) {
+	if err != nil || len(closed) == 0 || answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == len(request.Gang.Pending) {
 		return answer, err
 	}
-	// Where the gang does not fit with all nodes either, spares have nothing to do with it.
+	// Where the gang gets no more with all nodes either, spares have nothing to do with it.
 	free, err := place(ctx, request)
-	if err != nil || request.Mends || free.Verdict != scheduling.ReasonPlaced {
+	switch {
+	case err != nil || request.Mends || answer.Verdict != scheduling.ReasonPlaced && free.Verdict != scheduling.ReasonPlaced:
 		return free, err
+	case answer.Verdict == scheduling.ReasonPlaced:
+		if len(free.Nodes) > len(answer.Nodes) {
+			answer.Message += "; " + request.Spares.Note(nearest(answer))
+		}
+		return answer, nil
 	}
 	proved, all := request.Spares.Proved(spares.Reads(request.Gang.Pending))
 	if all {
@@ -34,11 +40,6 @@ func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 		return answer, nil
 	}
 	return otherwise(ctx, request, answer, free, proved)
-}
-
-// lacks reports whether pods of the gang have no node by an answer.
-func lacks(request Request, answer *decision.Answer) bool {
-	return len(answer.Nodes) < len(request.Gang.Pending)
 }
 
 // closing answers a request as if some nodes were gone.
