@@ -41,7 +41,7 @@ func verify(ctx context.Context, cluster *inventory.Inventory, given []podGroup)
 		return nil, err
 	}
 	v := &verifier{
-		cluster: cluster, table: table.KeepingSpares(), nodes: map[string]*corev1.Node{}, members: cluster.Members(),
+		cluster: cluster, table: table.KeepingRoom(), nodes: map[string]*corev1.Node{}, members: cluster.Members(),
 		waiting: map[gang.Key]turns.Turn{}, placed: map[gang.Key]turns.Turn{},
 	}
 	for _, node := range cluster.Nodes {
@@ -176,7 +176,13 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 		return []error{fmt.Errorf("its certificate: %w", err)}, nil
 	}
 	question := v.table.Question(turn)
-	question.Reserved = reserved
+	question.Reserved = v.table.SeatsFrom(turn.Rank)
+	if question.Reserved == nil {
+		question.Reserved = clusterview.Reserved{}
+	}
+	for node, pods := range reserved {
+		question.Reserved[node] = append(question.Reserved[node], pods...)
+	}
 	faults, err = proves(ctx, question, proof)
 	// Whatever nodes are kept as spares: these are closed.
 	if closed, _ := v.table.SparesFrom(turn).Proved(spares.Reads(turn.Gang.Pending)); err == nil && len(faults) > 0 && len(closed) > 0 {

@@ -130,7 +130,7 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	if err != nil {
 		return nil, err
 	}
-	table = table.KeepingSpares()
+	table = table.KeepingRoom()
 	var judged []*Gang
 	remedied := 0
 	for _, turn := range asked {
@@ -199,7 +199,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, en
 	if err != nil {
 		return 0, err
 	}
-	table = table.KeepingSpares()
+	table = table.KeepingRoom()
 	asked := map[gang.Key]turns.Turn{}
 	for _, turn := range turns.In(cluster) {
 		asked[turn.Rank.Gang] = turn
@@ -314,7 +314,7 @@ func behind(ctx context.Context, cluster *inventory.Inventory, turn turns.Turn) 
 	if err != nil {
 		return nil, err
 	}
-	table = table.KeepingSpares()
+	table = table.KeepingRoom()
 	var first []string
 	for _, other := range turns.In(&copied) {
 		if other.Rank.Compare(turn.Rank) >= 0 {

@@ -130,7 +130,7 @@ func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decisi
 	if err != nil {
 		return nil, err
 	}
-	answer, err := p.decide(ctx, table.KeepingSpares(), p.turn.Gang.PodGroup, p.pods)
+	answer, err := p.decide(ctx, table.KeepingRoom(), p.turn.Gang.PodGroup, p.pods)
 	if err != nil || answer == nil || !turns.Placed(answer) {
 		return nil, err
 	}

@@ -324,7 +324,7 @@ func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
 		if s.alone, err = turns.Set(ctx, s.cluster); err != nil {
 			return false, err
 		}
-		s.alone = s.alone.KeepingSpares()
+		s.alone = s.alone.KeepingRoom()
 	}
 	podGroup, pods := r.job.objects(r.arrived)
 	assembled, hold := gang.Assemble(podGroup, pods, s.cluster.Levels)

@@ -175,8 +175,11 @@ type Table struct {
 	reserved clusterview.Reserved
 	terse    bool
 	// wanted are the spares that are kept from gangs.
-	wanted   []spares.Wanted
-	podGroup func(gang.Key) (*scheduling.PodGroup, error)
+	wanted []spares.Wanted
+	// seats are held for successors of pods of gangs.
+	seats     map[gang.Key][]gangstate.Placement
+	podGroups []*scheduling.PodGroup
+	podGroup  func(gang.Key) (*scheduling.PodGroup, error)
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -194,38 +197,8 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 		nodes: nodes, cluster: offline, view: clusterview.New(offline),
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
+		podGroups: cluster.PodGroups,
 	}, nil
-}
-
-// KeepingSpares returns the table with the spares that its Topologies ask for kept from gangs.
-func (t *Table) KeepingSpares() *Table { return t.Keeping(spares.OfAll(t.topologies)) }
-
-// Keeping returns the table with some spares kept from gangs, and Wanted which these are.
-func (t *Table) Keeping(wanted []spares.Wanted) *Table {
-	keeping := *t
-	keeping.wanted = wanted
-	return &keeping
-}
-
-// Wanted returns the spares that are kept from gangs.
-func (t *Table) Wanted() []spares.Wanted { return t.wanted }
-
-// SparesFrom returns what has to be kept from a gang on the table as it is: nothing from one that lost pods.
-func (t *Table) SparesFrom(turn Turn) spares.Kept {
-	if turn.Hold != nil || spares.Mends(turn.Gang) {
-		return nil
-	}
-	return t.spares(turn)
-}
-
-func (t *Table) spares(turn Turn) spares.Kept {
-	if len(t.wanted) == 0 {
-		return nil
-	}
-	taken := both(both(t.gangs.Reserved(gang.Key{}, math.MinInt32), t.keptFrom(gang.Rank{Priority: math.MinInt32})), t.reserved)
-	return spares.From(turn.Gang, t.wanted, spares.Cluster{
-		Nodes: t.nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: t.podGroup,
-	})
 }
 
 func anyScheduler(string) bool { return true }
@@ -265,7 +238,7 @@ func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
 	return decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
-		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), t.reserved),
+		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), both(t.reserved, t.SeatsFrom(turn.Rank))),
 	}
 }
 
@@ -366,6 +339,7 @@ func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
 	for _, pod := range pods {
 		if node, ok := nodes[pod.Name]; ok {
 			pod.Spec.NodeName = node
+			t.fill(pod)
 			standing = append(standing, pod)
 		}
 	}
