@@ -12,6 +12,7 @@ import (
 	"packtree.dev/shared/packing/certificate"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -23,15 +24,19 @@ func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, erro
 		levels[name] = translation.LevelsOf(q.Topologies[name])
 	}
 	ports := eligibility.HostPortsOf(q.Gang.Pending)
-	nodes := make([]certificate.Node, len(q.Nodes))
-	for i, node := range q.Nodes {
+	absent := sets.New(q.Absent...)
+	nodes := make([]certificate.Node, 0, len(q.Nodes))
+	for _, node := range q.Nodes {
+		if absent.Has(node.Node().Name) {
+			continue
+		}
 		free := freeOn(node, ports, q.Everywhere)
 		for _, pod := range q.Reserved[node.Node().Name] {
 			if err := takeOff(free, pod, ports); err != nil {
 				return nil, err
 			}
 		}
-		nodes[i] = certificate.Node{Name: node.Node().Name, Free: free, Domains: domainsOf(node.Node(), levels)}
+		nodes = append(nodes, certificate.Node{Name: node.Node().Name, Free: free, Domains: domainsOf(node.Node(), levels)})
 	}
 	return packing.InputOf(asked, levels, nodes), nil
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/simulation"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing/certificate"
@@ -37,7 +41,7 @@ func verify(ctx context.Context, cluster *inventory.Inventory, given []podGroup)
 		return nil, err
 	}
 	v := &verifier{
-		cluster: cluster, table: table, nodes: map[string]*corev1.Node{}, members: cluster.Members(),
+		cluster: cluster, table: table.KeepingRoom(), nodes: map[string]*corev1.Node{}, members: cluster.Members(),
 		waiting: map[gang.Key]turns.Turn{}, placed: map[gang.Key]turns.Turn{},
 	}
 	for _, node := range cluster.Nodes {
@@ -141,7 +145,11 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 
 // judge lists what is wrong with a placement.
 func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]string) (faults []error, err error) {
-	return Placement(ctx, v.table.Question(turn), nodes)
+	if kept := v.table.SparesFrom(turn); !kept.Leave(sets.New(slices.Collect(maps.Values(nodes))...)) {
+		faults = append(faults, fmt.Errorf("its pods stand on nodes that have to stay empty; %s", kept.Note(nil)))
+	}
+	more, err := Placement(ctx, v.table.Question(turn), nodes)
+	return append(faults, more...), err
 }
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
@@ -168,7 +176,24 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 		return []error{fmt.Errorf("its certificate: %w", err)}, nil
 	}
 	question := v.table.Question(turn)
-	question.Reserved = reserved
+	question.Reserved = v.table.SeatsFrom(turn.Rank)
+	if question.Reserved == nil {
+		question.Reserved = clusterview.Reserved{}
+	}
+	for node, pods := range reserved {
+		question.Reserved[node] = append(question.Reserved[node], pods...)
+	}
+	faults, err = proves(ctx, question, proof)
+	// Whatever nodes are kept as spares: these are closed.
+	if closed, _ := v.table.SparesFrom(turn).Proved(spares.Reads(turn.Gang.Pending)); err == nil && len(faults) > 0 && len(closed) > 0 {
+		question.Absent = slices.Concat(question.Absent, closed)
+		faults, err = proves(ctx, question, proof)
+	}
+	return faults, err
+}
+
+// proves lists what is wrong with a certificate that the gang of a question does not fit.
+func proves(ctx context.Context, question decision.Question, proof *certificate.Proof) (faults []error, err error) {
 	err = asInput(ctx, question, func(input *certificate.Input) {
 		if wrong := certificate.Verify(input, proof); wrong != nil {
 			faults = append(faults, fmt.Errorf("its certificate: %w", wrong))

@@ -29,7 +29,7 @@ type Question struct {
 	// View is brought in step with the Nodes, which are all that its filters see.
 	View  *clusterview.View
 	Nodes []fwk.NodeInfo
-	// Absent are the names of Nodes that are to count as gone. No pod stands on them.
+	// Absent are the names of Nodes that are to count as gone. No pod of a gang that is asked about stands on them.
 	Absent []string
 	// Reserved are pods that will stand on nodes which do not show them yet.
 	Reserved clusterview.Reserved

@@ -54,9 +54,7 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 }
 
 func (s *Session) prepare(ctx context.Context, q Question) error {
-	for _, node := range q.Absent {
-		s.Trial.Cluster.RemoveNode(node)
-	}
+	s.Trial.Remove(q.Absent)
 	if err := s.Trial.Reserve(q.Reserved); err != nil {
 		return fmt.Errorf("reserving room: %w", err)
 	}

@@ -130,6 +130,7 @@ func judge(ctx context.Context, cluster *inventory.Inventory, asked []turns.Turn
 	if err != nil {
 		return nil, err
 	}
+	table = table.KeepingRoom()
 	var judged []*Gang
 	remedied := 0
 	for _, turn := range asked {
@@ -198,6 +199,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, en
 	if err != nil {
 		return 0, err
 	}
+	table = table.KeepingRoom()
 	asked := map[gang.Key]turns.Turn{}
 	for _, turn := range turns.In(cluster) {
 		asked[turn.Rank.Gang] = turn
@@ -312,6 +314,7 @@ func behind(ctx context.Context, cluster *inventory.Inventory, turn turns.Turn) 
 	if err != nil {
 		return nil, err
 	}
+	table = table.KeepingRoom()
 	var first []string
 	for _, other := range turns.In(&copied) {
 		if other.Rank.Compare(turn.Rank) >= 0 {

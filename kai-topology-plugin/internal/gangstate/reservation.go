@@ -191,6 +191,20 @@ func (s *State) givenBack(e *Effects, key gang.Key) {
 	}
 }
 
+// RoomOpened records that more room may be had by those who were kept from it, though nobody left any.
+func (s *State) RoomOpened() Effects {
+	s.RoomGrew()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var effects Effects
+	effects.activate(slices.Collect(maps.Values(s.turnedAway))...)
+	clear(s.turnedAway)
+	for _, r := range s.gangs {
+		r.activateAsker(&effects)
+	}
+	return effects
+}
+
 // settleDebt gives back what a gang did not use again that was to be planned anew in a moment.
 func (s *State) settleDebt(e *Effects, r *record) {
 	if r.owes {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +82,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 			until = told.Until.Time
 		}
 		for j, node := range told.Nodes {
-			like := remembered(r.key, told, fmt.Sprintf("seat %d-%d of %s", i, j, r.podGroup.UID))
+			like := remembered(r.key, told, seatUID(i, j, r.podGroup))
 			if !until.After(now) || !s.takes(node, like) {
 				continue
 			}
@@ -92,6 +93,24 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 		}
 	}
 	s.trimSeats(e, r)
+}
+
+// ToldSeats returns the room that the status of a PodGroup tells of as held for successors, but for that of pods on their way out:
+// their nodes show them.
+func ToldSeats(podGroup *scheduling.PodGroup) (seats []Placement) {
+	for i, told := range podGroup.Status.Seats {
+		for j, node := range told.Nodes {
+			if told.Until != nil {
+				like := remembered(gang.KeyOfPodGroup(podGroup), told, seatUID(i, j, podGroup))
+				seats = append(seats, Placement{Pod: like, Node: node})
+			}
+		}
+	}
+	return seats
+}
+
+func seatUID(i, j int, podGroup *scheduling.PodGroup) string {
+	return fmt.Sprintf("seat %d-%d of %s", i, j, podGroup.UID)
 }
 
 // remembered returns a pod that asks for what a seat has room for.
@@ -108,3 +127,6 @@ func remembered(key gang.Key, told scheduling.SeatsStatus, uid string) *corev1.P
 	pod.Spec.Containers = []corev1.Container{{Name: "seat", Resources: asks}}
 	return pod
 }
+
+// IsSeat reports whether a pod stands for a seat of which a status tells. No object has a name with spaces.
+func IsSeat(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, "seat ") }

@@ -28,7 +28,7 @@ how many nodes, and the gangs (PodGroups) that stand there with the amount that 
 --level host asks for them. Free domains that are alike are drawn in one line.
 
 The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most gangs have
-and of those that --shape names. What the columns are of is below the drawing.
+and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes empty for repair says so.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible of the
 levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
@@ -45,7 +45,8 @@ drawn where their labels end.
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}
 where cluster and each of its domains[] has
   name, level, path, nodes, used, free, unavailable, total, cordoned, notReady, otherPods,
-  gangs[]{namespace, name, pods, amount}, slots[] in the order of the shapes, domains[], unlabelled{level, nodeNames[], ...}
+  gangs[]{namespace, name, pods, amount}, slots[] in the order of the shapes, spares{wanted, there} where nodes are kept
+  for repair, domains[], unlabelled{level, nodeNames[], ...}
 Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 		Example: `  kubectl packtree tree
   kubectl packtree tree --level host --topology gb200 -n inference

@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -31,6 +32,8 @@ type Keeper struct {
 	Question func(*scheduling.PodGroup) (*decision.Question, error)
 	// Do does what is to be done once a domain is found to be closed, or not.
 	Do func(gangstate.Effects)
+	// Wanted returns the spares that domains are to have.
+	Wanted func() []spares.Wanted
 }
 
 // Closed are the domains that are closed to a gang.
@@ -177,6 +180,13 @@ func (k *Keeper) tryVacated(
 		return false, err
 	}
 	question.View, question.Nodes, question.Terse = k.View, nodes, true
+	kept := map[string]bool{}
+	for _, node := range nodes {
+		kept[node.Node().Name] = domain.Keeps(node.Node().Labels)
+	}
+	question.Absent = spares.From(question.Gang, k.Wanted(), spares.Cluster{
+		Nodes: nodes, Vacated: func(node string) bool { return kept[node] }, PodGroup: k.PodGroup,
+	}).Closed()
 	session, err := decision.Open(ctx, *question)
 	if err != nil {
 		return false, err
@@ -184,10 +194,13 @@ func (k *Keeper) tryVacated(
 	defer session.Close()
 	var inside string
 	for _, node := range nodes {
-		if domain.Keeps(node.Node().Labels) {
+		if kept[node.Node().Name] && !slices.Contains(question.Absent, node.Node().Name) {
 			inside = node.Node().Name
 			session.Trial.Vacate(inside)
 		}
+	}
+	if inside == "" {
+		return false, nil
 	}
 	if levels := domain.Ground.Levels; len(levels) > 0 {
 		session.Packing.Root.Follow = append(session.Packing.Root.Follow, packing.Anchor{

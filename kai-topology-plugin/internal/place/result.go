@@ -7,6 +7,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -83,6 +84,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	if err != nil {
 		return nil, err
 	}
+	table = table.KeepingRoom()
 	decided := &Result{PodGroups: []PodGroupResult{}}
 	answers, order := make([]*decision.Answer, len(gangs)), []int{}
 	for woken := true; woken; {
@@ -149,6 +151,9 @@ func certificateOf(answer *decision.Answer) *Certificate {
 	made := &Certificate{Reserved: map[string]string{}, Proof: answer.Certificate}
 	for node, pods := range answer.Respected {
 		for _, pod := range pods {
+			if gangstate.IsSeat(pod) {
+				continue // The input tells of it.
+			}
 			made.Reserved[pod.Namespace+"/"+pod.Name] = node
 		}
 	}

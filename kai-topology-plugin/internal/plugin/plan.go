@@ -194,7 +194,7 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 	if answer.Basis.Reserves() {
 		from = p.reader.keptFrom(ctx, asked.Gang, asked.nodes)
 	}
-	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
+	if !p.view.Holds(answer.Basis, asked.nodes, from.room, from.spares.Closed()) {
 		return nil
 	}
 	return answer

@@ -36,7 +36,7 @@ func (p *Plugin) PreFilter(
 	pod = p.lister.Latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
-		return nil, p.prepareReservations(state, pod)
+		return nil, p.prepareFilter(state, pod, nodes)
 	}
 	version, err := p.lister.Version(key)
 	if apierrors.IsNotFound(err) {

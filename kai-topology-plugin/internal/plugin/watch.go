@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -160,19 +161,40 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { changed(object.(*kai.Topology)) },
+		AddFunc: func(object any) {
+			topology := object.(*kai.Topology)
+			changed(topology)
+			if topology.Annotations[kai.AnnotationSpares] != "" {
+				p.sparesChanged(topology)
+			}
+		},
 		UpdateFunc: func(before, after any) {
-			if before.(*kai.Topology).Generation != after.(*kai.Topology).Generation {
-				changed(after.(*kai.Topology))
+			old, topology := before.(*kai.Topology), after.(*kai.Topology)
+			if old.Generation != topology.Generation {
+				changed(topology)
+			}
+			if old.Annotations[kai.AnnotationSpares] != topology.Annotations[kai.AnnotationSpares] {
+				p.sparesChanged(topology)
 			}
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
 				p.measure.inUse.TouchAll()
+				if topology.Annotations[kai.AnnotationSpares] != "" {
+					p.effects.do(p.gangs.RoomOpened())
+				}
 				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},
 	}
+}
+
+// sparesChanged has all try again who may have been kept from spares.
+func (p *Plugin) sparesChanged(topology *kai.Topology) {
+	if _, wrong := spares.Of(topology); wrong != nil {
+		klog.Background().Error(wrong, "Reading the spares of a Topology: none are kept", "topology", topology.Name)
+	}
+	p.effects.do(p.gangs.RoomOpened())
 }
 
 // nodeHandler tells of nodes that can make a domain fit for a gang, or unfit, and of those that are deleted or get

@@ -37,6 +37,8 @@ const (
 	Uncordon Kind = "Uncordon"
 	// MendNodes: nodes that are not ready take pods again.
 	MendNodes Kind = "MendNodes"
+	// KeepFewerSpares: fewer nodes are kept empty for repair.
+	KeepFewerSpares Kind = "KeepFewerSpares"
 	// FreeRoom: other pods go away.
 	FreeRoom Kind = "FreeRoom"
 	// AddNodes: more nodes in the nearest domain.
@@ -74,7 +76,7 @@ func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table,
 	}
 	var found []Remedy
 	for _, try := range []func(context.Context) ([]Remedy, error){
-		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.freeRoom, p.addNodes,
+		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.keepFewerSpares, p.freeRoom, p.addNodes,
 	} {
 		more, err := try(ctx)
 		if err != nil {
@@ -128,7 +130,7 @@ func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decisi
 	if err != nil {
 		return nil, err
 	}
-	answer, err := p.decide(ctx, table, p.turn.Gang.PodGroup, p.pods)
+	answer, err := p.decide(ctx, table.KeepingRoom(), p.turn.Gang.PodGroup, p.pods)
 	if err != nil || answer == nil || !turns.Placed(answer) {
 		return nil, err
 	}

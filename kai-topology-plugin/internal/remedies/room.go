@@ -50,7 +50,7 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 	}
 	standsInside := func(pod *corev1.Pod) bool { return inside[pod.Spec.NodeName] }
 	around := map[string]*occupant{}
-	choice, err := table.Preempt(ctx, p.turn, p.cluster.PodGroup, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
+	choice, err := table.KeepingRoom().Preempt(ctx, p.turn, p.cluster.PodGroup, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
 		if !slices.ContainsFunc(pods, standsInside) || slices.ContainsFunc(pods, ofDaemonSet) {
 			return false
 		}

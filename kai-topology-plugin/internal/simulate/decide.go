@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -17,6 +18,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -129,6 +131,7 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 		request.Reserved[node] = append(request.Reserved[node], pods...)
 	}
 	request.Followers = s.followersOf(request.Gang)
+	request.Spares, request.Mends = s.sparesFrom(request.Gang, request.Nodes), spares.Mends(request.Gang)
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
 	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
 	answer, err := s.options.Decider.Decide(ctx, *request)
@@ -166,6 +169,17 @@ func shortOf(resources ...string) []packing.Explanation {
 		short = append(short, packing.Shortage{Resource: resource})
 	}
 	return []packing.Explanation{{Short: short}}
+}
+
+// sparesFrom returns what is kept from a gang as spares.
+func (s *simulator) sparesFrom(assembled *gang.Gang, nodes []fwk.NodeInfo) spares.Kept {
+	if len(s.keeper.Wanted()) == 0 {
+		return nil
+	}
+	taken := s.gangs.Reserved(gang.Key{}, math.MinInt32)
+	return spares.From(assembled, s.keeper.Wanted(), spares.Cluster{
+		Nodes: nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: s.podGroup,
+	})
 }
 
 // closedToLast is what is closed to the last of those who wait; nil if nothing is.
@@ -242,7 +256,7 @@ func (s *simulator) podGroup(key gang.Key) (*scheduling.PodGroup, error) {
 	if r := s.by[key]; r != nil {
 		return r.podGroup, nil
 	}
-	return nil, apierrors.NewNotFound(scheduling.Resource("podgroups"), key.Name)
+	return s.cluster.PodGroup(key)
 }
 
 // preempt has gangs of lower priority leave for one that does not fit, if that helps. Pods of the cluster itself stay.
@@ -260,8 +274,12 @@ func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) 
 	if err != nil || candidates.Empty() {
 		return false, err
 	}
+	closed := request.Question
+	if !request.Mends {
+		closed.Absent = request.Spares.Closed()
+	}
 	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: request.Question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+		Question: closed, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
 		Decide: func() (*decision.Answer, error) { return s.options.Decider.Decide(ctx, request) },
 	})
 	if err != nil || choice == nil {
@@ -306,6 +324,7 @@ func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
 		if s.alone, err = turns.Set(ctx, s.cluster); err != nil {
 			return false, err
 		}
+		s.alone = s.alone.KeepingRoom()
 	}
 	podGroup, pods := r.job.objects(r.arrived)
 	assembled, hold := gang.Assemble(podGroup, pods, s.cluster.Levels)

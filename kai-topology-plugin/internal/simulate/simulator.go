@@ -23,6 +23,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/recording"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
@@ -135,8 +136,11 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 		}
 	}
 	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
+	wanted := spares.OfAll(cluster.Topologies)
 	s.keeper = overtaking.Keeper{
-		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Do: func(gangstate.Effects) {}, // Nobody reads a status.
+		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question,
+		Do:     func(gangstate.Effects) {}, // Nobody reads a status.
+		Wanted: func() []spares.Wanted { return wanted },
 	}
 	nodes, err := offline.Nodes()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -95,10 +96,11 @@ func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInf
 		return known
 	}
 	domain, from := r.domainOf(pod, planned), r.assumed.Node(planned).Node()
+	absent := sets.New(r.question.Absent...)
 	byDistance := map[int][]fwk.NodeInfo{}
 	for _, node := range r.question.Nodes {
 		name := node.Node().Name
-		if name != planned && r.domainOf(pod, name) == domain && !r.isExcluded(pod, node.Node()) {
+		if name != planned && !absent.Has(name) && r.domainOf(pod, name) == domain && !r.isExcluded(pod, node.Node()) {
 			distance := r.distance(pod, from, node.Node())
 			byDistance[distance] = append(byDistance[distance], r.assumed.Node(name))
 		}

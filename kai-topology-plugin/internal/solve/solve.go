@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/simulation"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -27,11 +28,23 @@ type Request struct {
 	Followers []*gang.Gang
 	// Note is added to what the answer says of pods that have no node.
 	Note string
+	// Spares are what domains keep from the gang, and Mends says that it may use them where it has no other place.
+	Spares spares.Kept
+	Mends  bool
 }
 
 // Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
 // it prefers those with room for as many as possible of the pods that it is expected to have. It changes nothing.
 func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
+	answer, err := leaving(ctx, request)
+	if err == nil && request.Note != "" && answer.Message != "" {
+		answer.Message += "; " + request.Note
+	}
+	return answer, err
+}
+
+// place answers a request as if nothing were kept as spares.
+func place(ctx context.Context, request Request) (*decision.Answer, error) {
 	followers := slices.Clone(request.Followers)
 	for i, follower := range followers {
 		followers[i], _ = whole(follower)
@@ -58,9 +71,6 @@ func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
 			return nil, err
 		}
 		answer = alone
-	}
-	if request.Note != "" && answer.Message != "" {
-		answer.Message += "; " + request.Note
 	}
 	return answer, nil
 }

@@ -21,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -173,6 +174,12 @@ type Table struct {
 	absent   []string
 	reserved clusterview.Reserved
 	terse    bool
+	// wanted are the spares that are kept from gangs.
+	wanted []spares.Wanted
+	// seats are held for successors of pods of gangs.
+	seats     map[gang.Key][]gangstate.Placement
+	podGroups []*scheduling.PodGroup
+	podGroup  func(gang.Key) (*scheduling.PodGroup, error)
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -189,7 +196,8 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	return &Table{
 		nodes: nodes, cluster: offline, view: clusterview.New(offline),
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement,
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
+		podGroups: cluster.PodGroups,
 	}, nil
 }
 
@@ -212,9 +220,13 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
+	return t.solve(ctx, turn, t.spares(turn), adjust)
+}
+
+func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
+	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: spares.Mends(turn.Gang)})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
@@ -226,7 +238,7 @@ func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
 	return decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
-		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), t.reserved),
+		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), both(t.reserved, t.SeatsFrom(turn.Rank))),
 	}
 }
 
@@ -285,10 +297,14 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	if candidates.Empty() {
 		return nil, nil
 	}
-	question := t.Question(turn)
+	question, kept := t.Question(turn), t.SparesFrom(turn)
+	question.Absent = slices.Concat(question.Absent, kept.Closed())
 	return preemption.Find(ctx, preemption.Request{
 		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },
+		Decide: func() (*decision.Answer, error) {
+			// Nodes from which somebody leaves are no spares for that.
+			return t.solve(ctx, turn, kept, func(question *decision.Question) { question.Terse = true })
+		},
 	})
 }
 
@@ -323,6 +339,7 @@ func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
 	for _, pod := range pods {
 		if node, ok := nodes[pod.Name]; ok {
 			pod.Spec.NodeName = node
+			t.fill(pod)
 			standing = append(standing, pod)
 		}
 	}

@@ -1,0 +1,90 @@
+package solve
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/spares"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+)
+
+// leaving answers a request so that domains keep their spares. The engine knows no such rule, so that nodes are closed which are kept,
+// and there may be others to keep: that nothing fits is claimed only where these make no difference.
+func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
+	closed := request.Spares.Closed()
+	answer, err := closing(ctx, request, closed)
+	if err != nil || len(closed) == 0 || answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == len(request.Gang.Pending) {
+		return answer, err
+	}
+	// Where the gang gets no more with all nodes either, spares have nothing to do with it.
+	free, err := place(ctx, request)
+	switch {
+	case err != nil || request.Mends || answer.Verdict != scheduling.ReasonPlaced && free.Verdict != scheduling.ReasonPlaced:
+		return free, err
+	case answer.Verdict == scheduling.ReasonPlaced:
+		if len(free.Nodes) > len(answer.Nodes) {
+			answer.Message += "; " + request.Spares.Note(nearest(answer))
+		}
+		return answer, nil
+	}
+	proved, all := request.Spares.Proved(spares.Reads(request.Gang.Pending))
+	if all {
+		answer.Message += "; " + request.Spares.Note(nearest(answer))
+		return answer, nil
+	}
+	return otherwise(ctx, request, answer, free, proved)
+}
+
+// closing answers a request as if some nodes were gone.
+func closing(ctx context.Context, request Request, nodes []string) (*decision.Answer, error) {
+	request.Absent = slices.Concat(request.Absent, nodes)
+	return place(ctx, request)
+}
+
+// otherwise is for a gang that fits nowhere beside the nodes that were closed first, and has a free place without spares. Others are kept where it
+// would go then. If that does not help, it is only known not to fit if it would not, whichever are kept.
+func otherwise(ctx context.Context, request Request, first, free *decision.Answer, proved []string) (*decision.Answer, error) {
+	used := sets.New(slices.Collect(maps.Values(free.Nodes))...)
+	if request.Spares.Leave(used) {
+		return passing(free), nil
+	}
+	answer, err := closing(ctx, request, request.Spares.Beside(used).Closed())
+	if err != nil || answer.Verdict == scheduling.ReasonPlaced {
+		return passing(answer), err
+	}
+	never, err := closing(ctx, request, proved)
+	if err != nil {
+		return nil, err
+	}
+	if never.Verdict == scheduling.ReasonPlaced {
+		never = decision.Held(request.Gang, &gang.Hold{
+			Reason: scheduling.ReasonUnknown, Message: "no placement was found that leaves enough nodes empty",
+		})
+		never.Explanations = first.Explanations
+	}
+	never.Message += "; " + request.Spares.Note(nearest(first))
+	return passing(never), nil
+}
+
+// passing is an answer of which nobody can tell later whether it holds, but by looking for it anew.
+func passing(answer *decision.Answer) *decision.Answer {
+	if answer != nil {
+		answer.Basis = clusterview.Basis{}
+	}
+	return answer
+}
+
+// nearest is the domain that came nearest to having room.
+func nearest(answer *decision.Answer) packing.Path {
+	if len(answer.Explanations) == 0 {
+		return nil
+	}
+	return answer.Explanations[0].Domain
+}
