@@ -12,6 +12,7 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 	"packtree.dev/shared/relations"
+	"packtree.dev/shared/repairpolicy"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/topology"
@@ -128,6 +129,11 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 		schedulingv2alpha2.AnnotationRepairMove, schedulingv2alpha2.AnnotationRepairAfter,
 	} {
 		if value, ok := b.set.Annotations[key]; ok {
+			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
+		}
+	}
+	if repair := b.set.Spec.Template.Repair; repair != nil {
+		for key, value := range repairpolicy.Fields(*repair).Annotations() {
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
 		}
 	}

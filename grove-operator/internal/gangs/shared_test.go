@@ -139,6 +139,31 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	}
 }
 
+func TestAPolicyOfRepairIsThatOfAllGangs(t *testing.T) {
+	const move, after = schedulingv2alpha2.AnnotationRepairMove, schedulingv2alpha2.AnnotationRepairAfter
+	for name, c := range map[string]struct {
+		repair          *grovev1alpha1.RepairPolicy
+		annotated, want map[string]string
+	}{
+		"nothing is said":                {},
+		"annotations alone":              {annotated: map[string]string{move: "gang"}, want: map[string]string{move: "gang"}},
+		"fields alone":                   {repair: &grovev1alpha1.RepairPolicy{Move: "gang", After: "5m"}, want: map[string]string{move: "gang", after: "5m"}},
+		"empty fields":                   {repair: &grovev1alpha1.RepairPolicy{}, annotated: map[string]string{after: "1m"}, want: map[string]string{after: "1m"}},
+		"one of each":                    {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{after: "1m"}, want: map[string]string{move: "none", after: "1m"}},
+		"of what contradicts, the field": {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{move: "gang"}, want: map[string]string{move: "none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
+			set.Annotations, set.Spec.Template.Repair = c.annotated, c.repair
+			for _, gang := range gangs.Desired(set, 0, topology.Resolution{}, live{}.view()) {
+				if diff := cmp.Diff(c.want, gang.Annotations); diff != "" {
+					t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
+				}
+			}
+		})
+	}
+}
+
 // What the scheduler reads is the Topology that exists; by which the pods were made is the binding.
 func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 	binding := fixture.Binding("fabric", "hall", "host")
