@@ -113,3 +113,29 @@ func TestRepair(t *testing.T) {
 		})
 	}
 }
+
+func TestMinRunning(t *testing.T) {
+	const path = "spec.template.cliques[0].spec.minRunning: Invalid value: "
+	for spec, want := range map[string][]string{
+		"replicas: 4, minAvailable: 3":                nil,
+		"replicas: 4, minAvailable: 3, minRunning: 3": nil,
+		"replicas: 4, minAvailable: 3, minRunning: 1": nil,
+		"replicas: 4, minAvailable: 3, minRunning: 4": {path + "4: must be at least 1 and at most minAvailable, which is 3: a clique cannot need more pods to go on than to start"},
+		"replicas: 4, minAvailable: 3, minRunning: 0": {path + "0: must be at least 1 and at most minAvailable, which is 3: a clique cannot need more pods to go on than to start"},
+	} {
+		set := fixture.Set(t, manifest("s", "cliques: ["+one("a", spec)+"]"))
+		var refused []string
+		_, errs := admission.ValidateCreate(set, cluster())
+		for _, err := range errs {
+			refused = append(refused, err.Error())
+		}
+		if diff := cmp.Diff(want, refused); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+		other := set.DeepCopy()
+		other.Spec.Template.Cliques[0].Spec.MinRunning = new(int32(2))
+		if _, errs := admission.ValidateUpdate(set, other, cluster(), 3); len(errs) > 0 {
+			t.Errorf("%s cannot change: %v", spec, errs)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -159,6 +160,33 @@ func TestAPolicyOfRepairIsThatOfAllGangs(t *testing.T) {
 				if diff := cmp.Diff(c.want, gang.Annotations); diff != "" {
 					t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
 				}
+			}
+		})
+	}
+}
+
+func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
+	const running = schedulingv2alpha2.AnnotationMinRunning
+	for name, c := range map[string]struct {
+		minRunning *int32
+		replicas   int32
+		want       string
+	}{
+		"nobody says anything":          {replicas: 3},
+		"as many as to start":           {replicas: 3, minRunning: ptr.To[int32](3)},
+		"fewer":                         {replicas: 3, minRunning: ptr.To[int32](2), want: `{"s-0-a":2}`},
+		"more than it was scaled in to": {replicas: 1, minRunning: ptr.To[int32](2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, setWith("", ""))
+			set.Name = "s"
+			spec := &set.Spec.Template.Cliques[0].Spec
+			spec.Replicas, spec.MinAvailable, spec.MinRunning = 3, ptr.To[int32](3), c.minRunning
+			view := live{}.view()
+			view.Replicas = func(podClique string) (int32, bool) { return c.replicas, podClique == "s-0-a" }
+			made := gangs.Desired(set, 0, topology.Resolution{}, view)
+			if got := made[0].Annotations[running]; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

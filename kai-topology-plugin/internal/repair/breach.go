@@ -42,6 +42,10 @@ func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
 			b.kept = append(b.kept, pod)
 		}
 	}
+	left := *turn.Gang
+	if left.Standing = b.kept; !left.Satisfied(gang.NoPending) {
+		b.turn.Gang = turn.Gang.Restarted()
+	}
 	b.climb()
 	return b
 }

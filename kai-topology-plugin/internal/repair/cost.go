@@ -22,7 +22,9 @@ type Cost struct {
 
 // Compare is negative if c is less than other.
 func (c Cost) Compare(other Cost) int {
-	return cmp.Or(cmp.Compare(c.Pods, other.Pods), cmp.Compare(c.Devices, other.Devices), cmp.Compare(c.Priority, other.Priority))
+	return cmp.Or(
+		cmp.Compare(c.Pods, other.Pods), cmp.Compare(c.Devices, other.Devices), cmp.Compare(c.Priority, other.Priority),
+	)
 }
 
 // costOf returns what it takes to move groups of a gang.

@@ -76,7 +76,9 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 }
 
 // mendOne finds out how a gang is mended that cannot stay as things are.
-func (s *scene) mendOne(ctx context.Context, hit *breach, later []*breach, mended map[*breach]*option, cheapest mover) error {
+func (s *scene) mendOne(
+	ctx context.Context, hit *breach, later []*breach, mended map[*breach]*option, cheapest mover,
+) error {
 	stays, err := s.freed(ctx, hit, mended)
 	if err != nil || stays != nil {
 		s.settle(mended, hit, stays)
@@ -119,7 +121,8 @@ func (s *scene) spare(
 	ctx context.Context, hit *breach, own *option, later []*breach, cheapest mover,
 ) (found *breach, moves, stays *option, err error) {
 	for _, other := range later {
-		if other.after > hit.after || !s.beside(other, hit) || own == nil && other.turn.Rank.Priority > hit.turn.Rank.Priority {
+		above := other.turn.Rank.Priority > hit.turn.Rank.Priority
+		if other.after > hit.after || own == nil && above || !s.beside(other, hit) {
 			continue
 		}
 		move, err := cheapest(ctx, other)

@@ -914,6 +914,11 @@ func (in *PodCliqueSpec) DeepCopyInto(out *PodCliqueSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.MinRunning != nil {
+		in, out := &in.MinRunning, &out.MinRunning
+		*out = new(int32)
+		**out = **in
+	}
 	if in.StartsAfter != nil {
 		in, out := &in.StartsAfter, &out.StartsAfter
 		*out = make([]string, len(*in))
