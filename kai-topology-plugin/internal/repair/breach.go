@@ -44,7 +44,7 @@ func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
 	}
 	left := *turn.Gang
 	if left.Standing = b.kept; !left.Satisfied(gang.NoPending) {
-		b.turn.Gang = turn.Gang.Restarted()
+		b.turn.Gang, b.turn.Rank.Begun = turn.Gang.Restarted(), len(b.kept) > 0
 	}
 	b.climb()
 	return b

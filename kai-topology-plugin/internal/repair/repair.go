@@ -92,6 +92,8 @@ func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []str
 	if len(hit) == 0 {
 		return forecast, nil, nil
 	}
+	// Gangs of which some pods are left go before those of which none is.
+	slices.SortStableFunc(hit, func(x, y *breach) int { return x.turn.Rank.Compare(y.turn.Rank) })
 	err := f.table.Under(turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}, func(table *turns.Table) error {
 		scene.table = table
 		mended, err := scene.mend(ctx, hit, scene.cheapest)

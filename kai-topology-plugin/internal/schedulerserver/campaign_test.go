@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ var racksOfCampaign = map[string]int{"z1-r1": 18, "z1-r2": 18, "z1-r3": 6, "z2-r
 type campaign struct {
 	random    *rand.Rand
 	namespace string
+	scheduler *exec.Cmd
 	// sizes has the pods of each subgroup of each gang.
 	sizes map[string]map[string]int
 }
@@ -151,9 +153,12 @@ func (c *campaign) foretell(failed []string) *repair.Forecast {
 	return forecast
 }
 
-// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts.
+// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler looks
+// on meanwhile: one that does gives room to whoever comes first, and who that is no forecast knows.
 func (c *campaign) lose(failed []string) (stop func()) {
 	GinkgoHelper()
+	kill(c.scheduler)
+	defer func() { c.scheduler = startScheduler() }()
 	together(failed, takeNode)
 	pods, err := kube.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
 	Expect(err).NotTo(HaveOccurred())
@@ -168,6 +173,7 @@ func (c *campaign) lose(failed []string) (stop func()) {
 	var ended sync.WaitGroup
 	for gang := range c.sizes {
 		owner := c.owner(gang)
+		owner.once(ctx)
 		ended.Go(func() {
 			for until.Err() == nil {
 				owner.once(until)
@@ -198,7 +204,7 @@ func rackOf(node string) string { return node[:strings.LastIndex(node, "-")] }
 
 // judge compares what became of a gang with what was foretold: subgroups that were to move are elsewhere as a whole, and no
 // pod of another has moved.
-func (c *campaign) judge(gang string, before standing, failed []string, moves []repair.Move, lost bool) {
+func (c *campaign) judge(gang string, before standing, failed []string, moves []repair.Move, lost bool, said string) {
 	GinkgoHelper()
 	after := c.standing(gang)
 	for leaf, was := range before {
@@ -206,18 +212,18 @@ func (c *campaign) judge(gang string, before standing, failed []string, moves []
 		moved := slices.ContainsFunc(moves, func(move repair.Move) bool { return move.SubGroup == leaf || move.SubGroup == "" })
 		if moved && !lost {
 			for pod := range kept {
-				Expect(is).NotTo(HaveKey(pod), "%s of %s moves as a whole", leaf, gang)
+				Expect(is).NotTo(HaveKey(pod), "%s of %s moves as a whole; %s", leaf, gang, said)
 			}
 		} else {
 			for pod, node := range kept {
-				Expect(is).To(HaveKeyWithValue(pod, node), "%s of %s stays", leaf, gang)
+				Expect(is).To(HaveKeyWithValue(pod, node), "%s of %s stays; %s", leaf, gang, said)
 			}
 		}
 		racks := map[string]bool{}
 		for _, node := range is {
 			racks[rackOf(node)] = true
 		}
-		Expect(len(racks)).To(BeNumerically("<=", 1), "%s of %s stands in %v", leaf, gang, racks)
+		Expect(len(racks)).To(BeNumerically("<=", 1), "%s of %s stands in %v; %s", leaf, gang, racks, said)
 		if !lost {
 			Expect(is).To(HaveLen(c.sizes[gang][leaf]))
 		}
@@ -232,7 +238,7 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 			zone, name, _ := strings.Cut(rack, "-")
 			givenRack(zone, name, size, 2)
 		}
-		startScheduler()
+		c.scheduler = startScheduler()
 		total := map[string]int{}
 		for round := range *rounds {
 			By(fmt.Sprintf("round %d with seed %d", round, *campaignSeed))
@@ -262,12 +268,16 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", key, said)
 				}
 			}
-			time.Sleep(300 * time.Millisecond) // Conditions of before would do.
-			Eventually(settled).WithTimeout(2 * time.Minute).Should(Succeed())
+			settledTwice := 0 // Conditions of before would do.
+			Eventually(func(g Gomega) {
+				settled(g)
+				settledTwice++
+				g.Expect(settledTwice).To(BeNumerically(">", 3))
+			}).WithTimeout(2 * time.Minute).Should(Succeed())
 			for gang, was := range before {
 				key := c.namespace + "/" + gang
 				moves := slices.DeleteFunc(slices.Clone(forecast.MendedByMoving), func(move repair.Move) bool { return move.Gang != key })
-				c.judge(gang, was, failed, moves, slices.Contains(forecast.Lost, key))
+				c.judge(gang, was, failed, moves, slices.Contains(forecast.Lost, key), said)
 			}
 			total["in place"] += len(forecast.MendedInPlace)
 			total["lost"] += len(forecast.Lost)
