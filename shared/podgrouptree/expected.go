@@ -3,7 +3,9 @@ package podgrouptree
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -33,22 +35,28 @@ func (e Expected) String() string {
 // ParseExpected reads the annotations of a PodGroup or a PodGang. It returns nil if they do not speak of expected pods, and what is
 // wrong if they do so in a way that cannot be understood.
 func ParseExpected(annotations map[string]string) (Expected, *field.Error) {
-	written, found := annotations[scheduling.AnnotationExpectedPods]
+	return parseCounts(annotations, scheduling.AnnotationExpectedPods)
+}
+
+// parseCounts reads numbers of pods by the names of leaves.
+func parseCounts(annotations map[string]string, key string) (map[string]int32, *field.Error) {
+	written, found := annotations[key]
 	if !found {
 		return nil, nil
 	}
 	wrong := func(reason string) *field.Error {
-		path := field.NewPath("metadata", "annotations").Key(scheduling.AnnotationExpectedPods)
-		return field.Invalid(path, written, reason)
+		return field.Invalid(field.NewPath("metadata", "annotations").Key(key), written, reason)
 	}
-	var expected Expected
-	if err := json.Unmarshal([]byte(written), &expected); err != nil || expected == nil {
+	var counts map[string]int32
+	if err := json.Unmarshal([]byte(written), &counts); err != nil || counts == nil {
 		return nil, wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
 	}
-	for name, pods := range expected {
-		if pods < 0 {
+	for _, name := range sortedKeys(counts) {
+		if counts[name] < 0 {
 			return nil, wrong(fmt.Sprintf("leaf %q cannot have fewer than 0 pods", name))
 		}
 	}
-	return expected, nil
+	return counts, nil
 }
+
+func sortedKeys[M ~map[string]int32](of M) []string { return slices.Sorted(maps.Keys(of)) }

@@ -53,6 +53,22 @@ func TestCreation(t *testing.T) {
 		"a preference alone is a constraint": {
 			spec: "topologyConstraint: {preferredDomain: rack}", services: "[{name: A}]",
 		},
+		"what may be moved": {
+			spec: "repair: {move: gang, after: 2m}\n  annotations: {packtree.dev/repair-after: 120s}", services: "[{name: A}]",
+		},
+		"what may be moved, in words that are none": {
+			spec: "repair: {move: all, after: -1m}", services: "[{name: A}]",
+			want: []string{
+				`spec.repair.move: Invalid value: "all": must be none, subgroup or gang`,
+				`spec.repair.after: Invalid value: "-1m": must be a duration of at least 0, such as 2m`,
+			},
+		},
+		"an annotation contradicts what may be moved": {
+			spec: "repair: {move: gang}\n  annotations: {packtree.dev/repair-move: subgroup}", services: "[{name: A}]",
+			want: []string{
+				`spec.repair.move: Invalid value: "gang": contradicts spec.annotations[packtree.dev/repair-move], which is "subgroup": leave one of them out`,
+			},
+		},
 		"an unknown domain silences the hierarchy": {
 			spec:     "topologyConstraint: {packDomain: shelf}",
 			services: "[{name: A, topologyConstraint: {packDomain: zone}}]",

@@ -12,6 +12,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/names"
 	"packtree.dev/dynamo-operator/internal/pods"
 	"packtree.dev/shared/api/dynamo/v1beta1"
+	"packtree.dev/shared/repairpolicy"
 )
 
 const (
@@ -35,6 +36,7 @@ func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.Erro
 	errs = append(errs, validateRestart(deployment, words)...)
 	errs = append(errs, validateTransfer(pods.KVTransferPolicyOf(deployment))...)
 	errs = append(errs, validateFramework(deployment.Spec.BackendFramework)...)
+	errs = append(errs, validateRepair(&deployment.Spec)...)
 	return append(errs, validateMade(deployment, words)...)
 }
 
@@ -265,6 +267,15 @@ func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 		}
 	}
 	return errs
+}
+
+// validateRepair refuses a policy that is wrong, or that annotations contradict, which go to the PodCliqueSet like it.
+func validateRepair(spec *v1beta1.DynamoGraphDeploymentSpec) field.ErrorList {
+	if spec.Repair == nil {
+		return nil
+	}
+	path := field.NewPath("spec")
+	return repairpolicy.Fields(*spec.Repair).Validate(path.Child("repair"), spec.Annotations, path.Child("annotations"))
 }
 
 var frameworks = []v1beta1.BackendFramework{

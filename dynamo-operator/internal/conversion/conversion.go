@@ -35,6 +35,7 @@ func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeploym
 		Restart:            restartToHub(spec.Restart),
 		TopologyConstraint: specConstraintToHub(spec.TopologyConstraint),
 		TopologySpread:     spec.TopologySpread,
+		Repair:             spec.Repair,
 		ProviderOverride:   spec.ProviderOverride,
 		Experimental:       spec.Experimental,
 	}
@@ -67,6 +68,7 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 		Restart:            restartFromHub(spec.Restart),
 		TopologyConstraint: specConstraintFromHub(spec.TopologyConstraint),
 		TopologySpread:     spec.TopologySpread,
+		Repair:             spec.Repair,
 		ProviderOverride:   spec.ProviderOverride,
 		Experimental:       spec.Experimental,
 	}

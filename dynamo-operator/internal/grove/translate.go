@@ -71,6 +71,7 @@ func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, li
 		template.TopologyConstraint = pack(constraint.PackDomain, constraint.PreferredDomain)
 	}
 	template.TopologySpread = spreads(deployment.Spec.TopologySpread)
+	template.Repair = (*grovev1alpha1.RepairPolicy)(deployment.Spec.Repair)
 	var made []client.Object
 	for i := range deployment.Spec.Components {
 		parts, err := partsOf(deployment, &deployment.Spec.Components[i], options, live)

@@ -170,7 +170,7 @@ func findingOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.Pod
 }
 
 // ownFields of a PodCliqueSet's template are those that a deployment has too.
-var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName"}
+var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName", "repair.move", "repair.after"}
 
 // componentOf is the index of the component that a clique or scaling group was made of; -1 if there is none.
 func componentOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, list string, index int) int {

@@ -15,6 +15,9 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
+// repairOf reads from a PodGroup what may be moved for its repair.
+const repairOf = `{.metadata.annotations.packtree\.dev/repair-move} {.metadata.annotations.packtree\.dev/repair-after}`
+
 // units scales a component group by its adapter: whole copies come and go, and each stands in one rack.
 func units(w *world) *features.FeatureBuilder {
 	copies := func(count int) pods {
@@ -26,6 +29,11 @@ func units(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("two copies run, each in one rack", suite.AllOf(
 			w.Applies("units.yaml"), w.stands("units", copies(2)), w.copiesStandInOneRack, w.Remembers(rest, &first))).
+		Assess("what may be moved is told to the scheduler", suite.AllOf(
+			w.Reads("subgroup 90s", "podgroup", "units-0", repairOf), w.Kubectl("patch", "dgd", "units", "--type=merge", `--patch={"spec":{"repair":{"move":"none"}}}`),
+			w.Reads("none 90s", "podgroup", "units-0", repairOf), w.IsAsIn(&first, rest))).
+		Assess("an annotation cannot contradict it", w.Refused([]string{"spec.repair.move", `which is "gang": leave one of them out`},
+			"patch", "dgd", "units", "--type=merge", `--patch={"spec":{"annotations":{"packtree.dev/repair-move":"gang"}}}`)).
 		Assess("eight do", suite.AllOf(
 			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=8"), w.TheOperatorDies, w.runs("units", copies(8)), w.copiesStandInOneRack)).
 		Assess("the adapter counts copies", w.Reads("8", "dgdsa", "units-serve", "{.status.replicas}")).

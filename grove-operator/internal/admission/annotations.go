@@ -6,7 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/repairpolicy"
 )
+
+var annotationsPath = field.NewPath("metadata", "annotations")
 
 // choices are the annotations by which users tell the operator something, with the values that each may have.
 var choices = []struct {
@@ -22,7 +25,8 @@ func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return validateAnnotationsChanged(&grovev1alpha1.PodCliqueSet{}, set)
 }
 
-// validateAnnotationsChanged leaves alone what an update does not touch.
+// validateAnnotationsChanged leaves alone what an update does not touch. A policy of repair is among them: its field may stay
+// what it was and an annotation come to contradict it.
 func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	for _, choice := range choices {
@@ -30,8 +34,19 @@ func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.Erro
 		before, was := old.Annotations[choice.key]
 		changed := ok != was || value != before
 		if ok && changed && !slices.Contains(choice.values, value) {
-			errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(choice.key), value, choice.values))
+			errs = append(errs, field.NotSupported(annotationsPath.Key(choice.key), value, choice.values))
 		}
 	}
+	if len(validateRepair(old)) == 0 {
+		errs = append(errs, validateRepair(set)...)
+	}
 	return errs
+}
+
+// validateRepair refuses a policy that is wrong, or that annotations contradict.
+func validateRepair(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
+	if set.Spec.Template.Repair == nil {
+		return nil
+	}
+	return repairpolicy.Fields(*set.Spec.Template.Repair).Validate(templatePath.Child("repair"), set.Annotations, annotationsPath)
 }

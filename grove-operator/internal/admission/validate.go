@@ -130,6 +130,10 @@ func validateCliques(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		}
 		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name, layout.GroupOf(set, cliques[i].Name))...)
 		errs = append(errs, validateReplicas(path.Child("spec"), spec.Replicas, layout.MinAvailable(spec))...)
+		if running := spec.MinRunning; running != nil && (*running < 1 || *running > layout.MinAvailable(spec)) {
+			errs = append(errs, field.Invalid(path.Child("spec", "minRunning"), *running, fmt.Sprintf(
+				"must be at least 1 and at most minAvailable, which is %d: a clique cannot need more pods to go on than to start", layout.MinAvailable(spec))))
+		}
 		errs = append(errs, validateCliqueScaling(set, i)...)
 	}
 	return append(errs, validateStartOrder(set)...)

@@ -113,14 +113,19 @@ func openForeignGates(in string) {
 	}
 }
 
-// settle plays scheduler and kubelet until a set is available.
+// settle plays scheduler and kubelet until the set inf is available.
 func settle(in, want string) {
+	GinkgoHelper()
+	settleSet(in, "inf", want)
+}
+
+func settleSet(in, set, want string) {
 	GinkgoHelper()
 	Eventually(func() string {
 		end(in, nil)
 		openForeignGates(in)
 		run(in, nil)
-		return state(in, "inf")()
+		return state(in, set)()
 	}).Should(Equal(want))
 }
 

@@ -12,6 +12,7 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 	"packtree.dev/shared/relations"
+	"packtree.dev/shared/repairpolicy"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/topology"
@@ -41,7 +42,7 @@ var carriedLabels = []string{
 // Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the template.
 // What was scaled to zero is in no gang, and a gang without pods to come does not exist.
 func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
-	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}}
+	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}, least: map[string]int32{}}
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -64,8 +65,8 @@ type builder struct {
 	replica  int32
 	resolved topology.Resolution
 	live     Live
-	// replicas has how many pods the groups are to have, by their names.
-	replicas map[string]int32
+	// replicas has how many pods the groups are to have, by their names, and least with how many they go on.
+	replicas, least map[string]int32
 }
 
 func (b builder) copies(group *grovev1alpha1.PodCliqueScalingGroupConfig) int32 {
@@ -131,6 +132,11 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
 		}
 	}
+	if repair := b.set.Spec.Template.Repair; repair != nil {
+		for key, value := range repairpolicy.Fields(*repair).Annotations() {
+			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, key, value)
+		}
+	}
 	for _, label := range carriedLabels {
 		if value, ok := b.set.Labels[label]; ok {
 			gang.Labels[label] = value
@@ -163,6 +169,9 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Rela
 	if expected := b.expected(gang).String(); expected != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationExpectedPods, expected)
 	}
+	if running := b.running(gang).String(); running != "" {
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationMinRunning, running)
+	}
 	if written := relations.Format(related); written != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationRelations, written)
 	}
@@ -179,6 +188,17 @@ func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected
 		}
 	}
 	return expected
+}
+
+// running returns with how many pods the groups of a gang go on once it has started, where those are fewer than their minimum.
+func (b builder) running(gang *schedulerv1alpha1.PodGang) podgrouptree.MinRunning {
+	running := podgrouptree.MinRunning{}
+	for _, group := range gang.Spec.PodGroups {
+		if least := b.least[group.Name]; least < group.MinReplicas {
+			running[group.Name] = least
+		}
+	}
+	return running
 }
 
 // share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if there can
@@ -208,7 +228,7 @@ func (b builder) podGroups(members []layout.Member) []schedulerv1alpha1.PodGroup
 		if replicas == 0 {
 			continue
 		}
-		b.replicas[member.Name] = replicas
+		b.replicas[member.Name], b.least[member.Name] = replicas, layout.MinRunning(&member.Clique.Spec)
 		groups = append(groups, schedulerv1alpha1.PodGroup{
 			Name:          member.Name,
 			PodReferences: b.references(member.Name),

@@ -232,10 +232,18 @@ func TestStatus(t *testing.T) {
 				"DisruptionTarget=False/NotDisrupted",
 		},
 		"a minimum was lost that had been ready": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, WasReady: true},
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, WasReady: true, MinRunning: 2},
 			b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
 			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=True/MinAvailableBreached " +
 				"DisruptionTarget=False/NotDisrupted",
+		},
+		"it goes on with fewer than its minimum": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 1, Ready: 1, WasReady: true, MinRunning: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseRunning,
+			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
+		},
+		"it does not start with fewer": {
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, MinRunning: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

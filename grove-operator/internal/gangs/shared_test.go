@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -136,6 +137,58 @@ func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 		if diff := cmp.Diff(asked, gang.Annotations); diff != "" {
 			t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
 		}
+	}
+}
+
+func TestAPolicyOfRepairIsThatOfAllGangs(t *testing.T) {
+	const move, after = schedulingv2alpha2.AnnotationRepairMove, schedulingv2alpha2.AnnotationRepairAfter
+	for name, c := range map[string]struct {
+		repair          *grovev1alpha1.RepairPolicy
+		annotated, want map[string]string
+	}{
+		"nothing is said":                {},
+		"annotations alone":              {annotated: map[string]string{move: "gang"}, want: map[string]string{move: "gang"}},
+		"fields alone":                   {repair: &grovev1alpha1.RepairPolicy{Move: "gang", After: "5m"}, want: map[string]string{move: "gang", after: "5m"}},
+		"empty fields":                   {repair: &grovev1alpha1.RepairPolicy{}, annotated: map[string]string{after: "1m"}, want: map[string]string{after: "1m"}},
+		"one of each":                    {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{after: "1m"}, want: map[string]string{move: "none", after: "1m"}},
+		"of what contradicts, the field": {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{move: "gang"}, want: map[string]string{move: "none"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
+			set.Annotations, set.Spec.Template.Repair = c.annotated, c.repair
+			for _, gang := range gangs.Desired(set, 0, topology.Resolution{}, live{}.view()) {
+				if diff := cmp.Diff(c.want, gang.Annotations); diff != "" {
+					t.Errorf("annotations of %s (-want +got):\n%s", gang.Name, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
+	const running = schedulingv2alpha2.AnnotationMinRunning
+	for name, c := range map[string]struct {
+		minRunning *int32
+		replicas   int32
+		want       string
+	}{
+		"nobody says anything":          {replicas: 3},
+		"as many as to start":           {replicas: 3, minRunning: ptr.To[int32](3)},
+		"fewer":                         {replicas: 3, minRunning: ptr.To[int32](2), want: `{"s-0-a":2}`},
+		"more than it was scaled in to": {replicas: 1, minRunning: ptr.To[int32](2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.Set(t, setWith("", ""))
+			set.Name = "s"
+			spec := &set.Spec.Template.Cliques[0].Spec
+			spec.Replicas, spec.MinAvailable, spec.MinRunning = 3, ptr.To[int32](3), c.minRunning
+			view := live{}.view()
+			view.Replicas = func(podClique string) (int32, bool) { return c.replicas, podClique == "s-0-a" }
+			made := gangs.Desired(set, 0, topology.Resolution{}, view)
+			if got := made[0].Annotations[running]; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

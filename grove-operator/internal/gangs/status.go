@@ -16,8 +16,10 @@ type GroupCounts struct {
 	Wanted int32
 	// Scheduled is how many stand on nodes, and Ready how many of those are ready.
 	Scheduled, Ready int32
-	// WasReady reports whether the group ever had its minimum of ready pods.
-	WasReady bool
+	// WasReady reports whether the group ever had its minimum of ready pods, and then MinRunning is with how many of them it
+	// goes on.
+	WasReady   bool
+	MinRunning int32
 	// Failing says why pods do not get ready by themselves; empty if none is known to be so.
 	Failing string
 }
@@ -68,11 +70,15 @@ func survey(
 		if listed := int32(len(group.PodReferences)); listed < have.Wanted {
 			missing = append(missing, fmt.Sprintf("%s has fewer than its %d pods", group.Name, have.Wanted))
 		}
-		if have.Scheduled < group.MinReplicas {
+		minimum := group.MinReplicas
+		if have.WasReady {
+			minimum = min(minimum, have.MinRunning)
+		}
+		if have.Scheduled < minimum {
 			unscheduled = append(unscheduled, group.Name)
 		}
-		if have.Ready < group.MinReplicas {
-			phrase := fmt.Sprintf("%s has fewer than %d ready pods", group.Name, group.MinReplicas)
+		if have.Ready < minimum {
+			phrase := fmt.Sprintf("%s has fewer than %d ready pods", group.Name, minimum)
 			if have.Failing != "" {
 				phrase += ", as " + have.Failing
 			}

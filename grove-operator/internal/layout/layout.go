@@ -52,6 +52,14 @@ func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	return *spec.MinAvailable
 }
 
+// MinRunning is with how many pods a clique goes on once it had its minimum.
+func MinRunning(spec *grovev1alpha1.PodCliqueSpec) int32 {
+	if spec.MinRunning == nil {
+		return MinAvailable(spec)
+	}
+	return min(*spec.MinRunning, MinAvailable(spec))
+}
+
 // GroupOf returns the scaling group that a clique belongs to; nil if it stands alone.
 func GroupOf(set *grovev1alpha1.PodCliqueSet, clique string) *grovev1alpha1.PodCliqueScalingGroupConfig {
 	groups := set.Spec.Template.PodCliqueScalingGroups

@@ -180,7 +180,7 @@ func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.
 			Name:     member.Name,
 			Prepared: o.prepared(podClique, member),
 			Replicas: podClique.Spec.Replicas,
-			Minimum:  status.Minimum(podClique),
+			Minimum:  status.MinimumToStart(podClique),
 			Reached:  podClique.Status.ReachedMinAvailable,
 			Failing:  status.Failing(podClique), Unscheduled: o.unscheduled(podClique),
 		}

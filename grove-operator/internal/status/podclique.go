@@ -14,9 +14,21 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Minimum is how many pods a PodClique needs at the moment. One that was scaled below its minAvailable needs all it has.
-func Minimum(podClique *grovev1alpha1.PodClique) int32 {
+// MinimumToStart is how many pods a PodClique needs to start. One that was scaled below its minAvailable needs all it has.
+func MinimumToStart(podClique *grovev1alpha1.PodClique) int32 {
 	return min(layout.MinAvailable(&podClique.Spec), podClique.Spec.Replicas)
+}
+
+// Minimum is how many pods a PodClique needs at the moment: fewer than to start if it had those, and may go on with fewer.
+func Minimum(podClique *grovev1alpha1.PodClique) int32 {
+	return minimumOf(podClique, podClique.Status.ReachedMinAvailable)
+}
+
+func minimumOf(podClique *grovev1alpha1.PodClique, reached bool) int32 {
+	if !reached {
+		return MinimumToStart(podClique)
+	}
+	return min(layout.MinRunning(&podClique.Spec), podClique.Spec.Replicas)
 }
 
 // OfPodClique is the status of a PodClique with these pods. Gating says why some of them still have scheduling gates.
@@ -29,7 +41,7 @@ func OfPodClique(
 	status.HPAPodSelector = &selector
 	count(&status, existing, update.current(podClique))
 	status.ReachedMinAvailable = reached(podClique.Status.ReachedMinAvailable, podClique.Status.Conditions,
-		podClique.Status.ReadyReplicas, status.ReadyReplicas, Minimum(podClique))
+		podClique.Status.ReadyReplicas, status.ReadyReplicas, MinimumToStart(podClique), Minimum(podClique))
 	recordTemplate(&status, podClique, existing, update)
 	status.UpdateProgress = podCliqueProgress(podClique, status, existing, update)
 	meta.SetStatusCondition(&status.Conditions, podCliqueScheduled(podClique, status, gating))
@@ -62,7 +74,7 @@ func addIf(counter *int32, condition bool) {
 func podCliqueScheduled(
 	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, gating string,
 ) metav1.Condition {
-	minimum := Minimum(podClique)
+	minimum := minimumOf(podClique, status.ReachedMinAvailable)
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionPodCliqueScheduled, ObservedGeneration: podClique.Generation,
 		Status: metav1.ConditionTrue, Reason: grovev1alpha1.ReasonSufficientScheduledPods,
@@ -80,7 +92,7 @@ func podCliqueScheduled(
 func podCliqueBreached(
 	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, update Update,
 ) metav1.Condition {
-	minimum := Minimum(podClique)
+	minimum := minimumOf(podClique, status.ReachedMinAvailable)
 	breached := breach(status.ReadyReplicas, status.ScheduledReplicas, minimum, status.ReachedMinAvailable, update,
 		grovev1alpha1.ReasonSufficientReadyPods, grovev1alpha1.ReasonInsufficientReadyPods)
 	breached.ObservedGeneration = podClique.Generation

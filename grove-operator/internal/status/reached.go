@@ -7,14 +7,15 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// reached reports whether something ever had its minimum, the one that holds now. Before is what was recorded together with
-// conditions and had, how many were ready or available at that time. Have is how many are now.
+// reached reports whether something ever had what it needs to start, as it is now. Before is what was recorded together with
+// conditions and had, how many were ready or available at that time. Have is how many are now, and minimum how many are
+// needed at the moment.
 //
 // A minimum grows when somebody scales out what was scaled below its minAvailable, or to zero. Nothing was lost then: it
 // starts anew, and is not in breach however long it waits for room.
-func reached(before bool, conditions []metav1.Condition, had, have, minimum int32) bool {
+func reached(before bool, conditions []metav1.Condition, had, have, toStart, minimum int32) bool {
 	switch {
-	case minimum > 0 && have >= minimum:
+	case toStart > 0 && have >= toStart:
 		return true
 	case meta.IsStatusConditionFalse(conditions, grovev1alpha1.ConditionMinAvailableBreached) && had < minimum:
 		return false // It had all that it needed, which was less.

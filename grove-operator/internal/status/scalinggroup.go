@@ -51,7 +51,7 @@ func OfScalingGroup(
 		}))
 	}
 	status.ReachedMinAvailable = reached(group.Status.ReachedMinAvailable, group.Status.Conditions,
-		group.Status.AvailableReplicas, status.AvailableReplicas, GroupMinimum(group))
+		group.Status.AvailableReplicas, status.AvailableReplicas, GroupMinimum(group), GroupMinimum(group))
 	status.CurrentPodCliqueSetGenerationHash = runByAll(group, copies)
 	status.UpdateProgress = groupProgress(group, status, copies, update)
 	meta.SetStatusCondition(&status.Conditions, groupBreached(group, status, update))

@@ -35,6 +35,12 @@ func podClique(replicas, minAvailable int32, reached bool) *grovev1alpha1.PodCli
 	return made
 }
 
+// goingOnWith has a PodClique go on with fewer pods than it starts with.
+func goingOnWith(pods int32, podClique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
+	podClique.Spec.MinRunning = &pods
+	return podClique
+}
+
 // existing makes a pod of each letter: g gated, s scheduled, r ready, o ready but of an old template, d ready but being
 // deleted, f failed.
 func existing(letters string) []*corev1.Pod {
@@ -103,6 +109,18 @@ func TestOfPodClique(t *testing.T) {
 		"old pods count, ended ones do not": {
 			podClique: podClique(2, 2, true), pods: "rodf", counts: "2 2 2 1 0", reached: true,
 			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=False/SufficientReadyPods",
+		},
+		"it goes on with fewer than it started with": {
+			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rrsg", counts: "4 3 2 4 1", reached: true, current: true,
+			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=False/SufficientReadyPods",
+		},
+		"it does not start with fewer": {
+			podClique: goingOnWith(2, podClique(4, 3, false)), pods: "rrgg", counts: "4 2 2 4 2", current: true,
+			conditions: "PodCliqueScheduled=False/InsufficientScheduledPods MinAvailableBreached=False/NeverAvailable",
+		},
+		"fewer than it goes on with are a breach": {
+			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rsss", counts: "4 4 1 4 0", reached: true, current: true,
+			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=True/InsufficientReadyPods",
 		},
 		"scaled to zero, it lacks nothing": {
 			podClique: podClique(0, 2, true), counts: "0 0 0 0 0", reached: true, current: true,

@@ -77,6 +77,9 @@ var _ = Describe("The rules for a PodCliqueSet", Ordered, func() {
 			template("clusterTopologyName: ruled, topologyConstraint: {pack: {required: numa, preferred: numa}}, cliques: ["+bound("a", "{packDomain: zone}")+","+bound("b", "{packDomain: host}")+"]"),
 			ofTheSet, "spec.template.cliques[1].topologyConstraint"),
 
+		Entry("repair", "s", template("repair: {move: gang, after: 90s}, cliques: ["+clique("a", "")+"]")),
+		Entry("repair: words that are none", "s", template("repair: {move: all, after: soon}, cliques: ["+clique("a", "")+"]"),
+			"spec.template.repair.move", "spec.template.repair.after"),
 		Entry("a domain that is none at all", "s", template("clusterTopologyName: ruled, topologyConstraint: {packDomain: aisle}, cliques: ["+clique("a", "")+"]"), ofTheSet),
 		Entry("a constraint of both forms", "s", template("clusterTopologyName: ruled, topologyConstraint: {packDomain: rack, pack: {required: rack}}, cliques: ["+clique("a", "")+"]"), ofTheSet),
 

@@ -16,8 +16,9 @@ import (
 // Gang is a PodGroup together with its pods.
 type Gang struct {
 	PodGroup *scheduling.PodGroup
-	// Tree is nil if the PodGroup is invalid.
-	Tree *podgrouptree.Tree
+	// Tree is nil if the PodGroup is invalid. That of a gang which has started has the minima with which it goes on, and
+	// toStart those that it needed then; nil if they are the same.
+	Tree, toStart *podgrouptree.Tree
 	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
 	// where they stand.
 	Shared *Shared
@@ -65,6 +66,9 @@ func AssembleFor(
 	gang.Shared = sharedOf(podGroup).resolve(levels)
 	gang.Expected, _ = podgrouptree.ParseExpected(podGroup.Annotations)
 	gang.sort(pods, ours)
+	if going := started(podGroup, tree); going != tree && len(gang.Standing) > 0 {
+		gang.Tree, gang.toStart = going, tree
+	}
 	if invalid != nil {
 		return gang, invalid
 	}
@@ -75,7 +79,7 @@ func AssembleFor(
 	for _, pod := range pods {
 		tally.add(pod, stateOf(pod, ours), 1)
 	}
-	return gang, tally.Incomplete(tree, gang.firsts)
+	return gang, tally.Incomplete(gang.Tree, gang.firsts)
 }
 
 func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
@@ -92,7 +96,7 @@ func (g *Gang) firsts() (stray, foreign *corev1.Pod) {
 // it has.
 func Read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, *Hold) {
 	tree, _, hold := read(podGroup, levels)
-	return tree, hold
+	return started(podGroup, tree), hold
 }
 
 func read(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (*podgrouptree.Tree, []Relation, *Hold) {

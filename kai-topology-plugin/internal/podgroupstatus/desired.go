@@ -178,6 +178,9 @@ func short(message string) string {
 // furtherPods says why pods have no node that the minima do not need: those above them, and those of no group.
 func furtherPods(observed Observed) string {
 	var sentences []string
+	if lacks := observed.Gang.Restarted().Losses(); lacks != "" && !observed.Gang.Finishing() {
+		sentences = append(sentences, "goes on with fewer pods than it needs to start: "+lacks)
+	}
 	if len(observed.Gang.Pending) > 0 && observed.Last != nil && observed.Last.Message != "" {
 		sentences = append(sentences, observed.Last.Message)
 	}

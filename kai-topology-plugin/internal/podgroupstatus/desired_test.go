@@ -113,6 +113,47 @@ func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
 	}
 }
 
+// A gang that has started goes on with fewer pods, if it says so. Below that it has to be whole again.
+func TestAGangMayGoOnWithFewerPodsThanItStartsWith(t *testing.T) {
+	condition := func(status metav1.ConditionStatus, reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: "Scheduled", Status: status, Reason: reason, LastTransitionTime: before}}
+	}
+	placed, below, waiting := condition("True", "Placed"), condition("False", "BelowMinimum"), condition("False", "Waiting")
+	for name, test := range map[string]struct {
+		present           []metav1.Condition
+		written           string
+		standing, pending int
+		reason, message   string
+	}{
+		"it is whole":                     {placed, `{"":2}`, 4, 0, "Placed", ""},
+		"it has fewer":                    {placed, `{"":2}`, 3, 0, "Placed", "goes on with fewer pods than it needs to start: the PodGroup has 3 of 4 pods on nodes"},
+		"it has as few as may be":         {placed, `{"":2}`, 2, 2, "Placed", "goes on with fewer pods than it needs to start: the PodGroup has 2 of 4 pods on nodes"},
+		"it has too few":                  {placed, `{"":2}`, 1, 3, "BelowMinimum", "runs below its minimum: the PodGroup has 1 of 2 pods on nodes; the others are being placed"},
+		"it has some of them again":       {below, `{"":2}`, 3, 1, "BelowMinimum", "runs below its minimum: the PodGroup has 3 of 4 pods on nodes; the others are being placed"},
+		"it has not started":              {waiting, `{"":2}`, 3, 1, "Waiting", "pods that have a node: 3, pods that wait: 1"},
+		"it has left, and others come":    {placed, `{"":2}`, 0, 2, "Incomplete", "waiting for pods to be created: the PodGroup has 2 of 4"},
+		"what it says cannot be read":     {placed, `2`, 3, 1, "BelowMinimum", "runs below its minimum: the PodGroup has 3 of 4 pods on nodes; the others are being placed"},
+		"it says more than it needs":      {placed, `{"":5}`, 4, 0, "Placed", ""},
+		"it says nothing":                 {placed, "", 3, 1, "BelowMinimum", "runs below its minimum: the PodGroup has 3 of 4 pods on nodes; the others are being placed"},
+		"it speaks of a group it has not": {placed, `{"a":2}`, 3, 1, "BelowMinimum", "runs below its minimum: the PodGroup has 3 of 4 pods on nodes; the others are being placed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podGroup := observed(t, 4, 0, 0).Gang.PodGroup
+			podGroup.Status.Conditions = test.present
+			if test.written != "" {
+				podGroup.Annotations = map[string]string{scheduling.AnnotationMinRunning: test.written}
+			}
+			pods := slices.Concat(slices.Repeat([]*corev1.Pod{{Spec: corev1.PodSpec{NodeName: "node"}}}, test.standing),
+				slices.Repeat([]*corev1.Pod{{}}, test.pending))
+			assembled, hold := gang.Assemble(podGroup, pods, func(string) (podgrouptree.Hierarchy, bool) { return nil, false })
+			got := podgroupstatus.Of(podgroupstatus.Observed{Gang: assembled, Hold: hold}, now).Condition
+			if got.Reason != test.reason || got.Message != test.message {
+				t.Errorf("got %s: %s", got.Reason, got.Message)
+			}
+		})
+	}
+}
+
 // Pods that have done their work are no loss: what is left of their gang is not stopped for it.
 func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}

@@ -13,7 +13,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/podgrouptree"
 )
 
 // PodGroups reads the PodGroup of a gang. The error for one that does not exist is known to apierrors.IsNotFound.
@@ -93,9 +92,7 @@ func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, er
 		return workload, err
 	}
 	workload.Protected = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
-	if tree, errs := podgrouptree.New(&podGroup.Spec); len(errs) == 0 {
-		workload.Tree = tree
-	}
+	workload.Tree, _ = gang.Read(podGroup, nil)
 	return workload, nil
 }
 

@@ -3,6 +3,7 @@ package repair
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -20,13 +21,16 @@ type breach struct {
 	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with a
 	// constraint around it, up to the root.
 	ladders [][]*group
+	// after is for how long the gang waits before it moves.
+	after time.Duration
 }
 
 // group is one that may move.
 type group struct {
 	*podgrouptree.Group
-	// pods are those of the group that stand.
-	pods []*corev1.Pod
+	// pods are those of the group that stand, and devices what they have.
+	pods    []*corev1.Pod
+	devices int64
 }
 
 func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
@@ -37,6 +41,10 @@ func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
 		} else {
 			b.kept = append(b.kept, pod)
 		}
+	}
+	left := *turn.Gang
+	if left.Standing = b.kept; !left.Satisfied(gang.NoPending) {
+		b.turn.Gang, b.turn.Rank.Begun = turn.Gang.Restarted(), len(b.kept) > 0
 	}
 	b.climb()
 	return b
@@ -61,7 +69,8 @@ func (b *breach) ladder(leaf *podgrouptree.Group, known map[*podgrouptree.Group]
 			continue
 		}
 		if known[at] == nil {
-			known[at] = &group{Group: at, pods: b.within(at)}
+			pods := b.within(at)
+			known[at] = &group{Group: at, pods: pods, devices: devicesOf(pods)}
 		}
 		rungs = append(rungs, known[at])
 	}
@@ -100,7 +109,7 @@ func (b *breach) root() *group {
 // maxChoices bounds how many combinations of groups are tried for one gang.
 const maxChoices = 256
 
-// choices returns what may move, in the order of how many pods that are. Where there are too many combinations they are
+// choices returns what may move, in the order of what that costs. Where there are too many combinations they are
 // the groups of one rung: all innermost ones, then all around them. The last one is the whole gang.
 func (b *breach) choices() [][]*group {
 	combinations := 1
@@ -123,7 +132,7 @@ func (b *breach) choices() [][]*group {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y []*group) int {
-		return cmp.Or(cmp.Compare(podsIn(x), podsIn(y)), cmp.Compare(len(x), len(y)))
+		return cmp.Or(b.costOf(x).Compare(b.costOf(y)), cmp.Compare(len(x), len(y)))
 	})
 	return slices.CompactFunc(all, slices.Equal)
 }
@@ -157,13 +166,6 @@ func outermost(chosen sets.Set[*group]) []*group {
 	outer := slices.DeleteFunc(chosen.UnsortedList(), within)
 	slices.SortFunc(outer, func(x, y *group) int { return cmp.Compare(x.Name, y.Name) })
 	return outer
-}
-
-func podsIn(groups []*group) (count int) {
-	for _, moved := range groups {
-		count += len(moved.pods)
-	}
-	return count
 }
 
 // without returns the gang with its lost pods, and those of the groups that move, to be placed anew; and the latter.

@@ -70,10 +70,10 @@ func (p *puzzle) manifests() string {
 	return text + pods("g", "a", p.sizes[0], p.on[0]...) + pods("g", "b", p.sizes[1], p.on[1]...)
 }
 
-// leastMoved tries every placement of the pods that may move: the fewest that have to, and false if nothing helps. A
+// leastMoved tries every placement of the pods that may move: what the cheapest costs, and false if nothing helps. A
 // subgroup moves as a whole.
-func (p *puzzle) leastMoved(failed []string) (least int, mended bool) {
-	least = math.MaxInt
+func (p *puzzle) leastMoved(failed []string) (least repair.Cost, mended bool) {
+	least.Pods = math.MaxInt
 	for choice := range 4 {
 		moves := [2]bool{choice&1 != 0, choice&2 != 0}
 		free, placed := map[string]int{}, [2][]string{}
@@ -82,7 +82,7 @@ func (p *puzzle) leastMoved(failed []string) (least int, mended bool) {
 				free[node] = amount
 			}
 		}
-		moved, useless := 0, false
+		moved, useless := repair.Cost{}, false
 		for s, on := range p.on {
 			hit := slices.ContainsFunc(on, func(node string) bool { return slices.Contains(failed, node) })
 			useless = useless || moves[s] && !hit && !moves[1-s]
@@ -91,13 +91,14 @@ func (p *puzzle) leastMoved(failed []string) (least int, mended bool) {
 				case slices.Contains(failed, node):
 				case moves[s]:
 					free[node] += p.sizes[s]
-					moved++
+					moved.Pods++
+					moved.Devices += int64(p.sizes[s])
 				default:
 					placed[s] = append(placed[s], node)
 				}
 			}
 		}
-		if !useless && moved < least && p.fits(free, placed) {
+		if !useless && moved.Compare(least) < 0 && p.fits(free, placed) {
 			least, mended = moved, true
 		}
 	}
@@ -154,7 +155,7 @@ func TestAsFewPodsMoveAsPossible(t *testing.T) {
 			case hit && !mended:
 				want = "lost"
 			case hit:
-				want = fmt.Sprint("mended, moving ", least)
+				want = fmt.Sprint("mended, moving ", least.Pods)
 			}
 			switch {
 			case len(forecast.Lost) > 0:

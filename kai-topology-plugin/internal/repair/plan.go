@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
@@ -75,8 +74,8 @@ type Rules struct {
 }
 
 // Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
-// then those that need no move, then the others in the order of the scheduler, each with as few moved pods as possible.
-// A gang that cannot be planned has no plan.
+// then those that need no move, then the others in the order of the scheduler, each with the move that costs least. A gang
+// that cannot be planned has no plan.
 func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -87,40 +86,34 @@ func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked
 	if rules.Kept != nil {
 		table = table.Respecting(rules.Kept)
 	}
-	p := &planner{
-		cluster: cluster, rules: rules, scene: scene{reserved: clusterview.Reserved{}},
-		nodes: map[string]*corev1.Node{}, plans: map[gang.Key]Plan{},
-	}
-	for _, node := range cluster.Nodes {
-		p.nodes[node.Name] = node
-	}
+	p := &planner{rules: rules, scene: sceneOf(cluster), broken: map[*breach]*broken{}, plans: map[gang.Key]Plan{}}
 	hurt := p.hurt(asked)
 	err = table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
 		p.scene.table = table
-		for _, step := range []func(context.Context, *broken) error{p.confirm, p.leave, p.move} {
-			for _, next := range hurt {
-				if _, planned := p.plans[next.Gang]; planned {
-					continue
-				}
-				if err := step(ctx, next); err != nil {
-					return err
-				}
+		var others []*breach
+		for _, next := range hurt {
+			if err := p.confirm(ctx, next); err != nil {
+				return err
+			}
+			if _, planned := p.plans[next.Gang]; !planned {
+				others = append(others, next.breach)
 			}
 		}
-		return nil
+		mended, err := p.scene.mend(ctx, others, p.cheapest)
+		for hit, how := range mended {
+			p.plans[p.broken[hit].Gang] = how.plan
+		}
+		return err
 	})
 	return p.plans, err
 }
 
 // planner makes plans on a scene, one after the other.
 type planner struct {
-	cluster *inventory.Inventory
-	rules   Rules
-	scene   scene
-	nodes   map[string]*corev1.Node
-	plans   map[gang.Key]Plan
-	// leaving are the pods that the plans so far have evicted.
-	leaving []*corev1.Pod
+	rules  Rules
+	scene  scene
+	broken map[*breach]*broken
+	plans  map[gang.Key]Plan
 }
 
 // broken is a gang that has lost pods.
@@ -136,14 +129,14 @@ func (p *planner) hurt(asked []Asked) (all []*broken) {
 	for _, one := range asked {
 		byGang[one.Gang] = one
 	}
-	for _, turn := range turns.In(p.cluster) {
+	for _, turn := range turns.In(p.scene.cluster) {
 		one, found := byGang[turn.Rank.Gang]
 		if !found || turn.Hold != nil || turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 {
 			continue
 		}
 		b := &breach{turn: turn}
 		for _, pod := range turn.Gang.Standing {
-			node := p.nodes[pod.Spec.NodeName]
+			node := p.scene.nodes[pod.Spec.NodeName]
 			if node != nil && !stops(node, pod) {
 				b.kept = append(b.kept, pod)
 				continue
@@ -155,7 +148,9 @@ func (p *planner) hurt(asked []Asked) (all []*broken) {
 		}
 		if b.lost = append(b.lost, turn.Gang.Pending...); len(b.lost) > 0 {
 			b.climb()
-			all = append(all, &broken{Asked: one, breach: b})
+			b.after = one.Policy.After
+			p.broken[b] = &broken{Asked: one, breach: b}
+			all = append(all, p.broken[b])
 		}
 	}
 	return all
@@ -181,11 +176,11 @@ func (p *planner) confirm(ctx context.Context, hit *broken) error {
 	if len(hit.Held) == 0 {
 		return nil
 	}
-	if err := p.leave(ctx, hit); err != nil {
+	if stays, err := p.scene.stay(ctx, hit.breach); err != nil || stays != nil {
+		if stays != nil {
+			p.take(hit, stays)
+		}
 		return err
-	}
-	if _, planned := p.plans[hit.Gang]; planned {
-		return nil
 	}
 	for _, moved := range hit.choices() {
 		turn, moving := hit.without(moved)
@@ -199,70 +194,73 @@ func (p *planner) confirm(ctx context.Context, hit *broken) error {
 			return err
 		}
 		seats := seatsOf(turn, answer)
-		if len(seats) == len(hit.Held) && p.fits(hit, answer, seats, moving) {
-			plan := p.proposal(hit, moved, seats, moving)
-			plan.Confirmed = true
-			p.take(hit, plan, moving)
+		if turns.Placed(answer) && len(seats) == len(hit.Held) && p.fits(hit, seats, moving) {
+			again := p.proposal(hit, &option{moved: moved, moving: moving, seats: seats})
+			again.plan.Confirmed = true
+			p.take(hit, again)
 		}
 		return nil // If they are not good any more, it is planned anew.
 	}
 	return nil
 }
 
-// leave plans gangs that need nobody to move.
-func (p *planner) leave(ctx context.Context, hit *broken) error {
-	mended, err := p.scene.try(ctx, hit.breach, nil)
-	if mended {
-		p.plans[hit.Gang] = Plan{}
-	}
-	return err
-}
-
-// move finds the least that has to move for a gang to have what it needs, and may.
-func (p *planner) move(ctx context.Context, hit *broken) error {
-	forbidden := Plan{Reason: scheduling.ReasonNoPlace}
-	answer, turn, moving, err := p.scene.decide(ctx, hit.breach, []*group{hit.root()})
-	if err != nil {
-		return err
-	}
-	if !p.fits(hit, answer, seatsOf(turn, answer), moving) {
-		p.take(hit, forbidden, nil)
-		return nil
+// cheapest returns the move of a gang that costs least, of those that may be made; nil if there is none. The plan of the gang
+// is then the least that would help, and what forbids it, unless it is mended otherwise.
+func (p *planner) cheapest(ctx context.Context, breach *breach) (*option, error) {
+	hit := p.broken[breach]
+	p.plans[hit.Gang] = Plan{Reason: scheduling.ReasonNoPlace}
+	whole, err := p.option(ctx, hit, []*group{hit.root()})
+	if err != nil || whole == nil {
+		return nil, err
 	}
 	for _, moved := range hit.choices() {
-		answer, turn, moving, err := p.scene.decide(ctx, hit.breach, moved)
+		found, err := p.option(ctx, hit, moved)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		seats := seatsOf(turn, answer)
-		if len(moving) == 0 || !p.fits(hit, answer, seats, moving) {
+		if found == nil || len(found.moving) == 0 {
 			continue
 		}
-		plan := p.proposal(hit, moved, seats, moving)
-		if plan.Reason == scheduling.ReasonMoveAhead {
-			p.take(hit, plan, moving)
-			return nil
+		if p.proposal(hit, found).plan.Reason == scheduling.ReasonMoveAhead {
+			return found, nil
 		}
-		if forbidden.Reason == scheduling.ReasonNoPlace {
-			forbidden = plan
+		if p.plans[hit.Gang].Reason == scheduling.ReasonNoPlace {
+			p.plans[hit.Gang] = found.plan
 		}
 		if !hit.Policy.Allows(scheduling.RepairMoveSubGroup) {
 			break
 		}
 	}
-	p.take(hit, forbidden, nil)
-	return nil
+	return nil, nil
 }
 
-// proposal says what moves, unless that is forbidden: then why.
-func (p *planner) proposal(hit *broken, moved []*group, seats []Seat, moving []*corev1.Pod) Plan {
-	moved = slices.DeleteFunc(slices.Clone(moved), func(one *group) bool { return len(one.pods) == 0 })
-	plan := Plan{Relocations: p.relocations(hit, moved, seats)}
-	leaving := slices.Concat(moving, hit.fallen(moved))
-	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving, seats); plan.Reason == "" {
-		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, leaving, seats
+// option decides a gang whose pods in some of its groups move; nil if it does not fit.
+func (p *planner) option(ctx context.Context, hit *broken, moved []*group) (*option, error) {
+	found, err := p.scene.option(ctx, hit.breach, moved)
+	if err != nil || found == nil || !p.fits(hit, found.seats, found.moving) {
+		return nil, err
 	}
-	return plan
+	return found, nil
+}
+
+// proposal has an option say what moves, unless that is forbidden: then why.
+func (p *planner) proposal(hit *broken, chosen *option) *option {
+	moved := slices.DeleteFunc(slices.Clone(chosen.moved), func(one *group) bool { return len(one.pods) == 0 })
+	plan := &chosen.plan
+	plan.Relocations = p.relocations(hit, moved, chosen.seats)
+	leaving := slices.Concat(chosen.moving, hit.fallen(moved))
+	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving, chosen.seats); plan.Reason == "" {
+		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, leaving, chosen.seats
+	}
+	return chosen
+}
+
+// take plans what was chosen and, unless it is forbidden, makes the scene what it will be.
+func (p *planner) take(hit *broken, chosen *option) {
+	p.plans[hit.Gang] = chosen.plan
+	if reason := chosen.plan.Reason; reason == "" || reason == scheduling.ReasonMoveAhead {
+		p.scene.take(chosen)
+	}
 }
 
 // fallen returns the pods of groups that still stand, on nodes which are gone or are about to stop them.
@@ -271,13 +269,6 @@ func (b *breach) fallen(groups []*group) []*corev1.Pod {
 		moves := func(one *group) bool { return b.in(one.Group, pod) }
 		return !gang.Standing(pod) || !slices.ContainsFunc(groups, moves)
 	})
-}
-
-// take makes a plan that of its gang, and the scene what it will be.
-func (p *planner) take(hit *broken, plan Plan, moving []*corev1.Pod) {
-	p.plans[hit.Gang] = plan
-	p.scene.keep(plan.Seats, moving)
-	p.leaving = append(p.leaving, plan.Leaving...)
 }
 
 // forbids returns why pods must not be evicted; empty if they may.
@@ -298,7 +289,7 @@ func (p *planner) forbids(hit *broken, moved []*group, leaving []*corev1.Pod, se
 			return scheduling.ReasonMoveTied, claim + " of pod " + seat.Pod.Name
 		}
 	}
-	if budget := p.rules.Budgets.Forbidding(slices.Concat(p.leaving, leaving)); budget != "" {
+	if budget := p.rules.Budgets.Forbidding(slices.Concat(p.scene.leaving, leaving)); budget != "" {
 		return scheduling.ReasonMoveBudget, budget
 	}
 	return "", ""
@@ -315,15 +306,12 @@ func (b *breach) needs(moved []*group) string {
 	return scheduling.RepairMoveSubGroup
 }
 
-// fits reports whether an answer has a node for all that the gang needs, and seats for as many pods of each leaf as
-// would leave theirs, on nodes that are open to the gang.
-func (p *planner) fits(hit *broken, answer *decision.Answer, seats []Seat, moving []*corev1.Pod) bool {
-	if !turns.Placed(answer) {
-		return false
-	}
+// fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to the
+// gang.
+func (p *planner) fits(hit *broken, seats []Seat, moving []*corev1.Pod) bool {
 	spare := map[string]int{}
 	for _, seat := range seats {
-		node := p.nodes[seat.Node]
+		node := p.scene.nodes[seat.Node]
 		if node == nil || stops(node, seat.Pod) || p.rules.Closed != nil && p.rules.Closed(hit.turn.Rank, node) {
 			return false
 		}
@@ -351,23 +339,11 @@ func (p *planner) relocations(hit *broken, moved []*group, seats []Seat) (all []
 					to.Insert(seat.Node)
 				}
 			}
-			one.From, one.To = p.domainOf(group, from), p.domainOf(group, to)
+			one.From, one.To = p.scene.domainOf(group, from), p.scene.domainOf(group, to)
 		}
 		all = append(all, one)
 	}
 	return all
-}
-
-// domainOf returns the domain in which nodes are, of the level that a group requires.
-func (p *planner) domainOf(of *group, nodes sets.Set[string]) string {
-	keys := p.cluster.LevelKeys(of.Constraint.Topology)
-	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
-	for _, name := range sets.List(nodes) {
-		if path := pathOf(p.nodes[name], keys); depth >= 0 && depth < len(path) {
-			return path[:depth+1].String()
-		}
-	}
-	return ""
 }
 
 // pin returns the pods that have a seat, each of which can go nowhere else, and whether every seat has a pod.

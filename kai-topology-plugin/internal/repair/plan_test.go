@@ -255,6 +255,14 @@ func TestSeatsThatAreHeldAreConfirmed(t *testing.T) {
 	}
 }
 
+func devices(pods []*corev1.Pod) (count int64) {
+	for _, pod := range pods {
+		amount := pod.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
+		count += amount.Value()
+	}
+	return count
+}
+
 // Nodes fail and their pods are made again: what is planned is what was foretold, and no more moves than has to.
 func TestPlansAreAsForetold(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -297,14 +305,14 @@ func TestPlansAreAsForetold(t *testing.T) {
 		switch {
 		case !mended:
 			want = "lost"
-		case least > 0:
-			want = fmt.Sprint("moves ", least)
+		case least.Pods > 0:
+			want = fmt.Sprintf("moves %d pods with %d devices", least.Pods, least.Devices)
 		}
 		switch plan.Reason {
 		case scheduling.ReasonNoPlace:
 			got = "lost"
 		case scheduling.ReasonMoveAhead:
-			got = fmt.Sprint("moves ", len(plan.Leaving))
+			got = fmt.Sprintf("moves %d pods with %d devices", len(plan.Leaving), devices(plan.Leaving))
 		}
 		if got != want || (got == "lost") != (len(forecast.Lost) > 0) || (got == "in place") != (len(forecast.MendedInPlace) > 0) {
 			r.Fatalf("%v failed: %s, want %s, foretold %+v\n%s", failed, got, want, forecast, p.manifests())

@@ -41,6 +41,7 @@ type Move struct {
 // Forecaster foretells failures of one cluster.
 type Forecaster struct {
 	table *turns.Table
+	scene scene
 	// standing are the gangs that have what they need, in the order in which the scheduler would mend them.
 	standing []turns.Turn
 	// on has, by node, the indexes in standing of the gangs on it.
@@ -55,7 +56,7 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecaster{table: table, on: map[string][]int{}}
+	f := &Forecaster{table: table, scene: sceneOf(cluster), on: map[string][]int{}}
 	for _, turn := range turns.In(cluster) {
 		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
 			continue
@@ -70,7 +71,7 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 }
 
 // Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
-// as that moves nobody; then the others in their order, each with as few moved pods as possible.
+// as that moves nobody; then the others, each with the move that costs least.
 func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, error) {
 	forecast, _, err := f.foretell(ctx, failure, nil)
 	return forecast, err
@@ -79,7 +80,8 @@ func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, 
 // foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take, too.
 func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []string) (*Forecast, []string, error) {
 	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
-	scene := &scene{reserved: clusterview.Reserved{}}
+	scene := f.scene // What is decided stays in this copy.
+	scene.reserved = clusterview.Reserved{}
 	failed := sets.New(failure.Nodes...)
 	var hit []*breach
 	for _, at := range f.hitBy(failure) {
@@ -90,31 +92,22 @@ func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []str
 	if len(hit) == 0 {
 		return forecast, nil, nil
 	}
+	// Gangs of which some pods are left go before those of which none is.
+	slices.SortStableFunc(hit, func(x, y *breach) int { return x.turn.Rank.Compare(y.turn.Rank) })
 	err := f.table.Under(turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}, func(table *turns.Table) error {
 		scene.table = table
-		var moving []*breach
+		mended, err := scene.mend(ctx, hit, scene.cheapest)
 		for _, next := range hit {
-			mended, err := scene.try(ctx, next, nil)
-			if err != nil {
-				return err
-			}
-			if !mended {
-				moving = append(moving, next)
-				continue
-			}
-			forecast.MendedInPlace = append(forecast.MendedInPlace, next.key())
-		}
-		for _, next := range moving {
-			moved, err := scene.mend(ctx, next)
-			if err != nil {
-				return err
-			}
-			if moved == nil {
+			switch how := mended[next]; {
+			case how == nil:
 				forecast.Lost = append(forecast.Lost, next.key())
+			case len(how.moved) == 0:
+				forecast.MendedInPlace = append(forecast.MendedInPlace, next.key())
+			default:
+				forecast.MendedByMoving = append(forecast.MendedByMoving, next.moves(how.moved)...)
 			}
-			forecast.MendedByMoving = append(forecast.MendedByMoving, moved...)
 		}
-		return nil
+		return err
 	})
 	return forecast, slices.Sorted(maps.Keys(scene.reserved)), err
 }
@@ -128,32 +121,27 @@ func (f *Forecaster) hitBy(failure Failure) []int {
 	return sets.List(hit)
 }
 
-// scene is a cluster in which nodes have failed, and gangs are mended one after the other.
-type scene struct {
-	table *turns.Table
-	// gone are pods that have left their nodes, and reserved the pods that stand for them where they go.
-	gone     []*corev1.Pod
-	reserved clusterview.Reserved
-	// left are pods that had to move, of gangs that are mended.
-	left []*corev1.Pod
-}
-
-// try decides a gang whose pods in some of its groups move, and if it fits, keeps the room.
-func (s *scene) try(ctx context.Context, hit *breach, moved []*group) (bool, error) {
+// option decides a gang whose pods in some of its groups move; nil if it does not fit.
+func (s *scene) option(ctx context.Context, hit *breach, moved []*group) (*option, error) {
 	answer, turn, moving, err := s.decide(ctx, hit, moved)
 	if err != nil || !turns.Placed(answer) {
-		return false, err
+		return nil, err
 	}
-	s.keep(seatsOf(turn, answer), moving)
-	return true, nil
+	return &option{moved: moved, moving: moving, seats: seatsOf(turn, answer), cost: hit.costOf(moved)}, nil
 }
 
-// keep has pods leave their nodes, and others stand where they got seats.
-func (s *scene) keep(seats []Seat, moving []*corev1.Pod) {
-	for _, seat := range seats {
-		s.reserved[seat.Node] = append(s.reserved[seat.Node], seat.Pod)
+// stay decides a gang of which nobody moves; nil if it does not fit.
+func (s *scene) stay(ctx context.Context, hit *breach) (*option, error) {
+	return s.option(ctx, hit, nil)
+}
+
+// take has pods leave their nodes, and others stand where they got seats.
+func (s *scene) take(chosen *option) {
+	for _, seat := range chosen.seats {
+		s.reserved[seat.Node] = append(slices.Clip(s.reserved[seat.Node]), seat.Pod)
 	}
-	s.left = append(s.left, moving...)
+	s.left = append(slices.Clip(s.left), chosen.moving...)
+	s.leaving = append(slices.Clip(s.leaving), chosen.plan.Leaving...)
 }
 
 // seatsOf returns where the pods of a gang go that an answer has a node for.
@@ -183,22 +171,16 @@ func (s *scene) answer(ctx context.Context, turn turns.Turn, moving []*corev1.Po
 	return answer, err
 }
 
-// mend finds the least that has to move for a gang to be whole again; nil if nothing helps.
-func (s *scene) mend(ctx context.Context, hit *breach) ([]Move, error) {
-	whole := hit.root()
-	answer, _, _, err := s.decide(ctx, hit, []*group{whole})
-	if err != nil || !turns.Placed(answer) {
+// cheapest returns the move of a gang that costs least; nil if nothing helps.
+func (s *scene) cheapest(ctx context.Context, hit *breach) (*option, error) {
+	whole, err := s.option(ctx, hit, []*group{hit.root()})
+	if err != nil || whole == nil {
 		return nil, err
 	}
 	for _, moved := range hit.choices() {
-		mended, err := s.try(ctx, hit, moved)
-		if err != nil {
-			return nil, err
-		}
-		if mended {
-			return hit.moves(moved), nil
+		if found, err := s.option(ctx, hit, moved); err != nil || found != nil {
+			return found, err
 		}
 	}
-	_, err = s.try(ctx, hit, []*group{whole})
-	return hit.moves([]*group{whole}), err
+	return whole, nil
 }

@@ -122,6 +122,11 @@ func TestWhatBecomesOfGangs(t *testing.T) {
 			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
 			[]string{`default/g moves "": 1`},
 		},
+		"a gang of which pods are left goes before one of which none is": {
+			topology + node("z-r1-n1", 8) + nodes(4, "z-r1-n2", "z-r1-n3") + podGroup("a", "minMember: 1") + pods("a", "", 4, "z-r1-n1") +
+				podGroup("b", "minMember: 2, "+oneRack) + pods("b", "", 4, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
+			[]string{"default/b in place", "default/a lost"},
+		},
 		"a gang that its zone has no room for is lost": {
 			racks + podGroup("g", "minMember: 4, "+oneZone) + pods("g", "", 4, "z-r1-n1", "z-r1-n2", "z-r2-n1", "z-r2-n2"), "z-r1-n1",
 			[]string{"default/g lost"},

@@ -118,9 +118,9 @@ func outcomes(p *puzzle, gone []string) (bad []string) {
 	for _, node := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.on[0], p.on[1])))) {
 		least, mended := without.leastMoved([]string{node})
 		if !mended {
-			least = -1
+			least.Pods = -1
 		}
-		bad = append(bad, strings.Repeat("m", least+1))
+		bad = append(bad, strings.Repeat("m", least.Pods+1))
 	}
 	return bad
 }

@@ -55,6 +55,11 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 		spec.PriorityClassName = labels[kai.LabelPriorityClassName]
 	}
 	unrelated = append(unrelated, related.Check(&spec, levels)...)
+	annotations := annotations(w, group, related)
+	excessive := podgrouptree.CheckMinRunning(annotations, &spec)
+	if len(excessive) > 0 {
+		delete(annotations, scheduling.AnnotationMinRunning)
+	}
 	return Decision{
 		PodGroup: &scheduling.PodGroup{
 			TypeMeta: metav1.TypeMeta{APIVersion: scheduling.GroupVersion.String(), Kind: "PodGroup"},
@@ -62,12 +67,12 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 				Name:            NameFor(w.Owner),
 				Namespace:       cmp.Or(w.Namespace, w.Owner.GetNamespace()),
 				Labels:          labels,
-				Annotations:     annotations(w, group, related),
+				Annotations:     annotations,
 				OwnerReferences: ownerReferences(w.Owner),
 			},
 			Spec: spec,
 		},
-		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, misheld, mismoved, unrelated),
+		Problems:   slices.Concat(group.Problems, ambiguous, wrong, misplaced, misheld, mismoved, excessive, unrelated),
 		Unresolved: unresolved,
 		Fatal:      append(tooLarge(group), podgrouptree.ValidateCreate(&spec)...),
 	}

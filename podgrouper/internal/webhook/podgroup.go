@@ -45,9 +45,9 @@ func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodG
 // ValidateUpdate judges a changed spec. One that stays as it is may be as wrong as it was: labels and finalizers must still
 // be able to change.
 func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
-	const key = scheduling.AnnotationRelations
-	if podGroup.DeletionTimestamp != nil ||
-		apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) && old.Annotations[key] == podGroup.Annotations[key] {
+	same := func(key string) bool { return old.Annotations[key] == podGroup.Annotations[key] }
+	if podGroup.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) &&
+		same(scheduling.AnnotationRelations) && same(scheduling.AnnotationMinRunning) {
 		return nil, nil
 	}
 	levels, err := topologies.In(ctx, v.reader)
@@ -56,6 +56,7 @@ func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling
 	}
 	related, errs := relations.Parse(podGroup.Annotations)
 	errs = append(errs, podgrouptree.Validate(&podGroup.Spec)...)
+	errs = append(errs, podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)...)
 	return warningsAbout(&podGroup.Spec, related, levels), invalid(podGroup, errs)
 }
 
@@ -76,6 +77,7 @@ func invalid(podGroup *scheduling.PodGroup, errs field.ErrorList) error {
 func JudgeNew(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) ([]string, field.ErrorList) {
 	related, errs := relations.Parse(podGroup.Annotations)
 	errs = append(errs, podgrouptree.ValidateCreate(&podGroup.Spec)...)
+	errs = append(errs, podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)...)
 	return warningsAbout(&podGroup.Spec, related, levels), errs
 }
 

@@ -65,7 +65,7 @@ func (s *scope) counts(podGroup string) gangs.GroupCounts {
 	var counts gangs.GroupCounts
 	if podClique := s.podCliques[podGroup]; podClique != nil {
 		counts.Wanted = podClique.Spec.Replicas
-		counts.WasReady = podClique.Status.ReachedMinAvailable
+		counts.WasReady, counts.MinRunning = podClique.Status.ReachedMinAvailable, layout.MinRunning(&podClique.Spec)
 		counts.Failing = status.Failing(podClique)
 	} else {
 		counts.Wanted = s.templateReplicas(podGroup)

@@ -104,6 +104,10 @@ type DynamoGraphDeploymentSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpread []v1beta1.TopologySpread `json:"topologySpread,omitempty"`
+	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is configured
+	// for. It can be changed at any time, and replaces no pods.
+	// +optional
+	Repair *v1beta1.RepairPolicy `json:"repair,omitempty"`
 	// ProviderOverride changes the PodCliqueSet. See v1beta1.
 	// +optional
 	ProviderOverride *v1beta1.ProviderOverride `json:"providerOverride,omitempty"`

@@ -236,6 +236,11 @@ func (in *DynamoGraphDeploymentSpec) DeepCopyInto(out *DynamoGraphDeploymentSpec
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Repair != nil {
+		in, out := &in.Repair, &out.Repair
+		*out = new(v1beta1.RepairPolicy)
+		**out = **in
+	}
 	if in.ProviderOverride != nil {
 		in, out := &in.ProviderOverride, &out.ProviderOverride
 		*out = new(v1beta1.ProviderOverride)

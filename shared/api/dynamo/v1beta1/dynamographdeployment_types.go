@@ -100,6 +100,10 @@ type DynamoGraphDeploymentSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
+	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is configured
+	// for. It can be changed at any time, and replaces no pods.
+	// +optional
+	Repair *RepairPolicy `json:"repair,omitempty"`
 	// ProviderOverride changes the PodCliqueSet. Of it only `spec.template.topologyConstraint` can be set, in Grove's words.
 	// Unset means none. Immutable.
 	// +optional

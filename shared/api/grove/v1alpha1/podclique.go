@@ -47,10 +47,17 @@ type PodCliqueSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// MinAvailable is how many pods must be scheduled together and stay ready for the gang to work. At least 1, at most
-	// replicas. Unset: replicas. Immutable.
+	// MinAvailable is how many pods must be scheduled together and stay ready for the gang to work, unless minRunning says
+	// that fewer may stay. At least 1, at most replicas. Unset: replicas. Immutable.
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
+	// MinRunning is with how many ready pods the clique goes on once it had minAvailable of them: only with fewer it is in
+	// breach. At least 1, at most minAvailable. Unset: minAvailable. It can be changed at any time, and replaces no pods.
+	// Grove does not have this field.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	// +optional
+	MinRunning *int32 `json:"minRunning,omitempty"`
 	// StartsAfter names the cliques that must have minAvailable ready pods before this one starts. Only with
 	// CliqueStartupTypeExplicit. Immutable.
 	// +kubebuilder:validation:MaxItems=128

@@ -135,6 +135,10 @@ type PodCliqueSetTemplateSpec struct {
 	// +listType=atomic
 	// +optional
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
+	// Repair is what may be moved when gangs of the set have lost pods. Unset: what the scheduler is configured for. It can be
+	// changed at any time, and replaces no pods. Grove does not have this field.
+	// +optional
+	Repair *RepairPolicy `json:"repair,omitempty"`
 	// PodCliqueScalingGroups are the groups of cliques that scale together. A clique is in one group at most.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=map

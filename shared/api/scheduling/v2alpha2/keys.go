@@ -97,8 +97,14 @@ const AnnotationNodeLabels = "packtree.dev/node-labels"
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
 	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold,
-		AnnotationRepairMove, AnnotationRepairAfter)
+		AnnotationRepairMove, AnnotationRepairAfter, AnnotationMinRunning)
 }
+
+// AnnotationMinRunning, on a PodGroup and on the workload that it is made from, says with how many pods leaves go on once
+// the gang has started, where those are fewer than the minMember that it needs to start: a JSON object of names of leaves
+// and numbers, such as {"worker":3}, or {"":3} without subgroups. A gang has started when it is Scheduled, until none of
+// its pods has a node. Unset: minMember. It is not part of the spec, since KAI's PodGroup has no field for it.
+const AnnotationMinRunning = "packtree.dev/min-running"
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected
 // to have, made already or not, where that is another number than their minMember: a JSON object of names of leaves and

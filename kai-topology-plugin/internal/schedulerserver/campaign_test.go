@@ -1,0 +1,314 @@
+package schedulerserver_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/repair"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+var (
+	rounds       = flag.Int("failure-rounds", 3, "how often nodes of a rack fail at random")
+	campaignSeed = flag.Uint64("failure-seed", uint64(time.Now().Unix()), "seed of what fails")
+)
+
+// racksOfCampaign has how many nodes each rack has, each of which takes one pod.
+var racksOfCampaign = map[string]int{"z1-r1": 18, "z1-r2": 18, "z1-r3": 6, "z2-r1": 12, "z2-r2": 8}
+
+// campaign is gangs on racks of which nodes fail.
+type campaign struct {
+	random    *rand.Rand
+	namespace string
+	scheduler *exec.Cmd
+	// sizes has the pods of each subgroup of each gang.
+	sizes map[string]map[string]int
+}
+
+// standing is where the pods of a gang are: the node of each, by subgroup and name.
+type standing map[string]map[string]string
+
+func (c *campaign) standing(gang string) standing {
+	GinkgoHelper()
+	at := standing{}
+	for leaf := range c.sizes[gang] {
+		at[leaf] = nodesOf(c.namespace, leafOf(gang, leaf))
+	}
+	return at
+}
+
+// come makes gangs of up to three subgroups, each of which needs one rack, until so many nodes of ten are to be taken. Those
+// that have no place are taken away again.
+func (c *campaign) come(round int) {
+	GinkgoHelper()
+	nodes := 0
+	for _, size := range racksOfCampaign {
+		nodes += size
+	}
+	free := nodes * (3 + c.random.IntN(5)) / 10
+	for number := 0; nodes > free; number++ {
+		name, sizes := fmt.Sprintf("g%d-%d", round, number), map[string]int{}
+		var groups []scheduling.SubGroup
+		for leaves := range 1 + c.random.IntN(3) {
+			count := 1 + c.random.IntN(5)
+			sizes[fmt.Sprint("s", leaves)] = count
+			groups = append(groups, leaf(fmt.Sprint("s", leaves), int32(count), required(rackLevel)))
+			nodes -= count
+		}
+		spec := scheduling.PodGroupSpec{SubGroups: groups}
+		if c.random.IntN(2) == 0 {
+			spec.TopologyConstraint = required(zoneLevel)
+		}
+		podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Annotations: map[string]string{
+			scheduling.AnnotationRepairMove: scheduling.RepairMoveGang, scheduling.AnnotationRepairAfter: "0s",
+		}}, Spec: spec}
+		_, err := packtree.SchedulingV2alpha2().PodGroups(c.namespace).Create(ctx, podGroup, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		c.sizes[name] = sizes
+		c.owner(name).once(ctx)
+		Eventually(scheduled(c.namespace, name)).Should(Or(withReason(scheduling.ReasonPlaced), withReason(scheduling.ReasonInfeasible)))
+		if scheduled(c.namespace, name)().Reason == scheduling.ReasonInfeasible {
+			c.leave(name)
+		}
+	}
+}
+
+func (c *campaign) owner(gang string) *replacing {
+	return &replacing{namespace: c.namespace, gang: gang, leaves: c.sizes[gang], made: c.random.IntN(1 << 40)}
+}
+
+func (c *campaign) leave(gang string) {
+	GinkgoHelper()
+	deletePods(c.namespace, gangOf(gang))
+	Expect(packtree.SchedulingV2alpha2().PodGroups(c.namespace).Delete(ctx, gang, metav1.DeleteOptions{})).To(Succeed())
+	delete(c.sizes, gang)
+}
+
+// fail chooses nodes of a rack in which gangs stand: few or many, one of them with a pod.
+func (c *campaign) fail(before map[string]standing) (failed []string) {
+	var taken []string
+	for _, gang := range before {
+		for _, pods := range gang {
+			taken = slices.AppendSeq(taken, maps.Values(pods))
+		}
+	}
+	slices.Sort(taken)
+	failed = []string{taken[c.random.IntN(len(taken))]}
+	rack := rackOf(failed[0])
+	most := racksOfCampaign[rack]
+	if c.random.IntN(2) == 0 {
+		most = min(3, most)
+	}
+	for _, number := range c.random.Perm(racksOfCampaign[rack])[:c.random.IntN(most)] {
+		if name := fmt.Sprintf("%s-%d", rack, number); name != failed[0] {
+			failed = append(failed, name)
+		}
+	}
+	return failed
+}
+
+// foretell is what the failure of nodes would do to the gangs as they stand.
+func (c *campaign) foretell(failed []string) *repair.Forecast {
+	GinkgoHelper()
+	cluster := inventory.New()
+	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	pods, err := kube.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	podGroups, err := packtree.SchedulingV2alpha2().PodGroups(c.namespace).List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	topology, err := packtree.KaiV1alpha1().Topologies().Get(ctx, topologyName, metav1.GetOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	for i := range nodes.Items {
+		cluster.Nodes = append(cluster.Nodes, &nodes.Items[i])
+	}
+	for i := range pods.Items {
+		cluster.Pods = append(cluster.Pods, &pods.Items[i])
+	}
+	for i := range podGroups.Items {
+		cluster.PodGroups = append(cluster.PodGroups, &podGroups.Items[i])
+	}
+	cluster.Topologies[topologyName] = topology
+	until, cancel := context.WithCancel(ctx)
+	defer cancel()
+	forecaster, err := repair.New(until, cluster)
+	Expect(err).NotTo(HaveOccurred())
+	forecast, err := forecaster.Foretell(until, repair.Failure{Level: corev1.LabelHostname, Domain: "some", Nodes: failed})
+	Expect(err).NotTo(HaveOccurred())
+	return forecast
+}
+
+// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler looks
+// on meanwhile: one that does gives room to whoever comes first, and who that is no forecast knows.
+func (c *campaign) lose(failed []string) (stop func()) {
+	GinkgoHelper()
+	kill(c.scheduler)
+	defer func() { c.scheduler = startScheduler() }()
+	together(failed, takeNode)
+	pods, err := kube.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	var gone []string
+	for _, pod := range pods.Items {
+		if slices.Contains(failed, pod.Spec.NodeName) {
+			gone = append(gone, pod.Name)
+		}
+	}
+	together(gone, func(name string) { deletePod(c.namespace, name) })
+	until, cancel := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	for gang := range c.sizes {
+		owner := c.owner(gang)
+		owner.once(ctx)
+		ended.Go(func() {
+			for until.Err() == nil {
+				owner.once(until)
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	return func() { cancel(); ended.Wait() }
+}
+
+func together(names []string, do func(string)) {
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() { defer GinkgoRecover(); do(name) })
+	}
+	all.Wait()
+}
+
+// keptOf are the pods whose nodes have not failed, with these nodes.
+func keptOf(pods map[string]string, failed []string) map[string]string {
+	kept := maps.Clone(pods)
+	maps.DeleteFunc(kept, func(_, node string) bool { return slices.Contains(failed, node) })
+	return kept
+}
+
+// rackOf is the rack of a node, with its zone.
+func rackOf(node string) string { return node[:strings.LastIndex(node, "-")] }
+
+// judge compares what became of a gang with what was foretold: subgroups that were to move are elsewhere as a whole, and no
+// pod of another has moved.
+func (c *campaign) judge(gang string, before standing, failed []string, moves []repair.Move, lost bool, said string) {
+	GinkgoHelper()
+	after := c.standing(gang)
+	for leaf, was := range before {
+		kept, is := keptOf(was, failed), after[leaf]
+		moved := slices.ContainsFunc(moves, func(move repair.Move) bool { return move.SubGroup == leaf || move.SubGroup == "" })
+		if moved && !lost {
+			for pod := range kept {
+				Expect(is).NotTo(HaveKey(pod), "%s of %s moves as a whole; %s", leaf, gang, said)
+			}
+		} else {
+			for pod, node := range kept {
+				Expect(is).To(HaveKeyWithValue(pod, node), "%s of %s stays; %s", leaf, gang, said)
+			}
+		}
+		racks := map[string]bool{}
+		for _, node := range is {
+			racks[rackOf(node)] = true
+		}
+		Expect(len(racks)).To(BeNumerically("<=", 1), "%s of %s stands in %v; %s", leaf, gang, racks, said)
+		if !lost {
+			Expect(is).To(HaveLen(c.sizes[gang][leaf]))
+		}
+	}
+}
+
+var _ = Describe("nodes of a rack that fail at random", func() {
+	It("have their gangs mended as it was foretold, and nothing moved that did not have to be", func() {
+		c := &campaign{random: rand.New(rand.NewPCG(*campaignSeed, 0)), namespace: givenNamespace(), sizes: map[string]map[string]int{}}
+		givenTopology()
+		for rack, size := range racksOfCampaign {
+			zone, name, _ := strings.Cut(rack, "-")
+			givenRack(zone, name, size, 2)
+		}
+		c.scheduler = startScheduler()
+		total := map[string]int{}
+		for round := range *rounds {
+			By(fmt.Sprintf("round %d with seed %d", round, *campaignSeed))
+			c.come(round)
+			before := map[string]standing{}
+			for gang := range c.sizes {
+				before[gang] = c.standing(gang)
+			}
+			failed := c.fail(before)
+			forecast := c.foretell(failed)
+			said := fmt.Sprintf("%d nodes failed: %+v", len(failed), *forecast)
+			stop := c.lose(failed)
+			settled := func(g Gomega) {
+				for gang := range c.sizes {
+					key := c.namespace + "/" + gang
+					condition := scheduled(c.namespace, gang)()
+					if !slices.Contains(forecast.Lost, key) {
+						g.Expect(condition).To(withReason(scheduling.ReasonPlaced), "%s; %s", key, said)
+						g.Expect(planned(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
+						g.Expect(seatsOf(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
+						continue
+					}
+					if condition.Reason == scheduling.ReasonBelowMinimum {
+						g.Expect(planned(c.namespace, gang)()).To(withReason(scheduling.ReasonNoPlace), "%s; %s", key, said)
+						continue
+					}
+					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", key, said)
+				}
+			}
+			settledTwice := 0 // Conditions of before would do.
+			Eventually(func(g Gomega) {
+				settled(g)
+				settledTwice++
+				g.Expect(settledTwice).To(BeNumerically(">", 3))
+			}).WithTimeout(2 * time.Minute).Should(Succeed())
+			for gang, was := range before {
+				key := c.namespace + "/" + gang
+				moves := slices.DeleteFunc(slices.Clone(forecast.MendedByMoving), func(move repair.Move) bool { return move.Gang != key })
+				c.judge(gang, was, failed, moves, slices.Contains(forecast.Lost, key), said)
+			}
+			total["in place"] += len(forecast.MendedInPlace)
+			total["lost"] += len(forecast.Lost)
+			total["groups moved"] += len(forecast.MendedByMoving)
+			for _, move := range forecast.MendedByMoving {
+				total["pods moved"] += move.Pods
+			}
+			total["nodes failed"] += len(failed)
+			stop()
+			for gang := range maps.Clone(c.sizes) {
+				c.leave(gang)
+			}
+			for _, name := range failed {
+				c.restore(name)
+			}
+			AddReportEntry("rounds", fmt.Sprintf("%d: %v", round+1, total), ReportEntryVisibilityFailureOrVerbose)
+		}
+		fmt.Fprintf(GinkgoWriter, "%d rounds with seed %d: %v\n", *rounds, *campaignSeed, total)
+	})
+})
+
+// restore makes a node again.
+func (c *campaign) restore(name string) {
+	GinkgoHelper()
+	parts := strings.Split(name, "-")
+	var number int
+	_, err := fmt.Sscan(parts[2], &number)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() bool {
+		_, err := kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}).Should(BeTrue())
+	givenNode(parts[0], parts[1], number, 2)
+}

@@ -1,0 +1,76 @@
+package podgrouptree_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/podgrouptree"
+)
+
+func minima(leaf, other int32) *scheduling.PodGroupSpec {
+	return &scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{
+		{Name: "pair"}, {Name: "leader", Parent: ptr.To("pair"), MinMember: &leaf}, {Name: "worker", Parent: ptr.To("pair"), MinMember: &other},
+	}}
+}
+
+func TestCheckMinRunning(t *testing.T) {
+	const path = "metadata.annotations[packtree.dev/min-running]: Invalid value: "
+	alone := &scheduling.PodGroupSpec{MinMember: ptr.To[int32](4)}
+	for name, c := range map[string]struct {
+		spec    *scheduling.PodGroupSpec
+		written string
+		wrong   string
+	}{
+		"fewer than to start":      {spec: minima(1, 4), written: `{"worker":3}`},
+		"as many as to start":      {spec: minima(1, 4), written: `{"leader":1,"worker":4}`},
+		"a gang without subgroups": {spec: alone, written: `{"":1}`},
+		"more than to start":       {spec: minima(1, 4), written: `{"worker":5}`, wrong: path + `5: must be at least 1 and at most the minMember of "worker", which is 4`},
+		"none":                     {spec: alone, written: `{"":0}`, wrong: path + `0: must be at least 1 and at most the minMember of "", which is 4`},
+		"a parent":                 {spec: minima(1, 4), written: `{"pair":1}`, wrong: path + `"pair": no group of pods has this name`},
+		"nobody":                   {spec: minima(1, 4), written: `{"prefill":1}`, wrong: path + `"prefill": no group of pods has this name`},
+		"a spec that is wrong":     {spec: &scheduling.PodGroupSpec{}, written: `{"prefill":1}`},
+		"no JSON": {spec: alone, written: `3`, wrong: path + `"3": must be a JSON object of names of leaves and numbers of pods up to 2147483647, ` +
+			`such as {"worker":4}, or {"":4} without subgroups`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := ""
+			if errs := podgrouptree.CheckMinRunning(map[string]string{scheduling.AnnotationMinRunning: c.written}, c.spec); len(errs) > 0 {
+				wrong = errs.ToAggregate().Error()
+			}
+			if wrong != c.wrong {
+				t.Errorf("got %s\nwant %s", wrong, c.wrong)
+			}
+		})
+	}
+	if errs := podgrouptree.CheckMinRunning(nil, alone); len(errs) > 0 {
+		t.Errorf("nothing is said, and %v", errs)
+	}
+}
+
+func TestMinRunningIsReadAsItIsWritten(t *testing.T) {
+	const written = `{"a":1,"b":2}`
+	got, wrong := podgrouptree.ParseMinRunning(map[string]string{scheduling.AnnotationMinRunning: written})
+	if diff := cmp.Diff(podgrouptree.MinRunning{"a": 1, "b": 2}, got); diff != "" || wrong != nil || got.String() != written {
+		t.Errorf("%v, %s (-want +got):\n%s", wrong, got, diff)
+	}
+}
+
+func TestAStartedTreeNeedsLess(t *testing.T) {
+	tree, errs := podgrouptree.New(minima(2, 4))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	started := tree.Started(podgrouptree.MinRunning{"worker": 3, "leader": 5, "pair": 1, "nobody": 1})
+	for name, want := range map[string]int32{"worker": 3, "leader": 2, "pair": 0} {
+		group := started.Group(name)
+		if group.MinMember != want || started.Leaf(name) != nil && group.Parent != started.Group("pair") {
+			t.Errorf("%s needs %d, in %v", name, group.MinMember, group.Parent)
+		}
+	}
+	if tree.Root.MinPods() != 6 || started.Root.MinPods() != 5 || len(started.Leaves()) != len(tree.Leaves()) {
+		t.Errorf("%d pods to start, %d to go on", tree.Root.MinPods(), started.Root.MinPods())
+	}
+}
