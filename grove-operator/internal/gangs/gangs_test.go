@@ -86,9 +86,7 @@ func TestDesired(t *testing.T) {
 		},
 		"a gang lists the pods that exist": {
 			levels: all, live: live{copies: map[string]int32{"s-0-g": 2}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
-			want: []string{
-				"s-0@zone: s-0-a×2+x+y s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]",
-			},
+			want: []string{"s-0@zone: s-0-a×2+x+y s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]"},
 		},
 		"scaled gangs follow the live group and not the template": {
 			levels: all, live: live{copies: map[string]int32{"s-0-g": 4}},
@@ -107,8 +105,7 @@ func TestDesired(t *testing.T) {
 			want: []string{"s-0@zone: s-0-a×1"},
 		},
 		"what was scaled to zero is in no gang": {
-			levels: all, live: live{copies: map[string]int32{"s-0-g": 3},
-				replicas: map[string]int32{"s-0-a": 0, "s-0-g-0-b": 0, "s-0-g-2-b": 0}},
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 3}, replicas: map[string]int32{"s-0-a": 0, "s-0-g-0-b": 0, "s-0-g-2-b": 0}},
 			want: []string{"s-0@zone: s-0-g-1-b×1@host; s-0-g-1@rack[s-0-g-1-b]"},
 		},
 		"a level that went away takes its constraint along": {
@@ -121,8 +118,7 @@ func TestDesired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, manifest)
-			resolved := topology.Resolve(set,
-				fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
+			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
 			if diff := cmp.Diff(c.want, sketch(gangs.Desired(set, 0, resolved, c.live.view()))); diff != "" {
 				t.Errorf("gangs (-want +got):\n%s", diff)
 			}
@@ -136,8 +132,7 @@ func TestOnlyConstrainedGangsNameATopology(t *testing.T) {
 		lookup topology.Lookup
 		want   string
 	}{
-		"with constraints": {fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")),
-			grovev1alpha1.DefaultClusterTopologyName},
+		"with constraints":               {fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "host")), grovev1alpha1.DefaultClusterTopologyName},
 		"after the topology was removed": {fixture.Lookup(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,12 +172,10 @@ func TestGateOpen(t *testing.T) {
 		"open in a base gang that lists it":   {gang: gang(group("x", 1), group("a", 1, "p")), want: true},
 		"closed while the base gang is gone":  {gang: gang(group("a", 1, "p")), base: &gangs.Base{Scheduled: scheduled(nil)}},
 		"closed while one group of the base gang is below its minimum": {
-			gang: gang(group("a", 1, "p")),
-			base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 1, "b": 1})},
+			gang: gang(group("a", 1, "p")), base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 1, "b": 1})},
 		},
 		"open when every group of the base gang has its minimum": {
-			gang: gang(group("a", 1, "p")),
-			base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 2, "b": 5})}, want: true,
+			gang: gang(group("a", 1, "p")), base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 2, "b": 5})}, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,9 +188,7 @@ func TestGateOpen(t *testing.T) {
 
 // told is a gang about whose scheduling somebody else has said something.
 func told(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
-	gang.Status.Conditions = []metav1.Condition{
-		{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"},
-	}
+	gang.Status.Conditions = []metav1.Condition{{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"}}
 	return gang
 }
 
@@ -210,32 +201,23 @@ func TestStatus(t *testing.T) {
 	}{
 		"pods are missing": {
 			a: gangs.GroupCounts{Wanted: 4}, b: gangs.GroupCounts{Wanted: 1}, phase: schedulerv1alpha1.PodGangPhasePending,
-			want: "Initialized=False/PodGangPodsCreationPending Ready=False/MinimaNotReady Unhealthy=False/Healthy " +
-				"DisruptionTarget=False/NotDisrupted",
+			want: "Initialized=False/PodGangPodsCreationPending Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 		"one minimum stands nowhere": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3}, b: gangs.GroupCounts{Wanted: 1},
-			phase: schedulerv1alpha1.PodGangPhasePending,
-			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy " +
-				"DisruptionTarget=False/NotDisrupted",
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3}, b: gangs.GroupCounts{Wanted: 1}, phase: schedulerv1alpha1.PodGangPhasePending,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 		"minima stand, and one is not ready": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
-			phase: schedulerv1alpha1.PodGangPhaseStarting,
-			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy " +
-				"DisruptionTarget=False/NotDisrupted",
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 		"minima are ready, and one pod beyond them is not": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 2}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
-			phase: schedulerv1alpha1.PodGangPhaseRunning,
-			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy " +
-				"DisruptionTarget=False/NotDisrupted",
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 2}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseRunning,
+			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 		"a minimum was lost that had been ready": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, WasReady: true},
-			b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
-			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=True/MinAvailableBreached " +
-				"DisruptionTarget=False/NotDisrupted",
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, WasReady: true}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=True/MinAvailableBreached DisruptionTarget=False/NotDisrupted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,8 +227,7 @@ func TestStatus(t *testing.T) {
 			for _, condition := range status.Conditions {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
 			}
-			if diff := cmp.Diff([]string{string(c.phase), c.want},
-				[]string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
+			if diff := cmp.Diff([]string{string(c.phase), c.want}, []string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
 				t.Errorf("phase, conditions (-want +got):\n%s", diff)
 			}
 		})
@@ -264,22 +245,17 @@ func TestScheduledIsWrittenWhereNobodyElseDoes(t *testing.T) {
 		want       metav1.ConditionStatus
 		wantReason string
 	}{
-		"nobody has while pods are missing": {pods: []string{"p", "q"}},
-		"once all pods are there": {pods: []string{"p", "q", "r"}, onNodes: 1, want: metav1.ConditionFalse,
-			wantReason: "MinimaNotOnNodes"},
-		"with the minimum on nodes": {pods: []string{"p", "q", "r"}, onNodes: 2, want: metav1.ConditionTrue,
-			wantReason: "MinimaOnNodes"},
-		"again, after a pod is gone": {before: says("MinimaOnNodes"), pods: []string{"p", "q"}, onNodes: 1,
-			want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
-		"again, when the minimum is back": {before: says("MinimaNotOnNodes"), pods: []string{"p", "q"}, onNodes: 2,
-			want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
+		"nobody has while pods are missing":       {pods: []string{"p", "q"}},
+		"once all pods are there":                 {pods: []string{"p", "q", "r"}, onNodes: 1, want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
+		"with the minimum on nodes":               {pods: []string{"p", "q", "r"}, onNodes: 2, want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
+		"again, after a pod is gone":              {before: says("MinimaOnNodes"), pods: []string{"p", "q"}, onNodes: 1, want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
+		"again, when the minimum is back":         {before: says("MinimaNotOnNodes"), pods: []string{"p", "q"}, onNodes: 2, want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
 		"not where the pod grouper has said more": {before: says("Infeasible"), pods: []string{"p", "q", "r"}, onNodes: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := gang(group("a", 2, c.pods...))
 			made.Status.Conditions = c.before
-			status := gangs.Status(made,
-				func(string) gangs.GroupCounts { return gangs.GroupCounts{Wanted: 3, Scheduled: c.onNodes} }, "")
+			status := gangs.Status(made, func(string) gangs.GroupCounts { return gangs.GroupCounts{Wanted: 3, Scheduled: c.onNodes} }, "")
 			got := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionScheduled)
 			if got == nil && c.want == "" {
 				return
@@ -299,11 +275,9 @@ func TestAGangSaysWhyItsPodsDoNotGetReady(t *testing.T) {
 		"a": {Wanted: 3, Scheduled: 3, Ready: 1, Failing: "an image cannot be pulled (pods: 2)"},
 		"b": {Wanted: 1, Scheduled: 1, Ready: 1, Failing: "nobody minds"},
 	}
-	status := gangs.Status(gang(group("a", 2, "p", "q", "r"), group("b", 1, "s")),
-		func(name string) gangs.GroupCounts { return counts[name] }, "")
+	status := gangs.Status(gang(group("a", 2, "p", "q", "r"), group("b", 1, "s")), func(name string) gangs.GroupCounts { return counts[name] }, "")
 	ready := meta.FindStatusCondition(status.Conditions, schedulerv1alpha1.ConditionReady)
-	if want := "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)"; ready == nil ||
-		ready.Message != want {
+	if want := "a has fewer than 2 ready pods, as an image cannot be pulled (pods: 2)"; ready == nil || ready.Message != want {
 		t.Errorf("the condition Ready is %v, want %q", ready, want)
 	}
 }
