@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 )
 
 // Spread is a relation as users of the operators write it, in a topologySpread.
@@ -75,10 +74,15 @@ func (s Spread) Validate(path *field.Path) field.ErrorList {
 
 // Limit is how many of so many items may stand in one domain; exact where a domain that has any has no fewer either.
 func (s Spread) Limit(items int) (limit int, exact bool) {
+	orNone := func(number *int32) int32 {
+		if number == nil {
+			return 0
+		}
+		return *number
+	}
 	relation := Relation{
-		MaxPerDomain:        ptr.Deref(s.MaxPerDomain, 0),
-		MaxPercentPerDomain: ptr.Deref(s.MaxPercentPerDomain, 0),
-		PerDomain:           ptr.Deref(s.PerDomain, 0),
+		MaxPerDomain: orNone(s.MaxPerDomain), MaxPercentPerDomain: orNone(s.MaxPercentPerDomain),
+		PerDomain: orNone(s.PerDomain),
 	}
 	if s.OfEachPerDomain != nil {
 		relation.PerDomain = *s.OfEachPerDomain * int32(len(s.Among))

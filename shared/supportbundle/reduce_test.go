@@ -190,8 +190,7 @@ func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := reduceEvent(&corev1.Event{
-				InvolvedObject: corev1.ObjectReference{Kind: c.kind, Name: "one"}, Type: c.kindOf, Action: c.action, Reason: "R",
-				Message: "a note",
+				InvolvedObject: corev1.ObjectReference{Kind: c.kind, Name: "one"}, Type: c.kindOf, Action: c.action, Reason: "R", Message: "a note",
 			})
 			note := "nothing"
 			if kept != nil {

@@ -83,13 +83,11 @@ func labelled(key, value string) selector {
 
 // inRack and inZone are claims that so many pods of a group stand in one domain, told by nothing but the labels of their nodes.
 func (w *world) inRack(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "rack", Path: []string{w.zoneKey(), w.rackKey()}},
-		Pods: pods, Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "rack", Path: []string{w.zoneKey(), w.rackKey()}}, Pods: pods, Selects: selects}
 }
 
 func (w *world) inZone(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}}, Pods: pods,
-		Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}}, Pods: pods, Selects: selects}
 }
 
 // stands waits until each group's pods have nodes where they should, and all of them say which leaf of which PodGroup they belong to.
@@ -162,15 +160,14 @@ func (w *world) isOnlyGroupOf(kind, name, want string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		uid := w.Answer(ctx, t, "get", kind, name, "-o", "jsonpath={.metadata.uid}")
 		called := podGroupName(kind, name, uid)
-		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want),
-			func(ctx context.Context) (bool, string, error) {
-				group, err := w.onlyPodGroup(ctx)
-				if err != nil {
-					return false, "", err
-				}
-				owned := len(group.OwnerReferences) == 1 && string(group.OwnerReferences[0].UID) == uid
-				return group.Name == called && owned && shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
-			})
+		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want), func(ctx context.Context) (bool, string, error) {
+			group, err := w.onlyPodGroup(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			owned := len(group.OwnerReferences) == 1 && string(group.OwnerReferences[0].UID) == uid
+			return group.Name == called && owned && shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
+		})
 		return ctx
 	}
 }

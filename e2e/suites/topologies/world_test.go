@@ -28,8 +28,7 @@ const (
 type world struct{ suite.World }
 
 func newWorld(operatorDies bool) *world {
-	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies,
-		Shown: "ct,pcs,pg"}}
+	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies, Shown: "ct,pcs,pg"}}
 }
 
 // rack is some nodes of one network that stand together.
@@ -66,9 +65,8 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 func (w *world) node(r rack, i int) *corev1.Node {
 	name := fmt.Sprintf("%s-%s-%s%s%s-%d", w.Name, r.segment, r.zone, r.block, r.name, i)
 	marks := map[string]string{
-		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone,
-		r.segment + "." + w.Name + "/rack": r.name,
-		corev1.LabelTopologyZone:           w.Name + "-" + r.zone, "topology.packtree.dev/rack": r.segment + "-" + r.name,
+		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone, r.segment + "." + w.Name + "/rack": r.name,
+		corev1.LabelTopologyZone: w.Name + "-" + r.zone, "topology.packtree.dev/rack": r.segment + "-" + r.name,
 	}
 	if r.block != "" {
 		marks[r.segment+"."+w.Name+"/block"], marks["topology.packtree.dev/block"] = r.block, r.block

@@ -20,8 +20,7 @@ import (
 // patience sets the set's terminationDelay.
 func patience(set *grovev1alpha1.PodCliqueSet, delay time.Duration) {
 	GinkgoHelper()
-	patch := client.RawPatch("application/merge-patch+json",
-		fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
 	Expect(c.Patch(ctx, set, patch)).To(Succeed())
 }
 
@@ -104,8 +103,7 @@ func breakOne(in, podClique string) {
 // openForeignGates takes the users' own gate off all pods.
 func openForeignGates(in string) {
 	GinkgoHelper()
-	patch := client.RawPatch(types.StrategicMergePatchType,
-		[]byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
+	patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
 	for _, pod := range podsOf(in, nil)() {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			Expect(client.IgnoreNotFound(c.Patch(ctx, &pod, patch))).To(Succeed())
@@ -144,57 +142,53 @@ var _ = Describe("Gang termination", func() {
 		const leaving = "inf-0-sg-0-worker"
 		Expect(without(after, leaving)).To(Equal(without(before, leaving)))
 		Expect(after["PodClique "+leaving]).NotTo(Equal(before["PodClique "+leaving]))
-		Eventually(terminations(in)).Should(
-			ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
+		Eventually(terminations(in)).Should(ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
 		Expect(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination).To(BeNil())
 	})
 
-	It("recreates the whole replica otherwise, keeps its scale, touches no other, and survives a restart half-way",
-		func() {
-			in, set := running()
-			scale(set, 2)
-			settle(in, "2/2/2 AllReplicasAvailable")
-			scale(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), 3)
-			scale(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
-			Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(
-				HaveLen(3 + 3*2))
-			settle(in, "2/2/2 AllReplicasAvailable")
-			before := identities(in)
+	It("recreates the whole replica otherwise, keeps its scale, touches no other, and survives a restart half-way", func() {
+		in, set := running()
+		scale(set, 2)
+		settle(in, "2/2/2 AllReplicasAvailable")
+		scale(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), 3)
+		scale(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
+		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(HaveLen(3 + 3*2))
+		settle(in, "2/2/2 AllReplicasAvailable")
+		before := identities(in)
 
-			breakOne(in, "inf-0-sg-0-worker")
-			breakOne(in, "inf-0-sg-1-worker")
-			breakOne(in, "inf-0-sg-2-worker")
-			patience(set, time.Second)
-			Eventually(func() *grovev1alpha1.GangTermination {
-				return get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination
-			}).ShouldNot(BeNil())
-			Eventually(disrupted(in, "inf-0-sg-1")).Should(Equal("True GangTermination"))
+		breakOne(in, "inf-0-sg-0-worker")
+		breakOne(in, "inf-0-sg-1-worker")
+		breakOne(in, "inf-0-sg-2-worker")
+		patience(set, time.Second)
+		Eventually(func() *grovev1alpha1.GangTermination {
+			return get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination
+		}).ShouldNot(BeNil())
+		Eventually(disrupted(in, "inf-0-sg-1")).Should(Equal("True GangTermination"))
 
-			By("starting another operator half-way, with a replica due that is not being recreated")
-			breakOne(in, "inf-1-sg-0-worker")
-			breakOne(in, "inf-1-sg-1-worker")
-			start(levels("zone", "rack", "host"))
-			Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
-				Equal(without(before, "inf-0")))
-			breached := func() bool {
-				conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
-				return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
+		By("starting another operator half-way, with a replica due that is not being recreated")
+		breakOne(in, "inf-1-sg-0-worker")
+		breakOne(in, "inf-1-sg-1-worker")
+		start(levels("zone", "rack", "host"))
+		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(Equal(without(before, "inf-0")))
+		breached := func() bool {
+			conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
+			return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
+		}
+		Expect(breached()).To(BeTrue())
+		run(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-1-sg"})
+		Eventually(breached).Should(BeFalse())
+
+		settle(in, "2/2/2 AllReplicasAvailable")
+		after := identities(in)
+		Expect(without(after, "inf-0")).To(Equal(without(before, "inf-0")))
+		Expect(after).To(HaveLen(len(before)), "the same number of PodCliques, groups and pods")
+		for name, uid := range after {
+			if strings.Contains(name, "inf-0") {
+				Expect(before[name]).NotTo(Equal(uid), name)
 			}
-			Expect(breached()).To(BeTrue())
-			run(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-1-sg"})
-			Eventually(breached).Should(BeFalse())
-
-			settle(in, "2/2/2 AllReplicasAvailable")
-			after := identities(in)
-			Expect(without(after, "inf-0")).To(Equal(without(before, "inf-0")))
-			Expect(after).To(HaveLen(len(before)), "the same number of PodCliques, groups and pods")
-			for name, uid := range after {
-				if strings.Contains(name, "inf-0") {
-					Expect(before[name]).NotTo(Equal(uid), name)
-				}
-			}
-			Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination).To(BeNil())
-		})
+		}
+		Expect(get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination).To(BeNil())
+	})
 
 	It("leaves alone what never was healthy, and everything where the delay is zero", func() {
 		in, set := running()

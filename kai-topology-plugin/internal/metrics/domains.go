@@ -20,8 +20,7 @@ const (
 
 var (
 	domainFree = metrics.NewDesc(subsystem+"_domain_free",
-		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned nodes; "+
-			"CPU in cores, "+
+		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned nodes; CPU in cores, "+
 			"else in units or bytes. Reported for levels of at most 256 domains, broadest first up to 2048 domains in all.",
 		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
 	domainOffered = metrics.NewDesc(subsystem+"_domain_allocatable",
@@ -31,15 +30,12 @@ var (
 		"How many domains a level of a Topology has. Reported for every level, also those too large to list.",
 		[]string{"topology", "level"}, nil, metrics.STABLE, "")
 	levelMost = metrics.NewDesc(subsystem+"_level_largest_free",
-		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the "+
-			"resource than "+
+		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the resource than "+
 			"this cannot be placed, however much is free in all. Reported for every level.",
 		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
 	domainSlots = metrics.NewDesc(subsystem+"_domain_slots",
-		"How many more gangs of a shape fit into a topology domain at the same time, "+
-			"each in one domain of the level that the shape "+
-			"requires, by what is free, node selectors, node affinity and taints. Shapes are the named ones, "+
-			"and the 8 that most groups of "+
+		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level that the shape "+
+			"requires, by what is free, node selectors, node affinity and taints. Shapes are the named ones, and the 8 that most groups of "+
 			"gangs have. Reported for levels of at most 256 domains, up to 2048 series in all.",
 		[]string{"shape", "topology", "level", "domain"}, nil, metrics.STABLE, "")
 	levelSlots = metrics.NewDesc(subsystem+"_level_slots",
@@ -47,8 +43,7 @@ var (
 			"of the one that the shape requires. Reported for every level.",
 		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
 	relations = metrics.NewDesc(subsystem+"_relations",
-		"Relations of gangs of which pods stand, by whether they are required or preferred and whether they hold of these "+
-			"pods.",
+		"Relations of gangs of which pods stand, by whether they are required or preferred and whether they hold of these pods.",
 		[]string{"requirement", "holds"}, nil, metrics.STABLE, "")
 	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, relations}
 )

@@ -99,8 +99,7 @@ func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 	for i := range 300 {
 		name := string(rune('a'+i/26)) + string(rune('a'+i%26))
 		nodes = append(nodes, capacity.Node{
-			Labels: map[string]string{"rack": "r", "host": name}, Usable: true,
-			Allocatable: packing.Resources{"cpu": int64(1000 * i)},
+			Labels: map[string]string{"rack": "r", "host": name}, Usable: true, Allocatable: packing.Resources{"cpu": int64(1000 * i)},
 		})
 	}
 	metrics.ServeDomains(counted{nodes: nodes, slots: []capacity.LevelSlots{
@@ -141,8 +140,7 @@ func (c counted) Relations() relationstatus.Tally { return c.relations }
 func TestRelationsAreCountedByWhetherTheyHold(t *testing.T) {
 	metrics.Register()
 	var tally relationstatus.Tally
-	for _, relation := range []relationstatus.Relation{{Required: true}, {Required: true}, {Required: true, Lacks: 1},
-		{Lacks: 4}} {
+	for _, relation := range []relationstatus.Relation{{Required: true}, {Required: true}, {Required: true, Lacks: 1}, {Lacks: 4}} {
 		tally.Add(relation)
 	}
 	metrics.ServeDomains(counted{relations: tally, t: t})
@@ -161,8 +159,7 @@ func TestWhatWasForetoldIsToldAsAWhole(t *testing.T) {
 	of := func(lost int) map[metrics.FailureOutcome]int {
 		return map[metrics.FailureOutcome]int{metrics.Lost: lost, metrics.MendedByMoving: 0}
 	}
-	metrics.Foretold([]metrics.LevelForecast{{Level: "zone", Worst: of(3), Domains: of(2)}}, time.Unix(7, 0),
-		1500*time.Millisecond)
+	metrics.Foretold([]metrics.LevelForecast{{Level: "zone", Worst: of(3), Domains: of(2)}}, time.Unix(7, 0), 1500*time.Millisecond)
 	expect(t, 3, "worst_failure_gangs", model.LabelSet{"level": "zone", "outcome": "Lost"})
 	expect(t, 0, "worst_failure_gangs", model.LabelSet{"level": "zone", "outcome": "Moving"})
 	expect(t, 2, "failure_domains", model.LabelSet{"level": "zone", "outcome": "Lost"})

@@ -30,8 +30,7 @@ status: {allocatable: {nvidia.com/gpu: "%[4]d"}}
 }
 
 func podGroup(name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: %s}\nspec: {%s}\n",
-		name, spec)
+	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\nmetadata: {name: %s}\nspec: {%s}\n", name, spec)
 }
 
 // related is a PodGroup with relations.
@@ -59,8 +58,7 @@ func pods(gang, leaf string, number, gpus int) string {
 }
 
 // fourNodes are two racks of two nodes of four GPUs in one zone.
-var fourNodes = topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) + node("z", "r2", "n3", 4) +
-	node("z", "r2", "n4", 4)
+var fourNodes = topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) + node("z", "r2", "n3", 4) + node("z", "r2", "n4", 4)
 
 const oneRack = `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}`
 
@@ -87,9 +85,7 @@ func TestFind(t *testing.T) {
 			},
 		},
 		"of replicas that are alike, one may be left out": {
-			fourNodes + podGroup("ask",
-				`subGroups: [{name: a, minMember: 2, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}, {name: c, minMember: 2, `+
-					oneRack+`}]`) +
+			fourNodes + podGroup("ask", `subGroups: [{name: a, minMember: 2, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}, {name: c, minMember: 2, `+oneRack+`}]`) +
 				pods("ask", "a", 2, 4) + pods("ask", "b", 2, 4) + pods("ask", "c", 2, 4),
 			[]string{
 				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 subgroups",
@@ -111,17 +107,14 @@ func TestFind(t *testing.T) {
 				podGroup("high", "minMember: 1") + pod("h", "high", "", 2, "nodeName: n2, priority: 9,") +
 				pod("small", "", "", 1, "nodeName: n1,") + pod("lone", "", "", 2, "nodeName: n2, priority: 5,"),
 			[]string{
-				"✓ FreeRoom: free 4 nvidia.com/gpu in rack z/r1: stop pod default/lone (priority 5), " +
-					"gang default/high (priority 9); all of lower priority than this gang",
+				"✓ FreeRoom: free 4 nvidia.com/gpu in rack z/r1: stop pod default/lone (priority 5), gang default/high (priority 9); all of lower priority than this gang",
 				"✓ AddNodes: add 1 node like n1 to rack z/r1",
 				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
 			},
 		},
 		"of a gang that can do without some of its pods, no more go than it takes": {
-			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) +
-				pod("ask-0", "ask", "", 2, "priority: 3,") +
-				podGroup("wide", "minMember: 1") + pod("w0", "wide", "", 2, "nodeName: n1, priority: 7,") +
-				pod("w1", "wide", "", 2, "nodeName: n1, priority: 7,"),
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 2, "priority: 3,") +
+				podGroup("wide", "minMember: 1") + pod("w0", "wide", "", 2, "nodeName: n1, priority: 7,") + pod("w1", "wide", "", 2, "nodeName: n1, priority: 7,"),
 			[]string{
 				"✓ FreeRoom: free 2 nvidia.com/gpu in rack z/r1: stop 1 of 2 pods of gang default/wide (priority 7)",
 				"✓ AddNodes: add 1 node like n1 to rack z/r1",
@@ -129,8 +122,7 @@ func TestFind(t *testing.T) {
 			},
 		},
 		"a gang that is non-preemptible goes where nobody else would help, and that is said": {
-			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) +
-				pod("ask-0", "ask", "", 4, "priority: 3,") +
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 4, "priority: 3,") +
 				podGroup("spared", "minMember: 1, preemptibility: non-preemptible") + pod("s", "spared", "", 1, "nodeName: n1,"),
 			[]string{
 				"✓ FreeRoom: free 1 nvidia.com/gpu in rack z/r1: stop gang default/spared (priority 0, non-preemptible)",
@@ -141,21 +133,18 @@ func TestFind(t *testing.T) {
 		"pods of a DaemonSet would be back at once": {
 			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1, "+oneRack) + pod("ask-0", "ask", "", 4, "") +
 				strings.Replace(pod("agent", "", "", 1, "nodeName: n1,"), "metadata: {",
-					"metadata: {ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agents, uid: agents, controller: "+
-						"true}], ", 1),
+					"metadata: {ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}], ", 1),
 			[]string{
 				"✓ AddNodes: add 1 node like n1 to rack z/r1",
 				"✗ RelaxLevel: require no topology level for the gang (now l/rack)",
 			},
 		},
 		"nobody has to go where that would not help": {
-			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "") +
-				pod("x", "", "", 1, "nodeName: n1,"),
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "") + pod("x", "", "", 1, "nodeName: n1,"),
 			[]string{"✗ FreeRoom: stop everything else in the cluster"},
 		},
 		"a node is called a host": {
-			topology + node("z", "r1", "n1", 4) +
-				podGroup("ask", "minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: kubernetes.io/hostname}") +
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 2, topologyConstraint: {topology: t, requiredTopologyLevel: kubernetes.io/hostname}") +
 				pods("ask", "", 2, 4) + pod("x", "", "", 1, "nodeName: n1,"),
 			[]string{
 				"✗ RelaxLevel: require no topology level for the gang (now kubernetes.io/hostname)",
@@ -172,14 +161,12 @@ func TestFind(t *testing.T) {
 		},
 		"a required affinity is in the way": {
 			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4,
-				"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "+
-					"[{matchExpressions: [{key: disk, operator: Exists}]}]}}},"),
+				"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}},"),
 			[]string{"✓ DropSelector: drop the required node affinity of the pods"},
 		},
 		"a relation is in the way, and a preferred one is not": {
 			fourNodes + related("ask", `[{"name":"racks","topology":"t","level":"l/rack","maxPerDomain":1},`+
-				`{"name":"hosts","topology":"t","level":"kubernetes.io/hostname","maxPerDomain":1,"required":false}]`,
-				"minMember: 3") + pods("ask", "", 3, 1),
+				`{"name":"hosts","topology":"t","level":"kubernetes.io/hostname","maxPerDomain":1,"required":false}]`, "minMember: 3") + pods("ask", "", 3, 1),
 			[]string{
 				"✓ RelaxRelation: do without relation racks (at most 1 per domain of l/rack)",
 				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods",
@@ -187,16 +174,14 @@ func TestFind(t *testing.T) {
 		},
 		"of two relations one is in the way": {
 			fourNodes + related("ask", `[{"name":"racks","topology":"t","level":"l/rack","maxPerDomain":1},`+
-				`{"name":"exact","topology":"t","level":"l/rack","even":true,"perDomain":2}]`, "minMember: 4") +
-				pods("ask", "", 4, 1),
+				`{"name":"exact","topology":"t","level":"l/rack","even":true,"perDomain":2}]`, "minMember: 4") + pods("ask", "", 4, 1),
 			[]string{
 				"✓ RelaxRelation: do without relation racks (at most 1 per domain of l/rack)",
 				"✗ RelaxRelation: do without relation exact (2 per domain of l/rack)",
 			},
 		},
 		"a gang is to be near one that is nowhere": {
-			fourNodes + related("ask", `[{"name":"router","topology":"t","level":"l/rack","near":"router"}]`, "minMember: 1") +
-				pods("ask", "", 1, 1),
+			fourNodes + related("ask", `[{"name":"router","topology":"t","level":"l/rack","near":"router"}]`, "minMember: 1") + pods("ask", "", 1, 1),
 			[]string{"✓ RelaxRelation: do without relation router (near router by l/rack)"},
 		},
 		"nothing is tried for a gang that fits": {

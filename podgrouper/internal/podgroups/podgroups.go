@@ -97,8 +97,7 @@ func annotations(w grouping.Workload, group grouping.Group, related grouping.Rel
 }
 
 // FewerGroups is what to do about a tree that is too large.
-const FewerGroups = "lower the workload's replicas, make its segments or subgroups larger, " +
-	"or make several workloads of it"
+const FewerGroups = "lower the workload's replicas, make its segments or subgroups larger, or make several workloads of it"
 
 func tooLarge(group grouping.Group) field.ErrorList {
 	if !group.TooLarge() {
@@ -114,8 +113,7 @@ func unreadable(w grouping.Workload) field.ErrorList {
 	for _, owner := range w.Upwards() {
 		if owner.Unreadable != "" {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "ownerReferences"), fmt.Sprintf(
-				"%s %s cannot be read, so that what it says and its own owners do not count: %s", owner.Kind.Kind, owner.GetName(),
-				owner.Unreadable)))
+				"%s %s cannot be read, so that what it says and its own owners do not count: %s", owner.Kind.Kind, owner.GetName(), owner.Unreadable)))
 		}
 	}
 	return errs

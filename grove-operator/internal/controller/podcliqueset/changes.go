@@ -17,17 +17,6 @@ type changes struct {
 	created, deleted atomic.Int32
 }
 
-// creates counts a child as created once its write has succeeded, if there was none.
-func (h *changes) creates(missing bool, apply write) write {
-	return func() error {
-		err := apply()
-		if err == nil && missing {
-			h.created.Add(1)
-		}
-		return err
-	}
-}
-
 // deletes counts a child as deleted once that has succeeded, if it was not being deleted already.
 func (h *changes) deletes(child client.Object, err error) {
 	hasPods := false

@@ -29,20 +29,31 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 			layout.MaxPods)
 	}
 	// First: pods that wait for others run under the account, and are turned down while it does not exist.
-	outcome = errors.Join(outcome, all(r.writeAccess(ctx, scope)))
-	wanted, writes := &childNames{}, r.writeBinding(ctx, scope)
+	outcome = errors.Join(outcome, r.applyAll(ctx, scope, access(scope)))
+	wanted, all := &childNames{}, binding(scope)
 	for replica := range made {
-		writes = append(writes, r.writeReplica(ctx, scope, replica, wanted)...)
+		all = append(all, ofReplica(scope, replica, wanted)...)
 	}
-	return errors.Join(outcome, all(writes), r.prune(ctx, scope, wanted))
+	return errors.Join(outcome, r.applyAll(ctx, scope, all), r.prune(ctx, scope, wanted))
 }
 
-// write is the write of one child.
-type write = func() error
+// child is what one child is to be, and as the cache has it.
+type child struct {
+	desired, live client.Object
+	// creates is set where it has pods and the cache has none of its name.
+	creates bool
+}
 
-// all makes writes that do not depend on each other.
-func all(writes []write) error {
-	return passes.Each(len(writes), func(i int) error { return writes[i]() })
+// applyAll applies children that do not depend on each other.
+func (r *Reconciler) applyAll(ctx context.Context, scope *scope, all []child) error {
+	return passes.Each(len(all), func(i int) error {
+		_, err := r.Writer.Apply(ctx, all[i].desired, all[i].live)
+		err = client.IgnoreNotFound(err) // The namespace goes.
+		if err == nil && all[i].creates {
+			scope.happened.created.Add(1)
+		}
+		return err
+	})
 }
 
 // childNames are the names of the children that the set has, by kind.
@@ -50,38 +61,31 @@ type childNames struct {
 	services, autoscalers, scalingGroups, podCliques []string
 }
 
-func (r *Reconciler) writeAccess(ctx context.Context, scope *scope) []write {
-	return []write{
-		r.apply(ctx, children.ServiceAccount(scope.set), scope.account),
-		r.apply(ctx, children.Role(scope.set), scope.role),
+func access(scope *scope) []child {
+	return []child{
+		{desired: children.ServiceAccount(scope.set), live: scope.account},
+		{desired: children.Role(scope.set), live: scope.role},
 	}
 }
 
-// writeBinding returns the write of the RoleBinding. It is turned down while the API server does not know the Role, whose
-// appearance brings the set back.
-func (r *Reconciler) writeBinding(ctx context.Context, scope *scope) []write {
+// binding is the RoleBinding. It is turned down while the API server does not know the Role, whose appearance brings the set
+// back.
+func binding(scope *scope) []child {
 	if scope.role == nil {
 		return nil
 	}
-	return []write{r.apply(ctx, children.RoleBinding(scope.set, slices.Collect(maps.Values(scope.allPodCliques))),
-		scope.binding)}
+	bound := slices.Collect(maps.Values(scope.allPodCliques))
+	return []child{{desired: children.RoleBinding(scope.set, bound), live: scope.binding}}
 }
 
-func (r *Reconciler) apply(ctx context.Context, desired, live client.Object) write {
-	return func() error {
-		_, err := r.Writer.Apply(ctx, desired, live)
-		return client.IgnoreNotFound(err) // The namespace goes.
-	}
-}
-
-// writeReplica returns the writes of one replica, and adds the names of its children to those that are wanted.
-func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int32, wanted *childNames) []write {
+// ofReplica are the children of one replica, whose names it adds to those that are wanted.
+func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	service := children.HeadlessService(scope.set, replica)
 	wanted.services = append(wanted.services, service.Name)
-	writes := []write{r.apply(ctx, service, scope.services[service.Name])}
+	all := []child{{desired: service, live: scope.services[service.Name]}}
 	for _, autoscaler := range children.Autoscalers(scope.set, replica) {
 		wanted.autoscalers = append(wanted.autoscalers, autoscaler.Name)
-		writes = append(writes, r.apply(ctx, autoscaler, scope.autoscalers[autoscaler.Name]))
+		all = append(all, child{desired: autoscaler, live: scope.autoscalers[autoscaler.Name]})
 	}
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -90,7 +94,7 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
 		live := scope.scalingGroups[group.Name]
 		children.KeepScalingGroupScale(group, live)
-		writes = append(writes, scope.happened.creates(live == nil, r.apply(ctx, group, live)))
+		all = append(all, child{desired: group, live: live, creates: live == nil})
 	}
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name],
@@ -99,12 +103,12 @@ func (r *Reconciler) writeReplica(ctx context.Context, scope *scope, replica int
 		live := scope.podCliques[podClique.Name]
 		children.KeepPodCliqueScale(podClique, live)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
-		writes = append(writes, scope.happened.creates(live == nil, r.apply(ctx, podClique, live)))
+		all = append(all, child{desired: podClique, live: live, creates: live == nil})
 	}
 	if scope.held(replica) {
 		return nil
 	}
-	return writes
+	return all
 }
 
 // prune deletes what replicas that were scaled in leave behind. The gangs of replicas that stay are the business of the

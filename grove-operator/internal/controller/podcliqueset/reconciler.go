@@ -78,7 +78,7 @@ func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet)
 	if err := r.observeAccess(ctx, none); err != nil {
 		return err
 	}
-	return all(r.writeAccess(ctx, none))
+	return r.applyAll(ctx, none, access(none))
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
