@@ -156,6 +156,25 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
+// keeps waits until the status of the gang tells of so many domains that are kept for it.
+func (g *gang) keeps(domains int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s tells of %d domains that are kept for it", g.name, domains),
+			func(ctx context.Context) (bool, string, error) {
+				group := &scheduling.PodGroup{}
+				err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
+				kept := 0
+				for _, told := range group.Status.Reservations {
+					if told.Reason == scheduling.ReservationOvertaken && told.Domain != "" && told.Level != "" && len(told.Resources) > 0 {
+						kept++
+					}
+				}
+				return kept == domains && len(group.Status.Reservations) == domains, fmt.Sprintf("%+v", group.Status.Reservations), err
+			})
+		return ctx
+	}
+}
+
 func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
 	w := newWorld(4)
 	// One pod each: they fit beside the first where the big one does not.
@@ -179,7 +198,8 @@ func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
 		}).
 		Assess("the next one is told whom the room is kept for", suite.AllOf(
 			late.exists(1), late.waits(scheduling.ReasonInfeasible, "is kept for gang "+w.Name+"/big"))).
+		Assess("the status of the big one says where", big.keeps(1)).
 		Assess("with the first one gone the big one stands, and the status of the other says what was decided last", suite.AllOf(
-			first.goes, big.stands(4), late.waits(scheduling.ReasonInfeasible, "0 of 1 pods fit"))).
+			first.goes, big.stands(4), big.keeps(0), late.waits(scheduling.ReasonInfeasible, "0 of 1 pods fit"))).
 		Teardown(w.remove))
 }

@@ -98,21 +98,20 @@ func TestThePage(t *testing.T) {
 	})
 
 	t.Run("room that is kept for a gang is told of the gang, the domain, the node, and on the map", func(t *testing.T) {
-		page := open(t, "")
 		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"
 		for hash, want := range map[string][]string{
 			"": {domain, nodes}, "#domain=z/r2": {domain}, "#node=r2-n1": {nodes}, "#node=r2-n2": {}, "#domain=z/r1": {}, "#gang=team/runs": {},
 			"#gang=team/wide": {strings.TrimPrefix(domain, "team/wide: "), strings.TrimPrefix(nodes, "team/wide: ")},
 		} {
-			page = open(t, hash)
+			page := open(t, hash)
 			page.Until("what is chosen", details+" !== ''")
 			if got := browser.Evaluate[[]string](page, listed("aside .kept li")); !slices.Equal(got, want) {
 				t.Errorf("%q says %q, want %q", hash, got, want)
 			}
 			page.Until("its sign in the legend", "document.querySelector('.legend .dotted') !== null")
 		}
-		page = open(t, "#gang=team/wide")
+		page := open(t, "#gang=team/wide")
 		screenshot(t, page, "reservations")
 		page.Shortcut("t")
 		page.Until("the table", "[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === 'Reservations')?.click() || true")

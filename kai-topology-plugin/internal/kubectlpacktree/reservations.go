@@ -29,7 +29,8 @@ func drawReservations(b *strings.Builder, pen *drawing.Pen, kept []overview.Rese
 
 func reservationText(kept overview.Reservation) string {
 	if kept.Reason == scheduling.ReservationPreempting {
-		return fmt.Sprintf("room for %s on %s, which others leave for it", count(len(kept.Nodes), "pod"), nodeNames(kept.Nodes))
+		pods := count(len(kept.Nodes), "pod")
+		return fmt.Sprintf("room for %s on %s, which others leave for it", pods, nodeNames(kept.Nodes))
 	}
 	where := "the whole cluster"
 	if kept.Level != "" {
