@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -37,6 +39,26 @@ func BenchmarkAllSingleFailures(b *testing.B) {
 	}
 }
 
+// BenchmarkAllSingleFailuresAfterAChange foretells them again after a pod took a node that was free, in one of the racks in
+// turn, or left it again: a copy of the cluster follows, and what has not changed is kept.
+func BenchmarkAllSingleFailuresAfterAChange(b *testing.B) {
+	f := &followed{cluster: read(b, site(5000, 300))}
+	f.round(b)
+	for i := 0; b.Loop(); i++ {
+		if i%2 == 0 {
+			rack := i / 2 % 272
+			plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "plain", UID: types.UID(fmt.Sprint(i))}}
+			plain.Spec.NodeName = fmt.Sprintf("b%d-b%[1]dr%d-n17", rack/16, rack%16)
+			plain.Spec.Containers = f.cluster.Pods[0].Spec.Containers
+			f.cluster.Pods = append(f.cluster.Pods, plain)
+		} else {
+			f.cluster.Pods = f.cluster.Pods[:len(f.cluster.Pods)-1]
+		}
+		_, asked := f.round(b)
+		b.ReportMetric(float64(asked), "asked")
+	}
+}
+
 // BenchmarkLostRack plans what becomes of the gangs of a rack of 18 nodes.
 func BenchmarkLostRack(b *testing.B) {
 	cluster := read(b, site(5000, 300))
@@ -57,7 +79,7 @@ func BenchmarkLostRack(b *testing.B) {
 }
 
 // BenchmarkPlans plans what is moved for the gangs that have lost two of the four nodes of each of the four subgroups of a rack of
-// 18 nodes, a copy of the cluster included.
+// 18 nodes, on a copy of the cluster that has followed everything but one pod.
 func BenchmarkPlans(b *testing.B) {
 	cluster := read(b, site(5000, 300))
 	failed := map[string]bool{}
@@ -72,13 +94,22 @@ func BenchmarkPlans(b *testing.B) {
 		}
 	}
 	asked := allMay(cluster, scheduling.RepairMoveGang)[:1]
+	var copied turns.Copy
 	for b.Loop() {
-		plans, err := repair.Plans(b.Context(), cluster, repair.Rules{}, asked)
-		if err != nil || len(plans) != 1 {
-			b.Fatal(plans, err)
-		}
-		for _, plan := range plans {
-			b.ReportMetric(float64(len(plan.Leaving)), "leaving")
+		last := &cluster.Pods[len(cluster.Pods)-1]
+		*last = (*last).DeepCopy()
+		err := copied.On(b.Context(), cluster, func(table *turns.Table) error {
+			plans, err := repair.Plans(b.Context(), table, repair.Rules{}, asked)
+			for _, plan := range plans {
+				b.ReportMetric(float64(len(plan.Leaving)), "leaving")
+			}
+			if len(plans) != 1 {
+				b.Fatal(plans)
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -76,14 +76,9 @@ type Rules struct {
 
 // Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
 // then those that need no move, then the others in the order of the scheduler, each with as few moved pods as possible.
-// A gang that cannot be planned has no plan.
-func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	table, err := turns.Set(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
+// A gang that cannot be planned has no plan. The table has the cluster as it is.
+func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
+	cluster := table.Inventory()
 	if rules.Kept != nil {
 		table = table.Respecting(rules.Kept)
 	}
@@ -95,7 +90,7 @@ func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked
 		p.nodes[node.Name] = node
 	}
 	hurt := p.hurt(asked)
-	err = table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
+	err := table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
 		p.scene.table = table
 		for _, step := range []func(context.Context, *broken) error{p.confirm, p.leave, p.move} {
 			for _, next := range hurt {
@@ -363,7 +358,7 @@ func (p *planner) domainOf(of *group, nodes sets.Set[string]) string {
 	keys := p.cluster.LevelKeys(of.Constraint.Topology)
 	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
 	for _, name := range sets.List(nodes) {
-		if path := pathOf(p.nodes[name], keys); depth >= 0 && depth < len(path) {
+		if path := along(p.nodes[name].Labels, keys); depth >= 0 && depth < len(path) {
 			return path[:depth+1].String()
 		}
 	}

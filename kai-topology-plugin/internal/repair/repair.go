@@ -47,6 +47,8 @@ type Forecaster struct {
 	on map[string][]int
 	// empty are the nodes without pods.
 	empty []string
+	// ground, if it is set, is told where forecasts look.
+	ground *ground
 }
 
 // New takes a cluster as it is; its filters run until ctx is done.
@@ -55,8 +57,18 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 	if err != nil {
 		return nil, err
 	}
-	f := &Forecaster{table: table, on: map[string][]int{}}
+	return forecasterOn(table), nil
+}
+
+func forecasterOn(table *turns.Table) *Forecaster {
+	f, cluster := &Forecaster{table: table, on: map[string][]int{}}, table.Inventory()
+	there := sets.New[string]()
+	for _, node := range cluster.Nodes {
+		there.Insert(node.Name)
+	}
 	for _, turn := range turns.In(cluster) {
+		// Pods whose node is gone are lost already.
+		turn.Gang.Standing = slices.DeleteFunc(turn.Gang.Standing, func(pod *corev1.Pod) bool { return !there.Has(pod.Spec.NodeName) })
 		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
 			continue
 		}
@@ -66,7 +78,7 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 		f.standing = append(f.standing, turn)
 	}
 	f.empty = emptyNodes(cluster)
-	return f, nil
+	return f
 }
 
 // Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
@@ -79,7 +91,7 @@ func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, 
 // foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take, too.
 func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []string) (*Forecast, []string, error) {
 	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
-	scene := &scene{reserved: clusterview.Reserved{}}
+	scene := &scene{reserved: clusterview.Reserved{}, ground: f.ground}
 	failed := sets.New(failure.Nodes...)
 	var hit []*breach
 	for _, at := range f.hitBy(failure) {
@@ -136,6 +148,8 @@ type scene struct {
 	reserved clusterview.Reserved
 	// left are pods that had to move, of gangs that are mended.
 	left []*corev1.Pod
+	// ground, if it is set, is told where the answers look.
+	ground *ground
 }
 
 // try decides a gang whose pods in some of its groups move, and if it fits, keeps the room.
@@ -180,6 +194,9 @@ func (s *scene) answer(ctx context.Context, turn turns.Turn, moving []*corev1.Po
 		answer, err = table.Decide(ctx, turn, 0)
 		return err
 	})
+	if err == nil && s.ground != nil {
+		err = s.ground.add(turn, change.Gone, answer)
+	}
 	return answer, err
 }
 
