@@ -146,7 +146,9 @@ func (f *followed) disturb(r *rapid.T, number int) {
 			node.Status.Allocatable["nvidia.com/gpu"] = *resource.NewQuantity(int64(rapid.IntRange(1, 5).Draw(r, "devices")), resource.DecimalSI)
 		})
 	case 8:
-		change(someNode(), func(node *corev1.Node) { node.Labels["l/rack"] = rapid.SampledFrom([]string{"r0", "r1", "other"}).Draw(r, "rack") })
+		change(someNode(), func(node *corev1.Node) {
+			node.Labels["l/rack"] = rapid.SampledFrom([]string{"r0", "r1", "other"}).Draw(r, "rack")
+		})
 	case 9:
 		if at := someNode(); len(nodes) > 1 {
 			f.cluster.Nodes = slices.Delete(slices.Clone(nodes), at, at+1)

@@ -225,12 +225,15 @@ func (p *planner) move(ctx context.Context, hit *broken) error {
 		return nil
 	}
 	for _, moved := range hit.choices() {
+		if podsIn(moved) == 0 {
+			continue
+		}
 		answer, turn, moving, err := p.scene.decide(ctx, hit.breach, moved)
 		if err != nil {
 			return err
 		}
 		seats := seatsOf(turn, answer)
-		if len(moving) == 0 || !p.fits(hit, answer, seats, moving) {
+		if !p.fits(hit, answer, seats, moving) {
 			continue
 		}
 		plan := p.proposal(hit, moved, seats, moving)

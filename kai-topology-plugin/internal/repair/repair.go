@@ -207,7 +207,12 @@ func (s *scene) mend(ctx context.Context, hit *breach) ([]Move, error) {
 	if err != nil || !turns.Placed(answer) {
 		return nil, err
 	}
+	stays := false
 	for _, moved := range hit.choices() {
+		if podsIn(moved) == 0 && stays {
+			continue // Groups that have lost all of their pods: the question is the same whichever they are.
+		}
+		stays = stays || podsIn(moved) == 0
 		mended, err := s.try(ctx, hit, moved)
 		if err != nil {
 			return nil, err

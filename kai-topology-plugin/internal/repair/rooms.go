@@ -50,6 +50,7 @@ type place struct {
 	domain
 	depth  int
 	nodes  []int
+	outer  *place
 	inside []*place
 }
 
@@ -95,7 +96,8 @@ func (r *rooms) stand(topology string, keys []string, node int, path packing.Pat
 			of := level{topology, keys[depth]}
 			r.places[of] = append(r.places[of], found)
 			if depth > 0 {
-				around[depth-1].inside = append(around[depth-1].inside, found)
+				found.outer = around[depth-1]
+				found.outer.inside = append(found.outer.inside, found)
 			}
 		}
 		found.nodes = append(found.nodes, node)
@@ -230,68 +232,4 @@ func fitting(free, amounts packing.Resources) int {
 		}
 	}
 	return int(times)
-}
-
-// have reports whether a domain may have room for what a free group needs at least.
-func (r *rooms) have(free *freeGroup, at *place) (bool, error) {
-	if !at.in(free.within) && free.within != (domain{}) {
-		return false, nil
-	}
-	extra := map[int]packing.Resources{}
-	for _, pod := range free.left {
-		node, known := r.index[pod.Spec.NodeName]
-		if !known || !slices.Contains(r.around[at.topology][node], at) {
-			continue
-		}
-		if extra[node] == nil {
-			extra[node] = r.observer.Free(pod.Spec.NodeName)
-		}
-		asks, err := r.asks(pod)
-		if err != nil {
-			return false, err
-		}
-		for resource, amount := range asks {
-			extra[node][resource] += amount
-		}
-	}
-	return r.holds(free, free.group, at, extra), nil
-}
-
-// holds reports whether a domain may hold the minimum of a group that stands in it.
-func (r *rooms) holds(free *freeGroup, group *podgrouptree.Group, at *place, extra map[int]packing.Resources) bool {
-	if group.Leaf() {
-		need := free.needs[group]
-		pods := 0
-		for _, node := range at.nodes {
-			pods += need.room[node]
-		}
-		for node, free := range extra {
-			if slices.Contains(r.around[at.topology][node], at) {
-				pods += fitting(free, need.amounts) - need.room[node]
-			}
-		}
-		return pods >= int(group.MinMember)
-	}
-	satisfied := 0
-	for _, child := range group.Children {
-		if r.takes(free, child, at, extra) {
-			satisfied++
-		}
-	}
-	return satisfied >= int(group.MinSubGroup)
-}
-
-// takes reports whether a domain may hold the minimum of a group, which may require a domain inside of it.
-func (r *rooms) takes(free *freeGroup, group *podgrouptree.Group, at *place, extra map[int]packing.Resources) bool {
-	of := levelOf(group)
-	depth := slices.Index(r.keys[at.topology], of.key)
-	if of.key == "" || of.topology != at.topology || depth <= at.depth {
-		return r.holds(free, group, at, extra)
-	}
-	return slices.ContainsFunc(at.inside, func(inner *place) bool {
-		if inner.depth < depth {
-			return r.takes(free, group, inner, extra)
-		}
-		return r.holds(free, group, inner, extra)
-	})
 }
