@@ -20,7 +20,8 @@ type Observer struct {
 
 // observed is what a node was like when it was looked at last.
 type observed struct {
-	given
+	// given is the node as it was given.
+	given kubeframework.Version
 	offer offer
 	used  packing.Resources
 	// repellers are the pods on it that keep others away, in order.
@@ -44,7 +45,6 @@ func (o *Observer) Look(nodes []fwk.NodeInfo) (changed []Changed, repelled bool)
 	}
 	o.looks++
 	for _, info := range nodes {
-		now := given{info, info.GetGeneration()}
 		name := info.Node().Name
 		known := o.known[name]
 		if known == nil {
@@ -52,11 +52,11 @@ func (o *Observer) Look(nodes []fwk.NodeInfo) (changed []Changed, repelled bool)
 			o.known[name] = known
 		}
 		known.look = o.looks
-		if known.given == now {
+		if known.given.Is(info) {
 			continue
 		}
 		before := known.offer.labels
-		different, repels := known.update(now)
+		different, repels := known.update(info)
 		if different {
 			changed = append(changed, Changed{Name: name, Before: before, Now: labelsOf(info)})
 		}
@@ -73,18 +73,18 @@ func (o *Observer) Look(nodes []fwk.NodeInfo) (changed []Changed, repelled bool)
 }
 
 // update takes over what a node is now.
-func (k *observed) update(now given) (different, repels bool) {
-	first := k.info == nil
-	k.given = now
-	if first || !k.offer.isOf(now.info) {
-		different, k.offer = true, *offerOf(now.info)
-		k.offer.labels = labelsOf(now.info)
+func (k *observed) update(info fwk.NodeInfo) (different, repels bool) {
+	k.given = kubeframework.VersionOf(info)
+	first := k.used == nil
+	if first || !k.offer.isOf(info) {
+		different, k.offer = true, *offerOf(info)
+		k.offer.labels = labelsOf(info)
 	}
-	if first || !kubeframework.TakesUp(now.info, k.used) {
-		different, k.used = true, kubeframework.Used(now.info)
+	if first || !kubeframework.TakesUp(info, k.used) {
+		different, k.used = true, kubeframework.Used(info)
 	}
 	var repellers []types.UID
-	for _, pod := range now.info.GetPodsWithRequiredAntiAffinity() {
+	for _, pod := range info.GetPodsWithRequiredAntiAffinity() {
 		repellers = append(repellers, pod.GetPod().UID)
 	}
 	slices.Sort(repellers)
