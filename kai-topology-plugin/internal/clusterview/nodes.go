@@ -52,7 +52,8 @@ func offerOf(info fwk.NodeInfo) *offer {
 func (o *offer) isOf(info fwk.NodeInfo) bool {
 	node := info.Node()
 	return o.cordoned == node.Spec.Unschedulable && maps.Equal(o.labels, node.Labels) &&
-		kubeframework.Offers(info, o.allocatable) && reflect.DeepEqual(o.taints, node.Spec.Taints)
+		kubeframework.Offers(info, o.allocatable) && len(o.taints) == len(node.Spec.Taints) &&
+		(len(o.taints) == 0 || reflect.DeepEqual(o.taints, node.Spec.Taints))
 }
 
 // repels is a text of the taints and the cordon, "" if there are none.

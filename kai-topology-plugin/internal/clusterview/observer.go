@@ -36,9 +36,9 @@ type Changed struct {
 	Before, Now map[string]string
 }
 
-// Look returns the nodes that have changed since the last look in what they offer, in their labels, taints or cordon, or in
-// what the pods on them use: all of them the first time. Repelled is set if pods came or went that keep others away, which
-// may matter to nodes far from theirs.
+// Look returns the nodes that have changed since the last look in what they offer, in their labels, taints or cordon,
+// or in what the pods on them use: all of them the first time. Repelled is set if pods came or went that keep others
+// away, which may matter to nodes far from theirs.
 func (o *Observer) Look(nodes []fwk.NodeInfo) (changed []Changed, repelled bool) {
 	if o.known == nil {
 		o.known = map[string]*observed{}

@@ -78,7 +78,7 @@ func (f *Following) addPod(pod *corev1.Pod) error {
 		known.pass = f.pass
 		return nil
 	}
-	if known != nil {
+	if known != nil && known.pass != f.pass { // Of two with one UID the cache refuses the second.
 		if err := f.removePod(known.object); err != nil {
 			return err
 		}

@@ -5,8 +5,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Version is a node of a snapshot as it was once. The zero value is that of none. All nodes are compared with theirs for
-// each decision, so that this reads them without a call.
+// Version is a node of a snapshot as it was once. The zero value is that of none. All nodes are compared with theirs
+// for each decision, so that this reads them without a call.
 type Version struct {
 	info       *framework.NodeInfo
 	generation int64
@@ -21,8 +21,8 @@ func VersionOf(node fwk.NodeInfo) Version {
 	return Version{info, info.Generation}
 }
 
-// Is reports whether a node is the same one, and has not changed since. What changes a node, in place as it may be, gives
-// it a generation that no node had before.
+// Is reports whether a node is the same one, and has not changed since. What changes a node, in place as it may be,
+// gives it a generation that no node had before.
 func (v Version) Is(node fwk.NodeInfo) bool {
 	info, own := node.(*framework.NodeInfo)
 	return own && info != nil && info == v.info && info.Generation == v.generation

@@ -40,8 +40,8 @@ func BenchmarkAllSingleFailures(b *testing.B) {
 	}
 }
 
-// BenchmarkAllSingleFailuresAfterAChange foretells them again after a pod took a node that was free, in one of the racks in
-// turn, or left it again: a copy of the cluster follows, and what has not changed is kept.
+// BenchmarkAllSingleFailuresAfterAChange foretells them again after a pod took a node that was free, in one of the
+// racks in turn, or left it again: a copy of the cluster follows, and what has not changed is kept.
 func BenchmarkAllSingleFailuresAfterAChange(b *testing.B) {
 	f := &followed{cluster: siteOf(b, 5000, 300)}
 	f.round(b)

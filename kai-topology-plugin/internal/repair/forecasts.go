@@ -45,9 +45,9 @@ func (f *Forecasts) Begin(table *turns.Table) error {
 	return f.follow(table)
 }
 
-// Next foretells the next failure of which is not known what it would do, or not any more, on the table as it is by now. It
-// reports false if there is none: the round is over. No failure is foretold twice in a round, however much happens
-// meanwhile.
+// Next foretells the next failure of which is not known what it would do, or not any more, on the table as it is by
+// now. It reports false if there is none: the round is over. No failure is foretold twice in a round, however much
+// happens meanwhile.
 func (f *Forecasts) Next(ctx context.Context, table *turns.Table) (bool, error) {
 	if err := f.follow(table); err != nil {
 		return false, err
@@ -171,8 +171,8 @@ func nodesOfOthers(before, now []turns.Turn) sets.Set[string] {
 	return nodes
 }
 
-// sameGang reports whether nothing has changed of a gang that forecasts read. They do not read its status, nor those of its
-// pods, but for which of them stand.
+// sameGang reports whether nothing has changed of a gang that forecasts read. They do not read its status, nor those
+// of its pods, but for which of them stand.
 func sameGang(a, b turns.Turn) bool {
 	return a.Rank.Compare(b.Rank) == 0 && samePodGroup(a.Gang.PodGroup, b.Gang.PodGroup) &&
 		slices.EqualFunc(a.Gang.Standing, b.Gang.Standing, samePod)

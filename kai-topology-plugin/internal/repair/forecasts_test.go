@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/turns"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
 // followed is a cluster, the copy that follows it, and what was foretold on that.
@@ -55,7 +56,7 @@ func anew(t testing.TB, cluster *inventory.Inventory) []*repair.Forecast {
 	return all
 }
 
-// drawGangs draws gangs of several forms, and puts what fits of their pods on the nodes where they may stand.
+// drawSite draws nodes of several sizes.
 func drawSite(r *rapid.T) (text string, names []string) {
 	text = topology
 	for zone := range rapid.IntRange(1, 3).Draw(r, "zones") {
@@ -69,6 +70,7 @@ func drawSite(r *rapid.T) (text string, names []string) {
 	return text, names
 }
 
+// drawGang draws a gang of one of several forms, with its pods on nodes where they may stand, whether these have room or not.
 func drawGang(r *rapid.T, name string, names []string) string {
 	home := rapid.SampledFrom(names).Draw(r, "home")
 	within := func(same func(string) string) (found []string) {
@@ -179,5 +181,97 @@ func TestWhatIsKeptIsWhatWouldBeForetoldAnew(t *testing.T) {
 	})
 	if kept == 0 {
 		t.Error("nothing was ever kept")
+	}
+}
+
+// twoZones has a gang in a rack of each of two zones, and a node to spare in each rack.
+func twoZones(t *testing.T) *followed {
+	return &followed{cluster: read(t, topology+nodes(4, "x-r1-n1", "x-r1-n2", "x-r1-n3", "w-r1-n1", "w-r1-n2", "w-r1-n3")+
+		podGroup("a", "minMember: 2, "+oneRack)+pods("a", "", 4, "x-r1-n1", "x-r1-n2")+
+		podGroup("b", "minMember: 2, "+oneRack)+pods("b", "", 4, "w-r1-n1", "w-r1-n2"))}
+}
+
+func TestOnlyWhatIsTouchedIsForetoldAgain(t *testing.T) {
+	const zones, racks, hosts = 2, 2, 6
+	for name, test := range map[string]struct {
+		change func(cluster *inventory.Inventory)
+		want   int
+	}{
+		"nothing": {func(*inventory.Inventory) {}, 0},
+		"what a pod says of itself": {func(cluster *inventory.Inventory) {
+			cluster.Pods[0] = cluster.Pods[0].DeepCopy()
+			cluster.Pods[0].Status.Message = "ready"
+		}, 0},
+		"what is said of a gang": {func(cluster *inventory.Inventory) {
+			cluster.PodGroups[0] = cluster.PodGroups[0].DeepCopy()
+			cluster.PodGroups[0].Status.Conditions = []metav1.Condition{{Type: "Repairable"}}
+		}, 0},
+		"a node that says it is alive": {func(cluster *inventory.Inventory) {
+			cluster.Nodes[0] = cluster.Nodes[0].DeepCopy()
+			cluster.Nodes[0].Annotations = map[string]string{"seen": "now"}
+		}, 0},
+		// The failures of nodes that gang a stands on. No rack has room for the two pods of a gang, with the node or without.
+		"a node that is taken": {func(cluster *inventory.Inventory) {
+			cluster.Nodes[2] = cluster.Nodes[2].DeepCopy()
+			cluster.Nodes[2].Spec.Unschedulable = true
+		}, 2},
+		// Its rack and its zone, and those of the other gang, which might come to that node's rack.
+		"a node that grows": {func(cluster *inventory.Inventory) {
+			cluster.Nodes[2] = cluster.Nodes[2].DeepCopy()
+			cluster.Nodes[2].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
+		}, 2 + racks + zones},
+		"a gang that needs more": {func(cluster *inventory.Inventory) {
+			cluster.PodGroups[0] = cluster.PodGroups[0].DeepCopy()
+			cluster.PodGroups[0].Annotations = map[string]string{"a": "b"}
+		}, 2 + 1 + 1},
+		"the Topology": {func(cluster *inventory.Inventory) {
+			changed := cluster.Topologies["t"].DeepCopy()
+			changed.Spec.Levels = changed.Spec.Levels[1:]
+			cluster.Topologies = map[string]*kai.Topology{"t": changed}
+		}, hosts + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := twoZones(t)
+			if _, asked := f.round(t); asked != zones+racks+hosts {
+				t.Fatalf("at first %d failures are foretold", asked)
+			}
+			test.change(f.cluster)
+			got, asked := f.round(t)
+			if asked != test.want {
+				t.Errorf("%d failures are foretold again, want %d", asked, test.want)
+			}
+			if diff := cmp.Diff(anew(t, f.cluster), got); diff != "" {
+				t.Errorf("(-anew +kept):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Others have the copy between two failures of a round, and it follows the cluster for them.
+func TestARoundEndsWhateverHappensMeanwhile(t *testing.T) {
+	f := twoZones(t)
+	if err := f.copied.On(t.Context(), f.cluster, f.forecasts.Begin); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for more := true; more; asked++ {
+		var err error
+		if err = f.copied.Again(func(table *turns.Table) error { more, err = f.forecasts.Next(t.Context(), table); return err }); err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.cluster.Nodes {
+			f.cluster.Nodes[i] = f.cluster.Nodes[i].DeepCopy()
+			f.cluster.Nodes[i].Spec.Unschedulable = !f.cluster.Nodes[i].Spec.Unschedulable
+		}
+		if err := f.copied.On(t.Context(), f.cluster, func(*turns.Table) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all := f.forecasts.All(); asked-1 != len(all) || len(all) != 10 {
+		t.Errorf("%d of %d failures were foretold", asked-1, len(all))
+	}
+	got, _ := f.round(t)
+	if diff := cmp.Diff(anew(t, f.cluster), got); diff != "" {
+		t.Errorf("in the next round (-anew +kept):\n%s", diff)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// ground is where in the cluster a forecast looked: nodes elsewhere do not matter to it. It follows from the constraints.
-// Pods of a group that is tied to a domain go nowhere else. A group that is not may go to any domain that has room for
-// it, which is told by counting pods as if all nodes took them: a domain that has no room by that count has none.
+// ground is where in the cluster a forecast looked: nodes elsewhere do not matter to it. It follows from the
+// constraints. Pods of a group that is tied to a domain go nowhere else. A group that is not may go to any domain
+// that has room for it, which is told by counting pods as if all nodes took them: a domain that has no room by that
+// count has none.
 type ground struct {
 	rooms *rooms
 	// everything is set if any change may matter.
@@ -61,8 +62,8 @@ func (g *ground) add(turn turns.Turn, left []*corev1.Pod, answer *decision.Answe
 	return nil
 }
 
-// addLeaf adds where pods of a leaf may go: to the domain that the innermost group around it is tied to. If that group is
-// free, so is all up to a group that is tied.
+// addLeaf adds where pods of a leaf may go: to the domain that the innermost group around it is tied to. If that
+// group is free, so is all up to a group that is tied.
 func (g *ground) addLeaf(of *gang.Gang, leaf *podgrouptree.Group, left []*corev1.Pod) error {
 	var outermost *podgrouptree.Group
 	for at := leaf; at != nil; at = at.Parent {

@@ -126,8 +126,8 @@ func (r *rooms) level(group *podgrouptree.Group) ([]*place, bool) {
 	return r.places[of], slices.Contains(r.keys[of.topology], of.key)
 }
 
-// domainsOf returns the domains in which pods of a group stand, of the level that it requires; false if they are not all
-// in one.
+// domainsOf returns the domains in which pods of a group stand, of the level that it requires; false if they are not
+// all in one.
 func (r *rooms) domainsOf(group *podgrouptree.Group, pods []*corev1.Pod) (sets.Set[domain], bool) {
 	of, found := levelOf(group), sets.New[domain]()
 	depth := slices.Index(r.keys[of.topology], of.key)

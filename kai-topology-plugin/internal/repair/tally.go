@@ -9,8 +9,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// have reports whether a domain may have room for what a free group needs at least: for each group in it by itself, and for
-// all their pods in the domains that any of them can use. More is not looked at, such as what keeps pods from nodes.
+// have reports whether a domain may have room for what a free group needs at least: for each group in it by itself,
+// and for all their pods in the domains that any of them can use. More is not looked at, such as what keeps pods from
+// nodes.
 func (r *rooms) have(free *freeGroup, at *place) (bool, error) {
 	if free.within != (domain{}) && !at.in(free.within) {
 		return false, nil

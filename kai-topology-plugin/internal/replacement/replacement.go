@@ -34,8 +34,9 @@ type Asked struct {
 // Kept returns the room that the scheduler keeps from a gang of some priority.
 type Kept func(asking gang.Key, priority int32) clusterview.Reserved
 
-// Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced already.
-// Thus no two are told of the same room. The answers are in the order of the questions. The table has the cluster as it is.
+// Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced
+// already. Thus no two are told of the same room. The answers are in the order of the questions. The table has the
+// cluster as it is.
 func Answers(ctx context.Context, table *turns.Table, kept Kept, asked []Asked) ([]successors.Answer, error) {
 	cluster := table.Inventory()
 	s := &scene{

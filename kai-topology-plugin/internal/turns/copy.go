@@ -20,9 +20,9 @@ type Copy struct {
 	table *Table
 }
 
-// On runs a function on a table with everything on it that stands in the cluster. Filters run until ctx is done, which is
-// that of the program. The function may decide, also under changes, but not have pods take nodes. Nobody else has the
-// copy meanwhile.
+// On runs a function on a table with everything on it that stands in the cluster. Filters run until ctx is done,
+// which is that of the program. The function may decide, also under changes, but not have pods take nodes. Nobody
+// else has the copy meanwhile.
 func (c *Copy) On(ctx context.Context, cluster *inventory.Inventory, run func(*Table) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
