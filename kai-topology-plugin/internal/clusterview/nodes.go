@@ -33,12 +33,6 @@ type seen struct {
 	pass int
 }
 
-// given is a node of the snapshot and its generation.
-type given struct {
-	info       fwk.NodeInfo
-	generation int64
-}
-
 // offer is what filters that look at nothing but Node objects, and packing, see of one.
 type offer struct {
 	labels      map[string]string
@@ -58,7 +52,8 @@ func offerOf(info fwk.NodeInfo) *offer {
 func (o *offer) isOf(info fwk.NodeInfo) bool {
 	node := info.Node()
 	return o.cordoned == node.Spec.Unschedulable && maps.Equal(o.labels, node.Labels) &&
-		kubeframework.Offers(info, o.allocatable) && reflect.DeepEqual(o.taints, node.Spec.Taints)
+		kubeframework.Offers(info, o.allocatable) && len(o.taints) == len(node.Spec.Taints) &&
+		(len(o.taints) == 0 || reflect.DeepEqual(o.taints, node.Spec.Taints))
 }
 
 // repels is a text of the taints and the cordon, "" if there are none.
@@ -76,10 +71,9 @@ func (o *offer) repels() string {
 
 // follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
 func (v *View) follow(nodes []fwk.NodeInfo) {
-	same := len(nodes) == len(v.seen)
+	same, given := len(nodes) == len(v.seen), v.given
 	for i, info := range nodes {
-		now := given{info, info.GetGeneration()}
-		if i < len(v.given) && v.given[i] == now {
+		if i < len(given) && given[i].Is(info) {
 			continue
 		}
 		name := info.Node().Name
@@ -90,7 +84,7 @@ func (v *View) follow(nodes []fwk.NodeInfo) {
 		}
 		v.look(known, info)
 		if same = same && v.seen[i] == known; same {
-			v.given[i] = now
+			v.given[i] = kubeframework.VersionOf(info)
 		}
 	}
 	if !same {
@@ -157,9 +151,9 @@ func usedOn(node string) string { return "on " + node }
 func (v *View) reorder(nodes []fwk.NodeInfo) {
 	pass := v.versions + 1
 	v.versions = pass
-	v.seen, v.given = make([]*seen, len(nodes)), make([]given, len(nodes))
+	v.seen, v.given = make([]*seen, len(nodes)), make([]kubeframework.Version, len(nodes))
 	for i, info := range nodes {
-		v.seen[i], v.given[i] = v.byName[info.Node().Name], given{info, info.GetGeneration()}
+		v.seen[i], v.given[i] = v.byName[info.Node().Name], kubeframework.VersionOf(info)
 		v.seen[i].pass = pass
 	}
 	for name, known := range v.byName {

@@ -26,7 +26,7 @@ type View struct {
 	// seen has what the cluster was told of the nodes, in the order in which they were last given, and given what
 	// they were then. Given is apart, as each decision goes through all of it.
 	seen   []*seen
-	given  []given
+	given  []kubeframework.Version
 	byName map[string]*seen
 	// byHost has the names of the nodes of each host, by their label.
 	byHost map[string]sets.Set[string]

@@ -45,8 +45,10 @@ type Offline struct {
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
-	metrics.Register() // The cache counts what is in it.
-	o := &Offline{cache: cache.New(ctx, nil, false), snapshot: cache.NewEmptySnapshot()}
+	// The cache would tell metrics every second how much is in it, as does the one that the scheduler works with.
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	o := &Offline{cache: cache.New(stopped, nil, false), snapshot: cache.NewEmptySnapshot()}
 	filters, err := FiltersOver(ctx, o.snapshot)
 	if err != nil {
 		return nil, err

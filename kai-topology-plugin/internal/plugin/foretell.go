@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
 // foretell foretells at intervals what the failure of each node and domain would do to gangs, on a copy of the cluster and
@@ -35,15 +37,23 @@ func (p *Plugin) foretellOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The filters of the copy run until then.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	pace := &pace{share: foretellShare, now: p.clock.Now, rest: func(rest time.Duration) { sleep(ctx, rest) }}
 	pace.begin()
-	forecasts, _, err := repair.All(ctx, cluster, func(int) { pace.step() })
-	if err != nil {
+	known, copied := &p.profiles.forecasts.known, &p.profiles.copied
+	err = copied.On(ctx, cluster, known.Begin)
+	// Others have the copy while this rests. What they have it follow meanwhile is known to what is foretold next.
+	for more := true; more && err == nil && ctx.Err() == nil; pace.step() {
+		err = copied.Again(func(table *turns.Table) (err error) {
+			for more && err == nil && !pace.due() {
+				more, err = known.Next(ctx, table)
+			}
+			return err
+		})
+	}
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
+	forecasts := known.All()
 	metrics.Foretold(levelForecasts(forecasts), p.clock.Now(), pace.end())
 	p.profiles.tell(repairabilities(cluster, forecasts))
 	return nil
@@ -143,12 +153,15 @@ type pace struct {
 
 func (p *pace) begin() { p.since = p.now() }
 
+// due reports whether it is time to rest.
+func (p *pace) due() bool { return p.now().Sub(p.since) >= spell }
+
 // step is called between two pieces of the work.
 func (p *pace) step() {
-	spent := p.now().Sub(p.since)
-	if spent < spell {
+	if !p.due() {
 		return
 	}
+	spent := p.now().Sub(p.since)
 	p.worked += spent
 	p.rest(spent * (p.share - 1))
 	p.begin()

@@ -12,6 +12,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
@@ -26,6 +28,8 @@ type profiles struct {
 	shapes []capacity.Shape
 	// forecasts are of the one cluster that all profiles place pods in.
 	forecasts forecasts
+	// copied is the copy of that cluster on which is decided what does not have to be at once.
+	copied turns.Copy
 }
 
 // name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
@@ -102,6 +106,8 @@ type forecasts struct {
 	every   time.Duration
 	claimed bool
 	told    []func(map[gang.Key]gangstate.Repairability)
+	// known is what was foretold. It belongs to whoever claimed them.
+	known repair.Forecasts
 }
 
 // foretellEvery asks for failures to be foretold at intervals; 0 asks for nothing.

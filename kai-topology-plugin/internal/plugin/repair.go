@@ -20,6 +20,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/repairpolicy"
 )
@@ -299,7 +300,7 @@ func (p *Plugin) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
 }
 
 // repairPlans makes plans for the gangs of a round.
-func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair.Plan, error) {
+func (p *Plugin) repairPlans(ctx context.Context, r *round) (plans map[gang.Key]repair.Plan, err error) {
 	cluster, err := p.shownAndAssumed()
 	if err != nil {
 		return nil, err
@@ -308,7 +309,7 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair
 	if err != nil {
 		return nil, err
 	}
-	return repair.Plans(ctx, cluster, repair.Rules{
+	rules := repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
 			return p.gangs.ReservedBesideMoves(asking, priority, r.held)
 		},
@@ -318,5 +319,10 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair
 		},
 		Tied:    p.claims.tied,
 		Budgets: budgets,
-	}, r.asked)
+	}
+	err = p.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
+		plans, err = repair.Plans(ctx, table, rules, r.asked)
+		return err
+	})
+	return plans, err
 }

@@ -15,6 +15,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/replacement"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/successors"
 )
@@ -174,7 +175,11 @@ func (p *Plugin) answerOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found, err := replacement.Answers(ctx, cluster, p.gangs.Reserved, asked)
+		var found []successors.Answer
+		err = p.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
+			found, err = replacement.Answers(ctx, table, p.gangs.Reserved, asked)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("deciding on a copy of the cluster: %w", err)
 		}

@@ -8,8 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -17,7 +20,7 @@ import (
 // rack, 16 racks to a block) with 300 gangs of eight subgroups of four nodes each, of which every subgroup needs a rack and
 // the gang a block. A rack holds four subgroups and has two nodes to spare.
 func BenchmarkAllSingleFailures(b *testing.B) {
-	cluster := read(b, site(5000, 300))
+	cluster := siteOf(b, 5000, 300)
 	for b.Loop() {
 		forecaster, err := repair.New(b.Context(), cluster)
 		if err != nil {
@@ -37,9 +40,29 @@ func BenchmarkAllSingleFailures(b *testing.B) {
 	}
 }
 
+// BenchmarkAllSingleFailuresAfterAChange foretells them again after a pod took a node that was free, in one of the
+// racks in turn, or left it again: a copy of the cluster follows, and what has not changed is kept.
+func BenchmarkAllSingleFailuresAfterAChange(b *testing.B) {
+	f := &followed{cluster: siteOf(b, 5000, 300)}
+	f.round(b)
+	for i := 0; b.Loop(); i++ {
+		if i%2 == 0 {
+			rack := i / 2 % 272
+			plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "plain", UID: types.UID(fmt.Sprint(i))}}
+			plain.Spec.NodeName = fmt.Sprintf("b%d-b%[1]dr%d-n17", rack/16, rack%16)
+			plain.Spec.Containers, plain.ResourceVersion = f.cluster.Pods[0].Spec.Containers, "1"
+			f.cluster.Pods = append(f.cluster.Pods, plain)
+		} else {
+			f.cluster.Pods = f.cluster.Pods[:len(f.cluster.Pods)-1]
+		}
+		_, asked := f.round(b)
+		b.ReportMetric(float64(asked), "asked")
+	}
+}
+
 // BenchmarkLostRack plans what becomes of the gangs of a rack of 18 nodes.
 func BenchmarkLostRack(b *testing.B) {
-	cluster := read(b, site(5000, 300))
+	cluster := siteOf(b, 5000, 300)
 	forecaster, err := repair.New(b.Context(), cluster)
 	if err != nil {
 		b.Fatal(err)
@@ -57,9 +80,9 @@ func BenchmarkLostRack(b *testing.B) {
 }
 
 // BenchmarkPlans plans what is moved for the gangs that have lost two of the four nodes of each of the four subgroups of a rack of
-// 18 nodes, a copy of the cluster included.
+// 18 nodes, on a copy of the cluster that has followed everything but one pod.
 func BenchmarkPlans(b *testing.B) {
-	cluster := read(b, site(5000, 300))
+	cluster := siteOf(b, 5000, 300)
 	failed := map[string]bool{}
 	for _, name := range []string{"n0", "n1", "n4", "n5", "n8", "n9", "n12", "n13"} {
 		failed["b0-b0r0-"+name] = true
@@ -72,15 +95,33 @@ func BenchmarkPlans(b *testing.B) {
 		}
 	}
 	asked := allMay(cluster, scheduling.RepairMoveGang)[:1]
+	var copied turns.Copy
 	for b.Loop() {
-		plans, err := repair.Plans(b.Context(), cluster, repair.Rules{}, asked)
-		if err != nil || len(plans) != 1 {
-			b.Fatal(plans, err)
-		}
-		for _, plan := range plans {
-			b.ReportMetric(float64(len(plan.Leaving)), "leaving")
+		last := &cluster.Pods[len(cluster.Pods)-1]
+		*last = (*last).DeepCopy()
+		err := copied.On(b.Context(), cluster, func(table *turns.Table) error {
+			plans, err := repair.Plans(b.Context(), table, repair.Rules{}, asked)
+			for _, plan := range plans {
+				b.ReportMetric(float64(len(plan.Leaving)), "leaving")
+			}
+			if len(plans) != 1 {
+				b.Fatal(plans)
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
 		}
 	}
+}
+
+// siteOf reads a site, with pods as an API server has them: what their versions are known to ask for is not read again.
+func siteOf(t testing.TB, size, gangs int) *inventory.Inventory {
+	cluster := read(t, site(size, gangs))
+	for _, pod := range cluster.Pods {
+		pod.ResourceVersion = "1"
+	}
+	return cluster
 }
 
 func site(size, gangs int) string {

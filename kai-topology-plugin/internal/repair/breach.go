@@ -90,12 +90,7 @@ func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
 
 // in reports whether a pod is of a group, or of one below it.
 func (b *breach) in(top *podgrouptree.Group, pod *corev1.Pod) bool {
-	for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
-		if at == top {
-			return true
-		}
-	}
-	return false
+	return inside(b.turn.Gang, top, pod)
 }
 
 func (b *breach) key() string { return b.turn.Rank.Gang.String() }

@@ -43,7 +43,7 @@ func Failures(cluster *inventory.Inventory) []Failure {
 		for _, name := range sortedNames(cluster) {
 			keys := cluster.LevelKeys(name)
 			for _, node := range nodes {
-				path := pathOf(node, keys)
+				path := along(node.Labels, keys)
 				if depth >= len(path) {
 					continue
 				}
@@ -60,11 +60,11 @@ func Failures(cluster *inventory.Inventory) []Failure {
 	return all
 }
 
-// pathOf is where a node stands in a Topology, as far as it has the labels.
-func pathOf(node *corev1.Node, keys []string) packing.Path {
+// along is where a node with some labels stands in a Topology, as far as it has those of the levels.
+func along(labels map[string]string, keys []string) packing.Path {
 	var path packing.Path
 	for _, key := range keys {
-		value, ok := node.Labels[key]
+		value, ok := labels[key]
 		if !ok {
 			break
 		}

@@ -11,7 +11,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -75,20 +74,17 @@ type Rules struct {
 
 // Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
 // then those that need no move, then the others in the order of the scheduler, each with the move that costs least. A gang
-// that cannot be planned has no plan.
-func Plans(ctx context.Context, cluster *inventory.Inventory, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
+// that cannot be planned has no plan. The table has the cluster as it is.
+func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	table, err := turns.Set(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
+	cluster := table.Inventory()
 	if rules.Kept != nil {
 		table = table.Respecting(rules.Kept)
 	}
 	p := &planner{rules: rules, scene: sceneOf(cluster), broken: map[*breach]*broken{}, plans: map[gang.Key]Plan{}}
 	hurt := p.hurt(asked)
-	err = table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
+	err := table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
 		p.scene.table = table
 		var others []*breach
 		for _, next := range hurt {
@@ -214,6 +210,9 @@ func (p *planner) cheapest(ctx context.Context, breach *breach) (*option, error)
 		return nil, err
 	}
 	for _, moved := range hit.choices() {
+		if hit.costOf(moved).Pods == 0 {
+			continue
+		}
 		found, err := p.option(ctx, hit, moved)
 		if err != nil {
 			return nil, err

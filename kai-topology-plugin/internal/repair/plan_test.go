@@ -22,6 +22,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/repair"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/repairpolicy"
 )
@@ -47,7 +48,11 @@ func allMay(cluster *inventory.Inventory, move string) (asked []repair.Asked) {
 
 func plansOf(t testing.TB, cluster *inventory.Inventory, rules repair.Rules, asked []repair.Asked) map[gang.Key]repair.Plan {
 	t.Helper()
-	plans, err := repair.Plans(t.Context(), cluster, rules, asked)
+	table, err := turns.Set(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans, err := repair.Plans(t.Context(), table, rules, asked)
 	if err != nil {
 		t.Fatal(err)
 	}

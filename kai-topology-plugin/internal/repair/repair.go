@@ -48,6 +48,8 @@ type Forecaster struct {
 	on map[string][]int
 	// empty are the nodes without pods.
 	empty []string
+	// ground, if it is set, is told where forecasts look.
+	ground *ground
 }
 
 // New takes a cluster as it is; its filters run until ctx is done.
@@ -56,8 +58,19 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 	if err != nil {
 		return nil, err
 	}
+	return forecasterOn(table), nil
+}
+
+func forecasterOn(table *turns.Table) *Forecaster {
+	cluster := table.Inventory()
 	f := &Forecaster{table: table, scene: sceneOf(cluster), on: map[string][]int{}}
+	there := sets.New[string]()
+	for _, node := range cluster.Nodes {
+		there.Insert(node.Name)
+	}
 	for _, turn := range turns.In(cluster) {
+		// Pods whose node is gone are lost already.
+		turn.Gang.Standing = slices.DeleteFunc(turn.Gang.Standing, func(pod *corev1.Pod) bool { return !there.Has(pod.Spec.NodeName) })
 		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
 			continue
 		}
@@ -67,7 +80,7 @@ func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error)
 		f.standing = append(f.standing, turn)
 	}
 	f.empty = emptyNodes(cluster)
-	return f, nil
+	return f
 }
 
 // Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
@@ -82,6 +95,7 @@ func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []str
 	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
 	scene := f.scene // What is decided stays in this copy.
 	scene.reserved = clusterview.Reserved{}
+	scene.ground = f.ground
 	failed := sets.New(failure.Nodes...)
 	var hit []*breach
 	for _, at := range f.hitBy(failure) {
@@ -168,6 +182,9 @@ func (s *scene) answer(ctx context.Context, turn turns.Turn, moving []*corev1.Po
 		answer, err = table.Decide(ctx, turn, 0)
 		return err
 	})
+	if err == nil && s.ground != nil {
+		err = s.ground.add(turn, change.Gone, answer)
+	}
 	return answer, err
 }
 
@@ -177,7 +194,12 @@ func (s *scene) cheapest(ctx context.Context, hit *breach) (*option, error) {
 	if err != nil || whole == nil {
 		return nil, err
 	}
+	stays := false
 	for _, moved := range hit.choices() {
+		if hit.costOf(moved).Pods == 0 && stays {
+			continue // Groups that have lost all of their pods: the question is the same whichever they are.
+		}
+		stays = stays || hit.costOf(moved).Pods == 0
 		if found, err := s.option(ctx, hit, moved); err != nil || found != nil {
 			return found, err
 		}

@@ -166,6 +166,13 @@ func TestWhatBecomesOfGangs(t *testing.T) {
 		"a gang that lacked pods before is nobody's failure": {
 			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", ""), "z-r1-n1", nil,
 		},
+		"a gang with a pod on a node that is gone lacks it already": {
+			racks + podGroup("g", "minMember: 2") + pods("g", "", 4, "z-r1-n1", "z-r9-n9"), "z-r1-n1", nil,
+		},
+		"a pod to spare on a node that is gone does not count": {
+			racks + podGroup("g", "minMember: 1, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r9-n9"), "z-r1-n1",
+			[]string{"default/g in place"},
+		},
 		"nobody stands there": {
 			racks + podGroup("g", "minMember: 1") + pods("g", "", 4, "z-r1-n1"), "z/r2", nil,
 		},

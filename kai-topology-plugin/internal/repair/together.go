@@ -23,6 +23,8 @@ type scene struct {
 	reserved clusterview.Reserved
 	// left are pods that had to move, of gangs that are mended, and leaving all that are evicted for it.
 	left, leaving []*corev1.Pod
+	// ground, if it is set, is told where the answers look.
+	ground *ground
 }
 
 func sceneOf(cluster *inventory.Inventory) scene {
@@ -180,7 +182,7 @@ func (s *scene) domainOf(of *group, nodes sets.Set[string]) string {
 	keys := s.cluster.LevelKeys(of.Constraint.Topology)
 	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
 	for _, name := range sets.List(nodes) {
-		if path := pathOf(s.nodes[name], keys); depth >= 0 && depth < len(path) {
+		if path := along(s.nodes[name].Labels, keys); depth >= 0 && depth < len(path) {
 			return path[:depth+1].String()
 		}
 	}

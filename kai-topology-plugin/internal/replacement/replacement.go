@@ -34,15 +34,11 @@ type Asked struct {
 // Kept returns the room that the scheduler keeps from a gang of some priority.
 type Kept func(asking gang.Key, priority int32) clusterview.Reserved
 
-// Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced already.
-// Thus no two are told of the same room. The answers are in the order of the questions.
-func Answers(ctx context.Context, cluster *inventory.Inventory, kept Kept, asked []Asked) ([]successors.Answer, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	table, err := turns.Set(ctx, cluster)
-	if err != nil {
-		return nil, err
-	}
+// Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced
+// already. Thus no two are told of the same room. The answers are in the order of the questions. The table has the
+// cluster as it is.
+func Answers(ctx context.Context, table *turns.Table, kept Kept, asked []Asked) ([]successors.Answer, error) {
+	cluster := table.Inventory()
 	s := &scene{
 		cluster: cluster, table: table.Respecting(kept), members: cluster.Members(),
 		podGroups: map[gang.Key]*scheduling.PodGroup{}, nodes: sets.New[string](),
@@ -55,9 +51,11 @@ func Answers(ctx context.Context, cluster *inventory.Inventory, kept Kept, asked
 	}
 	answers := make([]successors.Answer, len(asked))
 	for _, i := range s.order(asked) {
-		if answers[i], err = s.answer(ctx, asked[i]); err != nil {
+		answer, err := s.answer(ctx, asked[i])
+		if err != nil {
 			return nil, err
 		}
+		answers[i] = answer
 	}
 	return answers, nil
 }

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/replacement"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/successors"
 )
@@ -111,6 +112,15 @@ func question(t testing.TB, of string, granted bool, groups ...successors.Group)
 	return replacement.Asked{Gang: gang.Key{Namespace: "ns", Name: of}, Question: &asked, Granted: granted}
 }
 
+func tableOf(t testing.TB, cluster *inventory.Inventory) *turns.Table {
+	t.Helper()
+	table, err := turns.Set(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // answers are in words; kept are nodes on which the scheduler keeps room for a pod of 4 GPUs.
 func answers(t testing.TB, text string, kept []string, asked ...replacement.Asked) []string {
 	t.Helper()
@@ -119,7 +129,7 @@ func answers(t testing.TB, text string, kept []string, asked ...replacement.Aske
 		seat := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "seat-" + node, UID: types.UID("seat-" + node)}, Spec: template(t, 4, "").Spec}
 		room[node] = append(room[node], seat)
 	}
-	got, err := replacement.Answers(t.Context(), read(t, text), func(gang.Key, int32) clusterview.Reserved { return room }, asked)
+	got, err := replacement.Answers(t.Context(), tableOf(t, read(t, text)), func(gang.Key, int32) clusterview.Reserved { return room }, asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +364,7 @@ func TestQuestionsLeaveTheClusterAsItIs(t *testing.T) {
 	cluster, before := read(t, text), read(t, text)
 	none := func(gang.Key, int32) clusterview.Reserved { return nil }
 	for range 2 {
-		got, err := replacement.Answers(t.Context(), cluster, none, []replacement.Asked{question(t, "g", false, ask(t, "g", "", 8, "", 0, 1))})
+		got, err := replacement.Answers(t.Context(), tableOf(t, cluster), none, []replacement.Asked{question(t, "g", false, ask(t, "g", "", 8, "", 0, 1))})
 		if err != nil || got[0].Fits != metav1.ConditionTrue {
 			t.Fatal(got, err)
 		}

@@ -157,6 +157,7 @@ func related(podGroups []*scheduling.PodGroup) (byBase, counted map[gang.Key][]*
 
 // Table is a copy of a cluster on which gangs are decided.
 type Table struct {
+	inventory  *inventory.Inventory
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
 	related    map[gang.Key][]*scheduling.PodGroup
@@ -188,13 +189,17 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	return tableOf(cluster, offline, clusterview.New(offline))
+}
+
+func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view *clusterview.View) (*Table, error) {
 	nodes, err := offline.Nodes()
 	if err != nil {
 		return nil, err
 	}
 	byBase, counted := related(cluster.PodGroups)
 	return &Table{
-		nodes: nodes, cluster: offline, view: clusterview.New(offline),
+		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
 		podGroups: cluster.PodGroups,
@@ -202,6 +207,14 @@ func Set(ctx context.Context, cluster *inventory.Inventory) (*Table, error) {
 }
 
 func anyScheduler(string) bool { return true }
+
+// Inventory returns the cluster that is on the table. It is not to be changed.
+func (t *Table) Inventory() *inventory.Inventory { return t.inventory }
+
+// Requests returns what a pod asks of a node, as far as it counts.
+func (t *Table) Requests(pod *corev1.Pod) (packing.Resources, error) {
+	return t.view.Resources().Requests(pod)
+}
 
 // Nodes returns the nodes on the table, by name, with the pods on them. They are not to be changed.
 func (t *Table) Nodes() []fwk.NodeInfo { return t.nodes }
