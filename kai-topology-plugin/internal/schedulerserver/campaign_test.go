@@ -257,6 +257,9 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 					condition := scheduled(c.namespace, gang)()
 					if !slices.Contains(forecast.Lost, key) {
 						g.Expect(condition).To(withReason(scheduling.ReasonPlaced), "%s; %s", key, said)
+						for leaf, count := range c.sizes[gang] { // The condition may be that of before.
+							g.Expect(nodesOf(c.namespace, leafOf(gang, leaf))).To(HaveLen(count), "%s of %s; %s", leaf, key, said)
+						}
 						g.Expect(planned(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
 						g.Expect(seatsOf(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
 						continue
@@ -268,12 +271,7 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", key, said)
 				}
 			}
-			settledTwice := 0 // Conditions of before would do.
-			Eventually(func(g Gomega) {
-				settled(g)
-				settledTwice++
-				g.Expect(settledTwice).To(BeNumerically(">", 3))
-			}).WithTimeout(2 * time.Minute).Should(Succeed())
+			Eventually(settled).WithTimeout(2 * time.Minute).Should(Succeed())
 			for gang, was := range before {
 				key := c.namespace + "/" + gang
 				moves := slices.DeleteFunc(slices.Clone(forecast.MendedByMoving), func(move repair.Move) bool { return move.Gang != key })
