@@ -320,7 +320,7 @@ func (k Kept) Note(near packing.Path) string {
 	}))
 	note := "kept as spares: " + told[first].sentence()
 	if len(told) > 1 {
-		note += fmt.Sprintf(", and nodes in %d more domains", len(told)-1)
+		note += fmt.Sprintf(", and nodes in %d more", len(told)-1)
 	}
 	return note
 }
