@@ -308,9 +308,13 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (map[gang.Key]repair
 	if err != nil {
 		return nil, err
 	}
+	elsewhere, err := p.seatsOfOtherMoves()
+	if err != nil {
+		return nil, err
+	}
 	return repair.Plans(ctx, cluster, repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
-			return p.gangs.ReservedBesideMoves(asking, priority, r.held)
+			return elsewhere.beside(p.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
 		},
 		Closed: func(rank gang.Rank, node *corev1.Node) bool {
 			keeps := func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) }
