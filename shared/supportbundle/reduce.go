@@ -14,12 +14,13 @@ import (
 // Every object of a bundle is built anew, of fields that are named here one by one: a field that nobody thought of, or that
 // a later Kubernetes adds, stays out.
 
-// annotations are the keys that the scheduler reads on pods and PodGroups.
+// annotations are the keys that the scheduler reads on pods, PodGroups and Topologies.
 var annotations = append(scheduling.CarriedAnnotations(),
 	scheduling.AnnotationPodGroupName,
 	scheduling.AnnotationExpectedPods,
 	grove.AnnotationTopologyName,
 	kai.AnnotationTopology,
+	kai.AnnotationSpares,
 	kai.AnnotationSkipPodGrouper,
 	kai.AnnotationLeftAlone,
 )

@@ -122,7 +122,7 @@ func (s site) allows(on []int) bool {
 		if on[i] > 0 || s.lost && i == 0 {
 			domains[node.in(s.required)] = true
 		}
-		if node.free() && !(s.lost && i == 0) {
+		if node.free() && (!s.lost || i > 0) {
 			there[node.in(s.level)]++
 			if on[i] == 0 {
 				left[node.in(s.level)]++

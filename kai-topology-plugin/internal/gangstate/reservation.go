@@ -130,6 +130,9 @@ func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
 	return s.ReservedBesideMoves(asking, priority, nil)
 }
 
+// ReservedForAny returns the pods, by node, that room is kept for, whoever asks.
+func (s *State) ReservedForAny() clusterview.Reserved { return s.Reserved(gang.Key{}, math.MinInt32) }
+
 // ReservedBesideMoves is Reserved without the room that is held for moves of some gangs.
 func (s *State) ReservedBesideMoves(asking gang.Key, priority int32, of sets.Set[gang.Key]) clusterview.Reserved {
 	s.mu.RLock()

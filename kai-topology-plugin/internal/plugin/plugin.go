@@ -182,7 +182,7 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
+		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate, reserved: gangs.ReservedForAny},
 
 		questions: newQuestions(),
 		repairs:   newRepairs(),

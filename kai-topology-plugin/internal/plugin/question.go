@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -163,7 +162,7 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 // sparesIn is what decides which nodes can be spares. Those are none on which room is kept, or was promised, to whomever: a gang
 // for which others leave finds that room empty in the end.
 func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
-	reserved := r.gangs.Reserved(gang.Key{}, math.MinInt32)
+	reserved := r.gangs.ReservedForAny()
 	return spares.Cluster{
 		Nodes: nodes, PodGroup: r.lister.PodGroup,
 		Taken: func(node string) bool { return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0 },

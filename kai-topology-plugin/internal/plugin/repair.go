@@ -309,9 +309,13 @@ func (p *Plugin) repairPlans(ctx context.Context, r *round) (plans map[gang.Key]
 	if err != nil {
 		return nil, err
 	}
+	elsewhere, err := p.seatsOfOtherMoves()
+	if err != nil {
+		return nil, err
+	}
 	rules := repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
-			return p.gangs.ReservedBesideMoves(asking, priority, r.held)
+			return elsewhere.beside(p.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
 		},
 		Closed: func(rank gang.Rank, node *corev1.Node) bool {
 			keeps := func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) }

@@ -190,6 +190,14 @@ func TestFind(t *testing.T) {
 		"nothing is tried for a gang that lacks pods": {
 			fourNodes + podGroup("ask", "minMember: 2") + pods("ask", "", 1, 4), nil,
 		},
+		"a gang for which too many spares are kept": {
+			strings.Replace(fourNodes, "metadata: {name: t}",
+				`metadata: {name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":2}]'}}`, 1) +
+				podGroup("ask", "minMember: 1, "+oneRack) + pods("ask", "", 1, 4),
+			[]string{"✓ KeepFewerSpares: keep 1 node of each l/rack as spares instead of 2 (annotation packtree.dev/spares of Topology t); " +
+				"gangs that lose pods may then have no way out",
+				"✓ AddNodes: add 1 node like n1 to the cluster", "✗ RelaxLevel: require no topology level for the gang (now l/rack)"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			documents, findings := manifests.Parse("test", []byte(test.cluster))
@@ -201,6 +209,7 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			table = table.KeepingRoom()
 			turn := asking(cluster)
 			answer, err := table.Decide(t.Context(), turn, 0)
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -176,7 +175,7 @@ func (s *simulator) sparesFrom(assembled *gang.Gang, nodes []fwk.NodeInfo) spare
 	if len(s.keeper.Wanted()) == 0 {
 		return nil
 	}
-	taken := s.gangs.Reserved(gang.Key{}, math.MinInt32)
+	taken := s.gangs.ReservedForAny()
 	return spares.From(assembled, s.keeper.Wanted(), spares.Cluster{
 		Nodes: nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: s.podGroup,
 	})

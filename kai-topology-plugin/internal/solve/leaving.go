@@ -36,8 +36,7 @@ func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 	}
 	proved, all := request.Spares.Proved(spares.Reads(request.Gang.Pending))
 	if all {
-		answer.Message += "; " + request.Spares.Note(nearest(answer))
-		return answer, nil
+		return noted(request, answer, answer), nil
 	}
 	return otherwise(ctx, request, answer, free, proved)
 }
@@ -69,8 +68,7 @@ func otherwise(ctx context.Context, request Request, first, free *decision.Answe
 		})
 		never.Explanations = first.Explanations
 	}
-	never.Message += "; " + request.Spares.Note(nearest(first))
-	return passing(never), nil
+	return passing(noted(request, never, first)), nil
 }
 
 // passing is an answer of which nobody can tell later whether it holds, but by looking for it anew.
@@ -79,6 +77,16 @@ func passing(answer *decision.Answer) *decision.Answer {
 		answer.Basis = clusterview.Basis{}
 	}
 	return answer
+}
+
+// noted has a refusal say what is kept as spares, near the place that the first one tells of.
+func noted(request Request, refusal, first *decision.Answer) *decision.Answer {
+	if told := first.Explanations; len(told) > 0 && len(told[0].Short) == 0 && len(told[0].Excluded) == 0 {
+		// All nodes of a level are kept, and the engine knows of none.
+		refusal.Message = "there is no room for the gang but on nodes that have to stay empty"
+	}
+	refusal.Message += "; " + request.Spares.Note(nearest(first))
+	return refusal
 }
 
 // nearest is the domain that came nearest to having room.

@@ -86,21 +86,22 @@ func Mends(assembled *gang.Gang) bool {
 
 // everywhere reports whether a pod is one of those that every node has.
 func everywhere(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
+	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 }
 
 func (w Wanted) domains(cluster Cluster) []Domain {
 	byPath := map[string]*Domain{}
+	var key []byte // One for all nodes, which are many.
 	for _, node := range cluster.Nodes {
-		path := w.pathOf(node.Node())
-		if path == nil {
+		var labelled bool
+		if key, labelled = w.appendPath(key[:0], node.Node().Labels); !labelled {
 			continue
 		}
-		domain := byPath[path.String()]
+		domain := byPath[string(key)]
 		if domain == nil {
-			domain = &Domain{Wanted: w, Path: path}
-			byPath[path.String()] = domain
+			domain = &Domain{Wanted: w, Path: w.pathOf(node.Node().Labels)}
+			byPath[string(key)] = domain
 		}
 		domain.Size++
 		if free, yielding := w.free(node, cluster); free {
@@ -116,17 +117,25 @@ func (w Wanted) domains(cluster Cluster) []Domain {
 	return domains
 }
 
-// pathOf is the domain of the level in which a node is; nil if it lacks a label.
-func (w Wanted) pathOf(node *corev1.Node) packing.Path {
+// pathOf is the domain of the level in which a node with these labels is.
+func (w Wanted) pathOf(labels map[string]string) packing.Path {
 	path := make(packing.Path, len(w.Levels))
 	for i, key := range w.Levels {
-		value, ok := node.Labels[key]
-		if !ok {
-			return nil
-		}
-		path[i] = value
+		path[i] = labels[key]
 	}
 	return path
+}
+
+// appendPath appends a text that tells the domain of a node apart, and reports whether the node has all labels.
+func (w Wanted) appendPath(text []byte, labels map[string]string) ([]byte, bool) {
+	for _, key := range w.Levels {
+		value, ok := labels[key]
+		if !ok {
+			return text, false
+		}
+		text = append(append(text, value...), '/') // No value has a slash.
+	}
+	return text, true
 }
 
 // free reports whether a node is free for repair, and whether somebody stands there who yields.
@@ -320,7 +329,7 @@ func (k Kept) Note(near packing.Path) string {
 	}))
 	note := "kept as spares: " + told[first].sentence()
 	if len(told) > 1 {
-		note += fmt.Sprintf(", and nodes in %d more domains", len(told)-1)
+		note += fmt.Sprintf(", and nodes in %d more", len(told)-1)
 	}
 	return note
 }

@@ -55,7 +55,7 @@ func (t *Table) sparesIn() spares.Cluster {
 		return spares.Cluster{}
 	}
 	everybody := gang.Rank{Priority: math.MinInt32}
-	taken := both(both(t.gangs.Reserved(everybody.Gang, everybody.Priority), t.keptFrom(everybody)), both(t.reserved, t.SeatsFrom(everybody)))
+	taken := both(both(t.gangs.ReservedForAny(), t.keptFrom(everybody)), both(t.reserved, t.SeatsFrom(everybody)))
 	return spares.Cluster{
 		Nodes: t.nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: t.podGroup,
 	}
