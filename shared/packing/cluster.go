@@ -162,7 +162,7 @@ func (c *Cluster) SetNode(n Node) {
 // again when the node comes back. Unknown names are ignored.
 func (c *Cluster) RemoveNode(name string) {
 	i, known := c.nodeIndex[name]
-	if !known || !c.nodes[i].present {
+	if !known {
 		return
 	}
 	c.recordNode(i)

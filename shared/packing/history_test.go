@@ -56,7 +56,8 @@ type history struct {
 func (h *history) step(t *rapid.T) {
 	node := fmt.Sprintf("node-%d", rapid.IntRange(0, 4).Draw(t, "node"))
 	pod := fmt.Sprintf("pod-%d", rapid.IntRange(0, 5).Draw(t, "pod"))
-	switch rapid.IntRange(0, 10).Draw(t, "step") {
+	topology := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "topology")
+	switch rapid.IntRange(0, 11).Draw(t, "step") {
 	case 0, 1:
 		n := drawNode(t, 0)
 		n.Name = node
@@ -75,10 +76,13 @@ func (h *history) step(t *rapid.T) {
 		delete(h.now.pods, pod)
 	case 6:
 		levels := rapid.SampledFrom([][]string{{"zone", "rack", "host"}, {"zone", "rack"}}).Draw(t, "levels")
-		if err := h.c.SetTopology("a", levels); err != nil {
+		if err := h.c.SetTopology(topology, levels); err != nil {
 			t.Fatal(err)
 		}
-		h.now.topologies["a"] = levels
+		h.now.topologies[topology] = levels
+	case 11:
+		h.c.RemoveTopology(topology)
+		delete(h.now.topologies, topology)
 	case 7:
 		h.checkpoints = append(h.checkpoints, h.c.Checkpoint())
 		h.saved = append(h.saved, h.now.clone())
@@ -116,6 +120,8 @@ func TestAClusterAnswersAsOneBuiltAnew(t *testing.T) {
 		}}},
 		{Root: leaf("", 2, packing.Shape{Key: "port", Requests: packing.Resources{"port 0": 1, "cpu": 1}},
 			packing.Constraint{})},
+		{Root: leaf("", 2, packing.Shape{Key: "one", Requests: packing.Resources{"gpu": 1, "cpu": 1}},
+			packing.Constraint{Topology: "b", Required: "rack"})},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		levels := []string{"zone", "rack", "host"}

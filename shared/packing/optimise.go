@@ -32,7 +32,7 @@ type optimiser struct {
 	// best is the cost to beat; nil means that any placement will do.
 	best  cost
 	found []placement
-	// large says that the search had to be left out.
+	// large says that the search had to be left out, for some choices at least.
 	large bool
 }
 
@@ -181,7 +181,8 @@ func (o *optimiser) pack() []placement {
 func (o *optimiser) solve() (*items, *exact.Packing) {
 	c := newItems(o.snap, o.sel, o.slot, o.chosen, o.taken)
 	o.t.Steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.Items)/32
-	if o.large = c.large; o.large || c.crowded {
+	o.large = o.large || c.large
+	if c.large || c.crowded {
 		return nil, nil
 	}
 	return c, exact.Solve(&c.Instance, &o.t.Budget)

@@ -36,6 +36,9 @@ type knapsack struct {
 // too long; and how many sets were tried.
 func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 	k := &knapsack{capacity: capacity}
+	if len(items) == 1 {
+		return times(items[0].weight, fitting(items[0].count, items[0].takes, capacity)), 1
+	}
 	for _, it := range items {
 		for r, takes := range it.takes {
 			if takes > 0 {

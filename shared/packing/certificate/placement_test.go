@@ -143,15 +143,20 @@ func TestEachFaultOfAPlacementIsNamed(t *testing.T) {
 
 func TestAnInputThatContradictsItselfIsNamed(t *testing.T) {
 	for want, change := range map[string]func(in *certificate.Input){
-		`node "n0" is there twice`:   func(in *certificate.Input) { in.Nodes[1].Name = "n0" },
-		`group "a" is there twice`:   func(in *certificate.Input) { in.Groups[2].Name = "a" },
-		`pod "a-0" is there twice`:   func(in *certificate.Input) { in.Groups[1].Pending[0].Names[1] = "a-0" },
-		`there is no group`:          func(in *certificate.Input) { in.Groups = nil },
-		`kind 7 of 2`:                func(in *certificate.Input) { in.Groups[1].Pending[0].Kind = 7 },
-		`requires level "row"`:       func(in *certificate.Input) { in.Groups[1].Required = "row" },
-		`from 1 nodes of 4`:          func(in *certificate.Input) { in.Kinds[1].Barred = []bool{true} },
-		`a parent that does not`:     func(in *certificate.Input) { in.Groups[1].Parent = 2 },
-		`group "a" has children and`: func(in *certificate.Input) { in.Groups[2].Parent = 1 },
+		`node "n0" is there twice`:             func(in *certificate.Input) { in.Nodes[1].Name = "n0" },
+		`group "a" is there twice`:             func(in *certificate.Input) { in.Groups[2].Name = "a" },
+		`pod "a-0" is there twice`:             func(in *certificate.Input) { in.Groups[1].Pending[0].Names[1] = "a-0" },
+		`there is no group`:                    func(in *certificate.Input) { in.Groups = nil },
+		`kind 2 of 2`:                          func(in *certificate.Input) { in.Groups[1].Pending[0].Kind = 2 },
+		`kind -1 of 2`:                         func(in *certificate.Input) { in.Groups[1].Pending[0].Kind = -1 },
+		`requires level "row"`:                 func(in *certificate.Input) { in.Groups[1].Required = "row" },
+		`from 1 nodes of 4`:                    func(in *certificate.Input) { in.Kinds[1].Barred = []bool{true} },
+		`group "a" has a parent that does not`: func(in *certificate.Input) { in.Groups[1].Parent = 1 },
+		`group "b" has a parent that does not`: func(in *certificate.Input) { in.Groups[2].Parent = -1 },
+		`group "" has a parent that does not`:  func(in *certificate.Input) { in.Groups[0].Parent = 0 },
+		`"a" has a parent that does not come`:  func(in *certificate.Input) { in.Groups[1].Parent = 2 },
+		`"b" has a parent that does not come`:  func(in *certificate.Input) { in.Groups[2].Parent = -2 },
+		`group "a" has children and`:           func(in *certificate.Input) { in.Groups[2].Parent = 1 },
 		`group "c" is not in preorder`: func(in *certificate.Input) {
 			in.Groups[1].Pending = nil
 			in.Groups = append(in.Groups, certificate.Group{Name: "c", Parent: 1})
