@@ -55,6 +55,6 @@ func (w *world) node(zone, block, rack string, i int) *corev1.Node {
 
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.Depopulate(ctx, t, &dynamo.DynamoGraphDeployment{}, &grove.ClusterTopology{}, &corev1.PersistentVolume{})
+	w.Leave(ctx, t, &dynamo.DynamoGraphDeployment{}, &grove.ClusterTopology{}, &corev1.PersistentVolume{})
 	return ctx
 }

@@ -70,7 +70,7 @@ func (w *world) nodeComes(r rack) types.StepFunc {
 
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.Depopulate(ctx, t, &scheduling.PodGroup{}, &kai.Topology{})
+	w.Leave(ctx, t, &scheduling.PodGroup{}, &kai.Topology{})
 	return ctx
 }
 

@@ -86,7 +86,7 @@ func (w *world) nodesCome(r rack) types.StepFunc {
 
 func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.Depopulate(ctx, t, &grove.PodCliqueSet{}, &grove.ClusterTopology{})
+	w.Leave(ctx, t, &grove.PodCliqueSet{}, &grove.ClusterTopology{})
 	return ctx
 }
 

@@ -187,6 +187,8 @@ func (l Layout) ControllerManagerArgs() []string {
 		// Whoever tries an autoscaler out here will not wait for minutes to see it scale in.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--horizontal-pod-autoscaler-downscale-stabilization=10s",
+		// Pods of a Service that become ready one after the other are one write of its EndpointSlice, not one each.
+		"--endpointslice-updates-batch-period=500ms",
 		// Some seconds beyond the lease, as the defaults of both have it.
 		"--node-monitor-grace-period=" + (l.Heartbeat + 10*time.Second).String(),
 	}

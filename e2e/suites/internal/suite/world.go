@@ -2,7 +2,9 @@ package suite
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +51,20 @@ func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node
 	var err error
 	w.witness, err = newWitness(w.Cluster.Server, w.Name)
 	w.Must(ctx, t, err)
+}
+
+// Leave ends a world. One whose pods all stand costs nothing until the cluster goes, and taking it apart is a sixth of what a suite asks of
+// the API server: so it stays. One in which a pod waits would take the scheduler's time, and tests that are repeated need the room.
+func (w *World) Leave(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
+	t.Helper()
+	pods, err := w.Pods(ctx)
+	w.Must(ctx, t, err)
+	waits := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.NodeName == "" })
+	if waits || flag.Lookup("test.count").Value.String() != "1" {
+		w.Depopulate(ctx, t, workload, wide...)
+	} else if w.witness != nil {
+		w.witness.stop()
+	}
 }
 
 // Depopulate leaves nothing that could take the scheduler's time: workloads of a kind, and of kinds that have no
