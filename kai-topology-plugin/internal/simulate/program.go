@@ -75,6 +75,11 @@ func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *i
 	for _, node := range cluster.Nodes {
 		p.up[node.Name] = true
 	}
+	for _, pod := range p.cluster.Pods {
+		if p.up[pod.Spec.NodeName] {
+			p.on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
+		}
+	}
 	p.command.Stderr = stderr
 	in, err := p.command.StdinPipe()
 	if err != nil {
@@ -138,14 +143,17 @@ func (p *program) follow(request solve.Request) {
 		up[name] = true
 		for _, info := range node.GetPods() {
 			pod := info.GetPod()
-			on[pod.Namespace+"/"+pod.Name] = name
+			key := pod.Namespace + "/" + pod.Name
+			on[key] = name
+			if p.cluster != nil && p.on[key] == "" {
+				// The simulation goes on after an interruption, and the program has not been told of the pod.
+				p.cluster.Pods, p.on[key] = append(p.cluster.Pods, pod), name
+			}
 		}
 	}
-	if p.cluster == nil || len(p.on) > 0 {
-		for _, pod := range slices.Sorted(maps.Keys(p.on)) {
-			if on[pod] == "" {
-				p.changes = append(p.changes, change{Pod: pod})
-			}
+	for _, pod := range slices.Sorted(maps.Keys(p.on)) {
+		if on[pod] == "" {
+			p.changes = append(p.changes, change{Pod: pod})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.up)) {
@@ -155,7 +163,7 @@ func (p *program) follow(request solve.Request) {
 		}
 	}
 	for _, pod := range slices.Sorted(maps.Keys(on)) {
-		if p.on[pod] != on[pod] && p.cluster == nil {
+		if p.on[pod] != on[pod] {
 			p.changes = append(p.changes, change{Pod: pod, Node: on[pod]})
 		}
 	}

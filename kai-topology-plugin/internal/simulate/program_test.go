@@ -40,7 +40,10 @@ func decide(what string) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var asked struct {
-			Cluster *struct{ Nodes []corev1.Node }
+			Cluster *struct {
+				Nodes []corev1.Node
+				Pods  []corev1.Pod
+			}
 			Changes []struct {
 				Pod, Node string
 				Down      *bool
@@ -53,6 +56,9 @@ func decide(what string) {
 		if asked.Cluster != nil {
 			for _, node := range asked.Cluster.Nodes {
 				nodes = append(nodes, node.Name)
+			}
+			for _, pod := range asked.Cluster.Pods {
+				on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
 			}
 		}
 		for _, change := range asked.Changes {
@@ -174,7 +180,7 @@ func TestTheCommand(t *testing.T) {
 		{[]string{"--compare", "placement=Tight"}, "--compare placement: "},
 		{[]string{"--compare", "cluster=nowhere"}, "the input was rejected"},
 		{[]string{"--compare", "decider=best-fit", "-o", "csv"}, `-o is text, json or html for a comparison, not "csv"`},
-		{[]string{"--resume", "done"}, "--resume is for comparisons"},
+		{[]string{"--resume", "nowhere/done"}, "--resume: "},
 		{[]string{"--jobs", "-"}, "--jobs cannot be standard input for a comparison"},
 	} {
 		stdout, _, err := simulateWith(t, threeJobs, test.args...)
