@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,6 +34,9 @@ type program struct {
 	on map[string]string
 	up map[string]bool
 }
+
+// waitDelay is how long what the decider has started may keep standard error open once it has ended.
+const waitDelay = 5 * time.Second
 
 // programCluster is the cluster as the stream begins.
 type programCluster struct {
@@ -89,9 +93,12 @@ func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *i
 	if err != nil {
 		return nil, fmt.Errorf("starting the decider: %w", err)
 	}
+	p.command.WaitDelay = waitDelay
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("starting the decider: %w", err)
 	}
+	// What is killed is the shell: a program that it has started may hang on, and has the other end.
+	context.AfterFunc(ctx, func() { _, _ = in.Close(), out.Close() })
 	p.in, p.encoder, p.answers = in, json.NewEncoder(in), json.NewDecoder(bufio.NewReader(out))
 	return p, nil
 }

@@ -8,17 +8,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/shared/render"
 )
 
@@ -297,5 +302,28 @@ func TestThePageOfALongStream(t *testing.T) {
 	}
 	if last := shown.Occupancy[len(shown.Occupancy)-1]; math.Abs(last-0.125) > 1e-3 {
 		t.Errorf("%v of the devices were in use, want an eighth", last)
+	}
+}
+
+// A program may start others, which have its output.
+func TestADeciderThatHangsEndsWithTheSimulation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	hanging, err := startProgram(ctx, "sleep 900; true", io.Discard, &inventory.Inventory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := hanging.Decide(ctx, solve.Request{Question: decision.Question{Gang: &gang.Gang{}}})
+		ended <- errors.Join(err, hanging.stop())
+	}()
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it answered")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the simulation waits for it")
 	}
 }
