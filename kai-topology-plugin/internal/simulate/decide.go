@@ -352,7 +352,7 @@ func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) 
 		if choice != nil {
 			made.Nodes = s.terrain.places(choice.Nodes, request.Gang.Pending)
 			for _, victim := range choice.Victims {
-				made.Leave = append(made.Leave, string(victim.Pod.UID))
+				made.Leave = append(made.Leave, string(victim.UID))
 			}
 		}
 	}
