@@ -106,15 +106,22 @@ type moments struct {
 
 func newMoments() moments { return moments{now: 1, relabelled: map[string]int{}} }
 
-// note compares a node with what was known of it.
-func (m *moments) note(known *seen, offered *offer, used packing.Resources) {
-	if known.version == 0 || grew(known.offer.allocatable, offered.allocatable) || grew(used, known.used) || admits(&known.offer, offered) {
+// note compares what a node offers with what was known of it, and noteUse what pods take of it.
+func (m *moments) note(known *seen, offered *offer) {
+	if known.version == 0 || grew(known.offer.allocatable, offered.allocatable) || admits(&known.offer, offered) {
 		m.now++
 		m.better = m.now
 	}
 	for label := range changed(known.offer.labels, offered.labels) {
 		m.now++
 		m.relabelled[label] = m.now
+	}
+}
+
+func (m *moments) noteUse(before, now packing.Resources) {
+	if grew(now, before) {
+		m.now++
+		m.better = m.now
 	}
 }
 

@@ -18,15 +18,17 @@ import (
 // seen is what the cluster was told of a node.
 type seen struct {
 	name string
+	// id is the pod of the cluster that stands for all pods on the node.
+	id string
 	// info is the node in the snapshot that was last given, where it is changed in place.
 	info       fwk.NodeInfo
 	generation int64
 	// node is the object that was last looked at. It is weak, so that old ones do not stay for it.
 	node weak.Pointer[corev1.Node]
-	// offer and used are what it was like then; version changes with the offer.
-	offer   offer
-	used    packing.Resources
-	version int
+	// offer and used are what it was like then, and before what was used until then; version changes with the offer.
+	offer        offer
+	used, before packing.Resources
+	version      int
 	// taints is a text that is equal for nodes with the same taints and cordon.
 	taints string
 	// pass is the last one that found the node.
@@ -71,6 +73,17 @@ func (o *offer) repels() string {
 
 // follow brings the cluster in step with the nodes. A node whose generation is known costs one comparison.
 func (v *View) follow(nodes []fwk.NodeInfo) {
+	if v.changed != nil {
+		changed := v.changed()
+		if len(nodes) > 0 && len(nodes) == len(v.trusted) && &nodes[0] == &v.trusted[0] {
+			for _, at := range changed {
+				v.look(v.seen[at], nodes[at])
+				v.given[at] = kubeframework.VersionOf(nodes[at])
+			}
+			return
+		}
+		v.trusted = nodes
+	}
 	same, given := len(nodes) == len(v.seen), v.given
 	for i, info := range nodes {
 		if i < len(given) && given[i].Is(info) {
@@ -79,7 +92,7 @@ func (v *View) follow(nodes []fwk.NodeInfo) {
 		name := info.Node().Name
 		known := v.byName[name]
 		if known == nil {
-			known = &seen{name: name}
+			known = &seen{name: name, id: usedOn(name)}
 			v.byName[name] = known
 		}
 		v.look(known, info)
@@ -106,24 +119,31 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 	node := weak.Make(info.Node())
 	same := known.version > 0 && (known.node == node || known.offer.isOf(info))
 	known.node = node
-	if same && kubeframework.TakesUp(info, known.used) {
-		return // Most changes are of annotations, or of what the node itself says of its health.
-	}
-	offered, used := &known.offer, kubeframework.Used(info)
 	if !same {
-		offered = offerOf(info)
+		v.set(known, offerOf(info))
 	}
-	v.moments.note(known, offered, used)
-	if !same {
-		v.versions++
-		v.house(known, offered.labels)
-		known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
-		v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
+	v.use(known, info)
+}
+
+// set tells the cluster what a node offers now.
+func (v *View) set(known *seen, offered *offer) {
+	v.moments.note(known, offered)
+	v.versions++
+	v.house(known, offered.labels)
+	known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
+	v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
+}
+
+// use tells the cluster what pods take of a node now. Most changes of nodes are of annotations, or of what the node itself
+// says of its health.
+func (v *View) use(known *seen, info fwk.NodeInfo) {
+	if kubeframework.TakesUp(info, known.used) {
+		return
 	}
-	if known.used == nil || !maps.Equal(known.used, used) {
-		known.used = used
-		v.cluster.Assign(packing.Pod{ID: usedOn(known.name), Node: known.name, Requests: used})
-	}
+	used := kubeframework.UsedIn(known.before, info)
+	v.moments.noteUse(known.used, used)
+	known.used, known.before = used, known.used
+	v.cluster.Assign(packing.Pod{ID: known.id, Node: known.name, Requests: used})
 }
 
 // house records on which host a node is by its labels now.

@@ -35,6 +35,9 @@ type View struct {
 	moments   moments
 	repelling repelling
 	grown     topologies
+	// changed is who tells of changes, and trusted the nodes that it tells of; nil if each has to be compared.
+	changed func() []int
+	trusted []fwk.NodeInfo
 	// baseline is how many resources the cluster knew when it was new.
 	baseline int
 }
@@ -46,6 +49,10 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
+// Trust has the view not compare all nodes for as long as it is given the same slice of them. Changed then returns the places
+// of those that changed since it was called last, and nobody else calls it.
+func (v *View) Trust(changed func() []int) { v.changed = changed }
+
 // Filters returns the filters of the profile; nil if the view has none.
 func (v *View) Filters() kubeframework.Filters { return v.memory.Filters() }
 
@@ -55,7 +62,7 @@ func (v *View) Resources() *kubeframework.Resources { return v.memory.Resources(
 // renew forgets all nodes.
 func (v *View) renew() {
 	v.cluster = packing.NewCluster()
-	v.seen, v.given, v.byName = nil, nil, map[string]*seen{}
+	v.seen, v.given, v.trusted, v.byName = nil, nil, nil, map[string]*seen{}
 	v.byHost = map[string]sets.Set[string]{}
 	v.repelling = repelling{}
 	v.grown = topologies{}

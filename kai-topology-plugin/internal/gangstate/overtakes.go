@@ -75,17 +75,27 @@ type Taking struct {
 	Asks func(resource string) bool
 	// Nodes are the labels of the nodes that it takes room on.
 	Nodes []map[string]string
+	// touched has the domains of each ground that was asked about.
+	touched []touched
+}
+
+// touched are the domains of a ground in which a gang takes room.
+type touched struct {
+	Ground
+	domains map[string]bool
 }
 
 // overtaken is a gang that waits, and how often it was overtaken in each domain.
 type overtaken struct {
 	claim  Claim
 	passed map[string]int
+	// closed are the domains in which that was as often as may be.
+	closed []string
 	// tried is the state of the room in which the gang was last tried.
 	tried int64
-	// holds are answers to whether a domain could hold the gang, and closed the domains for which the last one was yes.
-	holds  map[Emptied]bool
-	closed sets.Set[string]
+	// holds are answers to whether a domain could hold the gang, and fitting the domains for which the last one was yes.
+	holds   map[Emptied]bool
+	fitting sets.Set[string]
 }
 
 // Emptied asks whether a domain would hold a waiting gang if nothing stood there. Terrain tells apart what the nodes
@@ -119,7 +129,7 @@ func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool
 	known := r.overtaken
 	if known == nil {
 		r.overtaken = &overtaken{
-			claim: claim, passed: map[string]int{}, tried: room, holds: map[Emptied]bool{}, closed: sets.New[string](),
+			claim: claim, passed: map[string]int{}, tried: room, holds: map[Emptied]bool{}, fitting: sets.New[string](),
 		}
 		return true
 	}
@@ -127,7 +137,7 @@ func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool
 		s.activateBarred(e)
 	}
 	if !slices.Equal(known.claim.Ground.Levels, claim.Ground.Levels) {
-		known.passed, known.closed = map[string]int{}, sets.New[string]()
+		known.passed, known.closed, known.fitting = map[string]int{}, nil, sets.New[string]()
 	}
 	known.claim, known.tried = claim, room
 	return false
@@ -159,11 +169,11 @@ func (s *State) Placed(taking Taking) {
 
 func (s *State) take(taking Taking) {
 	for _, r := range s.waiting {
-		if !r.overtaken.competes(taking) {
+		if !r.overtaken.competes(&taking) {
 			continue
 		}
-		for domain := range r.overtaken.claim.touched(taking) {
-			r.overtaken.passed[domain]++
+		for domain := range taking.in(r.overtaken.claim.Ground) {
+			r.overtaken.pass(domain, r.overtaken.passed[domain]+1)
 		}
 	}
 }
@@ -179,15 +189,15 @@ func (s *State) Recount(key gang.Key, standing []Taking) {
 		return
 	}
 	passed := map[string]int{}
-	for _, taking := range standing {
-		if known.competes(taking) {
-			for domain := range known.claim.touched(taking) {
+	for i := range standing {
+		if taking := &standing[i]; known.competes(taking) {
+			for domain := range taking.in(known.claim.Ground) {
 				passed[domain]++
 			}
 		}
 	}
 	for domain, passes := range passed {
-		known.passed[domain] = max(known.passed[domain], passes)
+		known.pass(domain, max(known.passed[domain], passes))
 	}
 }
 
@@ -209,7 +219,7 @@ func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	for _, r := range s.waiting {
 		known := r.overtaken
 		before := first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0
-		if known.tried < room && before && known.competes(taking) {
+		if known.tried < room && before && known.competes(&taking) {
 			first = known
 		}
 	}
@@ -219,21 +229,33 @@ func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	return first.claim.Rank.Gang, true
 }
 
-// competes reports whether the gang ranks above one that takes room which it could use.
-func (o *overtaken) competes(taking Taking) bool {
-	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) &&
-		len(o.claim.touched(taking)) > 0
+// pass counts how often the gang was overtaken in a domain by now.
+func (o *overtaken) pass(domain string, times int) {
+	if o.passed[domain] < MaxOvertakes && times >= MaxOvertakes {
+		o.closed = append(o.closed, domain)
+	}
+	o.passed[domain] = times
 }
 
-// touched returns the domains of the claim in which a gang takes room.
-func (c Claim) touched(taking Taking) map[string]bool {
-	in := map[string]bool{}
-	for _, labels := range taking.Nodes {
-		if domain, ok := c.Ground.Domain(labels); ok {
-			in[domain] = true
+// competes reports whether the gang ranks above one that takes room which it could use.
+func (o *overtaken) competes(taking *Taking) bool {
+	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(taking.in(o.claim.Ground)) > 0
+}
+
+// in returns the domains of a ground in which the gang takes room. Many wait for the same ground.
+func (t *Taking) in(ground Ground) map[string]bool {
+	at := slices.IndexFunc(t.touched, func(known touched) bool { return slices.Equal(known.Levels, ground.Levels) })
+	if at >= 0 {
+		return t.touched[at].domains
+	}
+	domains := map[string]bool{}
+	for _, labels := range t.Nodes {
+		if domain, ok := ground.Domain(labels); ok {
+			domains[domain] = true
 		}
 	}
-	return in
+	t.touched = append(t.touched, touched{ground, domains})
+	return domains
 }
 
 // before reports whether the claim goes before a rank.
@@ -241,14 +263,7 @@ func (c Claim) before(other gang.Rank) bool {
 	return c.Rank.Gang != other.Gang && c.Rank.Compare(other) < 0
 }
 
-func (o *overtaken) full() bool {
-	for _, passes := range o.passed {
-		if passes >= MaxOvertakes {
-			return true
-		}
-	}
-	return false
-}
+func (o *overtaken) full() bool { return len(o.closed) > 0 }
 
 // Waits reports whether a gang was tried and did not fit.
 func (s *State) Waits(key gang.Key) bool {
@@ -286,11 +301,9 @@ func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 		if !known.claim.before(rank) {
 			continue
 		}
-		for domain, passes := range known.passed {
-			if passes >= MaxOvertakes {
-				claim := known.claim
-				full = append(full, KeptDomain{For: key, Ground: claim.Ground, Domain: domain, Scarce: claim.Scarce})
-			}
+		for _, domain := range known.closed {
+			claim := known.claim
+			full = append(full, KeptDomain{For: key, Ground: claim.Ground, Domain: domain, Scarce: claim.Scarce})
 		}
 	}
 	slices.SortFunc(full, func(a, b KeptDomain) int {
@@ -333,13 +346,13 @@ func (s *State) SetHolds(key gang.Key, asked Emptied, holds bool) Effects {
 			clear(known.holds)
 		}
 		known.holds[asked] = holds
-		if known.closed.Has(asked.Domain) == holds {
+		if known.fitting.Has(asked.Domain) == holds {
 			return
 		}
 		if holds {
-			known.closed.Insert(asked.Domain)
+			known.fitting.Insert(asked.Domain)
 		} else {
-			known.closed.Delete(asked.Domain)
+			known.fitting.Delete(asked.Domain)
 		}
 		e.writeStatus(key)
 	})

@@ -14,9 +14,11 @@ import (
 // afterwards.
 func Without(nodes fwk.NodeInfoLister, pods []*corev1.Pod, run func() error) error {
 	emptied := map[string]*emptied{}
+	own, _ := nodes.(*ownNodes)
 	defer func() {
-		for _, node := range emptied {
+		for name, node := range emptied {
 			*node.info = *node.before
+			own.touched(name)
 		}
 	}()
 	for _, pod := range pods {
@@ -27,6 +29,7 @@ func Without(nodes fwk.NodeInfoLister, pods []*corev1.Pod, run func() error) err
 				return err
 			}
 			emptied[name] = node
+			own.touched(name)
 		}
 		if err := emptied[name].info.RemovePod(klog.Background(), pod); err != nil {
 			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, name, err)

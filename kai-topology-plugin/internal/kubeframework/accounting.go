@@ -64,8 +64,15 @@ func Allocatable(node fwk.NodeInfo) packing.Resources {
 }
 
 // Used returns what the pods on a node take, including those that are being bound to it.
-func Used(node fwk.NodeInfo) packing.Resources {
-	used := amounts(node.GetRequested())
+func Used(node fwk.NodeInfo) packing.Resources { return UsedIn(nil, node) }
+
+// UsedIn is Used in place of resources that nobody needs any more; nil if there are none.
+func UsedIn(used packing.Resources, node fwk.NodeInfo) packing.Resources {
+	if used == nil {
+		used = packing.Resources{}
+	}
+	clear(used)
+	put(used, node.GetRequested())
 	used[ResourcePods] = int64(len(node.GetPods()))
 	return used
 }
@@ -97,15 +104,18 @@ func equals(resource fwk.Resource, pods int, known packing.Resources) bool {
 }
 
 func amounts(resource fwk.Resource) packing.Resources {
-	result := packing.Resources{
-		string(corev1.ResourceCPU):              resource.GetMilliCPU(),
-		string(corev1.ResourceMemory):           resource.GetMemory(),
-		string(corev1.ResourceEphemeralStorage): resource.GetEphemeralStorage(),
-	}
-	for name, amount := range resource.GetScalarResources() {
-		result[string(name)] = amount
-	}
+	result := packing.Resources{}
+	put(result, resource)
 	return result
+}
+
+func put(into packing.Resources, resource fwk.Resource) {
+	into[string(corev1.ResourceCPU)] = resource.GetMilliCPU()
+	into[string(corev1.ResourceMemory)] = resource.GetMemory()
+	into[string(corev1.ResourceEphemeralStorage)] = resource.GetEphemeralStorage()
+	for name, amount := range resource.GetScalarResources() {
+		into[string(name)] = amount
+	}
 }
 
 // Priority returns the priority of a pod, 0 if it has none.

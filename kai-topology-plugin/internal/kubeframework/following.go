@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 )
 
 // Following is an Offline that follows a cluster: each time it is told everything, and takes over what is another than
@@ -41,82 +40,44 @@ func NewFollowing(ctx context.Context) (*Following, error) {
 // error it is of no use any more.
 func (f *Following) Follow(nodes []*corev1.Node, pods []*corev1.Pod) error {
 	f.pass++
+	var change Change
 	for _, node := range nodes {
-		f.addNode(node)
+		switch known := f.known[node.Name]; {
+		case known == nil:
+			change.Up = append(change.Up, node)
+		case known.object != node:
+			change.Update = append(change.Update, node)
+		}
+		f.known[node.Name] = &followed[corev1.Node]{node, f.pass}
 	}
 	for _, pod := range pods {
 		if on := f.known[pod.Spec.NodeName]; on == nil || on.pass != f.pass {
 			continue
 		}
-		if err := f.addPod(pod); err != nil {
-			return err
+		known := f.standing[pod.UID]
+		switch {
+		case known == nil:
+			change.Stand = append(change.Stand, pod)
+		case known.object == pod:
+		case known.pass == f.pass:
+			return fmt.Errorf("pods %s/%s and %s have one UID", pod.Namespace, pod.Name, known.object.Name)
+		default:
+			change.Leave, change.Stand = append(change.Leave, known.object), append(change.Stand, pod)
 		}
+		f.standing[pod.UID] = &followed[corev1.Pod]{pod, f.pass}
 	}
-	if err := f.removeGone(); err != nil {
-		return err
-	}
-	return f.show()
+	change.Leave = append(change.Leave, gone(f.standing, f.pass)...)
+	change.Down = gone(f.known, f.pass)
+	return f.Change(change)
 }
 
-func (f *Following) addNode(node *corev1.Node) {
-	known := f.known[node.Name]
-	switch {
-	case known == nil:
-		known = &followed[corev1.Node]{}
-		f.known[node.Name] = known
-		f.cache.AddNode(klog.Background(), node)
-		f.nodes = nil
-	case known.object != node:
-		f.cache.UpdateNode(klog.Background(), known.object, node)
-	}
-	known.object, known.pass = node, f.pass
-}
-
-func (f *Following) addPod(pod *corev1.Pod) error {
-	known := f.standing[pod.UID]
-	if known != nil && known.object == pod {
-		known.pass = f.pass
-		return nil
-	}
-	if known != nil && known.pass != f.pass { // Of two with one UID the cache refuses the second.
-		if err := f.removePod(known.object); err != nil {
-			return err
+// gone takes away what was not there in a pass.
+func gone[Key comparable, Object any](known map[Key]*followed[Object], pass int) (objects []*Object) {
+	for key, one := range known {
+		if one.pass != pass {
+			objects = append(objects, one.object)
+			delete(known, key)
 		}
 	}
-	if err := f.cache.AddPod(klog.Background(), pod); err != nil {
-		return fmt.Errorf("adding pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	f.standing[pod.UID] = &followed[corev1.Pod]{object: pod, pass: f.pass}
-	return nil
-}
-
-func (f *Following) removePod(pod *corev1.Pod) error {
-	if err := f.cache.RemovePod(klog.Background(), pod); err != nil {
-		return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
-	}
-	return nil
-}
-
-// removeGone removes what was not among what it was told last: pods first, as they stand on nodes.
-func (f *Following) removeGone() error {
-	for uid, known := range f.standing {
-		if known.pass == f.pass {
-			continue
-		}
-		if err := f.removePod(known.object); err != nil {
-			return err
-		}
-		delete(f.standing, uid)
-	}
-	for name, known := range f.known {
-		if known.pass == f.pass {
-			continue
-		}
-		if err := f.cache.RemoveNode(klog.Background(), known.object); err != nil {
-			return fmt.Errorf("removing node %s: %w", name, err)
-		}
-		delete(f.known, name)
-		f.nodes = nil
-	}
-	return nil
+	return objects
 }

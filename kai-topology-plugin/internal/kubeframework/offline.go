@@ -1,18 +1,16 @@
 package kubeframework
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -34,22 +32,19 @@ var offlinePlugins = []string{
 	names.DefaultBinder,
 }
 
-// Offline is nodes and the pods on them in kube-scheduler's own cache, and its filters over them, without a cluster.
+// Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. Only Change changes
+// them, so that it costs what has changed.
 type Offline struct {
 	assumingFramework
-	cache    cache.Cache
-	snapshot *cache.Snapshot
-	// nodes are those of the snapshot by name; nil if they have to be read anew.
-	nodes []fwk.NodeInfo
+	nodes *ownNodes
+	// like is the pod that was put on a node last: those alike request the same.
+	like *framework.PodInfo
 }
 
 // NewOffline takes pods that have a node; those on unknown nodes are left out. Its filters run until ctx is done.
 func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (*Offline, error) {
-	// The cache would tell metrics every second how much is in it, as does the one that the scheduler works with.
-	stopped, stop := context.WithCancel(ctx)
-	stop()
-	o := &Offline{cache: cache.New(stopped, nil, false), snapshot: cache.NewEmptySnapshot()}
-	filters, err := FiltersOver(ctx, o.snapshot)
+	o := &Offline{nodes: newOwnNodes()}
+	filters, err := FiltersOver(ctx, o.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -58,23 +53,7 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
 	}
 	o.assumingFramework = runner
-	for _, node := range nodes {
-		o.cache.AddNode(klog.Background(), node)
-	}
-	for _, pod := range onKnownNodes(pods, nodes) {
-		if err := o.cache.AddPod(klog.Background(), pod); err != nil {
-			return nil, fmt.Errorf("adding pod %s/%s: %w", pod.Namespace, pod.Name, err)
-		}
-	}
-	return o, o.show()
-}
-
-// show brings the snapshot in step with the cache.
-func (o *Offline) show() error {
-	if err := o.cache.UpdateSnapshot(klog.Background(), o.snapshot); err != nil {
-		return fmt.Errorf("taking a snapshot: %w", err)
-	}
-	return nil
+	return o, o.Change(Change{Up: nodes, Stand: onKnownNodes(pods, nodes)})
 }
 
 // FiltersOver returns the filters that need nothing but nodes and pods, for those of a lister. They run until ctx is
@@ -128,49 +107,52 @@ func onKnownNodes(pods []*corev1.Pod, nodes []*corev1.Node) []*corev1.Pod {
 }
 
 // Nodes returns the nodes by name, with the pods on them. The slice stays as it is.
-func (o *Offline) Nodes() ([]fwk.NodeInfo, error) {
-	if o.nodes != nil {
-		return o.nodes, nil
-	}
-	nodes, err := o.snapshot.List()
-	if err != nil {
-		return nil, err
-	}
-	o.nodes = slices.SortedFunc(slices.Values(nodes), func(a, b fwk.NodeInfo) int {
-		return cmp.Compare(a.Node().Name, b.Node().Name)
-	})
-	return o.nodes, nil
-}
+func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes.List() }
 
-// Change has pods leave their nodes, nodes go or come, and pods stand on the nodes that their specs name, in this order.
+// Changed returns which of Nodes were changed since it was asked last, by their place. It is for one who asks it before
+// nodes go or come.
+func (o *Offline) Changed() []int { return o.nodes.takeChanged() }
+
+// Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs name, in this order.
 func (o *Offline) Change(change Change) error {
-	logger := klog.Background()
 	for _, pod := range change.Leave {
-		if err := o.cache.RemovePod(logger, pod); err != nil {
+		if err := o.nodes.leave(pod); err != nil {
 			return fmt.Errorf("taking pod %s/%s off node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
 		}
 	}
-	for _, node := range change.Down {
-		if err := o.cache.RemoveNode(logger, node); err != nil {
-			return fmt.Errorf("removing node %s: %w", node.Name, err)
+	if len(change.Down)+len(change.Up) > 0 {
+		o.nodes.replace(change.Down, change.Up)
+	}
+	for _, node := range change.Update {
+		if err := o.nodes.update(node); err != nil {
+			return err
 		}
 	}
-	for _, node := range change.Up {
-		o.cache.AddNode(logger, node)
-	}
 	for _, pod := range change.Stand {
-		if err := o.cache.AddPod(logger, pod); err != nil {
+		if err := o.nodes.stand(o.infoOf(pod)); err != nil {
 			return fmt.Errorf("putting pod %s/%s on node %s: %w", pod.Namespace, pod.Name, pod.Spec.NodeName, err)
 		}
 	}
-	if len(change.Down)+len(change.Up) > 0 {
-		o.nodes = nil
+	o.nodes.listRules()
+	return nil
+}
+
+// infoOf reads a pod, unless it is like the last one. What is wrong with its affinity is overlooked as kube-scheduler
+// does: API servers do not validate all of it.
+func (o *Offline) infoOf(pod *corev1.Pod) *framework.PodInfo {
+	bare := func(pod *corev1.Pod) bool { return pod.Spec.Affinity == nil && pod.Status.ContainerStatuses == nil }
+	if o.like != nil && Alike(o.like.Pod, pod) && bare(o.like.Pod) && bare(pod) {
+		alike := *o.like
+		alike.Pod = pod
+		return &alike
 	}
-	return o.show()
+	o.like, _ = framework.NewPodInfo(pod)
+	return o.like
 }
 
 // Change is what happens to nodes and pods at once.
 type Change struct {
 	Leave, Stand []*corev1.Pod
-	Down, Up     []*corev1.Node
+	// Update are nodes that there are already, as they are now. Their pods stay.
+	Down, Up, Update []*corev1.Node
 }

@@ -34,6 +34,18 @@ type Keeper struct {
 	Do func(gangstate.Effects)
 	// Wanted returns the spares that domains are to have.
 	Wanted func() []spares.Wanted
+	// Alike, if it is set, returns something that is equal for gangs which differ in nothing but their names, nil for one that
+	// differs from all: what holds of one of them is not looked for again.
+	Alike func(*scheduling.PodGroup) any
+	// held are such answers, of nodes as they were in one version.
+	held    map[heldKey]bool
+	version int
+}
+
+// heldKey is a question whether a domain could hold gangs that are alike.
+type heldKey struct {
+	alike  any
+	domain string
 }
 
 // Closed are the domains that are closed to a gang.
@@ -82,6 +94,9 @@ func (c Closed) Altogether(pods []*corev1.Pod) bool {
 func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) Closed {
 	all := k.Gangs.KeptDomains(assembled.Rank())
 	result := Closed{Barred: len(all) > 0}
+	if !result.Barred {
+		return result
+	}
 	wants := Asks(assembled.Pending)
 	var closed closedDomains
 	terrain := sync.OnceValue(func() int { return k.View.Version(nodes) })
@@ -161,7 +176,7 @@ func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nod
 	if holds, known := k.Gangs.Holds(domain.For, asked); known {
 		return holds
 	}
-	holds, err := k.tryVacated(ctx, podGroup, domain, nodes)
+	holds, err := k.tryAlike(ctx, podGroup, domain, nodes, asked.Terrain)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Looking whether a domain could hold a gang",
 			"podGroup", domain.For, "domain", domain.Domain)
@@ -169,6 +184,31 @@ func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nod
 	}
 	k.Do(k.Gangs.SetHolds(domain.For, asked, holds))
 	return holds
+}
+
+// tryAlike is tryVacated, once for gangs that are alike.
+func (k *Keeper) tryAlike(
+	ctx context.Context, podGroup *scheduling.PodGroup, domain gangstate.KeptDomain, nodes []fwk.NodeInfo, version int,
+) (bool, error) {
+	var alike any
+	if k.Alike != nil {
+		alike = k.Alike(podGroup)
+	}
+	if alike == nil {
+		return k.tryVacated(ctx, podGroup, domain, nodes)
+	}
+	if k.held == nil || k.version != version {
+		k.held, k.version = map[heldKey]bool{}, version
+	}
+	key := heldKey{alike, domain.Domain}
+	if holds, known := k.held[key]; known {
+		return holds, nil
+	}
+	holds, err := k.tryVacated(ctx, podGroup, domain, nodes)
+	if err == nil {
+		k.held[key] = holds
+	}
+	return holds, err
 }
 
 // tryVacated decides the gang of a domain with the domain empty, and nowhere else to go.

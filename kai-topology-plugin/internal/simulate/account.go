@@ -46,6 +46,9 @@ type account struct {
 	idle, now Idle
 	pieces    []*pieces
 	series    []sample
+	// last is the pod whose requests were read last, and lastAsked are these.
+	last      *corev1.Pod
+	lastAsked packing.Resources
 	acceptance
 }
 
@@ -173,19 +176,23 @@ func requestsOf(pods []*corev1.Pod) (packing.Resources, error) {
 
 // stand counts pods that take their nodes, or give them up if times is -1. Pods that are alike come one after the other.
 func (a *account) stand(pods []*corev1.Pod, times int64) error {
-	var requests packing.Resources
-	for i, pod := range pods {
-		if i == 0 || !kubeframework.Alike(pods[i-1], pod) {
-			var err error
-			if requests, err = kubeframework.Requests(pod); err != nil {
-				return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	for at := 0; at < len(pods); {
+		if a.last == nil || !kubeframework.Alike(a.last, pods[at]) {
+			requests, err := kubeframework.Requests(pods[at])
+			if err != nil {
+				return fmt.Errorf("pod %s/%s: %w", pods[at].Namespace, pods[at].Name, err)
 			}
+			a.last, a.lastAsked = pods[at], requests
+		}
+		requests, first := a.lastAsked, at
+		for ; at < len(pods) && (at == first || kubeframework.Alike(pods[at-1], pods[at])); at++ {
+			a.take(a.terrain.index[pods[at].Spec.NodeName], times*requests[a.device])
 		}
 		for resource, amount := range requests {
-			a.used[resource] += times * amount
-			a.free[resource] -= times * amount
+			amount *= times * int64(at-first)
+			a.used[resource] += amount
+			a.free[resource] -= amount
 		}
-		a.take(a.terrain.index[pod.Spec.NodeName], times*requests[a.device])
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // BenchmarkStream simulates gangs of 1 to 512 pods of one node each, most of them small and half of them in one rack where
 // that is large enough, on 5,000 nodes (16 to a rack) at a load of 0.9.
 func BenchmarkStream(b *testing.B) {
-	const racks, nodes, gangs = 312, 16, 1000
+	const racks, nodes, gangs = 312, 16, 3000
 	on := cluster(b, racks, nodes)
 	random := newRandom(1)
 	var lines strings.Builder

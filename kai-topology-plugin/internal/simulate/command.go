@@ -120,7 +120,8 @@ func CommandOn(source Source) *cobra.Command {
 		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], decider=NAME or "+
 			"placement=NAME; may be repeated")
 	flags.StringVar(&asked.resume, "resume", "",
-		"a file for the simulations of a comparison that are finished, which are not run again")
+		"a file for decisions: a simulation that was interrupted goes on after those in it, and of a comparison those that "+
+			"are finished are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
 		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; "+
 			"of a comparison text (the default), json or html")
@@ -155,8 +156,8 @@ func (a *asked) check(source Source) ([]side, error) {
 		return nil, errors.New("-f and --jobs cannot both read standard input")
 	case slices.Contains(a.jobs, "-") && a.comparing():
 		return nil, errors.New("--jobs cannot be standard input for a comparison, which reads it more than once")
-	case a.resume != "" && !a.comparing():
-		return nil, errors.New("--resume is for comparisons: of several simulations those that are finished are not run again")
+	case slices.Contains(a.jobs, "-") && a.resume != "":
+		return nil, errors.New("--jobs cannot be standard input with --resume, which has to know the stream again")
 	case !(a.until >= 0 && a.until <= maxSeconds):
 		return nil, fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
 	}
@@ -178,7 +179,7 @@ func (a *asked) checkOutput() error {
 	return nil
 }
 
-func (a *asked) run(command *cobra.Command, source Source, sides []side) error {
+func (a *asked) run(command *cobra.Command, source Source, sides []side) (err error) {
 	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if a.comparing() {
@@ -192,7 +193,20 @@ func (a *asked) run(command *cobra.Command, source Source, sides []side) error {
 	if err != nil {
 		return err
 	}
-	result, err := a.simulate(ctx, command, &sides[0], cluster, a.jobs[0])
+	from, err := resume(a.resume)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.close()) }()
+	run, err := a.saved(command, &sides[0], cluster, a.jobs[0])
+	if err != nil {
+		return err
+	}
+	decisions, err := from.begin(run)
+	if err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	result, err := a.simulate(ctx, command, &sides[0], cluster, a.jobs[0], decisions)
 	if err != nil {
 		return err
 	}

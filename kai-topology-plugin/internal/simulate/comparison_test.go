@@ -222,8 +222,11 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.SplitAfter(string(text), "\n")
-	if err := os.WriteFile(done, []byte(strings.Join(lines[:3], "")+lines[3][:9]), 0o600); err != nil {
+	finished := regexp.MustCompile(`(?m)^\{"key".*"metrics".*\n`).FindAllIndex(text, -1)
+	if len(finished) != 6 {
+		t.Fatalf("%d simulations are finished by the file", len(finished))
+	}
+	if err := os.WriteFile(done, text[:finished[3][0]+9], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	expect("a last line that was cut off", 3)
@@ -238,7 +241,7 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(done, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := run("--resume", done); err == nil || !strings.Contains(err.Error(), "done.jsonl:1: it is no finished simulation") {
+	if _, _, err := run("--resume", done); err == nil || !strings.Contains(err.Error(), "done.jsonl:1: it is no line of a simulation") {
 		t.Errorf("another file: %v", err)
 	}
 }

@@ -109,6 +109,14 @@ func (s *simulator) shapeOf(r *run) *shape {
 	return r.job.shape
 }
 
+// alike is the shape of a gang that has no pods on nodes; nil for others.
+func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
+	if r := s.by[gang.KeyOfPodGroup(podGroup)]; r != nil && len(r.standing) == 0 && r.job.shape != nil {
+		return r.job.shape
+	}
+	return nil
+}
+
 // answer decides a gang. The request is completed.
 func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) (*decision.Answer, error) {
 	shape := s.shapeOf(r)
@@ -133,12 +141,56 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 	request.Spares, request.Mends = s.sparesFrom(request.Gang, request.Nodes), spares.Mends(request.Gang)
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
 	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
-	answer, err := s.options.Decider.Decide(ctx, *request)
-	if err != nil || answer.Verdict == scheduling.ReasonPlaced || r.misjudged {
+	return s.decide(ctx, r, *request)
+}
+
+// decide has the Decider answer, or takes what it answered before the simulation was interrupted.
+func (s *simulator) decide(ctx context.Context, r *run, request solve.Request) (*decision.Answer, error) {
+	known, err := s.options.decisions.next()
+	if err != nil {
+		return nil, err
+	}
+	if known != nil && !known.Anew {
+		return s.recall(r, known, request.Gang.Pending)
+	}
+	answer, err := s.options.Decider.Decide(ctx, request)
+	if err == nil && answer.Verdict != scheduling.ReasonPlaced && !r.misjudged {
+		r.misjudged, err = s.misjudges(ctx, request)
+	}
+	if err == nil {
+		err = ctx.Err() // Whoever was interrupted may have said anything.
+	}
+	if err != nil || known != nil {
 		return answer, err
 	}
-	r.misjudged, err = s.misjudges(ctx, *request)
-	return answer, err
+	return answer, s.options.decisions.add(s.decided(r, answer, request.Gang.Pending))
+}
+
+// decided is an answer as it is written down.
+func (s *simulator) decided(r *run, answer *decision.Answer, pending []*corev1.Pod) *decided {
+	switch {
+	case len(answer.Kept) > 0:
+		return &decided{Anew: true}
+	case answer.Verdict == scheduling.ReasonPlaced:
+		return &decided{Nodes: s.terrain.places(answer.Nodes, pending)}
+	}
+	made := &decided{Misjudged: r.misjudged}
+	for i := range answer.Explanations {
+		for _, short := range answer.Explanations[i].Short {
+			made.Short = append(made.Short, short.Resource)
+		}
+	}
+	return made
+}
+
+// recall is the answer of which decided was written down.
+func (s *simulator) recall(r *run, known *decided, pending []*corev1.Pod) (*decision.Answer, error) {
+	if known.Nodes == nil {
+		r.misjudged = known.Misjudged
+		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(known.Short...)}, nil
+	}
+	nodes, err := s.terrain.named(known.Nodes, pending)
+	return &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: nodes}, err
 }
 
 // misjudges reports whether a gang fits that another decider than the scheduler has refused.
@@ -264,38 +316,64 @@ func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) 
 	if !anyKey(s.priorities, below) || slices.ContainsFunc(r.pending, preemptsNever) {
 		return false, nil
 	}
+	made, err := s.victims(ctx, r, request)
+	if err != nil || made.Nodes == nil {
+		return false, err
+	}
+	nodes, err := s.terrain.named(made.Nodes, request.Gang.Pending)
+	if err != nil {
+		return false, err
+	}
+	leave := sets.New(made.Leave...)
+	leaves := func(pod *corev1.Pod) bool { return leave.Has(string(pod.UID)) }
+	for _, other := range slices.Clone(s.active) {
+		if slices.ContainsFunc(other.standing, leaves) {
+			if err := s.evict(other, leaves); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, s.start(r, nodes)
+}
+
+// victims are who leaves for a gang that does not fit, and the nodes that it gets then; none if that helps nothing.
+func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) (*decided, error) {
+	if known, err := s.options.decisions.next(); err != nil || known != nil {
+		return known, err
+	}
 	ofStream := func(_ *preemption.Workload, pods []*corev1.Pod) bool {
 		key, _ := gang.KeyOf(pods[0])
 		return s.by[key] != nil
 	}
 	candidates, err := preemption.CandidatesBelow(
 		r.priority, r.rank.Gang, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
-	if err != nil || candidates.Empty() {
-		return false, err
+	if err != nil {
+		return nil, err
 	}
-	closed := request.Question
-	if !request.Mends {
-		closed.Absent = request.Spares.Closed()
-	}
-	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: closed, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return s.options.Decider.Decide(ctx, request) },
-	})
-	if err != nil || choice == nil {
-		return false, err
-	}
-	leaving := sets.New[*corev1.Pod]()
-	for _, victim := range choice.Victims {
-		leaving.Insert(victim.Pod)
-	}
-	for _, other := range slices.Clone(s.active) {
-		if slices.ContainsFunc(other.standing, leaving.Has) {
-			if err := s.evict(other, leaving); err != nil {
-				return false, err
+	made := &decided{}
+	if !candidates.Empty() {
+		closed := request.Question
+		if !request.Mends {
+			closed.Absent = request.Spares.Closed()
+		}
+		choice, err := preemption.Find(ctx, preemption.Request{
+			Question: closed, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+			Decide: func() (*decision.Answer, error) { return s.options.Decider.Decide(ctx, request) },
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if choice != nil {
+			made.Nodes = s.terrain.places(choice.Nodes, request.Gang.Pending)
+			for _, victim := range choice.Victims {
+				made.Leave = append(made.Leave, string(victim.UID))
 			}
 		}
 	}
-	return true, s.start(r, choice.Nodes)
+	return made, s.options.decisions.add(made)
 }
 
 func anyKey(counts map[int32]int, is func(int32) bool) bool {

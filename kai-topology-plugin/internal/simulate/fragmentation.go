@@ -16,6 +16,9 @@ type pieces struct {
 	free    []int64
 	// total is all that is free in domains, and largest as much as the largest domain holds while it is empty.
 	total, largest int64
+	// most is what the domain with most of it has free, and so have several; none of them do if it has to be looked for.
+	most    int64
+	several int
 	// now is the fragmentation, and sum the integral of it over the seconds up to now.
 	now, sum float64
 }
@@ -50,9 +53,21 @@ func newPieces(t *terrain, device string) (all []*pieces) {
 
 // add counts what becomes free on a node, or, below 0, is taken or goes down with it.
 func (p *pieces) add(node int32, amount int64) {
-	if domain := p.domains[node]; domain != none {
-		p.free[domain] += amount
-		p.total += amount
+	domain := p.domains[node]
+	if domain == none || amount == 0 {
+		return
+	}
+	before := p.free[domain]
+	p.free[domain] += amount
+	p.total += amount
+	if before == p.most {
+		p.several--
+	}
+	switch free := p.free[domain]; {
+	case free > p.most:
+		p.most, p.several = free, 1
+	case free == p.most:
+		p.several++
 	}
 }
 
@@ -61,6 +76,14 @@ func (p *pieces) add(node int32, amount int64) {
 func (p *pieces) look() {
 	p.now = 0
 	if could := min(p.total, p.largest); could > 0 {
-		p.now = 1 - float64(slices.Max(p.free))/float64(could)
+		if p.several <= 0 {
+			p.most, p.several = slices.Max(p.free), 0
+			for _, free := range p.free {
+				if free == p.most {
+					p.several++
+				}
+			}
+		}
+		p.now = 1 - float64(p.most)/float64(could)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,6 +34,9 @@ type program struct {
 	on map[string]string
 	up map[string]bool
 }
+
+// waitDelay is how long what the decider has started may keep standard error open once it has ended.
+const waitDelay = 5 * time.Second
 
 // programCluster is the cluster as the stream begins.
 type programCluster struct {
@@ -75,6 +79,11 @@ func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *i
 	for _, node := range cluster.Nodes {
 		p.up[node.Name] = true
 	}
+	for _, pod := range p.cluster.Pods {
+		if p.up[pod.Spec.NodeName] {
+			p.on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
+		}
+	}
 	p.command.Stderr = stderr
 	in, err := p.command.StdinPipe()
 	if err != nil {
@@ -84,9 +93,12 @@ func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *i
 	if err != nil {
 		return nil, fmt.Errorf("starting the decider: %w", err)
 	}
+	p.command.WaitDelay = waitDelay
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("starting the decider: %w", err)
 	}
+	// What is killed is the shell: a program that it has started may hang on, and has the other end.
+	context.AfterFunc(ctx, func() { _, _ = in.Close(), out.Close() })
 	p.in, p.encoder, p.answers = in, json.NewEncoder(in), json.NewDecoder(bufio.NewReader(out))
 	return p, nil
 }
@@ -138,14 +150,17 @@ func (p *program) follow(request solve.Request) {
 		up[name] = true
 		for _, info := range node.GetPods() {
 			pod := info.GetPod()
-			on[pod.Namespace+"/"+pod.Name] = name
+			key := pod.Namespace + "/" + pod.Name
+			on[key] = name
+			if p.cluster != nil && p.on[key] == "" {
+				// The simulation goes on after an interruption, and the program has not been told of the pod.
+				p.cluster.Pods, p.on[key] = append(p.cluster.Pods, pod), name
+			}
 		}
 	}
-	if p.cluster == nil || len(p.on) > 0 {
-		for _, pod := range slices.Sorted(maps.Keys(p.on)) {
-			if on[pod] == "" {
-				p.changes = append(p.changes, change{Pod: pod})
-			}
+	for _, pod := range slices.Sorted(maps.Keys(p.on)) {
+		if on[pod] == "" {
+			p.changes = append(p.changes, change{Pod: pod})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.up)) {
@@ -155,7 +170,7 @@ func (p *program) follow(request solve.Request) {
 		}
 	}
 	for _, pod := range slices.Sorted(maps.Keys(on)) {
-		if p.on[pod] != on[pod] && p.cluster == nil {
+		if p.on[pod] != on[pod] {
 			p.changes = append(p.changes, change{Pod: pod, Node: on[pod]})
 		}
 	}

@@ -8,17 +8,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/shared/render"
 )
 
@@ -40,7 +45,10 @@ func decide(what string) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var asked struct {
-			Cluster *struct{ Nodes []corev1.Node }
+			Cluster *struct {
+				Nodes []corev1.Node
+				Pods  []corev1.Pod
+			}
 			Changes []struct {
 				Pod, Node string
 				Down      *bool
@@ -53,6 +61,9 @@ func decide(what string) {
 		if asked.Cluster != nil {
 			for _, node := range asked.Cluster.Nodes {
 				nodes = append(nodes, node.Name)
+			}
+			for _, pod := range asked.Cluster.Pods {
+				on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
 			}
 		}
 		for _, change := range asked.Changes {
@@ -174,7 +185,7 @@ func TestTheCommand(t *testing.T) {
 		{[]string{"--compare", "placement=Tight"}, "--compare placement: "},
 		{[]string{"--compare", "cluster=nowhere"}, "the input was rejected"},
 		{[]string{"--compare", "decider=best-fit", "-o", "csv"}, `-o is text, json or html for a comparison, not "csv"`},
-		{[]string{"--resume", "done"}, "--resume is for comparisons"},
+		{[]string{"--resume", "nowhere/done"}, "--resume: "},
 		{[]string{"--jobs", "-"}, "--jobs cannot be standard input for a comparison"},
 	} {
 		stdout, _, err := simulateWith(t, threeJobs, test.args...)
@@ -291,5 +302,28 @@ func TestThePageOfALongStream(t *testing.T) {
 	}
 	if last := shown.Occupancy[len(shown.Occupancy)-1]; math.Abs(last-0.125) > 1e-3 {
 		t.Errorf("%v of the devices were in use, want an eighth", last)
+	}
+}
+
+// A program may start others, which have its output.
+func TestADeciderThatHangsEndsWithTheSimulation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	hanging, err := startProgram(ctx, "sleep 900; true", io.Discard, &inventory.Inventory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := hanging.Decide(ctx, solve.Request{Question: decision.Question{Gang: &gang.Gang{}}})
+		ended <- errors.Join(err, hanging.stop())
+	}()
+	cancel()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it answered")
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the simulation waits for it")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -238,9 +237,9 @@ func (r *run) lose(lost func(*corev1.Pod) bool) (leave []*corev1.Pod) {
 }
 
 // evict takes pods of a gang off their nodes. One that cannot go on without them is stopped.
-func (s *simulator) evict(r *run, leaving sets.Set[*corev1.Pod]) error {
+func (s *simulator) evict(r *run, leaves func(*corev1.Pod) bool) error {
 	r.preemptions++
-	leave := r.lose(leaving.Has)
+	leave := r.lose(leaves)
 	if err := s.leave(leave); err != nil {
 		return err
 	}

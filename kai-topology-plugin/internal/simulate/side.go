@@ -77,11 +77,11 @@ func placementFlag(flag, value string) error {
 func (a *asked) compared(
 	ctx context.Context, command *cobra.Command, source Source, sides []side,
 ) (comparison *Comparison, err error) {
-	done, err := resume(a.resume)
+	from, err := resume(a.resume)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, done.close()) }()
+	defer func() { err = errors.Join(err, from.close()) }()
 	all := make([]measured, len(sides))
 	var own *inventory.Inventory
 	for i, side := range sides {
@@ -96,7 +96,7 @@ func (a *asked) compared(
 		}
 		all[i].name = side.name
 		for _, jobs := range side.jobs {
-			found, err := a.measure(ctx, command, &side, cluster, jobs, done)
+			found, err := a.measure(ctx, command, &side, cluster, jobs, from)
 			if err != nil {
 				return nil, err
 			}
@@ -108,26 +108,36 @@ func (a *asked) compared(
 
 // measure simulates one side on one stream, unless that is done.
 func (a *asked) measure(
-	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string, done *finished,
+	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string, from *saved,
 ) (Metrics, error) {
-	run := finishedRun{Run: side.name + " on " + jobs}
-	if a.resume != "" {
-		var err error
-		if run.Key, err = side.keyOf(cluster, jobs, a.end(command)); err != nil {
-			return nil, err
-		}
+	run, err := a.saved(command, side, cluster, jobs)
+	if err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(command.ErrOrStderr(), "%s: ", run.Run)
-	if found, known := done.known[run.Key]; known {
+	if found, known := from.known[run.Key]; known {
 		fmt.Fprintln(command.ErrOrStderr(), "was finished before")
 		return found, nil
 	}
-	result, err := a.simulate(ctx, command, side, cluster, jobs)
+	decisions, err := from.begin(run)
+	if err != nil {
+		return nil, fmt.Errorf("--resume: %w", err)
+	}
+	result, err := a.simulate(ctx, command, side, cluster, jobs, decisions)
 	if err != nil {
 		return nil, err
 	}
 	run.Metrics = result.Metrics()
-	return run.Metrics, done.add(run)
+	return run.Metrics, from.finish(run)
+}
+
+// saved is the line by which a simulation is known again.
+func (a *asked) saved(command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string) (run savedRun, err error) {
+	run.Run = side.name + " on " + jobs
+	if a.resume != "" {
+		run.Key, err = side.keyOf(cluster, jobs, a.end(command))
+	}
+	return run, err
 }
 
 // end is --until, nil without it.
@@ -138,16 +148,16 @@ func (a *asked) end(command *cobra.Command) *float64 {
 	return nil
 }
 
-// simulate simulates one side on one stream.
+// simulate simulates one side on one stream, from where it was interrupted.
 func (a *asked) simulate(
-	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string,
+	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string, decisions *decisions,
 ) (*Result, error) {
 	stream, err := readJobs(command, jobs, cluster)
 	if err != nil {
 		return nil, err
 	}
 	cluster.Placement = packing.Placement(side.placement)
-	options := Options{Until: a.end(command), Progress: progress(command.ErrOrStderr())}
+	options := Options{Until: a.end(command), Progress: progress(command.ErrOrStderr()), decisions: decisions}
 	var recorded bytes.Buffer
 	if a.output == "recording" {
 		writer, err := recording.NewWriter(&recorded, cluster)
@@ -157,6 +167,7 @@ func (a *asked) simulate(
 		options.Record = writer.Write
 	}
 	result, err := simulateBy(ctx, command.ErrOrStderr(), side.decider, cluster, stream, options)
+	err = errors.Join(err, decisions.flush())
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("interrupted: %w", err)

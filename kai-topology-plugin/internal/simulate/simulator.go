@@ -51,6 +51,8 @@ type Options struct {
 	// Record is told the cluster after each moment at which anything happened; nil for nobody. What it is given is only
 	// valid until it returns.
 	Record func(at float64, state recording.State) error
+	// decisions are kept for the case that the simulation is interrupted.
+	decisions *decisions
 }
 
 // Run simulates a stream, as Read returned it for the cluster. The pods that stand in the cluster stay.
@@ -124,6 +126,7 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 		refused: map[*shape]refusal{}, fits: map[*shape]bool{},
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
+	s.view.Trust(offline.Changed)
 	if s.options.Decider == nil {
 		s.options.Decider = ours{}
 	}
@@ -138,7 +141,7 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
 	wanted := spares.OfAll(cluster.Topologies)
 	s.keeper = overtaking.Keeper{
-		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question,
+		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Alike: s.alike,
 		Do:     func(gangstate.Effects) {}, // Nobody reads a status.
 		Wanted: func() []spares.Wanted { return wanted },
 	}

@@ -301,3 +301,32 @@ func (t *terrain) capacityOf(resource string) (sum int64) {
 	}
 	return sum
 }
+
+// places are those of the nodes of some pods, none for a pod without one.
+func (t *terrain) places(nodes map[string]string, pods []*corev1.Pod) []int32 {
+	places := make([]int32, len(pods))
+	for i, pod := range pods {
+		places[i] = none
+		if node, ok := nodes[pod.Name]; ok {
+			places[i] = t.index[node]
+		}
+	}
+	return places
+}
+
+// named is the node of each pod by its name, given the places of all.
+func (t *terrain) named(places []int32, pods []*corev1.Pod) (map[string]string, error) {
+	if len(places) != len(pods) {
+		return nil, fmt.Errorf("--resume: there are nodes for %d pods, not %d", len(places), len(pods))
+	}
+	nodes := make(map[string]string, len(pods))
+	for i, place := range places {
+		switch {
+		case place >= int32(len(t.names)) || place < none:
+			return nil, fmt.Errorf("--resume: there is no node %d", place)
+		case place != none:
+			nodes[pods[i].Name] = t.names[place]
+		}
+	}
+	return nodes, nil
+}
