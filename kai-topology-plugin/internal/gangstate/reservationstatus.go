@@ -21,7 +21,7 @@ func (s *State) Reservations(key gang.Key) (told []scheduling.ReservationStatus)
 		if levels := waits.claim.Ground.Levels; len(levels) > 0 {
 			kept.Level = levels[len(levels)-1]
 		}
-		for _, domain := range sets.List(waits.closed) {
+		for _, domain := range sets.List(waits.fitting) {
 			if waits.passed[domain] >= MaxOvertakes && len(told) < mostKept {
 				kept.Domain = domain
 				told = append(told, kept)
