@@ -68,12 +68,20 @@ func (d *decision) approach() {
 			})
 		})
 	}
-	try(func() []placement {
+	greedily := func() []placement {
 		if !d.attempt(chosen) || !d.p.evenly(d.found) {
 			return nil
 		}
 		return d.found
-	})
+	}
+	try(greedily)
+	if best.lacking() {
+		// The tightest domains may be those that take too few.
+		try(func() (another []placement) {
+			d.opening(relations, func() bool { another = greedily(); return another != nil })
+			return another
+		})
+	}
 	if best.lacking() && len(d.snapshot().nodes) <= smallCluster {
 		try(func() []placement {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)

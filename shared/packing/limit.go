@@ -137,11 +137,9 @@ func (d *decision) opening(relations []int, try func() bool) bool {
 	for _, rank := range empty {
 		r.most[rank] = 0
 	}
-	if d.open(relations, empty, r.fresh, most, try) {
-		return true
-	}
+	opened := d.open(relations, empty, r.fresh, most, try)
 	copy(r.most, most)
-	return false
+	return opened
 }
 
 // open is opening for so many of some domains, of which each may have most items.

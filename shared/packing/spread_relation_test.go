@@ -61,6 +61,39 @@ func TestHalfOfTheRacksGetOneWorkerOfEachRole(t *testing.T) {
 	}
 }
 
+// The tightest rack has room for one worker: whoever begins there has no domain left for the sixth. There are more nodes than
+// an exact search takes.
+func TestRacksThatCannotBeFilledAreLeftAlone(t *testing.T) {
+	for name, tight := range map[string]site{
+		"one":   {"a/r0": {4, 4}},
+		"three": {"a/r0": {4, 4}, "a/r00": {4, 4}, "b/r000": {4, 4, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := maps.Clone(tight)
+			for rack := range 4 {
+				s[fmt.Sprintf("b/r%d", rack+1)] = slices.Repeat([]int64{4}, 18)
+			}
+			gang := &packing.Gang{
+				Root: packing.Group{Name: "root", Children: []packing.Group{
+					copies("prefill", 3, 8, "each prefill", "together", "filled"),
+					copies("decode", 3, 8, "each decode", "together", "filled"),
+				}},
+				Relations: []packing.Relation{
+					apart("each prefill", "rack"), apart("each decode", "rack"),
+					{Name: "together", Topology: "site", Level: "rack", Max: 2},
+					{Name: "filled", Topology: "site", Level: "rack", Max: 2, Even: true, Preferred: true},
+				},
+			}
+			for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
+				d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
+				if got := numbersOf(perRack(&d, false)); d.Verdict != packing.Placed || !slices.Equal(got, []int{2, 2, 2}) {
+					t.Errorf("%s: %s, workers by rack %v: %s", placement, d.Verdict, got, d.Message())
+				}
+			}
+		})
+	}
+}
+
 func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 	racks := site{"a/r1": {4}, "a/r2": {4}, "b/r3": {4}}
 	pods := func(n int) packing.Group { return related(leaf("x", n, shape(1), packing.Constraint{}), "r") }
