@@ -49,21 +49,21 @@ func TestWhatIsSeenOfNodes(t *testing.T) {
 		"the status of a pod": {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) { (*pods)[0].Status.Message = "ready" }},
 		"a label": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) {
 			(*nodes)[0].Labels = map[string]string{"rack": "r2"}
-		}, want: []string{"a r1 r2"}},
-		"a cordon": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { (*nodes)[1].Spec.Unschedulable = true }, want: []string{"b r1 r1"}},
+		}, want: []string{"a r1>r2"}},
+		"a cordon": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { (*nodes)[1].Spec.Unschedulable = true }, want: []string{"b r1>r1"}},
 		"a taint": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) {
 			(*nodes)[1].Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
-		}, want: []string{"b r1 r1"}},
+		}, want: []string{"b r1>r1"}},
 		"what a node offers": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) {
 			(*nodes)[1].Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("5")
-		}, want: []string{"b r1 r1"}},
-		"a node that comes": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { *nodes = append(*nodes, node("c")) }, want: []string{"c - r1"}},
-		"a node that goes":  {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { *nodes = (*nodes)[:1] }, want: []string{"b r1 -"}},
+		}, want: []string{"b r1>r1"}},
+		"a node that comes": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { *nodes = append(*nodes, node("c")) }, want: []string{"c ->r1"}},
+		"a node that goes":  {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) { *nodes = (*nodes)[:1] }, want: []string{"b r1>-"}},
 		"the node of a pod that keeps others away goes": {change: func(nodes *[]*corev1.Node, _ *[]*corev1.Pod) {
 			*nodes = (*nodes)[1:]
-		}, want: []string{"a r1 -"}, repelled: true},
-		"a pod that comes": {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) { *pods = append(*pods, pod("r", plain)) }, want: []string{"a r1 r1"}},
-		"a pod that goes":  {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) { *pods = (*pods)[1:] }, want: []string{"a r1 r1"}},
+		}, want: []string{"a r1>-"}, repelled: true},
+		"a pod that comes": {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) { *pods = append(*pods, pod("r", plain)) }, want: []string{"a r1>r1"}},
+		"a pod that goes":  {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) { *pods = (*pods)[1:] }, want: []string{"a r1>r1"}},
 		"a pod in place of one that is alike": {change: func(_ *[]*corev1.Node, pods *[]*corev1.Pod) {
 			(*pods)[0] = pod("r", plain)
 		}},
@@ -93,7 +93,7 @@ func TestWhatIsSeenOfNodes(t *testing.T) {
 					return labels["rack"]
 				}
 				for _, node := range changed {
-					words = append(words, node.Name+" "+rack(node.Before)+" "+rack(node.Now))
+					words = append(words, node.Name+" "+rack(node.Before)+">"+rack(node.Now))
 				}
 				return words, repelled
 			}
