@@ -85,6 +85,12 @@ func (r *repairs) evicts(key gang.Key) bool {
 	return under != nil && under.begun && !under.made
 }
 
+// held reports whether room is held for a move of a gang, of which no pod has been evicted.
+func (r *repairs) held(key gang.Key) bool {
+	under := r.moves[key]
+	return under != nil && !under.begun
+}
+
 // changed has gangs looked at again.
 func (r *repairs) changed() {
 	select {
@@ -235,6 +241,8 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
 	}
 	switch {
+	case lost == nil && p.repairs.held(key):
+		p.abandon(r, key, "its pods have a place where the others stand") // Others have moved.
 	case p.repairs.evicts(key):
 		p.goOn(r, key, len(seats))
 	case len(errs) > 0 || isStopped(podGroup, r.now):

@@ -25,7 +25,8 @@ import (
 
 var (
 	rounds       = flag.Int("failure-rounds", 3, "how often nodes of a rack fail at random")
-	campaignSeed = flag.Uint64("failure-seed", uint64(time.Now().Unix()), "seed of what fails")
+	// In the third round of this one a gang for which room is held elsewhere gets whole again where it stands, since another one moves.
+	campaignSeed = flag.Uint64("failure-seed", 1795551568, "seed of what fails")
 )
 
 // racksOfCampaign has how many nodes each rack has, each of which takes one pod.
