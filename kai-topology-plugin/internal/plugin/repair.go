@@ -222,15 +222,7 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 	key := gang.KeyOfPodGroup(podGroup)
 	seats, until := p.gangs.MoveSeats(key)
 	lost := belowMinimum(podGroup)
-	if len(seats) == 0 {
-		if p.repairs.evicts(key) {
-			p.giveUp(key, "the room that was held for it is gone")
-		}
-		delete(p.repairs.moves, key)
-	}
-	if lost == nil {
-		delete(p.repairs.rests, key)
-	}
+	p.forget(key, len(seats) == 0, lost == nil)
 	if lost == nil && len(seats) == 0 || podGroup.DeletionTimestamp != nil || !p.speaksFor(key) {
 		return
 	}
@@ -253,6 +245,19 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 		r.soon(repairSoon) // It moves already, or there is no answer yet that it has no place where it stands.
 	default:
 		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
+	}
+}
+
+// forget is for a gang for which no room is held any more, or which has what it needs.
+func (p *Plugin) forget(key gang.Key, roomless, whole bool) {
+	if roomless {
+		if p.repairs.evicts(key) {
+			p.giveUp(key, "the room that was held for it is gone")
+		}
+		delete(p.repairs.moves, key)
+	}
+	if whole {
+		delete(p.repairs.rests, key)
 	}
 }
 
