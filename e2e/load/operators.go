@@ -25,8 +25,10 @@ type observed struct {
 	report *OperatorReport
 }
 
-// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something on it, and takes it down
-// again. The values are those of the component's chart, and pods count that have the label and are done as the function says.
+// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something
+// on it, and takes it down
+// again. The values are those of the component's chart, and pods count that have the label and are done as the
+// function says.
 func (c Common) observe(
 	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
 	component string, others ...string,
@@ -100,7 +102,8 @@ func (w watched) read(ctx context.Context) (metrics, error) {
 	return parseMetrics(content)
 }
 
-// reading is what everybody had counted and used at a moment. Without a process of the operator it is the API server's alone.
+// reading is what everybody had counted and used at a moment. Without a process of the operator it is the API
+// server's alone.
 type reading struct {
 	process                   int
 	operator, apiServer       metrics
@@ -124,7 +127,8 @@ func (b *observed) read(ctx context.Context) (r reading, err error) {
 	return r, err
 }
 
-// settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they began to rest.
+// settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they
+// began to rest.
 func (b *observed) settle(ctx context.Context) (time.Time, error) {
 	var since time.Time
 	var work float64

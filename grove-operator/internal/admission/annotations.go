@@ -25,7 +25,8 @@ func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return validateAnnotationsChanged(&grovev1alpha1.PodCliqueSet{}, set)
 }
 
-// validateAnnotationsChanged leaves alone what an update does not touch. A policy of repair is among them: its field may stay
+// validateAnnotationsChanged leaves alone what an update does not touch. A policy of repair is among them: its
+// field may stay
 // what it was and an annotation come to contradict it.
 func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList

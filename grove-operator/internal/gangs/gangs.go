@@ -39,7 +39,8 @@ var carriedLabels = []string{
 	kaiv1alpha1.LabelPreemptibility,
 }
 
-// Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the template.
+// Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the
+// template.
 // What was scaled to zero is in no gang, and a gang without pods to come does not exist.
 func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
 	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}, least: map[string]int32{}}
@@ -150,7 +151,8 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 	return gang
 }
 
-// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made, how many are expected,
+// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made,
+// how many are expected,
 // what it shares with the other gangs of its replica, and how its parts stand to one another and to other gangs.
 func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Relation) *schedulerv1alpha1.PodGang {
 	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 || len(related) > 0
@@ -179,7 +181,8 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Rela
 	return gang
 }
 
-// expected returns how many pods the groups of a gang are to have, made already or not, where that is more than their minimum.
+// expected returns how many pods the groups of a gang are to have, made already or not, where that is more than
+// their minimum.
 func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
 	for _, group := range gang.Spec.PodGroups {
@@ -190,7 +193,8 @@ func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected
 	return expected
 }
 
-// running returns with how many pods the groups of a gang go on once it has started, where those are fewer than their minimum.
+// running returns with how many pods the groups of a gang go on once it has started, where those are fewer than
+// their minimum.
 func (b builder) running(gang *schedulerv1alpha1.PodGang) podgrouptree.MinRunning {
 	running := podgrouptree.MinRunning{}
 	for _, group := range gang.Spec.PodGroups {
@@ -201,7 +205,8 @@ func (b builder) running(gang *schedulerv1alpha1.PodGang) podgrouptree.MinRunnin
 	return running
 }
 
-// share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if there can
+// share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if
+// there can
 // ever be scaled ones, so that it stays as it is when they come and go.
 func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 	shared := b.resolved.Translate(b.set.Spec.Template.TopologyConstraint)

@@ -14,12 +14,14 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// MinimumToStart is how many pods a PodClique needs to start. One that was scaled below its minAvailable needs all it has.
+// MinimumToStart is how many pods a PodClique needs to start. One that was scaled below its minAvailable needs all
+// it has.
 func MinimumToStart(podClique *grovev1alpha1.PodClique) int32 {
 	return min(layout.MinAvailable(&podClique.Spec), podClique.Spec.Replicas)
 }
 
-// Minimum is how many pods a PodClique needs at the moment: fewer than to start if it had those, and may go on with fewer.
+// Minimum is how many pods a PodClique needs at the moment: fewer than to start if it had those, and may go on with
+// fewer.
 func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 	return minimumOf(podClique, podClique.Status.ReachedMinAvailable)
 }

@@ -67,7 +67,8 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 	return (basis.reserved == 0 || basis.reserved == fingerprint(reserved)) && (basis.absent == 0 || basis.absent == fingerprintOf(absent))
 }
 
-// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody that
+// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for
+// somebody that
 // they had not before.
 func (v *View) Bettered() int {
 	v.mu.Lock()

@@ -7,8 +7,10 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// started returns the tree of a PodGroup with what its leaves need once the gang has started, and itself if that is not so,
-// or as much as before. What says so is the condition Scheduled, which outlives the scheduler: a gang that falls below that
+// started returns the tree of a PodGroup with what its leaves need once the gang has started, and itself if that is
+// not so,
+// or as much as before. What says so is the condition Scheduled, which outlives the scheduler: a gang that falls
+// below that
 // needs all its minima again.
 func started(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree) *podgrouptree.Tree {
 	running, wrong := podgrouptree.ParseMinRunning(podGroup.Annotations)

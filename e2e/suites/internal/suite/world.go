@@ -53,8 +53,10 @@ func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node
 	w.Must(ctx, t, err)
 }
 
-// Leave ends a world. One whose pods all stand costs nothing until the cluster goes, and taking it apart is a sixth of what a suite asks of
-// the API server: so it stays. One in which a pod waits would take the scheduler's time, and tests that are repeated need the room.
+// Leave ends a world. One whose pods all stand costs nothing until the cluster goes, and taking it apart is a sixth
+// of what a suite asks of
+// the API server: so it stays. One in which a pod waits would take the scheduler's time, and tests that are
+// repeated need the room.
 func (w *World) Leave(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
 	t.Helper()
 	pods, err := w.Pods(ctx)
