@@ -59,6 +59,15 @@ spec:
 `,
 			`spec.topologyConstraint.topology: Invalid value: "network": the spec.levels of this Topology are wrong: "rack" stands there twice`,
 		},
+		"a gang that needs more pods to go on than to start": {
+			`
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: wrong, annotations: {packtree.dev/min-running: '{"decode":3}'}}
+spec: {subGroups: [{name: decode, minMember: 2}]}
+`,
+			`metadata.annotations[packtree.dev/min-running]: Invalid value: 3: must be at least 1 and at most the minMember of "decode", which is 2`,
+		},
 		"on parent and leaf": {
 			`
 apiVersion: scheduling.run.ai/v2alpha2

@@ -19,6 +19,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/podgrouptree"
 
@@ -232,11 +233,8 @@ func document(path, kind, namespace string, manifest json.RawMessage) (manifests
 
 // valid refuses a PodGroup that the scheduler would call Invalid.
 func (r *reader) valid(podGroup *scheduling.PodGroup) error {
-	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
-	if tree, invalid := podgrouptree.New(&podGroup.Spec); len(invalid) == 0 {
-		errs = append(errs, tree.Blockers(r.cluster.Levels)...)
-	}
-	if len(errs) > 0 {
+	refused, blocked := turns.Wrong(podGroup, r.cluster.Levels)
+	if errs := append(refused, blocked...); len(errs) > 0 {
 		return wrong("podGroup."+errs[0].Field, "%s", sentence(errs[0]))
 	}
 	if _, hold := gang.Read(podGroup, r.cluster.Levels); hold != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -45,7 +46,7 @@ func In(cluster *inventory.Inventory) []Turn {
 	for _, podGroup := range cluster.PodGroups {
 		pods := members[gang.KeyOfPodGroup(podGroup)]
 		assembled, hold := gang.Assemble(podGroup, pods, cluster.Levels)
-		if refused := refusal(assembled, cluster.Levels); refused != nil {
+		if refused := refusal(podGroup, cluster.Levels); refused != nil {
 			hold = refused
 		}
 		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()})
@@ -56,19 +57,26 @@ func In(cluster *inventory.Inventory) []Turn {
 
 // refusal holds the gang of a PodGroup that could not be created, for everything that is wrong with it. One that a cluster
 // has, and therefore dates, is held to no more than the scheduler does: it tolerates what older writers left.
-func refusal(assembled *gang.Gang, levels podgrouptree.Levels) *gang.Hold {
-	podGroup := assembled.PodGroup
+func refusal(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) *gang.Hold {
 	if !podGroup.CreationTimestamp.IsZero() {
 		return nil
 	}
-	errs := podgrouptree.ValidateCreate(&podGroup.Spec)
-	if len(errs) == 0 {
+	refused, blocked := Wrong(podGroup, levels)
+	if len(refused) == 0 {
 		return nil
 	}
-	if assembled.Tree != nil {
-		errs = append(errs, assembled.Tree.Blockers(levels)...)
+	return gang.Invalid(append(refused, blocked...))
+}
+
+// Wrong returns for what an API server with podgrouper's webhook would not create a PodGroup, and why the scheduler would not
+// decide it.
+func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, blocked field.ErrorList) {
+	refused = append(podgrouptree.ValidateCreate(&podGroup.Spec),
+		podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)...)
+	if tree, invalid := podgrouptree.New(&podGroup.Spec); len(invalid) == 0 {
+		blocked = tree.Blockers(levels)
 	}
-	return gang.Invalid(errs)
+	return refused, blocked
 }
 
 // Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand; those
