@@ -3,10 +3,8 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -18,28 +16,31 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
-// foretell foretells at intervals what the failure of each node and domain would do to gangs, on a copy of the cluster and
+// forecaster foretells failures.
+type forecaster struct{ beside }
+
+// run foretells at intervals what the failure of each node and domain would do to gangs, on a copy of the cluster and
 // beside the scheduling loop, until ctx is done: if that is asked for, and no other profile does it.
-func (p *Plugin) foretell(ctx context.Context) {
-	every := p.profiles.claimForecasts()
+func (f *forecaster) run(ctx context.Context) {
+	every := f.profiles.claimForecasts()
 	if every == 0 {
 		return
 	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := p.foretellOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := f.once(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Foretelling failures")
 		}
 	}, every)
 }
 
-func (p *Plugin) foretellOnce(ctx context.Context) error {
-	cluster, err := p.shown()
+func (f *forecaster) once(ctx context.Context) error {
+	cluster, err := f.shown()
 	if err != nil {
 		return err
 	}
-	pace := &pace{share: foretellShare, now: p.clock.Now, rest: func(rest time.Duration) { sleep(ctx, rest) }}
+	pace := &pace{share: foretellShare, now: f.clock.Now, rest: func(rest time.Duration) { sleep(ctx, rest) }}
 	pace.begin()
-	known, copied := &p.profiles.forecasts.known, &p.profiles.copied
+	known, copied := &f.profiles.forecasts.known, &f.profiles.copied
 	err = copied.On(ctx, cluster, known.Begin)
 	// Others have the copy while this rests. What they have it follow meanwhile is known to what is foretold next.
 	for more := true; more && err == nil && ctx.Err() == nil; pace.step() {
@@ -54,33 +55,9 @@ func (p *Plugin) foretellOnce(ctx context.Context) error {
 		return err
 	}
 	forecasts := known.All()
-	metrics.Foretold(levelForecasts(forecasts), p.clock.Now(), pace.end())
-	p.profiles.tell(repairabilities(cluster, forecasts))
+	metrics.Foretold(levelForecasts(forecasts), f.clock.Now(), pace.end())
+	f.profiles.tell(repairabilities(cluster, forecasts))
 	return nil
-}
-
-// shown is the cluster as the API server shows it. Nothing in it may be changed.
-func (p *Plugin) shown() (*inventory.Inventory, error) {
-	cluster := inventory.New()
-	cluster.Placement = p.reader.placement
-	var err error
-	if cluster.Nodes, err = p.lister.Nodes.List(labels.Everything()); err != nil {
-		return nil, fmt.Errorf("reading nodes: %w", err)
-	}
-	if cluster.Pods, err = p.lister.Pods.List(labels.Everything()); err != nil {
-		return nil, fmt.Errorf("reading pods: %w", err)
-	}
-	if cluster.PodGroups, err = p.lister.PodGroups.List(labels.Everything()); err != nil {
-		return nil, fmt.Errorf("reading PodGroups: %w", err)
-	}
-	topologies, err := p.lister.Topologies.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("reading Topologies: %w", err)
-	}
-	for _, topology := range topologies {
-		cluster.Topologies[topology.Name] = topology
-	}
-	return cluster, nil
 }
 
 // levelForecasts are what metrics tell of forecasts.
@@ -129,9 +106,9 @@ func repairabilities(cluster *inventory.Inventory, forecasts []*repair.Forecast)
 const foretoldApart = 100 * time.Millisecond
 
 // foretold has the statuses written of which something else is foretold than before.
-func (p *Plugin) foretold(round map[gang.Key]gangstate.Repairability) {
-	for i, key := range p.gangs.Foretold(round).WriteStatus {
-		p.effects.status.EnqueueAfter(key, time.Duration(i)*foretoldApart)
+func (f *forecaster) foretold(round map[gang.Key]gangstate.Repairability) {
+	for i, key := range f.gangs.Foretold(round).WriteStatus {
+		f.effects.status.EnqueueAfter(key, time.Duration(i)*foretoldApart)
 	}
 }
 

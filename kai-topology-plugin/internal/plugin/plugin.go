@@ -72,11 +72,11 @@ type Plugin struct {
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
 	measure  measure
-	// questions are those of PodGroups about successors of their pods.
-	questions *questions
-	// repairs moves gangs that have lost pods.
-	repairs *repairs
-	claims  claims
+	// These work beside the scheduling loop.
+	forecaster *forecaster
+	answerer   *answerer
+	mender     *mender
+	claims     claims
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -116,7 +116,7 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 			return nil, err
 		}
 		made.reader.placement = arguments.Placement
-		made.repairs.unset = arguments.repair
+		made.mender.unset = arguments.repair
 		shared.name(arguments.shapes)
 		return made, nil
 	}
@@ -184,15 +184,20 @@ func newPluginAmong(
 		started:  time.Now(),
 		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate, reserved: gangs.ReservedForAny},
 
-		questions: newQuestions(),
-		repairs:   newRepairs(),
 		claims: claims{
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
 	}
 	plugin.effects.roomChanged = plugin.clusterChanged
 	plugin.reader.keeper.Do = plugin.effects.do
-	all.listen(plugin.foretold)
+	common := beside{
+		lister: lister, gangs: gangs, effects: plugin.effects, clock: plugin.clock,
+		profiles: all, name: plugin.name, reader: plugin.reader,
+	}
+	plugin.forecaster = &forecaster{beside: common}
+	plugin.answerer = &answerer{beside: common, questions: newQuestions()}
+	plugin.mender = newMender(common, handle.ClientSet(), plugin.pdbs, plugin.claims)
+	all.listen(plugin.forecaster.foretold)
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err
 	}
@@ -204,6 +209,12 @@ func newPluginAmong(
 
 // Name returns the name of the plugin.
 func (p *Plugin) Name() string { return Name }
+
+// clusterChanged records that other answers may be right than before, about successors and about repairs.
+func (p *Plugin) clusterChanged() {
+	p.answerer.clusterChanged()
+	p.mender.clusterChanged()
+}
 
 // SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a
 // gang we add nothing to what tells them apart, and the pods of a gang are never alike.

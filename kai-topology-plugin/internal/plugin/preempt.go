@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -58,7 +59,7 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	if asked.nodes, err = nodes.List(); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
-	budgets, err := p.budgets()
+	budgets, err := budgetsOf(p.pdbs)
 	if err != nil {
 		return err
 	}
@@ -101,9 +102,8 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	return nil
 }
 
-// budgets reads the PodDisruptionBudgets.
-func (p *Plugin) budgets() (preemption.Budgets, error) {
-	found, err := p.pdbs.List(labels.Everything())
+func budgetsOf(pdbs policylisters.PodDisruptionBudgetLister) (preemption.Budgets, error) {
+	found, err := pdbs.List(labels.Everything())
 	if err != nil {
 		return preemption.Budgets{}, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
 	}

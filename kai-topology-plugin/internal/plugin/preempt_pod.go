@@ -95,7 +95,7 @@ func (a *attempt) SelectVictimsOnNode(
 	if len(more) == 0 {
 		return victims, violating, status
 	}
-	budgets, err := a.plugin.budgets()
+	budgets, err := budgetsOf(a.plugin.pdbs)
 	if err != nil {
 		return nil, 0, fwk.AsStatus(err)
 	}

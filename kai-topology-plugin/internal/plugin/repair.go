@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -36,23 +38,27 @@ const (
 	adviceRest = time.Minute
 )
 
-// repairs has gangs that have lost pods moved to where there is room for all that they need.
+// mender has gangs that have lost pods moved to where there is room for all that they need.
 //
 // A move has two steps, and between them what was decided is written: first room is held for all pods that come to
 // stand elsewhere. Once the status of the PodGroup says so, it is proved again that all of them have a place there, and
 // those that still stand are evicted. Whoever schedules next finds the seats in the status, and the gang below its
 // minimum for as long as before: it plans the same again and goes on, or finds that there is no need or no place any
 // more, and gives the seats up.
-type repairs struct {
+type mender struct {
+	beside
+	client kubernetes.Interface
+	pdbs   policylisters.PodDisruptionBudgetLister
+	claims claims
 	// unset is the policy of gangs that do not say what may be moved.
 	unset repairpolicy.Policy
 	wake  chan struct{}
 	// any is set if the last look found a gang that has lost pods.
 	any atomic.Bool
-	// moves are those for which this process holds seats, and rests until when gangs are left alone. They belong to the
+	// moves are those for which this process holds seats, and resting the gangs that are left alone. They belong to the
 	// one goroutine that repairs.
-	moves map[gang.Key]*move
-	rests map[gang.Key]respite
+	moves   map[gang.Key]*move
+	resting map[gang.Key]respite
 }
 
 // respite is until when a gang is left alone, unless its policy changes.
@@ -72,38 +78,40 @@ type move struct {
 	evicted     int
 }
 
-func newRepairs() *repairs {
-	return &repairs{
+func newMender(
+	common beside, client kubernetes.Interface, pdbs policylisters.PodDisruptionBudgetLister, claims claims,
+) *mender {
+	return &mender{
+		beside: common, client: client, pdbs: pdbs, claims: claims,
 		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
-		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, rests: map[gang.Key]respite{},
+		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, resting: map[gang.Key]respite{},
 	}
 }
 
 // evicts reports whether pods of a gang are being evicted.
-func (r *repairs) evicts(key gang.Key) bool {
-	under := r.moves[key]
+func (m *mender) evicts(key gang.Key) bool {
+	under := m.moves[key]
 	return under != nil && under.begun && !under.made
 }
 
 // held reports whether room is held for a move of a gang, of which no pod has been evicted.
-func (r *repairs) held(key gang.Key) bool {
-	under := r.moves[key]
+func (m *mender) held(key gang.Key) bool {
+	under := m.moves[key]
 	return under != nil && !under.begun
 }
 
 // changed has gangs looked at again.
-func (r *repairs) changed() {
+func (m *mender) changed() {
 	select {
-	case r.wake <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default: // It is awake.
 	}
 }
 
-// clusterChanged records that other answers may be right than before, about successors and about repairs.
-func (p *Plugin) clusterChanged() {
-	p.questions.clusterChanged()
-	if p.repairs.any.Load() {
-		p.repairs.changed()
+// clusterChanged records that another plan may be right than before.
+func (m *mender) clusterChanged() {
+	if m.any.Load() {
+		m.changed()
 	}
 }
 
@@ -123,23 +131,23 @@ func belowMinimum(podGroup *scheduling.PodGroup) *metav1.Condition {
 	return condition
 }
 
-// repair moves what has to be moved until ctx is done, beside the scheduling loop.
-func (p *Plugin) repair(ctx context.Context) {
+// run moves what has to be moved until ctx is done, beside the scheduling loop.
+func (m *mender) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		began := p.clock.Now()
-		again, err := p.repairOnce(ctx)
+		began := m.clock.Now()
+		again, err := m.once(ctx)
 		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Repairing gangs that have lost pods")
 			again = repairSoon
 		}
-		sleep(ctx, max(repairApart, p.clock.Now().Sub(began)*(reviewShare-1)))
+		sleep(ctx, max(repairApart, m.clock.Now().Sub(began)*(reviewShare-1)))
 		var timer <-chan time.Time
 		if again > 0 {
 			timer = time.After(again)
 		}
 		select {
 		case <-ctx.Done():
-		case <-p.repairs.wake:
+		case <-m.wake:
 		case <-timer:
 		}
 	}
@@ -180,21 +188,21 @@ func (r *round) soon(after time.Duration) {
 	}
 }
 
-// repairOnce looks at all gangs that have lost pods, and does what is next. It returns when to look again.
-func (p *Plugin) repairOnce(ctx context.Context) (again time.Duration, err error) {
+// once looks at all gangs that have lost pods, and does what is next. It returns when to look again.
+func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 	r := &round{
-		now: p.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
+		now: m.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
 		held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
 	}
-	podGroups, err := p.lister.PodGroups.List(labels.Everything())
+	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {
 		return 0, fmt.Errorf("reading PodGroups: %w", err)
 	}
 	for _, podGroup := range podGroups {
-		p.look(r, podGroup)
+		m.look(r, podGroup)
 	}
 	if len(r.asked) > 0 {
-		plans, err := p.repairPlans(ctx, r)
+		plans, err := m.plan(ctx, r)
 		if err != nil {
 			return 0, fmt.Errorf("deciding on a copy of the cluster: %w", err)
 		}
@@ -204,44 +212,44 @@ func (p *Plugin) repairOnce(ctx context.Context) (again time.Duration, err error
 				r.soon(repairSoon) // Pods of it are yet to be made.
 				continue
 			}
-			p.follow(r, asked.Gang, plan)
+			m.follow(r, asked.Gang, plan)
 		}
 	}
-	p.repairs.any.Store(len(r.said) > 0)
-	for _, key := range p.gangs.RepairsPlanned(r.said).WriteStatus {
-		p.effects.status.Enqueue(key)
+	m.any.Store(len(r.said) > 0)
+	for _, key := range m.gangs.RepairsPlanned(r.said).WriteStatus {
+		m.effects.status.Enqueue(key)
 	}
 	for _, key := range r.evict {
-		p.evictMoved(ctx, r, key)
+		m.evictMoved(ctx, r, key)
 	}
 	return r.again, nil
 }
 
 // look decides what is to be done about one gang: whether its move goes on, or a plan is to be made.
-func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
+func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	key := gang.KeyOfPodGroup(podGroup)
-	seats, until := p.gangs.MoveSeats(key)
+	seats, until := m.gangs.MoveSeats(key)
 	lost := belowMinimum(podGroup)
-	p.forget(key, len(seats) == 0, lost == nil)
-	if lost == nil && len(seats) == 0 || podGroup.DeletionTimestamp != nil || !p.speaksFor(key) {
+	m.forget(key, len(seats) == 0, lost == nil)
+	if lost == nil && len(seats) == 0 || podGroup.DeletionTimestamp != nil || !m.speaksFor(key) {
 		return
 	}
-	policy, errs := repairpolicy.Parse(podGroup.Annotations, p.repairs.unset)
+	policy, errs := repairpolicy.Parse(podGroup.Annotations, m.unset)
 	r.policies[key] = policy
-	r.said[key] = p.saidOf(podGroup)
-	if hold := gangstate.MoveHold(podGroup); until.Sub(r.now) < hold/2 && p.leaves(key) {
-		p.effects.do(p.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
+	r.said[key] = m.saidOf(podGroup)
+	if hold := gangstate.MoveHold(podGroup); until.Sub(r.now) < hold/2 && m.leaves(key) {
+		m.effects.do(m.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
 	}
 	switch {
-	case lost == nil && p.repairs.held(key):
-		p.abandon(r, key, "its pods have a place where the others stand") // Others have moved.
-	case p.repairs.evicts(key):
-		p.goOn(r, key, len(seats))
+	case lost == nil && m.held(key):
+		m.abandon(r, key, "its pods have a place where the others stand") // Others have moved.
+	case m.evicts(key):
+		m.goOn(r, key, len(seats))
 	case len(errs) > 0 || isStopped(podGroup, r.now):
-		p.abandon(r, key, "it may not be moved any more")
-	case p.rests(key, policy, r.now):
+		m.abandon(r, key, "it may not be moved any more")
+	case m.rests(key, policy, r.now):
 		r.soon(adviceRest)
-	case lost == nil || !refused(p.gangs.Last(key)):
+	case lost == nil || !refused(m.gangs.Last(key)):
 		r.soon(repairSoon) // It moves already, or there is no answer yet that it has no place where it stands.
 	default:
 		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
@@ -249,27 +257,27 @@ func (p *Plugin) look(r *round, podGroup *scheduling.PodGroup) {
 }
 
 // forget is for a gang for which no room is held any more, or which has what it needs.
-func (p *Plugin) forget(key gang.Key, roomless, whole bool) {
+func (m *mender) forget(key gang.Key, roomless, whole bool) {
 	if roomless {
-		if p.repairs.evicts(key) {
-			p.giveUp(key, "the room that was held for it is gone")
+		if m.evicts(key) {
+			m.giveUp(key, "the room that was held for it is gone")
 		}
-		delete(p.repairs.moves, key)
+		delete(m.moves, key)
 	}
 	if whole {
-		delete(p.repairs.rests, key)
+		delete(m.resting, key)
 	}
 }
 
 // goOn has the rest of the pods of a gang evicted of which some are, if all seats are still held.
-func (p *Plugin) goOn(r *round, key gang.Key, seats int) {
+func (m *mender) goOn(r *round, key gang.Key, seats int) {
 	r.soon(repairSoon)
-	if seats == p.repairs.moves[key].seats {
+	if seats == m.moves[key].seats {
 		r.evict = append(r.evict, key)
 		return
 	}
 	// It is planned anew once it is known that it has no place where it stands.
-	p.abandon(r, key, "some of the room that was held for it is gone")
+	m.abandon(r, key, "some of the room that was held for it is gone")
 }
 
 // isStopped reports whether a gang is stopped for good where it stands.
@@ -284,8 +292,8 @@ func refused(last *decision.Answer) bool {
 }
 
 // saidOf returns what was said of a gang last, by an earlier process if this one has said nothing yet.
-func (p *Plugin) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
-	last, begun := p.gangs.RepairOf(podGroup)
+func (m *mender) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
+	last, begun := m.gangs.RepairOf(podGroup)
 	written := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 	if begun || written == nil || written.Reason == scheduling.ReasonInvalidPolicy {
 		return last
@@ -294,50 +302,50 @@ func (p *Plugin) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
 }
 
 // rests reports whether a gang is left alone for now.
-func (p *Plugin) rests(key gang.Key, policy repairpolicy.Policy, now time.Time) bool {
-	resting := p.repairs.rests[key]
-	return resting.of == policy && now.Before(resting.until)
+func (m *mender) rests(key gang.Key, policy repairpolicy.Policy, now time.Time) bool {
+	rest := m.resting[key]
+	return rest.of == policy && now.Before(rest.until)
 }
 
 // leaves reports whether pods of a gang have yet to leave for a move of it.
-func (p *Plugin) leaves(key gang.Key) bool {
-	under := p.repairs.moves[key]
-	return under != nil && len(p.stillStanding(under.leaving)) > 0
+func (m *mender) leaves(key gang.Key) bool {
+	under := m.moves[key]
+	return under != nil && len(m.stillStanding(under.leaving)) > 0
 }
 
-func (p *Plugin) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
+func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		found, err := p.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
+		found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
 		return err != nil || found.UID != pod.UID || !gang.Standing(found)
 	})
 }
 
-// repairPlans makes plans for the gangs of a round.
-func (p *Plugin) repairPlans(ctx context.Context, r *round) (plans map[gang.Key]repair.Plan, err error) {
-	cluster, err := p.shownAndAssumed()
+// plan makes plans for the gangs of a round.
+func (m *mender) plan(ctx context.Context, r *round) (plans map[gang.Key]repair.Plan, err error) {
+	cluster, err := m.shownAndAssumed()
 	if err != nil {
 		return nil, err
 	}
-	budgets, err := p.budgets()
+	budgets, err := budgetsOf(m.pdbs)
 	if err != nil {
 		return nil, err
 	}
-	elsewhere, err := p.seatsOfOtherMoves()
+	elsewhere, err := m.seatsOfOtherMoves()
 	if err != nil {
 		return nil, err
 	}
 	rules := repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
-			return elsewhere.beside(p.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
+			return elsewhere.beside(m.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
 		},
 		Closed: func(rank gang.Rank, node *corev1.Node) bool {
 			keeps := func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) }
-			return slices.ContainsFunc(p.gangs.KeptDomains(rank), keeps)
+			return slices.ContainsFunc(m.gangs.KeptDomains(rank), keeps)
 		},
-		Tied:    p.claims.tied,
+		Tied:    m.claims.tied,
 		Budgets: budgets,
 	}
-	err = p.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
+	err = m.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
 		plans, err = repair.Plans(ctx, table, rules, r.asked)
 		return err
 	})

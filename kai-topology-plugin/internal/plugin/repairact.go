@@ -21,7 +21,7 @@ import (
 )
 
 // follow does the next step of a plan.
-func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
+func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
 	due := r.due[key]
 	switch {
 	case plan.Reason != scheduling.ReasonMoveAhead:
@@ -29,13 +29,13 @@ func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
 		if plan.Reason != "" {
 			why = plan.Sentence(due)
 		}
-		p.abandon(r, key, why)
+		m.abandon(r, key, why)
 		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
 		switch plan.Reason {
 		case scheduling.ReasonMoveBudget:
 			r.soon(repairSoon) // Nobody tells when the budget lets more pods go.
 		case scheduling.ReasonMoveNotAllowed:
-			p.repairs.rests[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
+			m.resting[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
 			r.soon(adviceRest)
 		}
 	case r.now.Before(due) && !r.held.Has(key):
@@ -47,21 +47,21 @@ func (p *Plugin) follow(r *round, key gang.Key, plan repair.Plan) {
 			Message: fmt.Sprintf("moves %s: room is held there for %s",
 				plan.What(), preemption.Count(len(plan.Seats), "pod")),
 		}
-		p.hold(r, key, plan)
+		m.hold(r, key, plan)
 	}
 }
 
 // hold holds the seats of a plan, or has the pods evicted that are to leave for them if they are held, and written.
-func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
-	podGroup, err := p.lister.PodGroup(key)
+func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
+	podGroup, err := m.lister.PodGroup(key)
 	if err != nil {
 		return // Deleted meanwhile.
 	}
 	r.soon(repairApart)
-	under := p.repairs.moves[key]
+	under := m.moves[key]
 	if under == nil {
 		under = &move{}
-		p.repairs.moves[key] = under
+		m.moves[key] = under
 	}
 	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
 	if plan.Confirmed && seatsWritten(podGroup) >= min(len(plan.Seats), gangstate.MostSeats) {
@@ -77,7 +77,7 @@ func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
 		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
 	}
 	metrics.RepairMove(metrics.MoveHeld)
-	p.effects.do(p.gangs.HoldMove(key, seats, r.now.Add(gangstate.MoveHold(podGroup)), r.now))
+	m.effects.do(m.gangs.HoldMove(key, seats, r.now.Add(gangstate.MoveHold(podGroup)), r.now))
 }
 
 // seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.
@@ -93,32 +93,32 @@ func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
 }
 
 // abandon gives up the seats of a gang if some are held, and says nothing more of it.
-func (p *Plugin) abandon(r *round, key gang.Key, why string) {
-	if seats, _ := p.gangs.MoveSeats(key); len(seats) > 0 {
-		p.giveUp(key, why)
+func (m *mender) abandon(r *round, key gang.Key, why string) {
+	if seats, _ := m.gangs.MoveSeats(key); len(seats) > 0 {
+		m.giveUp(key, why)
 	}
 	r.said[key] = gangstate.Repair{}
 }
 
 // giveUp ends a move.
-func (p *Plugin) giveUp(key gang.Key, why string) {
-	delete(p.repairs.moves, key)
+func (m *mender) giveUp(key gang.Key, why string) {
+	delete(m.moves, key)
 	metrics.RepairMove(metrics.MoveGivenUp)
-	p.effects.do(p.gangs.EndMove(key))
-	p.effects.announce(key, gangevents.News{
+	m.effects.do(m.gangs.EndMove(key))
+	m.effects.announce(key, gangevents.News{
 		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
 	})
 }
 
 // evictMoved evicts the pods of a gang that are to leave. If a budget forbids the first, nothing has happened, and the
 // move is given up; if it forbids others, these are tried again for as long as the seats are held.
-func (p *Plugin) evictMoved(ctx context.Context, r *round, key gang.Key) {
-	under := p.repairs.moves[key]
-	for _, pod := range p.stillStanding(under.leaving) {
-		switch err := p.evictForMove(ctx, key, under, pod); {
+func (m *mender) evictMoved(ctx context.Context, r *round, key gang.Key) {
+	under := m.moves[key]
+	for _, pod := range m.stillStanding(under.leaving) {
+		switch err := m.evictForMove(ctx, key, under, pod); {
 		case apierrors.IsTooManyRequests(err) && under.evicted == 0:
-			p.repairs.rests[key] = respite{until: p.clock.Now().Add(budgetRest), of: r.policies[key]}
-			p.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
+			m.resting[key] = respite{until: m.clock.Now().Add(budgetRest), of: r.policies[key]}
+			m.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
 			return
 		case err != nil:
 			klog.FromContext(ctx).Error(err, "Evicting a pod that is to move", "pod", klog.KObj(pod), "podGroup", key)
@@ -127,21 +127,21 @@ func (p *Plugin) evictMoved(ctx context.Context, r *round, key gang.Key) {
 	}
 	if !under.made {
 		under.made = true
-		delete(p.repairs.rests, key)
-		if podGroup, err := p.lister.PodGroup(key); err == nil {
-			p.effects.do(p.gangs.ExtendMove(key, p.clock.Now().Add(gangstate.MoveHold(podGroup))))
+		delete(m.resting, key)
+		if podGroup, err := m.lister.PodGroup(key); err == nil {
+			m.effects.do(m.gangs.ExtendMove(key, m.clock.Now().Add(gangstate.MoveHold(podGroup))))
 		}
 		metrics.RepairMove(metrics.MoveMade)
 		klog.FromContext(ctx).Info("Moved pods of a gang", "podGroup", key, "pods", under.evicted, "what", under.what)
-		p.effects.announce(key, gangevents.News{
+		m.effects.announce(key, gangevents.News{
 			Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
 			Note: fmt.Sprintf("%s evicted, moving %s", preemption.Count(under.evicted, "pod"), under.what),
 		})
 	}
 }
 
-func (p *Plugin) evictForMove(ctx context.Context, key gang.Key, under *move, pod *corev1.Pod) error {
-	err := p.handle.ClientSet().PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+func (m *mender) evictForMove(ctx context.Context, key gang.Key, under *move, pod *corev1.Pod) error {
+	err := m.client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))},
 	})
@@ -153,7 +153,7 @@ func (p *Plugin) evictForMove(ctx context.Context, key gang.Key, under *move, po
 	}
 	under.evicted++
 	metrics.RepairMovedPod()
-	p.effects.tell.Announce(gangevents.Subject{}, gangevents.News{
+	m.effects.tell.Announce(gangevents.Subject{}, gangevents.News{
 		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
 		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
 	})

@@ -18,8 +18,8 @@ type otherMoves map[gang.Key][]gangstate.Placement
 
 // seatsOfOtherMoves reads from statuses which seats other profiles hold for moves. Nothing else tells of them. Two profiles that plan
 // at the same time do not see each other's seats, but before pods are evicted the seats are written, and all is proved again.
-func (p *Plugin) seatsOfOtherMoves() (otherMoves, error) {
-	podGroups, err := p.lister.PodGroups.List(labels.Everything())
+func (m *mender) seatsOfOtherMoves() (otherMoves, error) {
+	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("reading PodGroups: %w", err)
 	}
@@ -27,7 +27,7 @@ func (p *Plugin) seatsOfOtherMoves() (otherMoves, error) {
 	for _, podGroup := range podGroups {
 		planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 		key := gang.KeyOfPodGroup(podGroup)
-		if planned != nil && planned.Reason == scheduling.ReasonMoving && !p.speaksFor(key) {
+		if planned != nil && planned.Reason == scheduling.ReasonMoving && !m.speaksFor(key) {
 			found[key] = gangstate.ToldSeats(podGroup)
 		}
 	}

@@ -7,13 +7,10 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/replacement"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -128,56 +125,62 @@ func (q *questions) end(began, now time.Time, failed bool) {
 	q.changed = q.changed || failed
 }
 
-// answerSuccessors answers questions about successors, on a copy of the cluster and beside the scheduling loop, until ctx is
+// answerer answers questions about successors.
+type answerer struct {
+	beside
+	*questions
+}
+
+// run answers questions about successors, on a copy of the cluster and beside the scheduling loop, until ctx is
 // done. They are answered again when the cluster has changed.
-func (p *Plugin) answerSuccessors(ctx context.Context) {
+func (a *answerer) run(ctx context.Context) {
 	for {
 		var timer <-chan time.Time
-		if wait, due := p.questions.due(p.clock.Now()); due {
+		if wait, due := a.due(a.clock.Now()); due {
 			timer = time.After(wait)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-p.questions.wake:
+		case <-a.wake:
 			continue
 		case <-timer:
 		}
-		began := p.clock.Now()
-		err := p.answerOnce(ctx)
+		began := a.clock.Now()
+		err := a.once(ctx)
 		if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Answering whether successors of pods would have room")
 		}
-		p.questions.end(began, p.clock.Now(), err != nil)
+		a.end(began, a.clock.Now(), err != nil)
 	}
 }
 
-func (p *Plugin) answerOnce(ctx context.Context) error {
-	all, unread := p.questions.begin()
+func (a *answerer) once(ctx context.Context) error {
+	all, unread := a.begin()
 	answers := map[gang.Key]successors.Answer{}
 	var asked []replacement.Asked
 	for key, question := range all {
-		last := p.gangs.SuccessorsAnswer(key)
+		last := a.gangs.SuccessorsAnswer(key)
 		answered := last.ID == question.ID && last.Fits != ""
 		switch {
-		case !p.speaksFor(key):
+		case !a.speaksFor(key):
 		case unread[key] != nil:
 			answers[key] = successors.Answer{
 				ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered, Sentence: unread[key].Error(),
 			}
-		case !answered || question.Adds() || p.anyStands(key.Namespace, question):
+		case !answered || question.Adds() || a.anyStands(key.Namespace, question):
 			granted := answered && last.Fits == metav1.ConditionTrue
 			asked = append(asked, replacement.Asked{Gang: key, Question: question, Granted: granted})
 		}
 	}
 	if len(asked) > 0 {
-		cluster, err := p.shownAndAssumed()
+		cluster, err := a.shownAndAssumed()
 		if err != nil {
 			return err
 		}
 		var found []successors.Answer
-		err = p.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
-			found, err = replacement.Answers(ctx, table, p.gangs.Reserved, asked)
+		err = a.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
+			found, err = replacement.Answers(ctx, table, a.gangs.Reserved, asked)
 			return err
 		})
 		if err != nil {
@@ -187,45 +190,18 @@ func (p *Plugin) answerOnce(ctx context.Context) error {
 			answers[asked[i].Gang] = answer
 		}
 	}
-	for _, key := range p.gangs.SuccessorsAnswered(answers).WriteStatus {
-		p.effects.status.EnqueueAfter(key, 0)
+	for _, key := range a.gangs.SuccessorsAnswered(answers).WriteStatus {
+		a.effects.status.EnqueueAfter(key, 0)
 	}
 	return nil
 }
 
-// speaksFor reports whether it is for this profile to tell of a gang.
-func (p *Plugin) speaksFor(key gang.Key) bool {
-	pods, err := p.lister.Shown(key)
-	return err == nil && p.profiles.speaksFor(p.name, pods)
-}
-
 // anyStands reports whether a pod that a question has leave is still there. Without any, nothing depends on the answer.
-func (p *Plugin) anyStands(namespace string, question *successors.Question) bool {
+func (a *answerer) anyStands(namespace string, question *successors.Question) bool {
 	return slices.ContainsFunc(question.Groups, func(group successors.Group) bool {
 		return slices.ContainsFunc(group.Pods, func(name string) bool {
-			pod, err := p.lister.Pods.Pods(namespace).Get(name)
+			pod, err := a.lister.Pods.Pods(namespace).Get(name)
 			return err == nil && pod.DeletionTimestamp == nil
 		})
 	})
-}
-
-// shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a node
-// already.
-func (p *Plugin) shownAndAssumed() (*inventory.Inventory, error) {
-	cluster, err := p.shown()
-	if err != nil {
-		return nil, err
-	}
-	assumed := map[types.UID]*corev1.Pod{}
-	for _, podGroup := range cluster.PodGroups {
-		for _, pod := range p.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {
-			assumed[pod.UID] = pod
-		}
-	}
-	for i, pod := range cluster.Pods {
-		if placed := assumed[pod.UID]; placed != nil && pod.Spec.NodeName == "" {
-			cluster.Pods[i] = placed
-		}
-	}
-	return cluster, nil
 }

@@ -82,9 +82,9 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	select {
 	case <-leading:
 		go p.stopper.Run(ctx)
-		go p.foretell(ctx)
-		go p.answerSuccessors(ctx)
-		go p.repair(ctx)
+		go p.forecaster.run(ctx)
+		go p.answerer.run(ctx)
+		go p.mender.run(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
 	}
@@ -133,11 +133,11 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		}
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
-			p.questions.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
+			p.answerer.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
 			p.clusterChanged()
 		}
 		if concerned(podGroup) {
-			p.repairs.changed()
+			p.mender.changed()
 		}
 		p.effects.do(p.gangs.PodGroupChanged(old, podGroup, p.clock.Now()))
 	}
@@ -147,7 +147,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
-				p.questions.podGroupSeen(gang.KeyOfPodGroup(podGroup), nil)
+				p.answerer.podGroupSeen(gang.KeyOfPodGroup(podGroup), nil)
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
