@@ -4,7 +4,10 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
 TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
-LONG := docs grove dynamo rights topologies
+LONG := docs scheduler charts grove dynamo rights releases
+# So do packages that take long, many of them waiting.
+LONG_PACKAGES := kai-topology-plugin/internal/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
+	grove-operator/internal/faults shared/packing
 # The suite kind needs nodes, which a script makes where it can.
 NODES := $(CURDIR)/e2e/tools/kind/e2e.sh
 SUITES := $(LONG) $(filter-out internal kind $(LONG),$(patsubst e2e/suites/%/,%,$(wildcard e2e/suites/*/)))
@@ -93,7 +96,7 @@ build-standalone: ## each module and its tests by itself, as a release builds it
 
 # The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
 TESTS = go run ./e2e/cmd/tests $(if $(CLUSTERS),--clusters $(CLUSTERS))
-PACKAGES = $$(go list $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
+PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
 TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/page e2e/tools/promql e2e/tools/workflows)
 
 test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites

@@ -49,7 +49,7 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.packages, "packages", nil, "packages of the workspace, as go list has them")
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
 	set.StringVar(&given.nodes, "nodes", "", "the script that makes real nodes, for the suite kind; the suite does not run unless given")
-	set.IntVar(&given.clusters, "clusters", min(max(2, runtime.NumCPU()), 6), "how many suites run at once")
+	set.IntVar(&given.clusters, "clusters", min(runtime.NumCPU()+1, 6), "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
 		"directory for what the tests print; it is emptied first")
