@@ -45,6 +45,14 @@ func (c *constrained) bind(command *cobra.Command) {
 	flags.StringVar(&c.Preferred, "preferred", "", "the level of which they want as few domains as possible")
 }
 
+// check returns which flag is missing.
+func (c *constrained) check() error {
+	if c.Topology == "" && c.Required+c.Preferred != "" {
+		return errors.New("--topology is missing: a level needs the name of the Topology that it belongs to")
+	}
+	return nil
+}
+
 // constrain adds the constraint to a line.
 func (c *constrained) constrain(line *drawnLine) {
 	if line.Pods > 1 {
@@ -153,6 +161,9 @@ swing within each day. The same flags and seed give the same bytes.`,
 			if err != nil {
 				return err
 			}
+			if _, err := load.in(cluster); err != nil {
+				return fmt.Errorf("--%w", err)
+			}
 			return load.Write(command.OutOrStdout(), cluster)
 		},
 	}
@@ -187,13 +198,13 @@ func (l *Load) check(sizes map[string]string) error {
 	case len(l.Requests) == 0:
 		return errors.New("--requests is missing, as in nvidia.com/gpu=8")
 	case !positive(l.Seconds):
-		return fmt.Errorf("--seconds must be above 0, and is %v", l.Seconds)
+		return fmt.Errorf("--seconds must be above 0 and at most %v, and is %v", maxSeconds, l.Seconds)
 	case !positive(l.Share):
-		return fmt.Errorf("--load must be above 0, and is %v", l.Share)
+		return fmt.Errorf("--load must be above 0 and at most %v, and is %v", maxSeconds, l.Share)
 	case !positive(l.Duration):
-		return fmt.Errorf("--duration must be above 0, and is %v", l.Duration)
+		return fmt.Errorf("--duration must be above 0 and at most %v, and is %v", maxSeconds, l.Duration)
 	case !(l.Diurnal >= 0 && l.Diurnal <= 1):
 		return fmt.Errorf("--diurnal must be from 0 to 1, and is %v", l.Diurnal)
 	}
-	return nil
+	return l.constrained.check()
 }

@@ -78,9 +78,12 @@ func TestGenerate(t *testing.T) {
 		{"--sizes", "3=none", "--sizes: 3=none is no number of pods"},
 		{"--load", "0", "--load must be above 0"},
 		{"--seconds", "-1", "--seconds must be above 0"},
+		{"--seconds", "1e300", "--seconds must be above 0 and at most 1e+11, and is 1e+300"},
 		{"--duration", "NaN", "--duration must be above 0"},
 		{"--diurnal", "2", "--diurnal must be from 0 to 1"},
 		{"--requests", "example.com/gpu=x", "example.com/gpu=x is no amount"},
+		{"--required", "l/rack", "--topology is missing: a level needs the name of the Topology that it belongs to"},
+		{"--topology", "nit", `--topology: there is no Topology "nit"`},
 		{"--requests", "example.com/none=1", "no node has all of example.com/gpu, example.com/none"},
 	} {
 		stdout, _, err := simulateWith(t, "", append(good, test.flag, test.value)...)

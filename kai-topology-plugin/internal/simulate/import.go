@@ -36,6 +36,9 @@ Jobs that ask for no GPU, that were never started, or that did not end before th
 				err := fmt.Errorf("--from is one of %s, not %q", strings.Join(known, ", "), from)
 				return command.FlagErrorFunc()(command, err)
 			}
+			if err := constraint.check(); err != nil {
+				return command.FlagErrorFunc()(command, err)
+			}
 			var found *imported
 			err := opened(command, args[0], func(from io.Reader) (err error) {
 				found, err = importTrace(of, args[0], from)

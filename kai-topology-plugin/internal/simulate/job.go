@@ -121,7 +121,8 @@ func (r *reader) shape(written *line) (*shape, error) {
 		requests[corev1.ResourceName(name)] = amount
 	}
 	var err error
-	if made.constraint, err = r.constraint(written); err != nil {
+	constraint := constrained{written.Topology, written.Required, written.Preferred}
+	if made.constraint, err = constraint.in(r.cluster); err != nil {
 		return nil, err
 	}
 	r.shapes[key] = made
@@ -146,20 +147,22 @@ func amountOf(name string, written json.RawMessage) (amount resource.Quantity, r
 	return amount, ""
 }
 
-// constraint reads the topology constraint of a gang of which only numbers are given; nil if it has none.
-func (r *reader) constraint(written *line) (*scheduling.TopologyConstraint, error) {
+// in returns the topology constraint in a cluster, and nil if there is none. An error names the field.
+func (c *constrained) in(cluster *inventory.Inventory) (*scheduling.TopologyConstraint, error) {
 	constraint := scheduling.TopologyConstraint{
-		Topology: written.Topology, RequiredTopologyLevel: written.Required, PreferredTopologyLevel: written.Preferred,
+		Topology: c.Topology, RequiredTopologyLevel: c.Required, PreferredTopologyLevel: c.Preferred,
 	}
-	if written.Topology != "" && r.cluster.Topologies[written.Topology] == nil {
-		known := slices.Collect(maps.Keys(r.cluster.Topologies))
-		return nil, wrong("topology", "there is no Topology %q%s", written.Topology, meant(written.Topology, known))
+	if c.Topology != "" && cluster.Topologies[c.Topology] == nil {
+		known := slices.Collect(maps.Keys(cluster.Topologies))
+		return nil, wrong("topology", "there is no Topology %q%s", c.Topology, meant(c.Topology, known))
 	}
-	paths := map[string]string{"topology": "topology", "requiredTopologyLevel": "required", "preferredTopologyLevel": "preferred"}
-	for _, err := range podgrouptree.CheckConstraint(constraint, nil, r.cluster.Levels) {
+	paths := map[string]string{
+		"topology": "topology", "requiredTopologyLevel": "required", "preferredTopologyLevel": "preferred",
+	}
+	for _, err := range podgrouptree.CheckConstraint(constraint, nil, cluster.Levels) {
 		return nil, wrong(paths[err.Field], "%s", sentence(err))
 	}
-	if written.Topology == "" {
+	if c.Topology == "" {
 		return nil, nil
 	}
 	return &constraint, nil

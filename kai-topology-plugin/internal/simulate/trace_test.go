@@ -174,6 +174,13 @@ func TestBrokenTracesAreNamedByLine(t *testing.T) {
 }
 
 // Whatever jobs are like, what is printed is a stream, and has their GPU-seconds.
+func TestALevelOfAnImportNeedsItsTopology(t *testing.T) {
+	stdout, _, err := importOf(t, t.TempDir(), "helios", slurmHeading, "--preferred", "l/rack")
+	if want := "--topology is missing"; err == nil || !strings.Contains(err.Error(), want) || stdout != "" {
+		t.Errorf("printed %.100q, error %v, want %s", stdout, err, want)
+	}
+}
+
 func TestNoGPUIsLostInImport(t *testing.T) {
 	folder := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
