@@ -386,6 +386,10 @@ func drawn(t *rapid.T) string {
 			fmt.Fprintf(&lines, `{"at": %v, "node": %q, "down": %t}`+"\n", at, node, rapid.Bool().Draw(t, "down"))
 			continue
 		}
+		if rapid.IntRange(0, 2).Draw(t, "unlike") == 0 {
+			lines.WriteString(unlike(t, at, fmt.Sprint("g", i)))
+			continue
+		}
 		level := rapid.SampledFrom([]string{"", "l/rack", "l/zone"}).Draw(t, "level")
 		lines.WriteString(job(at, fmt.Sprint("g", i), float64(rapid.IntRange(0, 20).Draw(t, "duration")), rapid.IntRange(1, 3).Draw(t, "pods"), level, rapid.IntRange(0, 2).Draw(t, "priority")))
 	}
