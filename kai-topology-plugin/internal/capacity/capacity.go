@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// maxResources is how many resources are told of: devices first, by name, then CPU and memory, then the rest.
+// maxResources is how many resources are reported: devices first, by name, then CPU and memory, then the rest.
 const maxResources = 8
 
 // Node is what counts of a node.
@@ -142,7 +142,7 @@ func largest(domains map[string][]Resource, told []string) []Resource {
 	return most
 }
 
-// toldOf returns the resources to tell of.
+// toldOf returns the resources to report.
 func toldOf(nodes []Node) []string {
 	names := map[string]bool{}
 	for i := range nodes {

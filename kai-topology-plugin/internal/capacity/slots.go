@@ -13,7 +13,7 @@ import (
 
 // Shape is what gangs that are alike ask for: so many alike pods, all of them in one domain of a level.
 type Shape struct {
-	// Name tells it from the others that are counted with it.
+	// Name distinguishes it from the others that are counted with it.
 	Name string
 	// Pods is how many pods a gang has.
 	Pods int64

@@ -70,7 +70,7 @@ func (t *Tracker) NodeSeen(node *corev1.Node, allocatable packing.Resources) {
 	t.recount(entry)
 }
 
-// sameToPods reports whether two versions of a node take the same pods, as far as their objects tell.
+// sameToPods reports whether two versions of a node take the same pods, as far as their objects say.
 func sameToPods(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
 		reflect.DeepEqual(a.Spec.Taints, b.Spec.Taints)

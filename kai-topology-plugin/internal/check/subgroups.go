@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// subGroups compares what is told of each group with the PodGroup, and its domains with where its pods stand.
+// subGroups compares what the answer says of each group with the PodGroup, and its domains with where its pods stand.
 func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 	if turn.Gang.Tree == nil {
 		if len(given.SubGroups) > 0 {

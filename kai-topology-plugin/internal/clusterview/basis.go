@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Basis is what an answer rests on, so that it can be told later whether it has to be looked for anew. The zero value
+// Basis is what an answer rests on, so that it can be decided later whether it has to be looked for anew. The zero value
 // is a basis that never holds.
 type Basis struct {
 	// moment is the view's at the time of the answer, 0 if other things than nodes and what is used of them had a say.

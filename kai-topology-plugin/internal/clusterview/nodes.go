@@ -15,7 +15,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// seen is what the cluster was told of a node.
+// seen is what the cluster knows of a node.
 type seen struct {
 	name string
 	// id is the pod of the cluster that stands for all pods on the node.
@@ -108,7 +108,7 @@ func (v *View) follow(nodes []fwk.NodeInfo) {
 	}
 }
 
-// look tells the cluster what is new about a node.
+// look has the cluster know what is new about a node.
 func (v *View) look(known *seen, info fwk.NodeInfo) {
 	known.info = info
 	if known.version > 0 && known.generation == info.GetGeneration() {
@@ -125,7 +125,7 @@ func (v *View) look(known *seen, info fwk.NodeInfo) {
 	v.use(known, info)
 }
 
-// set tells the cluster what a node offers now.
+// set has the cluster know what a node offers now.
 func (v *View) set(known *seen, offered *offer) {
 	v.moments.note(known, offered)
 	v.versions++
@@ -134,7 +134,7 @@ func (v *View) set(known *seen, offered *offer) {
 	v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
 }
 
-// use tells the cluster what pods take of a node now. Most changes of nodes are of annotations, or of what the node itself
+// use has the cluster know what pods take of a node now. Most changes of nodes are of annotations, or of what the node itself
 // says of its health.
 func (v *View) use(known *seen, info fwk.NodeInfo) {
 	if kubeframework.TakesUp(info, known.used) {

@@ -23,7 +23,7 @@ type View struct {
 	mu      sync.Mutex
 	memory  *eligibility.Memory
 	cluster *packing.Cluster
-	// seen has what the cluster was told of the nodes, in the order in which they were last given, and given what
+	// seen has what the cluster knows of the nodes, in the order in which they were last given, and given what
 	// they were then. Given is apart, as each decision goes through all of it.
 	seen   []*seen
 	given  []kubeframework.Version
@@ -35,14 +35,14 @@ type View struct {
 	moments   moments
 	repelling repelling
 	grown     topologies
-	// changed is who tells of changes, and trusted the nodes that it tells of; nil if each has to be compared.
+	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be compared.
 	changed func() []int
 	trusted []fwk.NodeInfo
 	// baseline is how many resources the cluster knew when it was new.
 	baseline int
 }
 
-// New returns a view through the filters of a profile. Without filters it serves to tell where pods stand.
+// New returns a view through the filters of a profile. Without filters it serves to say where pods stand.
 func New(filters kubeframework.Filters) *View {
 	view := &View{memory: eligibility.NewMemory(filters)}
 	view.renew()

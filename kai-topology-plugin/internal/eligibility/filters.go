@@ -68,7 +68,7 @@ func (f *filtered) excluded(ctx context.Context, node Node) (string, error) {
 		return kubeframework.NotSelected, nil
 	}
 	if !f.selecting {
-		// In kube-scheduler's order: what is wrong with the node is told before what the pod selects.
+		// In kube-scheduler's order: what is wrong with the node is said before what the pod selects.
 		why, err := f.once(f.byTaints, node.Taints, func() *fwk.Status {
 			return kubeframework.ByTaints(ctx, f.filters, f.state, f.pod, node.Info)
 		}, node)

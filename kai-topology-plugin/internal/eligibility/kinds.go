@@ -70,7 +70,7 @@ func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	return k.lastKind, nil
 }
 
-// twins reports whether two pods differ in nothing but their names, as far as that is told by looking at next to nothing:
+// twins reports whether two pods differ in nothing but their names, as far as a quick look shows:
 // those that a program made alike.
 func twins(a, b *corev1.Pod) bool {
 	bare := func(pod *corev1.Pod) bool {

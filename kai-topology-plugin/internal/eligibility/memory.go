@@ -16,7 +16,7 @@ type Memory struct {
 	changeable func() []string
 	decisions  int
 	kinds      kinds
-	// selects is set if the profile itself selects nodes by labels, which nobody tells; nil before that is known.
+	// selects is set if the profile itself selects nodes by labels, which only a try shows; nil before that is known.
 	selects *bool
 }
 

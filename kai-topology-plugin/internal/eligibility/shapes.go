@@ -135,7 +135,7 @@ func (s *Shapes) made(
 	return shape, nil
 }
 
-// only names the nodes that a pod may go to, as far as that can be told without looking at each; nil if it cannot.
+// only names the nodes that a pod may go to, as far as that is known without looking at each; nil if it cannot.
 func (s *Shapes) only(kind *kind, verdicts *filtered) []string {
 	switch {
 	case verdicts.rejected != nil:

@@ -137,7 +137,7 @@ func conditionsIn(workload *unstructured.Unstructured) []Condition {
 	}
 	fields, _, _ := unstructured.NestedMap(workload.Object, "status")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil {
-		return nil // Conditions of another shape are of another version: there is nothing to tell.
+		return nil // Conditions of another shape are of another version: there is nothing to say.
 	}
 	var conditions []Condition
 	for i := range status.Conditions {

@@ -47,7 +47,7 @@ type Hold struct {
 }
 
 // Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned.
-// Levels tells which Topologies exist.
+// Levels has the Topologies that exist.
 func Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod, levels podgrouptree.Levels) (*Gang, *Hold) {
 	return AssembleFor(anyScheduler, podGroup, pods, levels)
 }

@@ -25,7 +25,7 @@ func KeyOf(pod *corev1.Pod) (Key, bool) {
 	return Key{Namespace: pod.Namespace, Name: name}, name != ""
 }
 
-// Expected reports whether the pod will become a member of a gang but has not been told of which: Grove labels its
+// Expected reports whether the pod will become a member of a gang but does not name it yet: Grove labels its
 // pods, and other owners make theirs, before the pod grouper annotates them. Scheduled in between, a pod would be
 // lost to its gang. A pod that nobody owns and that has no wishes of its own loses nothing, and is not held up where
 // there is no pod grouper.

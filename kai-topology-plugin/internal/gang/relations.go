@@ -100,7 +100,7 @@ func (g *Gang) LooksAtOthers() bool {
 // to, by their nodes.
 type Related func(Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 
-// Relate tells the relations of the gang where the items of others stand that they count, or the gang that they are to
+// Relate records in the relations of the gang where the items of others stand that they count, or the gang that they are to
 // be near.
 func (g *Gang) Relate(related Related) {
 	for i := range g.Relations {
@@ -123,7 +123,7 @@ func (g *Gang) Relate(related Related) {
 	}
 }
 
-// Awaits reports whether the gang has to be near another one that stands nowhere, as far as Relate has told it.
+// Awaits reports whether the gang has to be near another one that stands nowhere, as far as Relate recorded.
 func (g *Gang) Awaits() bool {
 	return slices.ContainsFunc(g.Relations, func(r Relation) bool {
 		return r.Near != "" && !r.Preferred() && len(r.Others) == 0 && !r.First

@@ -40,7 +40,7 @@ type Conditions struct {
 	written *lru.Cache
 }
 
-// wanted is what a pod is to be told.
+// wanted is the condition that a pod is to have.
 type wanted struct {
 	uid       types.UID
 	condition corev1.PodCondition
@@ -91,7 +91,7 @@ func (c *Conditions) Tell(pod *corev1.Pod, condition *corev1.PodCondition) {
 	c.queue.Add(key)
 }
 
-// Idle reports whether nothing is left to be told.
+// Idle reports whether nothing is left to be written.
 func (c *Conditions) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *Conditions) next(ctx context.Context) bool {
 	return true
 }
 
-// write writes what a pod is to be told, if the pod still waits and says something else. A pod that is gone is told nothing.
+// write writes the condition of a pod, if the pod still waits and has another one. Nothing is written to a pod that is gone.
 func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *wanted) error {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {

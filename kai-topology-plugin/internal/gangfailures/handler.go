@@ -1,5 +1,5 @@
 // Package gangfailures has the pods of a gang that waits say so as one: each with the gang's own sentence, in one
-// event over the whole wait, and without a line in the log. Kube-scheduler, which knows single pods only, tells of
+// event over the whole wait, and without a line in the log. Kube-scheduler, which knows single pods only, reports
 // every attempt of each.
 package gangfailures
 
@@ -26,7 +26,7 @@ const quieter = 2
 
 // Handler returns what to do when an attempt to schedule a pod fails: what next does, kube-scheduler's own handler,
 // which for the pods of gangs is given ways of its own to record an event, to write the pod's condition, and to log.
-// Marks tells whether a pod whose gang does not fit is to be marked unschedulable.
+// Marks reports whether a pod whose gang does not fit is to be marked unschedulable.
 func Handler(
 	next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool,
 ) scheduler.FailureHandlerFn {
@@ -74,7 +74,7 @@ type gangProfile struct {
 	writer statusWriter
 }
 
-// EventRecorder returns a recorder that tells each pod once.
+// EventRecorder returns a recorder that records one event for each pod.
 func (p *gangProfile) EventRecorder() events.EventRecorderLogger {
 	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), told: p.told, sentence: p.writer.sentence}
 }

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 )
 
-// remembered is how many pods are known to have been told before the API server shows it.
+// remembered is how many pods are known to have had their event before the API server shows it.
 const remembered = 16_384
 
 // told are the pods that have had an event about their wait.
@@ -23,7 +23,7 @@ func newTold() *told {
 	return &told{recent: lru.New(remembered)}
 }
 
-// first reports whether this is the first time that the pod is told. The condition that goes with the event says so,
+// first reports whether the pod has had no event yet. The condition that goes with the event says so,
 // also after a restart; the memory is for the moment until the cache has the condition.
 func (t *told) first(pod *corev1.Pod) bool {
 	_, recently := t.recent.Get(pod.UID)
@@ -45,7 +45,7 @@ func (r *recorder) WithLogger(logger klog.Logger) events.EventRecorderLogger {
 	return &recorder{EventRecorderLogger: r.EventRecorderLogger.WithLogger(logger), told: r.told, sentence: r.sentence}
 }
 
-// Eventf records the event unless its pod has been told. The handler has no others than about an attempt that failed.
+// Eventf records the event unless its pod has had one. The handler has no others than about an attempt that failed.
 func (r *recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, _ string, _ ...any) {
 	if pod, ok := regarding.(*corev1.Pod); ok && !r.told.first(pod) {
 		return

@@ -18,7 +18,7 @@ import (
 
 // NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon
 // as it has ended: the gang of a Job would seem to lose one pod after the other, and could be stopped for that. The
-// cache keeps what tells a pod's gang and group, and no more.
+// cache keeps what names a pod's gang and group, and no more.
 func NewFinished(client kubernetes.Interface) (cache.SharedIndexInformer, error) {
 	succeeded := fields.OneTermEqualSelector("status.phase", string(corev1.PodSucceeded)).String()
 	finished := coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{},

@@ -102,7 +102,7 @@ func (in *Inventory) addPodGroup(document manifests.Document) []manifests.Findin
 	return findings
 }
 
-// kubeletMaxPods is how many pods a kubelet takes unless it is told otherwise.
+// kubeletMaxPods is how many pods a kubelet takes unless it is configured otherwise.
 const kubeletMaxPods = 110
 
 // setNodeDefaults fills in what the API server and a kubelet would have: what can be allocated, and a number of pods. A

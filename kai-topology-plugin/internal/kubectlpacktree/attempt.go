@@ -17,7 +17,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// attempt is what a page is told of manifests: what what-if prints, and the cluster as it would be.
+// attempt is what a page gets about manifests: what what-if prints, and the cluster as it would be.
 type attempt struct {
 	whatIfResult
 	Overview *overview.Overview `json:"overview"`

@@ -30,7 +30,7 @@ func Invoked(name string) bool {
 type plugin struct {
 	access *genericclioptions.ConfigFlags
 	colour string
-	// now is the time by which ages and dates are told.
+	// now is the time by which ages and dates are shown.
 	now func() time.Time
 }
 

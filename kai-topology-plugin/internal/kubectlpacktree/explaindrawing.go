@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxGangs is how many gangs of one workload are told of in full, maxLines how many of its subgroups or objects, and
+	// maxGangs is how many gangs of one workload are shown in full, maxLines how many of its subgroups or objects, and
 	// maxNodes on how many nodes pods are named.
 	maxGangs, maxLines, maxNodes = 10, 24, 12
 )
@@ -228,7 +228,7 @@ func depth(paths []string) int {
 	return 1 + strings.Count(paths[0], "/")
 }
 
-// drawPods tells the node of the pod that was asked about, or of all pods of a small gang.
+// drawPods shows the node of the pod that was asked about, or of all pods of a small gang.
 func drawPods(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, gang *explanation.Gang) {
 	if report.Target.Kind == explanation.KindPod {
 		if node, ok := gang.Nodes[report.Target.Name]; ok {

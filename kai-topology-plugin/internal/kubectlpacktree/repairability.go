@@ -84,10 +84,10 @@ func (p *plugin) repairability(command *cobra.Command, from *source, output stri
 	return err
 }
 
-// every is how often somebody who waits is told how far it is.
+// every is how often progress is shown to somebody who waits.
 const every = 5 * time.Second
 
-// progress tells on standard error how far long work is, each time that one more of what is done is.
+// progress prints to standard error how far long work is, each time that one more of what is done is.
 func (p *plugin) progress(command *cobra.Command, what string) func(of int) {
 	last, done := p.now(), 0
 	return func(of int) {

@@ -87,7 +87,7 @@ func (s *showing) answers() view.Answers {
 	}
 }
 
-// history tells what events say of a gang. Those of a cluster are read now, those of a dump are in it.
+// history returns what events say of a gang. Those of a cluster are read now, those of a dump are in it.
 func (s *showing) history(ctx context.Context, namespace, name string) (*overview.History, error) {
 	read, err := s.cluster()
 	if err != nil {

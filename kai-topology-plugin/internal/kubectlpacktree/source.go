@@ -75,7 +75,7 @@ func (p *plugin) namespace() (name string, given bool, err error) {
 	return name, given && p.access.Namespace != nil && *p.access.Namespace != "", nil
 }
 
-// note tells people on standard error what is not in the answer.
+// note prints to standard error what is not in the answer.
 func note(command *cobra.Command, notes []string) {
 	for _, line := range notes {
 		fmt.Fprintln(command.ErrOrStderr(), "note: "+line)

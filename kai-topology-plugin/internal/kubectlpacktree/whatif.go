@@ -241,7 +241,7 @@ func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
 	return notes
 }
 
-// plainNotes tells of pods that nothing is decided about, since they are in no PodGroup that there is.
+// plainNotes are about pods of which nothing is decided, since they are in no PodGroup that there is.
 func plainNotes(cluster, asked *inventory.Inventory) []string {
 	var notes []string
 	for _, pod := range asked.Pods {

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Following is an Offline that follows a cluster: each time it is told everything, and takes over what is another than
+// Following is an Offline that follows a cluster: each time it is given everything, and takes over what is another than
 // before. Objects are told apart by where they are in memory, so that whoever changes one gives it as a new one, as
 // informers do. Nothing else may change it.
 type Following struct {
 	*Offline
 	known    map[string]*followed[corev1.Node]
 	standing map[types.UID]*followed[corev1.Pod]
-	// pass counts how often it was told.
+	// pass counts how often it was given the cluster.
 	pass int
 }
 

@@ -114,7 +114,7 @@ func (o *ownNodes) touch(node *ownNode) {
 	}
 }
 
-// touched tells that a node is shown without some of its pods, or with them again; nobody has to be told who compares
+// touched records that a node is shown without some of its pods, or with them again; nobody has to know it who compares
 // generations.
 func (o *ownNodes) touched(name string) {
 	if o != nil {

@@ -153,7 +153,7 @@ func (w *watching) start() error {
 func (w *watching) dirty() {
 	select {
 	case w.changed <- struct{}{}:
-	default: // Whoever is told looks at everything.
+	default: // One notice is enough: its reader looks at everything.
 	}
 }
 

@@ -50,7 +50,7 @@ type heldKey struct {
 
 // Closed are the domains that are closed to a gang.
 type Closed struct {
-	// Note names the first gang that one is kept for, "" if none is, and Barred tells that there may be such domains.
+	// Note names the first gang that one is kept for, "" if none is, and Barred is set if there may be such domains.
 	Note    string
 	Barred  bool
 	domains closedDomains

@@ -152,7 +152,7 @@ func certificateOf(answer *decision.Answer) *Certificate {
 	for node, pods := range answer.Respected {
 		for _, pod := range pods {
 			if gangstate.IsSeat(pod) {
-				continue // The input tells of it.
+				continue // The input shows it.
 			}
 			made.Reserved[pod.Namespace+"/"+pod.Name] = node
 		}

@@ -36,7 +36,7 @@ func (b *branch) child(name, label string) *branch {
 	return child
 }
 
-// draw prints the children. Of domains where nothing stands, only the number of nodes is told.
+// draw prints the children. Of domains where nothing stands, only the number of nodes is shown.
 func (b *branch) draw(w io.Writer, indent string) {
 	for i, child := range b.children {
 		bend, below := "├── ", "│   "

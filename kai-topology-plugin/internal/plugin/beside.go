@@ -26,7 +26,7 @@ type beside struct {
 	reader *reader
 }
 
-// speaksFor reports whether it is for this profile to tell of a gang.
+// speaksFor reports whether it is for this profile to report on a gang.
 func (b *beside) speaksFor(key gang.Key) bool {
 	pods, err := b.lister.Shown(key)
 	return err == nil && b.profiles.speaksFor(b.name, pods)

@@ -16,7 +16,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Bind binds a pod of a gang that names a topology, or one that asks for labels of its node, and tells the pod where it is in
+// Bind binds a pod of a gang that names a topology, or one that asks for labels of its node, and writes to the pod where it is in
 // the very request: the API server copies the annotations and labels of a Binding to its pod. Other pods are left to
 // kube-scheduler's own plugin.
 func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
@@ -82,7 +82,7 @@ func (p *Plugin) bind(ctx context.Context, binding *corev1.Binding) error {
 	return cacher.WaitOnFinish(ctx, finished)
 }
 
-// topologyHints are the annotations that tell a pod its domain and its rank; nil if no topology is named for it, or
+// topologyHints are the annotations with a pod's domain and rank; nil if no topology is named for it, or
 // its node is in no domain of that.
 func (p *Plugin) topologyHints(pod *corev1.Pod, node string) map[string]string {
 	key, member := gang.KeyOf(pod)

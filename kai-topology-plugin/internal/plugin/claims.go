@@ -5,7 +5,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// claims tells of claims of pods that plans for moves do not look at.
+// claims finds the claims of pods that plans for moves do not look at.
 type claims struct {
 	volumeClaims corelisters.PersistentVolumeClaimLister
 	volumes      corelisters.PersistentVolumeLister

@@ -31,7 +31,7 @@ type eviction struct {
 	waiting sets.Set[types.UID]
 }
 
-// evict tells the pods of the gang their future nodes, and then has the victims leave. If that fails half-way the
+// evict writes to the pods of the gang their future nodes, and then has the victims leave. If that fails half-way the
 // gang is decided anew, and finds its domain half cleared.
 func (e *executor) evict(ctx context.Context, eviction eviction) {
 	if err := e.evictAll(ctx, eviction); err != nil {
@@ -119,7 +119,7 @@ func (e *executor) evictPod(ctx context.Context, eviction eviction, victim preem
 	return nil
 }
 
-// announceRoom tells the gang and those that lost pods to it.
+// announceRoom records events for the gang and for those that lost pods to it.
 func (e *executor) announceRoom(eviction eviction) {
 	lost := map[gang.Key]int{}
 	for _, victim := range eviction.Victims {

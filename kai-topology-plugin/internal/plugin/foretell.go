@@ -60,7 +60,7 @@ func (f *forecaster) once(ctx context.Context) error {
 	return nil
 }
 
-// levelForecasts are what metrics tell of forecasts.
+// levelForecasts are what metrics report of forecasts.
 func levelForecasts(forecasts []*repair.Forecast) []metrics.LevelForecast {
 	var levels []metrics.LevelForecast
 	for _, level := range repair.Levels(forecasts) {

@@ -69,7 +69,7 @@ func (h *queueingHints) nodeGone(waiting *corev1.Pod) fwk.QueueingHint {
 	return fwk.Queue
 }
 
-// isAsker reports whether the pod is the one to ask for its gang: the one that was told last that the gang has no
+// isAsker reports whether the pod is the one to ask for its gang: the one that last got the answer that the gang has no
 // place. If there is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that
 // wakes up.
 func (h *queueingHints) isAsker(pod *corev1.Pod) bool {

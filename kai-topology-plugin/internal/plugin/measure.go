@@ -32,7 +32,7 @@ type measure struct {
 	counting sync.Mutex
 	counter  capacity.Counter
 	profiles *profiles
-	// relate tells a gang where the others stand that its relations name.
+	// relate records in a gang where the others stand that its relations name.
 	relate func(*gang.Gang)
 	// reserved returns the room that is kept for anybody.
 	reserved func() clusterview.Reserved

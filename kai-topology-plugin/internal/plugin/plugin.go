@@ -1,7 +1,7 @@
 // Package plugin is our part of kube-scheduler: gangs are planned as a whole, their pods are put where the plan says,
 // and none is bound before all that the gang needs have a node.
 //
-// What is known of each gang is in package gangstate. Here it is told what happens, and what it returns is done: see
+// What is known of each gang is in package gangstate. Here it is given what happens, and what it returns is done: see
 // effects.go. The life of a gang, a file each:
 //
 //	watch.go       what happens to pods, PodGroups, Topologies and nodes
@@ -97,7 +97,7 @@ var (
 )
 
 // Factory returns the plugin's factory. Leading is closed once this process schedules, which it may never do if
-// another one is the leader: up to then it writes nothing. Marks tells whether a pod of a gang that does not fit is
+// another one is the leader: up to then it writes nothing. Marks reports whether a pod of a gang that does not fit is
 // to be marked unschedulable.
 func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, marks func(pod *corev1.Pod) bool) {
 	shared := &profiles{}

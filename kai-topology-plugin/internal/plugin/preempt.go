@@ -24,8 +24,8 @@ import (
 // makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
 // that was decided; the others of the gang share the answer.
 //
-// Everything is decided before anybody is told, and each step that follows can be the last one of this process: first
-// the pods of the gang are told their future nodes, then the victims are deleted. Whoever schedules next finds the
+// Everything is decided before anything is written, and each step that follows can be the last one of this process: first
+// the pods of the gang get their future nodes, then the victims are deleted. Whoever schedules next finds the
 // gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving
 // already as free, and lets the rest leave.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
@@ -110,7 +110,7 @@ func budgetsOf(pdbs policylisters.PodDisruptionBudgetLister) (preemption.Budgets
 	return preemption.BudgetsOf(found), nil
 }
 
-// nominationsOf are the nodes that pods of a gang were told by a scheduler that died, to be taken back once nobody's
+// nominationsOf are the nodes that a scheduler that died wrote to pods of a gang, to be taken back once nobody's
 // leaving helps it.
 func nominationsOf(assembled *gang.Gang) (told []gangstate.Placement) {
 	for _, pod := range assembled.Pending {

@@ -68,7 +68,7 @@ func (p *profiles) mark(pod *corev1.Pod) bool {
 	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
 }
 
-// speaksFor reports whether it is for the profile of the given name to tell of a gang: of those that its pods name it
+// speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
 // is the first, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
 	p.mu.RLock()
@@ -100,7 +100,7 @@ func (p *profiles) have(scheduler string) bool {
 	return p.names[scheduler]
 }
 
-// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and tells all.
+// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and gives the result to all.
 type forecasts struct {
 	// every is the shortest interval that any profile asks for; 0 if none does.
 	every   time.Duration
@@ -126,7 +126,7 @@ func (p *profiles) foretells() bool {
 	return p.forecasts.every > 0
 }
 
-// listen has a profile told what is foretold.
+// listen has a profile get what is foretold.
 func (p *profiles) listen(told func(map[gang.Key]gangstate.Repairability)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *profiles) claimForecasts() time.Duration {
 	return p.forecasts.every
 }
 
-// tell tells all profiles what was foretold.
+// tell gives all profiles what was foretold.
 func (p *profiles) tell(round map[gang.Key]gangstate.Repairability) {
 	p.mu.RLock()
 	told := slices.Clone(p.forecasts.told)

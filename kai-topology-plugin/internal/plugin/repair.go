@@ -165,7 +165,7 @@ type round struct {
 	held sets.Set[gang.Key]
 	// evict are the gangs of which pods are to be evicted now.
 	evict []gang.Key
-	// said is what is told of each gang.
+	// said is what is reported of each gang.
 	said map[gang.Key]gangstate.Repair
 	// again is when to look again, from now; 0 if that need not be.
 	again time.Duration

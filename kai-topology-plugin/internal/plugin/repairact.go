@@ -33,7 +33,7 @@ func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
 		r.said[key] = gangstate.Repair{Reason: plan.Reason, Message: plan.Sentence(due)}
 		switch plan.Reason {
 		case scheduling.ReasonMoveBudget:
-			r.soon(repairSoon) // Nobody tells when the budget lets more pods go.
+			r.soon(repairSoon) // No event says when the budget lets more pods go.
 		case scheduling.ReasonMoveNotAllowed:
 			m.resting[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
 			r.soon(adviceRest)

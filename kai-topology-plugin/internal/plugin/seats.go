@@ -16,7 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
-// tellSeats counts seats, and tells the gangs that lose one to somebody more important.
+// tellSeats counts seats, and records an event for gangs that lose one to somebody more important.
 func (e *executor) tellSeats(changes []gangstate.SeatChange) {
 	for _, seat := range changes {
 		if seat.Ended == "" {

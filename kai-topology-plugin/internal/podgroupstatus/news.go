@@ -22,7 +22,7 @@ import (
 // its pods.
 const unfinished = 10 * time.Second
 
-// newsTo returns what has not been told yet. If something is to be told later unless it changes, again says when.
+// newsTo returns what has not been reported yet. If something is to be reported later unless it changes, again says when.
 func newsTo(
 	told *gangstate.Told, observed Observed, desired Desired, now time.Time,
 ) (news []gangevents.News, again time.Duration) {
@@ -44,7 +44,7 @@ func newsTo(
 	return append(news, strayNews(told, observed.Gang)...), again
 }
 
-// repairNews tells each step of a repair, and why there is none.
+// repairNews reports each step of a repair, and why there is none.
 func repairNews(podGroup *scheduling.PodGroup, planned *metav1.Condition) []gangevents.News {
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 	if planned == nil || present != nil && present.Reason == planned.Reason {
@@ -118,7 +118,7 @@ func domainsOf(group scheduling.SubGroupStatus) string {
 // depth is how far down the topology the domains of a level are.
 func depth(domains scheduling.Domains) int { return strings.Count(domains[0], "/") }
 
-// strayNews tells each pod that names a leaf which does not exist, and the PodGroup of the first.
+// strayNews is for each pod that names a leaf which does not exist, and for the PodGroup about the first.
 func strayNews(told *gangstate.Told, g *gang.Gang) []gangevents.News {
 	var news []gangevents.News
 	for _, pod := range g.Strays {

@@ -14,7 +14,7 @@ const (
 	maxListed = 2048
 )
 
-// subGroups tells where each group stands.
+// subGroups returns where each group stands.
 func subGroups(groups []decision.Group) []scheduling.SubGroupStatus {
 	limit := domainLimit(groups)
 	statuses := make([]scheduling.SubGroupStatus, 0, len(groups))

@@ -97,12 +97,12 @@ func (c *Candidates) question(assembled *gang.Gang, nodes []fwk.NodeInfo) Questi
 	return question
 }
 
-// isDevice tells extended resources, such as GPUs, by the domain in their name.
+// isDevice recognises extended resources, such as GPUs, by the domain in their name.
 func isDevice(resource string) bool {
 	return strings.Contains(resource, "/") && !strings.HasPrefix(resource, corev1.DefaultResourceRequestsPrefix)
 }
 
-// begunOn returns the nodes that pods of the gang have been told they would get.
+// begunOn returns the nodes that pods of the gang are nominated for.
 func begunOn(assembled *gang.Gang) (nodes []string) {
 	for _, pod := range assembled.Pending {
 		if node := pod.Status.NominatedNodeName; node != "" {

@@ -17,7 +17,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// DefaultBudget is how many steps a choice may take unless told otherwise: as many as one decision of the packing
+// DefaultBudget is how many steps a choice may take unless the caller says otherwise: as many as one decision of the packing
 // engine.
 const DefaultBudget = packing.DefaultBudget
 

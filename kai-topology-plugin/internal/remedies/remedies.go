@@ -50,7 +50,7 @@ type Remedy struct {
 	Kind Kind `json:"kind"`
 	// Change says what to do, in one sentence without a full stop.
 	Change string `json:"change"`
-	// Fits is the result of deciding again. A change that does not help is told too, to save people the attempt.
+	// Fits is the result of deciding again. A change that does not help is listed too, to save people the attempt.
 	Fits bool `json:"fits"`
 }
 

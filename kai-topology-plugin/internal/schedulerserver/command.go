@@ -37,7 +37,7 @@ import (
 	"packtree.dev/shared/version"
 )
 
-// Command returns the root command. Without a subcommand it runs the scheduler until the process is told to stop.
+// Command returns the root command. Without a subcommand it runs the scheduler until the process gets a signal to stop.
 func Command() *cobra.Command {
 	quietNominations()
 	opts := options.NewOptions()
@@ -142,7 +142,7 @@ func run(ctx context.Context, command *cobra.Command, opts *options.Options) err
 	return err
 }
 
-// announceFirstPod closes leading when the scheduler first asks for a pod. It does so only as the leader, and tells nobody
+// announceFirstPod closes leading when the scheduler first asks for a pod. It does so only as the leader, and announces that to nobody
 // else when it becomes one.
 func announceFirstPod(scheduler *scheduler.Scheduler, leading chan<- struct{}) {
 	next, announce := scheduler.NextPod, sync.OnceFunc(func() { close(leading) })

@@ -14,7 +14,7 @@ import (
 // change.
 type acceptance struct {
 	nodes []*corev1.Node
-	// plain tells that every node accepts every pod that does not choose.
+	// plain is set if every node accepts every pod that does not choose.
 	plain   bool
 	classes map[string]*class
 }
@@ -22,7 +22,7 @@ type acceptance struct {
 // class is pods that the same nodes accept.
 type class struct {
 	pod *corev1.Pod
-	// chooses tells that it has a node selector or affinity.
+	// chooses is set if it has a node selector or affinity.
 	chooses bool
 	// accepts has, once it is asked for, what each node says.
 	accepts []bool

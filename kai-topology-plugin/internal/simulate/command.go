@@ -254,7 +254,7 @@ type rejected struct{ error }
 // ExitCode implements render.Coder.
 func (rejected) ExitCode() int { return render.ExitRejected }
 
-// progress tells now and then how far the simulation is.
+// progress prints now and then how far the simulation is.
 func progress(w io.Writer) func(at float64, done, of int) {
 	last := time.Now()
 	return func(at float64, done, of int) {

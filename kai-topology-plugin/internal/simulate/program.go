@@ -30,7 +30,7 @@ type program struct {
 	answers *json.Decoder
 	cluster *programCluster
 	changes []change
-	// on is where each pod of the stream stands, as the program was told.
+	// on is where each pod of the stream stands, as the program knows it.
 	on map[string]string
 	up map[string]bool
 }
@@ -153,7 +153,7 @@ func (p *program) follow(request solve.Request) {
 			key := pod.Namespace + "/" + pod.Name
 			on[key] = name
 			if p.cluster != nil && p.on[key] == "" {
-				// The simulation goes on after an interruption, and the program has not been told of the pod.
+				// The simulation goes on after an interruption, and the program does not know the pod.
 				p.cluster.Pods, p.on[key] = append(p.cluster.Pods, pod), name
 			}
 		}

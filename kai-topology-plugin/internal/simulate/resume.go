@@ -129,10 +129,10 @@ type decided struct {
 	Nodes []int32 `json:"nodes,omitempty"`
 	// Leave are the pods that leave, by their UIDs.
 	Leave []string `json:"leave,omitempty"`
-	// Short are the resources that a gang without a place is short of, and Misjudged tells that there was one.
+	// Short are the resources that a gang without a place is short of, and Misjudged is set if there was one.
 	Short     []string `json:"short,omitempty"`
 	Misjudged bool     `json:"misjudged,omitempty"`
-	// Anew tells that more hangs on the decision: it is made once more.
+	// Anew is set if more hangs on the decision: it is made once more.
 	Anew bool `json:"anew,omitempty"`
 }
 
@@ -182,7 +182,7 @@ func (d *decisions) flush() error {
 	return d.out.Flush()
 }
 
-// keyOf tells simulations apart by all that they depend on: this program, the cluster, the stream, and the flags. Of a
+// keyOf distinguishes simulations by all that they depend on: this program, the cluster, the stream, and the flags. Of a
 // decider that is a program the command is looked at, not the program.
 func (s *side) keyOf(cluster *inventory.Inventory, jobs string, until *float64) (string, error) {
 	sum := sha256.New()
@@ -204,7 +204,7 @@ func (s *side) keyOf(cluster *inventory.Inventory, jobs string, until *float64) 
 	return fmt.Sprintf("%x", sum.Sum(nil)), errors.Join(err, file.Close())
 }
 
-// programSum tells apart the programs that simulate.
+// programSum distinguishes the programs that simulate.
 var programSum = sync.OnceValues(func() ([]byte, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -36,9 +36,9 @@ type run struct {
 	lost, preemptions, moves int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
 	tried int64
-	// misjudged tells that another decider than the scheduler refused it at a moment when it fitted.
+	// misjudged is set if another decider than the scheduler refused it at a moment when it fitted.
 	misjudged bool
-	// queued tells that it is among those that wait, with this rank.
+	// queued is set if it is among those that wait, with this rank.
 	queued    bool
 	rank      gang.Rank
 	assembled *gang.Gang
@@ -183,7 +183,7 @@ func (s *simulator) halt(r *run) {
 	}
 }
 
-// end forgets all of a gang that is over but what is told of it. Its pods still have to leave.
+// end forgets all of a gang that is over but what the result says of it. Its pods still have to leave.
 func (s *simulator) end(r *run) {
 	s.halt(r)
 	s.unqueue(r)

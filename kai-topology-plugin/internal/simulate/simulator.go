@@ -46,9 +46,9 @@ type Options struct {
 	Until *float64
 	// Decider is asked for each decision; nil is the scheduler's own.
 	Decider Decider
-	// Progress is told the time that was reached, and how many events of the stream are done of how many.
+	// Progress gets the time that was reached, and how many events of the stream are done of how many.
 	Progress func(at float64, done, of int)
-	// Record is told the cluster after each moment at which anything happened; nil for nobody. What it is given is only
+	// Record gets the cluster after each moment at which anything happened; nil for nobody. What it is given is only
 	// valid until it returns.
 	Record func(at float64, state recording.State) error
 	// decisions are kept for the case that the simulation is interrupted.
@@ -90,10 +90,10 @@ type simulator struct {
 	// priorities counts the gangs that run by priority.
 	priorities map[int32]int
 	ends       ends
-	// suspects may be below their minimum, and barred tells that somebody may have been kept out of a domain.
+	// suspects may be below their minimum, and barred is set if somebody may have been kept out of a domain.
 	suspects []*run
 	barred   bool
-	// refused has what the last gang of a shape was told that did not fit.
+	// refused has the answer to the last gang of a shape that did not fit.
 	refused map[*shape]refusal
 	// alone is the cluster without the stream, made when it is first asked, and fits what it says of shapes.
 	alone *turns.Table
@@ -204,7 +204,7 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 	return nil
 }
 
-// tell has those know who asked what is so now, when so many lines of the stream are done.
+// tell reports, to those who asked for it, how things are when so many lines of the stream are done.
 func (s *simulator) tell(done, of int) error {
 	if s.options.Progress != nil {
 		s.options.Progress(s.now, done, of)

@@ -60,7 +60,7 @@ func wrong(path, format string, args ...any) *fault {
 	return &fault{path, fmt.Sprintf(format, args...)}
 }
 
-// maxFaults is how many wrong lines are told of one by one.
+// maxFaults is how many wrong lines are named one by one.
 const maxFaults = 100
 
 // faults are the wrong lines of a file.

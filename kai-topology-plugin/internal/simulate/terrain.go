@@ -55,7 +55,7 @@ type size struct {
 	// if nobody stood there.
 	topologies []string
 	least      map[string]int
-	// impossible tells that the cluster, or any domain of its required level, is too small for it. Its pods are never made.
+	// impossible is set if the cluster, or any domain of its required level, is too small for it. Its pods are never made.
 	impossible bool
 	// classes tell apart which nodes its pods accept, apart from resources.
 	classes []*class

@@ -71,7 +71,7 @@ func otherwise(ctx context.Context, request Request, first, free *decision.Answe
 	return passing(noted(request, never, first)), nil
 }
 
-// passing is an answer of which nobody can tell later whether it holds, but by looking for it anew.
+// passing is an answer of which can only be known by looking for it anew whether it still holds.
 func passing(answer *decision.Answer) *decision.Answer {
 	if answer != nil {
 		answer.Basis = clusterview.Basis{}
@@ -79,7 +79,7 @@ func passing(answer *decision.Answer) *decision.Answer {
 	return answer
 }
 
-// noted has a refusal say what is kept as spares, near the place that the first one tells of.
+// noted has a refusal say what is kept as spares, near the place that the first one names.
 func noted(request Request, refusal, first *decision.Answer) *decision.Answer {
 	if told := first.Explanations; len(told) > 0 && len(told[0].Short) == 0 && len(told[0].Excluded) == 0 {
 		// All nodes of a level are kept, and the engine knows of none.
