@@ -105,12 +105,6 @@ func placement(observed Observed) *scheduling.PlacementStatus {
 	}
 }
 
-// waitsForTurn reports whether the gang waits and nothing was decided about it, now or when its present status was written.
-func (d Desired) waitsForTurn(present *scheduling.PodGroupStatus) bool {
-	before := meta.FindStatusCondition(present.Conditions, scheduling.ConditionScheduled)
-	return d.Condition.Reason == scheduling.ReasonWaiting && (before == nil || before.Reason == scheduling.ReasonWaiting)
-}
-
 // conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is
 // missing.
 func conditionOf(observed Observed) metav1.Condition {

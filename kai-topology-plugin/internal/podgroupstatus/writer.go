@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,13 +28,6 @@ const fieldOwner = "kai-topology-plugin"
 // within moments of each other, and each of them is a change.
 const settling = 100 * time.Millisecond
 
-// A status that says only that pods wait for their turn is of little use, and mostly out of date a moment later. Where many
-// gangs come at once, waitingBurst of them are written, and then waitingRate a second: the API server has their pods to bind.
-const (
-	waitingBurst = 10
-	waitingRate  = rate.Limit(10)
-)
-
 // Observe reads a gang. It returns a NotFound error for a PodGroup that does not exist.
 type Observe func(key gang.Key) (Observed, error)
 
@@ -45,8 +37,6 @@ type Writer struct {
 	observe Observe
 	tell    *gangevents.Announcer
 	gangs   *gangstate.State
-	// waiting limits statuses of gangs that wait for their turn.
-	waiting *rate.Limiter
 	queue   workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
@@ -59,7 +49,6 @@ func NewWriter(
 		observe: observe,
 		tell:    tell,
 		gangs:   gangs,
-		waiting: rate.NewLimiter(waitingRate, waitingBurst),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](settling, time.Minute)),
 	}
@@ -127,10 +116,6 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	podGroup := observed.Gang.PodGroup
 	subject := gangevents.Subject{NamespacedName: key, UID: podGroup.UID, Version: podGroup.ResourceVersion}
 	if desired.Differs(&podGroup.Status) {
-		if desired.waitsForTurn(&podGroup.Status) && !w.waiting.Allow() {
-			w.queue.AddAfter(key, time.Second)
-			return nil
-		}
 		written, err := w.apply(ctx, podGroup, desired)
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // Deleted, or made anew: then its creation has put it into the queue again.
