@@ -1,5 +1,5 @@
-// Command dynamo-operator carries out DynamoGraphDeployments on Grove. Its subcommand render answers offline what one
-// becomes.
+// Command dynamo-operator carries out DynamoGraphDeployments on Grove. Its subcommand render prints, without a cluster,
+// the objects that a deployment becomes.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 }
 
 func rootCommand() *cobra.Command {
-	// A deployment is some twenty requests when it is created, and none once it stands.
+	// A deployment takes about twenty requests when it is created, and none once it is ready.
 	settings := managerstart.Settings{QPS: 200, Burst: 400}
 	var infrastructure pods.Infrastructure
 	root := &cobra.Command{
@@ -68,7 +68,7 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// bindInfrastructure adds the flags for what the pods of every deployment are told of.
+// bindInfrastructure adds the flags for the addresses that the pods of every deployment get.
 func bindInfrastructure(flags *pflag.FlagSet, to *pods.Infrastructure) {
 	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: the variable is not set")
 	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: the variable is not set")
