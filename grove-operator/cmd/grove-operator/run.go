@@ -44,7 +44,7 @@ func runCommand() *cobra.Command {
 	return command
 }
 
-// describe says what the program is with this configuration.
+// describe describes the program with this configuration.
 func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Program {
 	return managerstart.Program{
 		Name:   program,

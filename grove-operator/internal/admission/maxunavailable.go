@@ -11,7 +11,7 @@ import (
 
 var strategyPath = field.NewPath("spec", "updateStrategy")
 
-// validateMaxUnavailable refuses what nothing could be updated with, and warns of what says nothing.
+// validateMaxUnavailable refuses values with which no update could proceed, and warns of values without effect.
 func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
 	if strategy := set.Spec.UpdateStrategy; strategy != nil && strategy.MaxUnavailable != nil {
 		path := strategyPath.Child("maxUnavailable")
@@ -49,7 +49,7 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 	return warnings, errs
 }
 
-// warnOfDeleting says that nothing is taken away where users delete pods themselves.
+// warnOfDeleting says that maxUnavailable has no effect if users delete pods themselves.
 func warnOfDeleting(set *grovev1alpha1.PodCliqueSet, path *field.Path) []string {
 	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.OnDelete {
 		return nil

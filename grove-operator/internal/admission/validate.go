@@ -41,7 +41,8 @@ func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings 
 	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateSpreads(set, cluster)...)
 }
 
-// validateAccount refuses the name whose ServiceAccount every namespace has already, and which is not ours to write to.
+// validateAccount refuses the name of the ServiceAccount that every namespace has already, and that the operator must
+// not write.
 func validateAccount(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	const everywhere = "default"
 	if layout.ServiceAccount(set.Name) != everywhere {
@@ -79,7 +80,7 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 	return warnings, errs
 }
 
-// warnOfStrategy tells of a strategy that is not what its name says yet.
+// warnOfStrategy warns of a strategy that does not do yet what its name says.
 func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
 	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.Coherent {
 		return nil
@@ -88,7 +89,7 @@ func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
 		field.NewPath("spec", "updateStrategy", "type"), grovev1alpha1.Coherent, grovev1alpha1.RollingRecreate)}
 }
 
-// validateSchedulers refuses cliques whose pods go to different schedulers: the pods of one gang are placed together, by one.
+// validateSchedulers refuses cliques whose pods go to different schedulers: one scheduler places all pods of a gang.
 func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field.ErrorList {
 	var errs field.ErrorList
 	cliques := set.Spec.Template.Cliques
@@ -102,7 +103,8 @@ func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field
 	return errs
 }
 
-// schedulerOf is the scheduler that a clique's pods go to. Pods that name none where there is no default go to the cluster's own.
+// schedulerOf is the scheduler of a clique's pods. Pods that name none, without a configured default, go to the
+// cluster's own.
 func schedulerOf(clique *grovev1alpha1.PodCliqueTemplateSpec, byDefault string) string {
 	return cmp.Or(clique.Spec.PodSpec.SchedulerName, byDefault, corev1.DefaultSchedulerName)
 }
@@ -139,7 +141,7 @@ func validateCliques(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return append(errs, validateStartOrder(set)...)
 }
 
-// validateName reports names that are no DNS labels or that are there already, and remembers the others.
+// validateName reports names that are no DNS labels or exist already, and remembers the others.
 func validateName(path *field.Path, name string, seen sets.Set[string]) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Label(name) {
@@ -247,7 +249,7 @@ func cliqueNames(set *grovev1alpha1.PodCliqueSet) []string {
 	return all
 }
 
-// validateGroupMember reports cliques that do not exist or that are in a group already, and remembers the others.
+// validateGroupMember reports cliques that do not exist or are in a group already, and remembers the others.
 func validateGroupMember(path *field.Path, group, clique string, known []string, groupOf map[string]string) field.ErrorList {
 	if !slices.Contains(known, clique) {
 		return field.ErrorList{field.Invalid(path, clique, "there is no such clique"+suggestion(clique, known))}
@@ -269,7 +271,7 @@ func suggestion(word string, known []string) string {
 	return "; the cliques are " + strings.Join(known, ", ")
 }
 
-// nearest asks for what was probably meant; empty if nothing comes near.
+// nearest is a question with the name that was probably meant; empty if no name is similar.
 func nearest(word string, known []string) string {
 	if closest, ok := didyoumean.Closest(word, known); ok {
 		return fmt.Sprintf(", did you mean %q?", closest)

@@ -13,8 +13,8 @@ import (
 // PriorityClasses are those that AnySet uses.
 var PriorityClasses = []string{"low", "high"}
 
-// AnySet draws a valid PodCliqueSet of up to some dozens of pods, in which everything is used that names, gangs and pods
-// depend on. Much is left to its default.
+// AnySet draws a valid PodCliqueSet of up to some dozens of pods. It uses every field on which names, gangs and pods
+// depend. Many fields are left to their defaults.
 func AnySet(t *rapid.T, namespace string) *grovev1alpha1.PodCliqueSet {
 	set := &grovev1alpha1.PodCliqueSet{}
 	set.Namespace, set.Name = namespace, rapid.SampledFrom([]string{"s", "inference", "a-1", "x-0-y"}).Draw(t, "name")
@@ -95,7 +95,7 @@ func anyPodSpec(t *rapid.T) corev1.PodSpec {
 	return spec
 }
 
-// anyGroups puts some of the cliques into groups, and gives autoscalers to some groups and to some cliques in none.
+// anyGroups puts some of the cliques into groups, and gives autoscalers to some groups and to some standalone cliques.
 func anyGroups(
 	t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec,
 ) []grovev1alpha1.PodCliqueScalingGroupConfig {
@@ -132,7 +132,7 @@ func anyScaling(t *rapid.T, minimum, replicas int32) *grovev1alpha1.AutoScalingC
 		MaxReplicas: replicas + 3}
 }
 
-// constrain gives the set, its groups and its cliques constraints, of which the inner ones are the narrower ones.
+// constrain adds constraints to the set, its groups and its cliques; inner constraints are narrower.
 func constrain(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) {
 	template.TopologyConstraint = anyConstraint(t, "set", "zone", "rack")
 	for i := range template.PodCliqueScalingGroups {

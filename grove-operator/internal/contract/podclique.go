@@ -10,14 +10,14 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// place is where in a set a PodClique is.
+// place is the place of a PodClique in a set.
 type place struct {
 	clique  *grovev1alpha1.PodCliqueTemplateSpec
 	replica int
 	// group and copyIndex are those of a PodClique in a scaling group.
 	group     *grovev1alpha1.PodCliqueScalingGroupConfig
 	copyIndex int
-	// gang is the PodGang, and base the base gang that it follows, if it is a scaled one.
+	// gang is the PodGang, and base the base gang that a scaled gang follows.
 	gang, base string
 }
 
@@ -145,7 +145,7 @@ func environment(variables []corev1.EnvVar) []string {
 	return all
 }
 
-// gates: those of others stay; ours goes from the pods of base gangs as soon as the gang lists them.
+// gates are the user's; the operator's is removed from pods of base gangs as soon as the gang lists them.
 func (e *expectation) gates(p place) []string {
 	gates := []string{}
 	for _, gate := range p.clique.Spec.PodSpec.SchedulingGates {
@@ -166,7 +166,7 @@ func (e *expectation) account(clique *grovev1alpha1.PodCliqueTemplateSpec) strin
 }
 
 // parents are the PodCliques that a pod waits for, with their minima: in a base gang those of the whole base gang, in a
-// scaled one those of the same copy.
+// scaled gang those of the same copy.
 func (e *expectation) parents(p place) []string {
 	before := p.clique.Spec.StartsAfter
 	switch e.set.Spec.Template.CliqueStartupType {

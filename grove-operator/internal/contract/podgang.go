@@ -20,7 +20,7 @@ func (e *expectation) newGang(name string, replica int, constrainedBy *grovev1al
 	return made
 }
 
-// constrained notes that something in the gang has a constraint, so that the gang names the topology.
+// constrained records that a part of the gang has a constraint, so that the gang names the topology.
 func (g *gang) constrained(by *grovev1alpha1.TopologyConstraint) {
 	if by != nil {
 		g.topologyName = "grove-topology"

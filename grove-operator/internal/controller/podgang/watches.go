@@ -23,8 +23,8 @@ import (
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
-// the gangs themselves.
+// SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies;
+// and the gangs themselves.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindings *installation.Kind) error {
 	ofChild := passes.Coalesce(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
