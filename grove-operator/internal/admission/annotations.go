@@ -16,9 +16,12 @@ var choices = []struct {
 	key    string
 	values []string
 }{
-	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate, grovev1alpha1.ImageUpdateInPlace}},
-	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}},
-	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
+	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate,
+		grovev1alpha1.ImageUpdateInPlace}},
+	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait,
+		grovev1alpha1.UpdateWithoutRoomReplace}},
+	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop,
+		grovev1alpha1.MissingTopologyLevelHold}},
 }
 
 func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
@@ -48,5 +51,6 @@ func validateRepair(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	if set.Spec.Template.Repair == nil {
 		return nil
 	}
-	return repairpolicy.Fields(*set.Spec.Template.Repair).Validate(templatePath.Child("repair"), set.Annotations, annotationsPath)
+	return repairpolicy.Fields(*set.Spec.Template.Repair).Validate(templatePath.Child("repair"), set.Annotations,
+		annotationsPath)
 }

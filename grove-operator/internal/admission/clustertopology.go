@@ -95,7 +95,8 @@ func ValidateNameFree(kind, name string, other *topology.Topology) field.ErrorLi
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, fmt.Sprintf(
-		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete the %s first",
+		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete "+
+			"the %s first",
 		other.Kind, kind, other.Kind))}
 }
 
@@ -120,7 +121,8 @@ func Keeps(kept *grovev1alpha1.ClusterTopology, name string) string {
 	}
 	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels " +
 		"there, " +
-		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of " +
+		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology " +
+		"with a name of " +
 		"your own"
 }
 

@@ -41,9 +41,11 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 		replicas, minimum := ptr.Deref(groups[i].Replicas, 1), ptr.Deref(groups[i].MinAvailable, 1)
 		if least := max(1, replicas-minimum); most > least {
-			warnings = append(warnings, fmt.Sprintf("%s: %d copies may be unavailable, and of the %d that the group starts "+
-				"with %d have to stay available: an update takes away %d at a time; lower minAvailable, or have more replicas",
-				path, most, replicas, minimum, least))
+			warnings = append(
+				warnings, fmt.Sprintf("%s: %d copies may be unavailable, and of the %d that the group starts "+
+					"with %d have to stay available: an update takes away %d at a time; lower minAvailable, or have "+
+					"more replicas",
+					path, most, replicas, minimum, least))
 		}
 	}
 	return warnings, errs

@@ -34,12 +34,13 @@ func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		}
 		if most := apivalidation.TotalAnnotationSizeLimitB - annotationsOfOthers; size > most {
 			errs = append(errs, field.Invalid(path, fmt.Sprintf("%d bytes", size), fmt.Sprintf(
-				"a PodClique carries labels and annotations of its pods, the latter twice: that must be at most %d bytes; "+
-					"mount a ConfigMap instead", most)))
+				"a PodClique carries labels and annotations of its pods, the latter twice: that must be at "+
+					"most %d bytes; mount a ConfigMap instead", most)))
 		}
 	}
 	for i := range groups {
-		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations, groupPath(i).Child("annotations"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations,
+			groupPath(i).Child("annotations"))...)
 	}
 	return errs
 }

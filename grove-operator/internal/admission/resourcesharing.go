@@ -25,8 +25,8 @@ func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if filter := entry.Filter; filter != nil {
 			errs = append(errs, validateFilter(path.Child("filter"),
 				len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
-			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set", filter.ChildCliqueNames,
-				cliques)...)
+			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set",
+				filter.ChildCliqueNames, cliques)...)
 			errs = append(errs, allKnown(path.Child("filter", "childScalingGroupNames"), "scaling group of the set",
 				filter.ChildScalingGroupNames, groups)...)
 		}
@@ -143,7 +143,8 @@ func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList
 		at := slices.IndexFunc(before.Cliques,
 			func(was grovev1alpha1.PodCliqueTemplateSpec) bool { return was.Name == after.Cliques[i].Name })
 		if at >= 0 {
-			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing, after.Cliques[i].ResourceSharing)
+			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing,
+				after.Cliques[i].ResourceSharing)
 		}
 	}
 	for i := range after.PodCliqueScalingGroups {

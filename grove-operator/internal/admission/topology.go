@@ -93,7 +93,8 @@ func validateShapes(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.
 				"packDomain means pack.required: give only one of them"))
 		}
 		if required == "" && preferred == "" {
-			errs = append(errs, field.Required(place.path, "a domain is needed: packDomain, pack.required or pack.preferred"))
+			errs = append(errs, field.Required(place.path,
+				"a domain is needed: packDomain, pack.required or pack.preferred"))
 		}
 		if order.Broader(string(preferred), string(required)) {
 			errs = append(errs, field.Invalid(place.path, preferred, fmt.Sprintf(
@@ -172,7 +173,8 @@ func validateDomains(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fi
 		case !resolved.Found: // Reported once, at the field that names the topology.
 		default:
 			errs = append(errs, field.Invalid(place.path, strings.Join(unknown, ", "), fmt.Sprintf(
-				"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name)))))
+				"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name,
+				available(lookup(resolved.Name)))))
 		}
 	}
 	return errs
@@ -204,7 +206,8 @@ func validatePair(parent, child place, order domains.Order) field.ErrorList {
 	compare := func(kind string, above, below grovev1alpha1.TopologyDomain) {
 		if order.Broader(string(below), string(above)) {
 			errs = append(errs, field.Invalid(parent.path, above, fmt.Sprintf(
-				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower", child.owner, kind, below,
+				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower",
+				child.owner, kind, below,
 				above, parent.owner, kind)))
 		}
 	}

@@ -53,7 +53,8 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 		}
 	}
 	template := &set.Spec.Template
-	add(templatePath, template.TopologySpread, spreadPlace{ofSet: true, items: "replicas", count: int(set.Spec.Replicas)})
+	add(templatePath, template.TopologySpread, spreadPlace{ofSet: true, items: "replicas",
+		count: int(set.Spec.Replicas)})
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		within := []place{setPlace(set), cliquePlace(set, i)}
@@ -200,7 +201,8 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 			resolved.Name))}
 	case !resolved.Has(p.spread.Domain):
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
-			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name))))}
+			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name,
+			available(lookup(resolved.Name))))}
 	}
 	return nil
 }
@@ -236,7 +238,8 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 		}
 		switch {
 		case place.count <= 1:
-			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path, place.count, place.items))
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path,
+				place.count, place.items))
 		case !place.spread.Even && place.count <= limit:
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect: there are %d %s, and %d may stand in one %s",
 				place.path.Child(bound), place.count, place.items, limit, place.spread.Domain))
@@ -263,6 +266,7 @@ func (p spreadPlace) warnOfOddPods() string {
 	case p.least == p.count:
 		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
 	}
-	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
+	return fmt.Sprintf(
+		"%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
 		path, p.least, p.count, each)
 }

@@ -81,7 +81,8 @@ func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Top
 				keyOf(domain, clusterTopology), domain, clusterTopology.Kind, clusterTopology.Name)
 		default:
 			return fmt.Sprintf("no node stands in a %s of %s %q, for none carries all of the labels %s",
-				domain, clusterTopology.Kind, clusterTopology.Name, strings.Join(keysDownTo(domain, clusterTopology), ", "))
+				domain, clusterTopology.Kind, clusterTopology.Name,
+				strings.Join(keysDownTo(domain, clusterTopology), ", "))
 		}
 	}
 	return ""

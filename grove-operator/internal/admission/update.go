@@ -141,10 +141,12 @@ func validateTopologyChange(old, set *grovev1alpha1.PodCliqueSet, cluster Cluste
 	was, is := topology.NameFor(old), topology.NameFor(set)
 	switch {
 	case was == is:
-		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order), validateNames(set, anyTopology)...)
+		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order),
+			validateNames(set, anyTopology)...)
 	case scheduled > 0:
 		return field.ErrorList{field.Forbidden(whereTopologyChanged(old, set), fmt.Sprintf(
-			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was,
+			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one",
+			was,
 			scheduled))}
 	default:
 		return validateTopology(set, cluster)

@@ -49,7 +49,8 @@ func validateAccount(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), set.Name,
-		"a PodCliqueSet makes a ServiceAccount of its own name, and every namespace has one with this name: choose another name")}
+		"a PodCliqueSet makes a ServiceAccount of its own name, and every namespace has one with this name: choose "+
+			"another name")}
 }
 
 func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
@@ -61,7 +62,8 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), set.Spec.Replicas, "must not be negative"))
 	}
 	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration < 0 {
-		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
+		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(),
+			"must not be negative; 0s switches it off"))
 	}
 	warnings = append(warnings, warnOfStrategy(set)...)
 	moreWarnings, moreErrs := validateMaxUnavailable(set)
@@ -97,7 +99,8 @@ func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field
 		own, first := schedulerOf(&cliques[i], byDefault), schedulerOf(&cliques[0], byDefault)
 		if own != first {
 			errs = append(errs, field.Invalid(cliquePath(i).Child("spec", "podSpec", "schedulerName"), own, fmt.Sprintf(
-				"all pods of a set are placed by one scheduler, and those of clique %s are by %s: name the same one", cliques[0].Name, first)))
+				"all pods of a set are placed by one scheduler, and those of clique %s are by %s: name the same one",
+				cliques[0].Name, first)))
 		}
 	}
 	return errs
@@ -130,11 +133,13 @@ func validateCliques(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if spec.RoleName != "" {
 			errs = append(errs, validateName(path.Child("spec", "roleName"), spec.RoleName, seenRoles)...)
 		}
-		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name, layout.GroupOf(set, cliques[i].Name))...)
+		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name,
+			layout.GroupOf(set, cliques[i].Name))...)
 		errs = append(errs, validateReplicas(path.Child("spec"), spec.Replicas, layout.MinAvailable(spec))...)
 		if running := spec.MinRunning; running != nil && (*running < 1 || *running > layout.MinAvailable(spec)) {
 			errs = append(errs, field.Invalid(path.Child("spec", "minRunning"), *running, fmt.Sprintf(
-				"must be at least 1 and at most minAvailable, which is %d: a clique cannot need more pods to go on than to start", layout.MinAvailable(spec))))
+				"must be at least 1 and at most minAvailable, which is %d: a clique cannot need more pods to go on "+
+					"than to start", layout.MinAvailable(spec))))
 		}
 		errs = append(errs, validateCliqueScaling(set, i)...)
 	}
@@ -177,7 +182,8 @@ func validateReplicas(path *field.Path, replicas, minAvailable int32) field.Erro
 	case minAvailable <= 0:
 		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, "must be greater than 0"))
 	case minAvailable > replicas && replicas > 0:
-		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, fmt.Sprintf("must not be greater than replicas, %d", replicas)))
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable,
+			fmt.Sprintf("must not be greater than replicas, %d", replicas)))
 	}
 	return errs
 }
@@ -196,20 +202,25 @@ func validateCliqueScaling(set *grovev1alpha1.PodCliqueSet, i int) field.ErrorLi
 	return validateScaling(path, config, clique.Spec.Replicas, layout.MinAvailable(&clique.Spec))
 }
 
-func validateScaling(path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32) field.ErrorList {
+func validateScaling(
+	path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32,
+) field.ErrorList {
 	var errs field.ErrorList
 	minReplicas := replicas
 	if config.MinReplicas != nil {
 		minReplicas = *config.MinReplicas
 	}
 	if minReplicas < minAvailable {
-		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas, fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))
+		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas,
+			fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))
 	}
 	if config.MaxReplicas < minReplicas {
-		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than minReplicas, %d", minReplicas)))
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas,
+			fmt.Sprintf("must not be less than minReplicas, %d", minReplicas)))
 	}
 	if config.MaxReplicas < replicas {
-		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than replicas, %d", replicas)))
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas,
+			fmt.Sprintf("must not be less than replicas, %d", replicas)))
 	}
 	return errs
 }
@@ -226,16 +237,19 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 			errs = append(errs, field.Required(path.Child("cliqueNames"), "a scaling group has at least one clique"))
 		}
 		for _, clique := range group.CliqueNames {
-			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique, cliqueNames, groupOf)...)
+			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique,
+				cliqueNames, groupOf)...)
 		}
 		replicas, minAvailable := layout.GroupReplicas(group), layout.GroupMinAvailable(group)
 		errs = append(errs, validateReplicas(path, replicas, minAvailable)...)
 		if group.ScaleConfig != nil {
-			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas, minAvailable)...)
+			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas,
+				minAvailable)...)
 		}
 		if together := len(set.Name) + len(group.Name); together >= layout.MaxLength {
 			errs = append(errs, field.Invalid(path.Child("name"), group.Name, fmt.Sprintf(
-				"the names of the set and the scaling group have %d characters together, which leaves none of the %d for a clique", together, layout.MaxLength)))
+				"the names of the set and the scaling group have %d characters together, which leaves none of the %d "+
+					"for a clique", together, layout.MaxLength)))
 		}
 	}
 	return errs
@@ -250,7 +264,9 @@ func cliqueNames(set *grovev1alpha1.PodCliqueSet) []string {
 }
 
 // validateGroupMember reports cliques that do not exist or are in a group already, and remembers the others.
-func validateGroupMember(path *field.Path, group, clique string, known []string, groupOf map[string]string) field.ErrorList {
+func validateGroupMember(
+	path *field.Path, group, clique string, known []string, groupOf map[string]string,
+) field.ErrorList {
 	if !slices.Contains(known, clique) {
 		return field.ErrorList{field.Invalid(path, clique, "there is no such clique"+suggestion(clique, known))}
 	}
@@ -258,7 +274,8 @@ func validateGroupMember(path *field.Path, group, clique string, known []string,
 		if other == group {
 			return field.ErrorList{field.Duplicate(path, clique)}
 		}
-		return field.ErrorList{field.Invalid(path, clique, fmt.Sprintf("the clique is in scaling group %q already; it can be in one only", other))}
+		return field.ErrorList{field.Invalid(path, clique,
+			fmt.Sprintf("the clique is in scaling group %q already; it can be in one only", other))}
 	}
 	groupOf[clique] = group
 	return nil
@@ -287,10 +304,13 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) (warnings []string,
 		errs = append(errs, field.Forbidden(path.Child("nodeName"), "the scheduler chooses the node"))
 	}
 	if len(spec.TopologySpreadConstraints) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint and topologySpread"))
+		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"),
+			"they contradict packing: use topologyConstraint and topologySpread"))
 	}
 	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
-		warnings = append(warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always", path.Child("restartPolicy"), spec.RestartPolicy))
+		warnings = append(
+			warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always",
+				path.Child("restartPolicy"), spec.RestartPolicy))
 	}
 	return warnings, errs
 }

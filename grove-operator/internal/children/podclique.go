@@ -92,7 +92,8 @@ func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]s
 		labels[grovev1alpha1.LabelBasePodGang] = member.BaseGang
 	}
 	if member.Group != nil {
-		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(set.Name, member.Replica, member.Group.Name)
+		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(set.Name, member.Replica,
+			member.Group.Name)
 		labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = index(member.Copy)
 	}
 	return labels

@@ -145,7 +145,8 @@ func upTo(pods int32) []int32 {
 func AddTo(spec *corev1.PodSpec, shared []Claim) {
 	for _, claim := range shared {
 		name := labelSized(claim.Name)
-		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
+		spec.ResourceClaims = append(spec.ResourceClaims,
+			corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
 		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 			for i := range containers {
 				containers[i].Resources.Claims = append(slices.Clone(containers[i].Resources.Claims),

@@ -73,7 +73,8 @@ func Parse(file string, content []byte) (*groveconfigv1alpha1.OperatorConfigurat
 	about := manifests.Finding{Source: file + "[1]", Kind: kind}
 	asJSON, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
-		return nil, []manifests.Finding{because(about, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+		return nil, []manifests.Finding{because(about,
+			strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
 	}
 	configuration := &groveconfigv1alpha1.OperatorConfiguration{}
 	if problems := manifests.DecodeStrict(asJSON, configuration); len(problems) > 0 {

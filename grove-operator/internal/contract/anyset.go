@@ -28,7 +28,8 @@ func AnySet(t *rapid.T, namespace string) *grovev1alpha1.PodCliqueSet {
 	}).Draw(t, "order")
 	template.PriorityClassName = rapid.SampledFrom(append([]string{""}, PriorityClasses...)).Draw(t, "priority class")
 	if rapid.Bool().Draw(t, "headless service") {
-		template.HeadlessServiceConfig = &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: some(t, rapid.Bool())}
+		template.HeadlessServiceConfig = &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: some(t,
+			rapid.Bool())}
 	}
 	names := rapid.Permutation([]string{"router", "a", "prefill-leader", "0", "w-1"}).Draw(t, "cliques")
 	// One scheduler places all pods of a set. The default may be named, or not.
@@ -136,7 +137,8 @@ func anyScaling(t *rapid.T, minimum, replicas int32) *grovev1alpha1.AutoScalingC
 func constrain(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) {
 	template.TopologyConstraint = anyConstraint(t, "set", "zone", "rack")
 	for i := range template.PodCliqueScalingGroups {
-		template.PodCliqueScalingGroups[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("group ", i), "rack", "rack")
+		template.PodCliqueScalingGroups[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("group ", i),
+			"rack", "rack")
 	}
 	for i := range template.Cliques {
 		template.Cliques[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("clique ", i), "rack", "host")

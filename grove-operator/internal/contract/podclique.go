@@ -89,7 +89,8 @@ func (e *expectation) podAnnotations(p place) map[string]string {
 
 func (e *expectation) pod(p place, podClique, group string, index int, inherited map[string]string) (hostname string) {
 	hostname = fmt.Sprintf("%s-%d", podClique, index)
-	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index", fmt.Sprint(index))
+	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index",
+		fmt.Sprint(index))
 	maps.Copy(labels, inherited)
 	if index == 0 && p.group != nil && p.group.CliqueNames[0] == p.clique.Name {
 		labels["packtree.dev/stands-for-copy"] = "true"
@@ -122,7 +123,8 @@ func (e *expectation) pod(p place, podClique, group string, index int, inherited
 		"startsAfterPods": fact(e.parents(p)),
 	}
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		facts["container "+container.Name] = fact(slices.Concat([]string{container.Image}, env, environment(container.Env)))
+		facts["container "+container.Name] = fact(slices.Concat([]string{container.Image}, env,
+			environment(container.Env)))
 	}
 	e.objects["Pod/"+hostname] = Object{Owner: "PodClique/" + podClique, Labels: labels, Facts: facts}
 	return hostname
@@ -205,7 +207,8 @@ func (e *expectation) podCliquesOf(p place, clique *grovev1alpha1.PodCliqueTempl
 		all = append(all, fmt.Sprintf("%s-%d-%s:%d", e.set.Name, p.replica, clique.Name, minimum))
 	case group != nil && p.base == "":
 		for j := range or(group.MinAvailable, 1) {
-			all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, j, clique.Name, minimum))
+			all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, j,
+				clique.Name, minimum))
 		}
 	case group != nil && group.Name == p.group.Name:
 		all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, p.copyIndex, clique.Name,

@@ -54,8 +54,9 @@ func (g *gang) add(podClique string, hostnames []string, minimum int32, by *grov
 func (e *expectation) podGangs() {
 	for name, gang := range e.gangs {
 		e.ofSet("PodGang", name, gang.labels, map[string]string{
-			"constraint": fact(gang.constraint), "priorityClass": fact(gang.priorityClass), "topology": fact(gang.topologyName),
-			"groups": fact(gang.groups), "groupConfigs": fact(gang.configs),
+			"constraint": fact(gang.constraint), "priorityClass": fact(gang.priorityClass),
+			"topology": fact(gang.topologyName),
+			"groups":   fact(gang.groups), "groupConfigs": fact(gang.configs),
 		})
 	}
 }

@@ -82,7 +82,8 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	writer := Writer(cached, mgr.GetAPIReader())
 	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
 	syncs := config.Controllers
-	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	bindings, err := installation.Await(mgr,
+		grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs, bindings)
 		},
 		"PodCliqueScalingGroup": func() error {
-			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
+			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now,
+				Events: recorder}
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueScalingGroup.ConcurrentSyncs)
 		},
 		"PodClique": func() error {

@@ -42,8 +42,11 @@ var carriedLabels = []string{
 // Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the
 // template. Cliques and groups that were scaled to zero are in no gang, and a gang without expected pods does not
 // exist.
-func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
-	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}, least: map[string]int32{}}
+func Desired(
+	set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live,
+) []*schedulerv1alpha1.PodGang {
+	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{},
+		least: map[string]int32{}}
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -155,12 +158,14 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 // made; how many pods are expected; the constraint that it shares with the other gangs of its replica; and its
 // relations.
 func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Relation) *schedulerv1alpha1.PodGang {
-	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 || len(related) > 0
+	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 ||
+		len(related) > 0
 	for _, group := range gang.Spec.PodGroups {
 		constrained = constrained || group.TopologyConstraint != nil
 	}
 	if constrained {
-		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName, b.resolved.SchedulerTopology)
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName,
+			b.resolved.SchedulerTopology)
 	}
 	if b.resolved.Name != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationPodsTopology, b.resolved.Name)
@@ -212,8 +217,10 @@ func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 	if shared == nil || len(b.set.Spec.Template.PodCliqueScalingGroups) == 0 {
 		return
 	}
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, layout.BaseGang(b.set.Name, b.replica))
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.SchedulerTopology)
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang,
+		layout.BaseGang(b.set.Name, b.replica))
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology,
+		b.resolved.SchedulerTopology)
 	if required := shared.PackConstraint.Required; required != nil {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
 	}

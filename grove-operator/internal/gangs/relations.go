@@ -36,7 +36,8 @@ func (b builder) baseRelations(gang *schedulerv1alpha1.PodGang) []relations.Rela
 	for i := range groups {
 		items := b.itemsOf(groups[i].Name, exists)
 		for j := range groups[i].TopologySpread {
-			list.addGangs(&groups[i].TopologySpread[j], relationName(groups[i].Name, groups[i].TopologySpread, j), items)
+			list.addGangs(&groups[i].TopologySpread[j], relationName(groups[i].Name, groups[i].TopologySpread, j),
+				items)
 		}
 		for copyIndex := range min(layout.GroupMinAvailable(&groups[i]), b.copies(&groups[i])) {
 			list.addPods(layout.Copy(b.set, b.replica, &groups[i], copyIndex), exists)

@@ -125,7 +125,8 @@ func scheduled(generation int64, unscheduled []string) metav1.Condition {
 	}
 	return condition(schedulerv1alpha1.ConditionScheduled, generation,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaOnNodes, ""},
-		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes, "fewer pods on nodes than their minimum: "},
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes,
+			"fewer pods on nodes than their minimum: "},
 		because...)
 }
 

@@ -51,7 +51,8 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 	case own && heldFor(gang) != "":
 		return "pods held for " + heldFor(gang) + ", which is missing"
 	case own && !topology.MayOpenGate(pod, named, gang):
-		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName, topology.ForNewPods(named, gang))
+		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName,
+			topology.ForNewPods(named, gang))
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:

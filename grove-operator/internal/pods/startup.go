@@ -71,7 +71,8 @@ func access() corev1.Volume {
 					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 				}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+						FieldPath: "metadata.namespace"}},
 				}}},
 			},
 		}}}

@@ -53,7 +53,8 @@ func (b Beside) OwnLabels() map[string]string {
 func Of(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) Template {
 	return Template{
 		Beside: Beside{
-			Labels: clique.Labels, Annotations: clique.Annotations, PriorityClassName: set.Spec.Template.PriorityClassName,
+			Labels: clique.Labels, Annotations: clique.Annotations,
+			PriorityClassName: set.Spec.Template.PriorityClassName,
 		},
 		PodSpec:        clique.Spec.PodSpec,
 		Hash:           HashOfClique(set, clique),

@@ -39,7 +39,8 @@ func sharedClaims(
 			warned[key] = true
 			warnings = append(warnings,
 				fmt.Sprintf(
-					"spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not in the input, "+
+					"spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not "+
+						"in the input, "+
 						"so that the ResourceClaims of it are not shown: add its manifest", claim.Sharing.Name, key))
 		}
 	}

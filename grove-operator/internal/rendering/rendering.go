@@ -125,13 +125,14 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 		}
 		binding := &grovev1alpha1.ClusterTopologyBinding{}
 		name := document.Object.GetName()
-		findings = append(findings, offline.Admit(document, binding, offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
-			Judge: admission.ValidateBinding,
-			Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
-				return admission.WarnOfBinding(binding), admission.ValidateNameFree(topology.KindClusterTopologyBinding, name,
-					topologies[name])
-			},
-		})...)
+		findings = append(findings, offline.Admit(document, binding,
+			offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
+				Judge: admission.ValidateBinding,
+				Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
+					return admission.WarnOfBinding(binding),
+						admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
+				},
+			})...)
 		if topologies[name] == nil {
 			topologies[name] = topology.OfBinding(binding)
 		}

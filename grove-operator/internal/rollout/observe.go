@@ -35,7 +35,8 @@ type Objects struct {
 
 // Of returns the existing objects of a set.
 func Of(
-	set *grovev1alpha1.PodCliqueSet, podCliques map[string]*grovev1alpha1.PodClique, scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup,
+	set *grovev1alpha1.PodCliqueSet, podCliques map[string]*grovev1alpha1.PodClique,
+	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup,
 ) Objects {
 	hashes := map[string][]string{}
 	for i := range set.Spec.Template.Cliques {
@@ -124,7 +125,9 @@ func (o Objects) podClique(name string) *grovev1alpha1.PodClique {
 	return nil
 }
 
-func (o Objects) scalingGroup(replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
+func (o Objects) scalingGroup(
+	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig,
+) *grovev1alpha1.PodCliqueScalingGroup {
 	group := o.ScalingGroups[layout.ScalingGroup(o.Set.Name, replica, config.Name)]
 	if group == nil || group.DeletionTimestamp != nil {
 		return nil
@@ -169,7 +172,9 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	return observed
 }
 
-func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.Pod) (cliques []Clique, missing []string) {
+func (o Objects) cliques(
+	members []layout.Member, byClique map[string][]*corev1.Pod,
+) (cliques []Clique, missing []string) {
 	for _, member := range members {
 		podClique := o.podClique(member.Name)
 		if podClique == nil {

@@ -120,7 +120,8 @@ func (c *Copy) available() bool {
 }
 
 func (c *Copy) neverStood() bool {
-	return len(c.Missing) == 0 && c.all(func(clique *Clique) bool { return clique.outdated() == 0 && clique.Prepared }) &&
+	return len(c.Missing) == 0 && c.all(
+		func(clique *Clique) bool { return clique.outdated() == 0 && clique.Prepared }) &&
 		slices.ContainsFunc(c.Cliques, func(clique Clique) bool { return clique.neverStood() })
 }
 

@@ -326,7 +326,8 @@ func (c *Clique) unsettled() wait {
 			why: c.Unscheduled,
 		}
 	case ready < c.Replicas:
-		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas), why: c.Failing}
+		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas),
+			why: c.Failing}
 	}
 	return wait{}
 }

@@ -250,7 +250,8 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 // have now. A PodClique that the update has not reached makes pods of its own template.
 func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
 	return !Reached(set, member.Replica) ||
-		slices.Contains(podtemplate.KnownHashes(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+		slices.Contains(podtemplate.KnownHashes(set, member.Clique),
+			podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
 // UpdateOf returns the update of the set for the status of a replica's children. Set is nil if it is gone.

@@ -72,7 +72,8 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
 	var parents []Parent
 	for _, other := range together {
 		if slices.Contains(before, other.Clique.Name) {
-			parents = append(parents, Parent{PodClique: other.Name, MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
+			parents = append(parents, Parent{PodClique: other.Name,
+				MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
 		}
 	}
 	return parents

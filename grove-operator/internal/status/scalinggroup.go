@@ -119,7 +119,8 @@ func Updated(podClique *grovev1alpha1.PodClique, generationHash string) bool {
 	return podClique.Status.ObservedGeneration == podClique.Generation &&
 		podClique.Annotations[grovev1alpha1.AnnotationGenerationHash] == generationHash &&
 		counted != nil && *counted == generationHash &&
-		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas && podClique.Status.Replicas == podClique.Spec.Replicas
+		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas &&
+		podClique.Status.Replicas == podClique.Spec.Replicas
 }
 
 func groupBreached(

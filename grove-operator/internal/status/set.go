@@ -58,14 +58,16 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
+	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs,
+		observed.PlacedElsewhere, set.Generation))
 	failures := realErrors(outcome)
 	ready := setReady(set, status, append(missing, behind...), failures, gangStatuses(lasting(observed)))
 	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {
 		ready.Message = "held for " + awaited + ", which is missing; " + ready.Message
 	}
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted,
+			whatRemains(observed)
 	} else if waiting := observed.Updating.words(); waiting != "" && outcome == nil {
 		ready.Message += "; updating " + waiting
 	}
@@ -142,7 +144,8 @@ func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
 func groupUpdated(group *grovev1alpha1.PodCliqueScalingGroup, hash string) bool {
 	return group.Status.ObservedGeneration == group.Generation &&
 		group.Annotations[grovev1alpha1.AnnotationGenerationHash] == hash &&
-		group.Status.CurrentPodCliqueSetGenerationHash != nil && *group.Status.CurrentPodCliqueSetGenerationHash == hash &&
+		group.Status.CurrentPodCliqueSetGenerationHash != nil &&
+		*group.Status.CurrentPodCliqueSetGenerationHash == hash &&
 		group.Status.UpdatedReplicas == group.Spec.Replicas && group.Status.Replicas == group.Spec.Replicas
 }
 
@@ -247,7 +250,8 @@ func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
 }
 
 func withPhase(statuses []grovev1alpha1.PodGangStatus, phase grovev1alpha1.PodGangPhase) []grovev1alpha1.PodGangStatus {
-	return slices.DeleteFunc(slices.Clone(statuses), func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
+	return slices.DeleteFunc(slices.Clone(statuses),
+		func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
 }
 
 // whyWaiting repeats the scheduler's message about the first waiting gang that it has judged, or else says what the

@@ -47,8 +47,8 @@ func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []stri
 	case len(names) > 0:
 		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonPodsScheduledBefore
 		condition.Message = fmt.Sprintf(
-			"the set names ClusterTopology %q, but PodGangs %s keep %s, under which pods were placed before they could turn: "+
-				"%s; name %s again, or delete these pods",
+			"the set names ClusterTopology %q, but PodGangs %s keep %s, under which pods were placed before they "+
+				"could turn: %s; name %s again, or delete these pods",
 			named, Few(names), Few(kept), Few(bound), Few(kept))
 	}
 	return condition

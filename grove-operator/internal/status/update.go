@@ -215,13 +215,15 @@ func groupProgress(
 	}
 	if another && all.any(wentThrough) ||
 		(another || progress.UpdateEndedAt != nil) && (update.Turn || update.OnDelete) && all.any(hadOldPods) {
-		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now, PodCliqueSetGenerationHash: hash}
+		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now,
+			PodCliqueSetGenerationHash: hash}
 	}
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
 	done := status.UpdatedReplicas == group.Spec.Replicas && (all.available(group.Spec.Replicas) || !update.Turn)
-	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash, update.Turn, done)
+	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash,
+		update.Turn, done)
 	if done {
 		progress.UpdateEndedAt = &now
 	}

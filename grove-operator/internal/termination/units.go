@@ -86,7 +86,8 @@ func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alp
 		if kept {
 			conditions = podClique.Status.Conditions
 		}
-		units[copyIndex].add(ofPodClique(podClique), podClique.Generation, podClique.Status.ObservedGeneration, conditions)
+		units[copyIndex].add(ofPodClique(podClique), podClique.Generation,
+			podClique.Status.ObservedGeneration, conditions)
 	}
 	return units
 }
@@ -95,7 +96,8 @@ func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alp
 func KeepsMinimum(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alpha1.PodClique, ready Ready) bool {
 	standing := map[int32]int{}
 	for _, podClique := range podCliques {
-		if copyIndex, ok := layout.CopyOf(podClique); ok && copyIndex < group.Spec.Replicas && HasMinimum(podClique, ready) {
+		if copyIndex, ok := layout.CopyOf(podClique); ok && copyIndex < group.Spec.Replicas &&
+			HasMinimum(podClique, ready) {
 			standing[copyIndex]++
 		}
 	}

@@ -21,7 +21,8 @@ func Changed() predicate.Funcs {
 				set := e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 				return Updating(old) != Updating(set) || !same(old.Status.GangTermination, set.Status.GangTermination)
 			case *grovev1alpha1.PodCliqueScalingGroup:
-				return !same(old.Status.GangTermination, e.ObjectNew.(*grovev1alpha1.PodCliqueScalingGroup).Status.GangTermination)
+				return !same(old.Status.GangTermination,
+					e.ObjectNew.(*grovev1alpha1.PodCliqueScalingGroup).Status.GangTermination)
 			}
 			return false
 		},

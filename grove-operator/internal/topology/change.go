@@ -52,7 +52,8 @@ func DecideChange(named string, all []*corev1.Pod, gangs map[string]*schedulerv1
 	delete(standing, unknown)
 	decision := Change{Topology: most(standing, named)}
 	for _, pod := range waiting {
-		if made := MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown && made != decision.Topology {
+		if made := MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown &&
+			made != decision.Topology {
 			decision.Outdated = append(decision.Outdated, pod)
 		}
 	}

@@ -105,7 +105,8 @@ func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field
 		for _, above := range levels[:i] {
 			if domains.All().Broader(string(level.Domain), string(above.Domain)) {
 				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
-					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain,
+					"levels must be listed broadest first: %s; move %s above %s",
+					strings.Join(domains.All(), ", "), level.Domain,
 					above.Domain)))
 				break
 			}

@@ -121,7 +121,8 @@ func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]
 			return nil, err
 		}
 		if pods > 0 {
-			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" + users[i].Name, Pods: pods})
+			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" +
+				users[i].Name, Pods: pods})
 		}
 		if len(scheduled) > admission.ScheduledUsersTold {
 			break

@@ -43,7 +43,8 @@ const (
 func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	sets := &podCliqueSets{
 		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
-		topologyAware: configuration.TopologyAwareScheduling.Enabled, defaultScheduler: *configuration.DefaultSchedulerName,
+		topologyAware:    configuration.TopologyAwareScheduling.Enabled,
+		defaultScheduler: *configuration.DefaultSchedulerName,
 	}
 	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(),
 		kept: topology.Default(configuration.TopologyAwareScheduling)}
@@ -173,7 +174,8 @@ func verdict(object client.Object, kind string, errs field.ErrorList, failure er
 	case failure != nil:
 		return apierrors.NewInternalError(failure)
 	case len(errs) > 0:
-		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind}, object.GetName(), errs)
+		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind},
+			object.GetName(), errs)
 	}
 	return nil
 }

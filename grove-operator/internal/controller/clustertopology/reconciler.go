@@ -110,7 +110,8 @@ func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 			"a ClusterTopology %q exists, and PodCliqueSets find that one: delete one of the two, "+
 				"and create it anew with another name", scope.topology.Name)})
 	case !r.Configuration.Enabled:
-		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
+		return r.writeStatus(ctx, scope,
+			schedulerTopology{why: "topology awareness is off in the operator's configuration"})
 	}
 	synced, err := r.syncSchedulerTopology(ctx, r.Client, scope.topology)
 	return errors.Join(err, r.writeStatus(ctx, scope, synced))

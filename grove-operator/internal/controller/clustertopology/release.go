@@ -24,7 +24,8 @@ const AdmissionTime = 5 * time.Second
 // choose it all the time.
 func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Duration, err error) {
 	if scope.taken {
-		return 0, r.Writer.RemoveFinalizer(ctx, scope.object, grovev1alpha1.FinalizerClusterTopology) // No set finds it.
+		// No set finds it.
+		return 0, r.Writer.RemoveFinalizer(ctx, scope.object, grovev1alpha1.FinalizerClusterTopology)
 	}
 	if len(scope.users) > 0 {
 		return 0, r.writeStatus(ctx, scope, schedulerTopology{inSync: true})
@@ -36,7 +37,8 @@ func (r *Reconciler) release(ctx context.Context, scope *scope) (wait time.Durat
 	}
 	used, err := lookup.InUse(ctx, r.Writer.Live, scope.topology.Name)
 	if err != nil {
-		return 0, fmt.Errorf("looking whether deleted %s %s is in use: %w", scope.topology.Kind, scope.topology.Name, err)
+		return 0, fmt.Errorf("looking whether deleted %s %s is in use: %w", scope.topology.Kind,
+			scope.topology.Name, err)
 	}
 	if used {
 		return 0, nil // The set will come to the cache, and bring the next pass of the topology.

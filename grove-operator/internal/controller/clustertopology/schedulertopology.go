@@ -38,7 +38,8 @@ type schedulerTopology struct {
 func ofPredecessor(live *kaiv1alpha1.Topology, described *topology.Topology) bool {
 	owner := metav1.GetControllerOf(live)
 	kinds := []string{topology.KindClusterTopology, topology.KindClusterTopologyBinding}
-	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() && slices.Contains(kinds, owner.Kind) &&
+	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() &&
+		slices.Contains(kinds, owner.Kind) &&
 		owner.Name == described.Name && owner.UID != described.UID
 }
 

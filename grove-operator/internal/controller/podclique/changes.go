@@ -29,7 +29,8 @@ func (r *Reconciler) report(scope *scope) {
 	done := scope.happened
 	if done.overdue > 0 {
 		r.Events.Warning(scope.podClique, events.PodsOverdue,
-			"%d pods did not end within %s past their grace period: they left the Service, and are waited for no longer",
+			"%d pods did not end within %s past their grace period: they left the Service, and are waited "+
+				"for no longer",
 			done.overdue, pods.OverdueAfter)
 	}
 	if done.deleted > 0 {

@@ -158,7 +158,8 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 		if err != nil {
 			return err
 		}
-		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), r.Writer.FieldOwner)
+		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content),
+			r.Writer.FieldOwner)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("labelling pod %s: %w", change.Pod.Name, err)
 		}
@@ -273,5 +274,6 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
 		}
 	}
-	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
+	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }},
+		nil
 }

@@ -117,10 +117,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
 	if created := scope.created.Load(); created > 0 {
-		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", created, group.Spec.Replicas)
+		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", created,
+			group.Spec.Replicas)
 	}
 	if deleted := scope.deleted.Load(); deleted > 0 {
-		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", deleted, group.Spec.Replicas)
+		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", deleted,
+			group.Spec.Replicas)
 	}
 }
 

@@ -39,12 +39,12 @@ func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 func (r *Reconciler) reportChildren(scope *scope) {
 	set := scope.set
 	if created := scope.happened.created.Load(); created > 0 {
-		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
-			created, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledOut,
+			"created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", created, set.Spec.Replicas)
 	}
 	if deleted := scope.happened.deleted.Load(); deleted > 0 {
-		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
-			deleted, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledIn,
+			"deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", deleted, set.Spec.Replicas)
 	}
 }
 

@@ -55,8 +55,9 @@ type scope struct {
 
 func (s *scope) observed() status.Observed {
 	observed := status.Observed{
-		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology, PlacedElsewhere: s.placedElsewhere,
-		Update: s.update.Progress, Updating: s.updating,
+		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology,
+		PlacedElsewhere: s.placedElsewhere,
+		Update:          s.update.Progress, Updating: s.updating,
 	}
 	for _, gang := range s.gangs {
 		observed.Gangs = append(observed.Gangs, gang)

@@ -61,7 +61,8 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 		return nil, err
 	}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
+		unit.Index)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	members := map[string][]*grovev1alpha1.PodClique{}

@@ -35,7 +35,8 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	decision, err := r.decideUpdate(ctx, scope, objects)
 	scope.update, scope.questions = decision, objects.Questions(decision)
 	scope.updating = status.Updating{
-		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why, Held: decision.Held,
+		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
+		Held:     decision.Held,
 		Without:  decision.Without,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
@@ -60,9 +61,10 @@ func (r *Reconciler) decideUpdate(
 			break
 		}
 		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w",
-				replica, err)
+		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
+			replica)...); err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress},
+				fmt.Errorf("listing pods of replica %d: %w", replica, err)
 		}
 		existing := make([]*corev1.Pod, len(list.Items))
 		for i := range list.Items {

@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+			predicate.AnnotationChangedPredicate{},
 			finalizerLost(),
 			rollout.TurnChanged(), termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Relook(passes.Late)).

@@ -76,7 +76,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
 	}
 	if err := r.settleTopology(ctx, scope); err != nil {
-		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err))
+		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w",
+			request, err))
 	}
 	return passes.Outcome(ctx, reconcile.Result{}, r.write(ctx, scope))
 }
@@ -167,7 +168,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		delete(surplus, wanted.Name)
 	}
 	names := slices.Sorted(maps.Keys(surplus))
-	return errors.Join(err, passes.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+	return errors.Join(err, passes.Each(len(names),
+		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
 // writeGang applies a gang, and its status if the gang existed before.

@@ -53,7 +53,8 @@ func (s *scope) recreated(gang string) string {
 		}
 		for _, member := range layout.Copy(s.set, s.replica, &groups[i], record.Index) {
 			if member.Gang == gang {
-				return fmt.Sprintf("copy %d of scaling group %s is recreated: %s", record.Index, groups[i].Name, record.Message)
+				return fmt.Sprintf("copy %d of scaling group %s is recreated: %s", record.Index, groups[i].Name,
+					record.Message)
 			}
 		}
 	}

@@ -152,7 +152,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 			surplus = append(surplus, claim)
 		}
 	}
-	return errors.Join(applied, passes.Each(len(surplus), func(i int) error { return r.Writer.Delete(ctx, surplus[i]) }))
+	return errors.Join(applied, passes.Each(len(surplus),
+		func(i int) error { return r.Writer.Delete(ctx, surplus[i]) }))
 }
 
 // apply makes a claim as soon as its owner exists.
