@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mount plays the kubelet: it keeps the files of the Secret where the programs expect them, until the test ends.
+// mount does the kubelet's work: it keeps the files of the Secret where the programs expect them, until the test ends.
 func (c *cluster) mount(ctx context.Context) {
 	var mounted map[string][]byte
 	for version := 0; ctx.Err() == nil; {
@@ -32,8 +32,8 @@ func (c *cluster) mount(ctx context.Context) {
 	}
 }
 
-// project replaces all files of a mounted Secret at once, as the kubelet does: they are links into ..data, which is a link
-// to the folder of the present version.
+// project replaces all files of a mounted Secret at once, as the kubelet does: they are links into ..data, which is a
+// link to the folder of the present version.
 func project(dir, version string, files map[string][]byte) error {
 	before, _ := os.Readlink(filepath.Join(dir, "..data"))
 	if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {

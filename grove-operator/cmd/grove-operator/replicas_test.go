@@ -52,11 +52,11 @@ type replica struct {
 	process           *exec.Cmd
 }
 
-// cluster is an API server in which the chart's objects stand that concern certificates.
+// cluster is an API server with the chart's objects about certificates.
 type cluster struct {
 	client.Client
 	kubeconfig, certDir string
-	// certMode is who keeps the certificate.
+	// certMode says who keeps the certificate.
 	certMode groveconfigv1alpha1.CertProvisionMode
 }
 
@@ -91,7 +91,7 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 	return made
 }
 
-// install creates what the chart brings: the empty Secret, a Service by whose name the API server finds the program, and
+// install creates the chart's objects: the empty Secret, a Service by whose name the API server finds the program, and
 // the webhook configurations without a CA.
 func install(t *testing.T, c *cluster, port int32) {
 	t.Helper()

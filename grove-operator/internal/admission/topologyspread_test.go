@@ -14,7 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and spreads.
+// roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and
+// spreads.
 func roles(ofSet, ofA, ofP string) string {
 	return ofSet + ` cliques: [
   {name: a, ` + ofA + ` spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}, ` + one("b", "") + `, ` + one("c", "") + `],
@@ -164,7 +165,8 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Of all pairs of a domain in which items are apart and one that they share, those contradict where the shared one is no broader.
+// Of all pairs of a domain in which items are apart and one that they share, those contradict where the shared one is
+// no broader.
 func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	all := domains.All()
 	var levels []grovev1alpha1.TopologyDomain
@@ -225,7 +227,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	}
 }
 
-// Of pods each domain can only have exactly so many if their number is a multiple. Of copies, which come one after the other, it may have fewer.
+// Of pods each domain can only have exactly so many if their number is a multiple. Of copies, which come one after the
+// other, it may have fewer.
 func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 	const at = "spec.template.cliques[0].topologySpread[0].perDomain: "
 	for name, c := range map[string]struct{ clique, group, want string }{

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lag is a way to the API server on which news and changes of one kind of objects can be held up, while all others pass.
+// lag is a way to the API server on which news and changes of one kind of objects can be held up, while all others
+// pass.
 type lag struct {
 	mu   sync.Mutex
 	held map[string]chan struct{}
@@ -79,7 +80,8 @@ func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// lateNews is the body of a watch. What it has read when news are held up is kept as well: a read waits for them for long.
+// lateNews is the body of a watch. What it has read when news are held up is kept as well: a read waits for them for
+// long.
 type lateNews struct {
 	io.ReadCloser
 

@@ -51,7 +51,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Patch(ctx, node, client.RawPatch("application/merge-patch+json", change))).To(Succeed())
 	}
-	// counts is the status of a topology: of each level nodes/domains-missing, then the nodes with and without all labels.
+	// counts is the status of a topology: of each level nodes/domains-missing, then the nodes with and without all
+	// labels.
 	counts := func(name string) func() string {
 		return func() string {
 			status := get("", name, &grovev1alpha1.ClusterTopology{}).Status

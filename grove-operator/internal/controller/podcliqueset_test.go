@@ -31,7 +31,7 @@ spec:
       - {name: sg, cliqueNames: [worker], replicas: 2, topologyConstraint: {packDomain: rack}}
 `
 
-// state is what a set tells about itself: its counts, and its Ready condition.
+// state are a set's counts and its condition Ready.
 func state(in, name string) func() string {
 	return func() string {
 		GinkgoHelper()
@@ -60,7 +60,7 @@ func gangPhases(in string) func() map[string]string {
 var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"},
 	client.MatchingLabels{"grove.io/podgang": "inf-0-sg-0"}
 
-// openRouterGate takes the users' own gate off the router's pods.
+// openRouterGate removes the users' own gate from the router's pods.
 func openRouterGate(in string) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})() {
@@ -71,7 +71,7 @@ func openRouterGate(in string) {
 	}
 }
 
-// running brings the set of the manifest inference to life.
+// running starts the set of the manifest inference, until its pods run.
 func running() (string, *grovev1alpha1.PodCliqueSet) {
 	GinkgoHelper()
 	in := namespace()

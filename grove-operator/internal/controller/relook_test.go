@@ -11,8 +11,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// A pod gets unready and ready again before the operator sees the status that it has written in between: what it would
-// write now is what it takes for the status that there is.
+// A pod becomes unready and ready again before the operator sees the status that it has written in between: the next
+// status equals the old one that it still sees.
 var _ = Describe("A status of which the operator's view is behind", Ordered, func() {
 	way := &lag{}
 

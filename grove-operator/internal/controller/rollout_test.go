@@ -30,7 +30,7 @@ spec:
 var ofUp = client.MatchingLabels{grovev1alpha1.LabelPartOf: "up"}
 
 var _ = Describe("A changed template", func() {
-	// live brings a set with the strategy to life.
+	// live starts a set with the strategy, until its pods run.
 	live := func(strategy grovev1alpha1.UpdateStrategyType) (string, *grovev1alpha1.PodCliqueSet) {
 		GinkgoHelper()
 		in := namespace()
@@ -110,7 +110,7 @@ var _ = Describe("A changed template", func() {
 		Eventually(func() bool {
 			end(in, ofUp)
 			run(in, ofUp)
-			replaced := map[string]bool{} // Of the copies of the groups, one is below its minimum at most.
+			replaced := map[string]bool{} // At most one copy of each group is below its minimum.
 			for _, group := range []string{"up-0-g", "up-1-g"} {
 				for copyIndex := range 2 {
 					podClique := get(in, fmt.Sprintf("%s-%d-w", group, copyIndex), &grovev1alpha1.PodClique{})

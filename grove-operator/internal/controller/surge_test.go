@@ -36,7 +36,8 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		slices.Sort(words)
 		return strings.Join(words, " ")
 	}
-	// answers plays the scheduler and the pod grouper for all PodGangs that ask: copies beyond replicas have room or not, successors do.
+	// answers does the work of the scheduler and the pod grouper for all PodGangs with a question: copies beyond
+	// replicas have room or not, successors have.
 	answers := func(in string, room metav1.ConditionStatus) {
 		GinkgoHelper()
 		var gangs schedulerv1alpha1.PodGangList
@@ -77,7 +78,7 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		}
 		return *found
 	}
-	// edited is a set whose copies run, and whose template changes.
+	// edited is a set with running copies, whose template changes.
 	edited := func(maxUnavailable int) string {
 		GinkgoHelper()
 		in := namespace()
@@ -99,7 +100,7 @@ spec:
 		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
 		return in
 	}
-	// lives lets scheduler and kubelet work, and returns how the update is doing.
+	// lives runs scheduler and kubelet, and returns the condition of the update.
 	lives := func(in string, room metav1.ConditionStatus) metav1.Condition {
 		answers(in, room)
 		end(in, ofSet)
@@ -141,14 +142,14 @@ spec:
 
 	It("goes on without one where there is no room, and where it may", func() {
 		in := edited(1)
-		var told []string
+		var messages []string
 		Eventually(func() metav1.ConditionStatus {
 			condition := lives(in, metav1.ConditionFalse)
-			told = append(told, condition.Message)
+			messages = append(messages, condition.Message)
 			Expect(strings.Fields(copies(in, true))).NotTo(HaveLen(3))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
-		Expect(told).To(ContainElement(
+		Expect(messages).To(ContainElement(
 			HaveSuffix("; without a further copy of PodCliqueScalingGroup more-0-g: no rack has 3 GPUs")))
 		Expect(copies(in, true)).To(Equal("0=x:2 1=x:2"))
 	})

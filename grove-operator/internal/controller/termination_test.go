@@ -24,8 +24,8 @@ func patience(set *grovev1alpha1.PodCliqueSet, delay time.Duration) {
 	Expect(c.Patch(ctx, set, patch)).To(Succeed())
 }
 
-// identities are the UIDs of the PodCliques, PodCliqueScalingGroups and pods of a namespace, by kind and name; pods that are
-// being deleted are left out.
+// identities are the UIDs of the PodCliques, PodCliqueScalingGroups and pods of a namespace, by kind and name; pods
+// that are being deleted are left out.
 func identities(in string) map[string]types.UID {
 	GinkgoHelper()
 	all := map[string]types.UID{}
@@ -47,7 +47,7 @@ func identities(in string) map[string]types.UID {
 	return all
 }
 
-// without are the identities of what is not named by a prefix.
+// without are the identities whose names do not begin with a prefix.
 func without(all map[string]types.UID, prefixes ...string) map[string]types.UID {
 	kept := map[string]types.UID{}
 	for name, uid := range all {
@@ -88,7 +88,7 @@ func terminations(in string) func() []string {
 	}
 }
 
-// breakOne takes the readiness from one pod of a PodClique.
+// breakOne makes one pod of a PodClique not ready.
 func breakOne(in, podClique string) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": podClique})() {
@@ -100,7 +100,7 @@ func breakOne(in, podClique string) {
 	Fail(podClique + " has no pod to break")
 }
 
-// openForeignGates takes the users' own gate off all pods.
+// openForeignGates removes the users' own gate from all pods.
 func openForeignGates(in string) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
@@ -111,7 +111,7 @@ func openForeignGates(in string) {
 	}
 }
 
-// settle plays scheduler and kubelet until the set inf is available.
+// settle does the work of scheduler and kubelet until the set inf is available.
 func settle(in, want string) {
 	GinkgoHelper()
 	settleSet(in, "inf", want)

@@ -13,22 +13,22 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// story is the life of a set, one step after the other.
+// story is a sequence of steps in the life of a set.
 type story struct {
 	name, manifest string
 	steps          []step
 }
 
-// step is something that happens to a set. It has ended when the set is ready and its update over.
+// step is an action on a set. It has ended when the set is ready and its update over.
 type step struct {
 	name string
 	do   func(ctx context.Context, w *world) error
-	// stops is set where the set gets no further than to what it names, which is part of a look at the world.
+	// stops is a part of the snapshot at which the step ends if the set cannot become ready.
 	stops string
 }
 
-// delay is how long a minimum is missed before what misses it is recreated: longer than the operator's view of a busy
-// API server is behind, or what is well again may be recreated once more.
+// delay is how long a minimum is missed before the unit is recreated: longer than the operator's cache may lag behind
+// on a busy machine, or a recovered unit may be recreated once more.
 const delay = "6s"
 
 // ill is the image whose containers never become ready.
@@ -123,7 +123,7 @@ spec:
 
 type doing = func(context.Context, *world) error
 
-// all does one thing after the other.
+// all runs several actions one after the other.
 func all(things ...doing) doing {
 	return func(ctx context.Context, w *world) error {
 		for _, do := range things {
@@ -143,7 +143,7 @@ func remove(ctx context.Context, w *world) error {
 	return w.Delete(ctx, set(w))
 }
 
-// set, group and front are what stories are about.
+// set, group and front are the objects of stories.
 func set(w *world) client.Object {
 	return &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s"}}
 }
@@ -156,7 +156,7 @@ func front(w *world) client.Object {
 	return &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s-0-front"}}
 }
 
-// scale scales what may not be there yet.
+// scale scales an object that may not exist yet.
 func scale(object func(*world) client.Object, replicas int) doing {
 	return func(ctx context.Context, w *world) error {
 		return w.eventually(ctx, func() error {
@@ -196,7 +196,7 @@ func deletePods(podClique, index string) doing {
 	}
 }
 
-// harm makes the pods of a PodClique not ready for good.
+// harm makes the pods of a PodClique not ready for ever.
 func harm(podClique string) doing {
 	return func(ctx context.Context, w *world) error {
 		pods, err := w.podsOf(ctx, podClique)

@@ -193,8 +193,8 @@ func TestGateOpen(t *testing.T) {
 	}
 }
 
-// told is a gang about whose scheduling somebody else has said something.
-func told(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
+// judged is a gang whose condition Scheduled somebody else has written.
+func judged(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	gang.Status.Conditions = []metav1.Condition{
 		{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"},
 	}
@@ -248,7 +248,7 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]gangs.GroupCounts{"a": c.a, "b": c.b}
-			status := gangs.Status(told(two), func(name string) gangs.GroupCounts { return counts[name] }, "")
+			status := gangs.Status(judged(two), func(name string) gangs.GroupCounts { return counts[name] }, "")
 			var conditions []string
 			for _, condition := range status.Conditions {
 				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))

@@ -14,7 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// spreading is a set with a clique a of three pods, and groups p and q of one clique each, of which two copies of p are the minimum.
+// spreading is a set with a clique a of three pods, and groups p and q of one clique each, of which two copies of p are
+// the minimum.
 func spreading(ofSet, ofClique, ofP, ofQ string) string {
 	return `
 metadata: {name: s}
@@ -32,7 +33,8 @@ spec:
 `
 }
 
-// Grove's gangs are of replica 1: the base gang s-1 with copies 0 and 1 of p and 0 of q, then copy 2 of p, then copy 1 of q.
+// Grove's gangs are of replica 1: the base gang s-1 with copies 0 and 1 of p and 0 of q, then copy 2 of p, then copy 1
+// of q.
 func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	const (
 		topologyName = grovev1alpha1.DefaultClusterTopologyName
@@ -180,7 +182,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	}
 }
 
-// A copy without a constraint is a group for its relations alone; where a PodClique has its name, it gets another, as in the pod grouper.
+// A copy without a constraint is a group for its relations alone; where a PodClique has its name, it gets another, as
+// in the pod grouper.
 func TestACopyThatIsAnItemIsAGroup(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s}

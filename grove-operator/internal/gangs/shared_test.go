@@ -26,7 +26,7 @@ spec:
     ` + groups
 }
 
-// The scheduler is to place a gang for all the pods that it will have, although they come one by one.
+// The scheduler places a gang for all pods that it will have, although they are created one by one.
 func TestGangsSayHowManyPodsTheyAreToHave(t *testing.T) {
 	const some = `
 metadata: {name: s}
@@ -65,7 +65,7 @@ spec:
 	}
 }
 
-// All gangs of a replica say alike what they share, the base gang whether or not there are others at the moment.
+// All gangs of a replica have the same annotation, the base gang whether or not there are others at the moment.
 func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: rack}}]"
 	for name, c := range map[string]struct {
@@ -192,7 +192,7 @@ func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
 	}
 }
 
-// What the scheduler reads is the Topology that exists; by which the pods were made is the binding.
+// The scheduler reads the Topology that exists; the pods are made for the binding.
 func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 	binding := fixture.Binding("fabric", "hall", "host")
 	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "existing"}}

@@ -102,7 +102,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestAContainerThatEndedForAnotherImageHasNotFailed: the kubelet counts that as a restart, and the one before as ended with 137.
+// TestAContainerThatEndedForAnotherImageHasNotFailed: the kubelet counts that as a restart, and reports that the former
+// container ended with 137.
 func TestAContainerThatEndedForAnotherImageHasNotFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		ended string

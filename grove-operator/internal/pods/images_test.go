@@ -76,7 +76,7 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestAnImageUpdateIsOfThePodThatWasSeen: what has changed since, as a container that was started meanwhile, is not
+// TestAnImageUpdateIsOfThePodThatWasSeen: a change since then, such as a container that was started, is not
 // overwritten.
 func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	var patch corev1.Pod
@@ -89,7 +89,7 @@ func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	}
 }
 
-// TestReadyAgainWithTheNewImage: a pod says Ready until its kubelet has heard of its new image.
+// TestReadyAgainWithTheNewImage: a pod's status says Ready until its kubelet has seen the new image.
 func TestReadyAgainWithTheNewImage(t *testing.T) {
 	main := func(version string) option { return updated(t, map[string]string{"main": "main:" + version}) }
 	mesh := func(pod *corev1.Pod) { pod.Status.InitContainerStatuses[0].ContainerID = "mesh-2" }

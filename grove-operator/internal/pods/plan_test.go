@@ -139,7 +139,7 @@ func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
 	}
 }
 
-// TestReplicasConverge lets pods come, go, fail and hang in random order, with a view of them that may be stale, and
+// TestReplicasConverge creates, deletes, fails and hangs pods in random order, with a view that may be stale, and
 // checks after each step that no index is given twice and no pod too many is made.
 func TestReplicasConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func TestReplicasConverge(t *testing.T) {
 type simulation struct {
 	owner *grovev1alpha1.PodClique
 	pods  map[string]*corev1.Pod
-	// view is what the cache shows: the pods as they were at the last look.
+	// view is what the cache shows: the pods at the last look.
 	view []*corev1.Pod
 }
 
@@ -216,7 +216,7 @@ func (s *simulation) change(t *rapid.T, how option) {
 	}
 }
 
-// collect ends what is being deleted. The view learns of it before anything is created anew, as a watch does.
+// collect ends pods that are being deleted. The view has that before anything is created anew, as with a watch.
 func (s *simulation) collect() {
 	for name, pod := range s.pods {
 		if pod.DeletionTimestamp != nil {

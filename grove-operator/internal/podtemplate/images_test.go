@@ -37,7 +37,7 @@ spec:
 func TestNewImages(t *testing.T) {
 	type images = map[string]string
 	for name, c := range map[string]struct {
-		// before changes the template that the pod is made from, pod the pod, after the template that it is to have.
+		// before changes the template that the pod is made from, pod the pod, after the set's new template.
 		before func(*grovev1alpha1.PodCliqueSet, *corev1.PodSpec)
 		pod    func(*corev1.Pod)
 		after  func(*grovev1alpha1.PodCliqueSet, *corev1.PodSpec)

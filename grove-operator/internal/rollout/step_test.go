@@ -11,8 +11,8 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready, p
-// old and on no node; O, X and P the same of the new template.
+// clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready,
+// p old and on no node; O, X and P the same of the new template.
 func clique(name string, replicas, minimum int32, letters string) rollout.Clique {
 	made := rollout.Clique{Name: name, Prepared: true, Replicas: replicas, Minimum: minimum, Reached: true}
 	for i, letter := range letters {
@@ -28,7 +28,7 @@ func clique(name string, replicas, minimum int32, letters string) rollout.Clique
 	return made
 }
 
-// troubled has the PodClique and the scheduler say what is wrong.
+// troubled sets the messages of the PodClique and the scheduler.
 func troubled(made rollout.Clique) rollout.Clique {
 	made.Failing, made.Unscheduled = "the image cannot be pulled", "no rack has room"
 	return made
@@ -53,7 +53,7 @@ func group(cliques ...rollout.Clique) rollout.Group {
 	return made
 }
 
-// atATime has some copies of a group go together, as long as a minimum stays.
+// atATime allows some copies of a group to be replaced together, as long as a minimum stays.
 func atATime(most, minimum int32, made rollout.Group) rollout.Group {
 	made.MaxUnavailable, made.Minimum = most, minimum
 	return made
@@ -68,22 +68,22 @@ func copies(letters string) rollout.Group {
 	return group(cliques...)
 }
 
-// surging has the last copies of a group come beyond replicas, of which there may be two.
+// surging makes the last copies of a group copies beyond replicas, of which there may be two.
 func surging(beyond int, made rollout.Group) rollout.Group {
 	made.Surge, made.MaxSurge, made.Template = beyond, 2, "g"
 	return made
 }
 
-// strict has no copy of a group be away without another in its place.
+// strict allows no copy of a group to be unavailable without another one in its place.
 func strict(made rollout.Group) rollout.Group {
 	made.Strict = true
 	return made
 }
 
-// withoutRoom makes a copy of a pod that the scheduler has no room for, and never had.
+// withoutRoom makes a copy with one pod for which the scheduler has no room, and never had.
 func withoutRoom(name string) rollout.Clique { return troubled(neverReached(clique(name, 1, 1, "P"))) }
 
-// overQuota makes a copy of a pod that cannot be made.
+// overQuota makes a copy with one pod that cannot be created.
 func overQuota(name string) rollout.Clique {
 	made := neverReached(clique(name, 1, 1, ""))
 	made.Refused = "creating pods: exceeded quota"
@@ -97,7 +97,7 @@ func partly(made rollout.Group, further rollout.Clique) rollout.Group {
 	return made
 }
 
-// wish is what a step would rather do first, in words.
+// wish describes the copies that a step would make first.
 func wish(surge *rollout.Surge) string {
 	if surge == nil {
 		return ""

@@ -16,7 +16,7 @@ import (
 
 var start = metav1.Unix(1_800_000_000, 0)
 
-// recorded is the progress of an update in which it is the turn of these replicas.
+// recorded is the progress of an update in which these replicas have a turn.
 func recorded(turns ...int32) *grovev1alpha1.PodCliqueSetUpdateProgress {
 	progress := &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: start}
 	for _, replica := range turns {
@@ -32,7 +32,7 @@ func ended() *grovev1alpha1.PodCliqueSetUpdateProgress {
 	return progress
 }
 
-// states reads a letter a replica: n new, o old, b old and below a minimum, u old and on no node.
+// states reads a letter for each replica: n new, o old, b old and below a minimum, u old and without a node.
 func states(letters string) []rollout.State {
 	var all []rollout.State
 	for i, letter := range letters {
@@ -50,7 +50,7 @@ func TestDecide(t *testing.T) {
 		changed  bool
 		states   string
 		surplus  bool
-		// most is how many replicas may have their turn.
+		// most is how many replicas may have a turn.
 		most int32
 		// pods are those of every replica that is not new, as in TestNext.
 		pods string

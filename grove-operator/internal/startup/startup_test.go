@@ -27,7 +27,7 @@ func members(set *grovev1alpha1.PodCliqueSet, replica int32) []layout.Member {
 	return all
 }
 
-// waits writes, for each PodClique of replica 0 that waits, what for.
+// waits lists the PodCliques of replica 0 that wait, with their parents.
 func waits(set *grovev1alpha1.PodCliqueSet) map[string]string {
 	written := map[string]string{}
 	for _, member := range members(set, 0) {
@@ -98,7 +98,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestEveryoneStartsInTheEnd: whatever the template, PodCliques whose parents are ready become ready, until all are.
+// TestEveryoneStartsInTheEnd: whatever the template, if PodCliques with ready parents become ready, all become ready in
+// the end.
 func TestEveryoneStartsInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := anySet(t)
@@ -197,7 +198,8 @@ spec:
 	}
 }
 
-// TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account that they had.
+// TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account of their own
+// template.
 func TestAccountsOfTemplatesThatGo(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, uid: s}

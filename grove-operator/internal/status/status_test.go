@@ -35,7 +35,7 @@ func podClique(replicas, minAvailable int32, reached bool) *grovev1alpha1.PodCli
 	return made
 }
 
-// goingOnWith has a PodClique go on with fewer pods than it starts with.
+// goingOnWith lets a PodClique keep running with fewer pods than it starts with.
 func goingOnWith(pods int32, podClique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 	podClique.Spec.MinRunning = &pods
 	return podClique
@@ -138,7 +138,7 @@ func TestOfPodClique(t *testing.T) {
 	}
 }
 
-// world is a set with a standalone clique and a group, of which everything is as it should be.
+// world is a set with a standalone clique and a group, all ready.
 func world(t *testing.T) (*grovev1alpha1.PodCliqueSet, status.Observed, []*grovev1alpha1.PodClique) {
 	t.Helper()
 	set := fixture.Set(t, `
@@ -345,7 +345,7 @@ func TestOfSet(t *testing.T) {
 	}
 }
 
-// TestWhatAGangIsMadeOfIsNoNewsOfItsSet: of a thousand sets whose gangs change, none has its status written for that.
+// TestWhatAGangIsMadeOfIsNoNewsOfItsSet: a change of a gang's contents causes no write of its set's status.
 func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 	set, observed, _ := world(t)
 	gang := observed.Gangs[0]
@@ -364,8 +364,8 @@ func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 		t.Error("another message of a gang is not repeated by the set")
 	}
 	gang.Status.PlacementScore = ptr.To(1.0)
-	if told := said(2, "another message").PodGangStatuses; *told[1].PlacementScore != 1 || told[0].PlacementScore != nil {
-		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, told)
+	if repeated := said(2, "another message").PodGangStatuses; *repeated[1].PlacementScore != 1 || repeated[0].PlacementScore != nil {
+		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, repeated)
 	}
 	if gang.Status.Conditions[0].ObservedGeneration != 2 {
 		t.Error("the gang's own condition has lost its generation")

@@ -32,7 +32,7 @@ func inPlace(name, version string) *corev1.Pod {
 	return pod
 }
 
-// words sum up what a PodClique says about its update.
+// words summarize a PodClique's update.
 func words(progress *grovev1alpha1.PodCliqueUpdateProgress) string {
 	if progress == nil {
 		return "none"
@@ -93,8 +93,8 @@ func TestUpdateOfAPodClique(t *testing.T) {
 	}
 }
 
-// TestUpdateThatNobodySaw: a status that could not be written in time misses the moments of an update, and what the last
-// one says is all that is left of them.
+// TestUpdateThatNobodySaw: if a status is not written in time, the moments of an update are missing, and only the last
+// counts show it.
 func TestUpdateThatNobodySaw(t *testing.T) {
 	turn, other := status.Update{Turn: true}, status.Update{}
 	type step struct {
@@ -138,7 +138,8 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestUpdateOfNothing: what is scaled to zero has no pods to update, and its pods come back with the new template.
+// TestUpdateOfNothing: a PodClique that is scaled to zero has no pods to update, and its pods are made from the new
+// template.
 func TestUpdateOfNothing(t *testing.T) {
 	clique := podClique(0, 1, true)
 	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
@@ -241,7 +242,8 @@ func TestUpdateOfAScalingGroup(t *testing.T) {
 	}
 }
 
-// TestUpdateOfAScalingGroupThatNobodySaw: its PodCliques tell, when the turn is over and all pods have been replaced.
+// TestUpdateOfAScalingGroupThatNobodySaw: its PodCliques show the update, when the turn is over and all pods have been
+// replaced.
 func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 	_, observed, members := world(t)
 	group := observed.ScalingGroups["s-0-g"]
@@ -263,7 +265,8 @@ func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestTemplateThatAllCopiesRun: who is first to learn of a new template, the group or its PodCliques, makes no difference.
+// TestTemplateThatAllCopiesRun: the result does not depend on whether the group or its PodCliques see a new template
+// first.
 func TestTemplateThatAllCopiesRun(t *testing.T) {
 	groupIs := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
 		return func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) {

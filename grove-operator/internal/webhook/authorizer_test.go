@@ -34,8 +34,8 @@ const (
 	scheduler        = "system:serviceaccount:packtree-system:kai-topology-plugin"
 )
 
-// managedSet creates a set in a namespace of its own, with one child of every kind as the operator makes them, and returns
-// the namespace.
+// managedSet creates a set in a namespace of its own, with one child of every kind as the operator makes them, and
+// returns the namespace.
 func managedSet() string {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "managed-"}}
@@ -132,7 +132,7 @@ func removeAll(list client.Object) action {
 	}
 }
 
-// maintain switches protection off, or back on, and waits until the webhook has heard of it.
+// maintain switches protection off, or back on, and waits until the webhook has seen it.
 func maintain(namespace, value string, expected func() error, matcher OmegaMatcher) {
 	GinkgoHelper()
 	merge := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, grovev1alpha1.AnnotationDisableProtection, value)

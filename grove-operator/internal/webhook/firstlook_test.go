@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// written is a PodCliqueSet as somebody writes it, flaws included.
+// written is a PodCliqueSet as a user writes it, mistakes included.
 func written(name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	object := &unstructured.Unstructured{}

@@ -18,7 +18,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	var made *grovev1alpha1.ClusterTopology
 	BeforeAll(func() { made = useTopology("labelled", "rack", "host", "numa") })
 
-	// observe writes what the nodes say about rack, as the controller of ClusterTopologies does.
+	// observe writes the coverage of rack, as the controller of ClusterTopologies does.
 	observe := func(nodes, racks int32) {
 		GinkgoHelper()
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(Succeed())
@@ -54,7 +54,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	})
 })
 
-// A ClusterTopology whose Topology the scheduler's kind would not take would never become ready.
+// A ClusterTopology whose Topology would be refused by the scheduler's kind would never become ready.
 var _ = Describe("The keys of a ClusterTopology", func() {
 	It("are accepted exactly where the scheduler's Topology takes them", func() {
 		keys := []string{"kubernetes.io/hostname", "example.com/NUMA", "example.com/other", "example.com/another"}

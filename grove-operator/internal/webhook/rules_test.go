@@ -28,7 +28,7 @@ const (
 	ofTheSet    = "spec.template.topologyConstraint"
 )
 
-// The rules as they are promised, in their order: what a user sees who asks a real API server, schema included.
+// The documented rules, in their order, as a user sees them on a real API server, schema included.
 var _ = Describe("The rules for a PodCliqueSet", Ordered, func() {
 	BeforeAll(func() { useTopology("ruled", "zone", "block", "rack") })
 

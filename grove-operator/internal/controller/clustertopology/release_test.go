@@ -39,8 +39,8 @@ const (
 	written = 12 * time.Second
 )
 
-// Writers create and delete topologies and the sets that use them, in random order. A set is created some time after its
-// admission, so that a topology is often deleted in between.
+// Writers create and delete topologies and the sets that use them, in random order. A set is created some time after
+// its admission, so that a topology is often deleted in between.
 func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	if err != nil {
@@ -138,7 +138,8 @@ type world struct {
 	t      *testing.T
 	// existed is which topologies the last check found.
 	existed map[string]bool
-	// made, leaving and vanished are topologies; sets and left are sets that came and went, refused those that did not come.
+	// made, leaving and vanished are topologies; sets and left are sets that came and went, refused those that did not
+	// come.
 	made, leaving, vanished, sets, left, refused atomic.Int32
 }
 

@@ -24,8 +24,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques: the pass before the deletion made what the cache does not show yet. Orphaned,
-// nobody would ever delete it.
+// TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques: the pass before the deletion made PodCliques that the cache does not
+// show yet. Orphaned ones would never be deleted.
 func TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	set := fixture.Set(t, `
@@ -62,7 +62,7 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 					},
 					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
 						...client.SubResourceApplyOption) error {
-						return nil // What the status says is no matter here.
+						return nil // The status does not matter here.
 					},
 				}).Build()
 			reconciler := &podcliquescalinggroup.Reconciler{

@@ -27,8 +27,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made what the cache does not show yet. Orphaned,
-// nobody would ever delete it.
+// TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made children that the cache does not show
+// yet. Orphaned ones would never be deleted.
 func TestAStaleCacheLetsNoSetGoBeforeItsChildren(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	set := fixture.Set(t, `
@@ -61,7 +61,7 @@ spec:
 					},
 					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
 						...client.SubResourceApplyOption) error {
-						return nil // What the status says is no matter here.
+						return nil // The status does not matter here.
 					},
 				})
 			for _, kind := range []client.Object{
