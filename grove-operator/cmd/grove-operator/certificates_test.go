@@ -148,7 +148,8 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			}
 
 			after := issued(t, 48*time.Hour)
-			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"], "tls.key": before["tls.key"]}
+			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"],
+				"tls.key": before["tls.key"]}
 			provide(torn)
 			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 				served, err := c.serves(t.Context(), running.webhooks)

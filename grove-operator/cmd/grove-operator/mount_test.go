@@ -19,7 +19,8 @@ func (c *cluster) mount(ctx context.Context) {
 	for version := 0; ctx.Err() == nil; {
 		secret := &corev1.Secret{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: secretName}, secret)
-		if err == nil && !maps.EqualFunc(secret.Data, mounted, func(a, b []byte) bool { return string(a) == string(b) }) {
+		if err == nil && !maps.EqualFunc(secret.Data, mounted,
+			func(a, b []byte) bool { return string(a) == string(b) }) {
 			version++
 			if project(c.certDir, fmt.Sprintf("..version-%d", version), secret.Data) == nil {
 				mounted = secret.Data

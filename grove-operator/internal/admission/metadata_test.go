@@ -36,7 +36,8 @@ func TestMetadataOfTemplates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t,
-				manifest("s", "cliques: ["+one("a", "replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
+				manifest("s", "cliques: ["+one("a",
+					"replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
 			set.Spec.Template.Cliques[0].Labels, set.Spec.Template.Cliques[0].Annotations = c.labels, c.annotations
 			set.Spec.Template.PodCliqueScalingGroups[0].Annotations = c.ofGroup
 			admission.SetDefaults(set)

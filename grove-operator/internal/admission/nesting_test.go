@@ -27,8 +27,9 @@ func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 			for where, template := range map[string]string{
 				"a clique in a set": fmt.Sprintf("topologyConstraint: {packDomain: %s}, cliques: [%s]", parent,
 					constrained("a", "{packDomain: "+child+"}")),
-				"a group in a set":    fmt.Sprintf(parents, parent, one("a", ""), child),
-				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"), parent),
+				"a group in a set": fmt.Sprintf(parents, parent, one("a", ""), child),
+				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"),
+					parent),
 			} {
 				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
 				if accepted := len(errs) == 0; accepted != (j >= i) {

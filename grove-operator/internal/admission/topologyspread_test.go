@@ -122,7 +122,8 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`,
 		},
 		"copies apart by rack in one host": {
-			ofSet: "topologyConstraint: {packDomain: host},", ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
+			ofSet: "topologyConstraint: {packDomain: host},",
+			ofP:   "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
 			want: group +
 				`.maxPercentPerDomain: Invalid value: 2: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one host`,
 		},
@@ -131,7 +132,8 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}],",
 		},
 		"apart where one rack is preferred": {
-			ofSet: "topologyConstraint: {pack: {preferred: rack}},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
+			ofSet: "topologyConstraint: {pack: {preferred: rack}},",
+			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1}],",
 		},
 		"exactly two in a rack, and there are three in one": {
 			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 2}],",
@@ -184,7 +186,8 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 				"pods in a set":        roles(constraint, spread, ""),
 				"pods in their clique": roles("", constraint+spread, ""),
 				"several roles in one": roles(
-					constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart), "", ""),
+					constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart),
+					"", ""),
 				"pods in a copy": "cliques: [{name: b, " + spread +
 					" spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}], podCliqueScalingGroups: [{name: p, " +
 					"cliqueNames: [b], " + strings.TrimSuffix(constraint, ",") + "}]",
@@ -222,7 +225,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	}
 	warnings, _ := admission.ValidateCreate(
 		fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
-	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"},
+		warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -55,7 +55,8 @@ func TestValidateUpdate(t *testing.T) {
 			want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
 		},
 		"another start": {
-			text: before, a: a, b: "startsAfter: [a]", want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
+			text: before, a: a, b: "startsAfter: [a]",
+			want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
 		},
 		"another group": {
 			text: strings.Replace(before, "name: g,", "name: h,", 1), a: a,
@@ -74,8 +75,8 @@ func TestValidateUpdate(t *testing.T) {
 			want: []string{"spec.template.topologyConstraint: " + forbidden},
 		},
 		"a constraint is removed and another added": {
-			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "", 1), "{name: g,",
-				"{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
+			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "",
+				1), "{name: g,", "{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
 			want: []string{"spec.template.topologyConstraint: " + forbidden,
 				"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden},
 		},
@@ -156,7 +157,8 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 		},
 		"in the set's name for it": {
 			set: fixture.Set(t,
-				manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+				manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb",
+					"grove-topology", 1)+"}")),
 			scheduled: 2, want: []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"not while nothing is scheduled": {

@@ -31,7 +31,8 @@ func TestDesired(t *testing.T) {
 		want     []string
 	}{
 		"one for all replicas of the set": {
-			template: "resourceSharing: [{name: gpu, scope: AllReplicas}], " + two, live: asWritten, want: []string{"s-all-gpu"},
+			template: "resourceSharing: [{name: gpu, scope: AllReplicas}], " + two, live: asWritten,
+			want: []string{"s-all-gpu"},
 		},
 		"one for each replica of the set": {
 			template: "resourceSharing: [{name: gpu, scope: PerReplica}], " + two, live: asWritten,

@@ -95,7 +95,8 @@ var _ = Describe("Whatever the set,", func() {
 			Expect(err).NotTo(HaveOccurred())
 			want := contract.Of(set)
 			differences := func() string { return cmp.Diff(want, contract.Observed(createdIn(in))) }
-			Eventually(differences).Should(BeEmpty(), "objects (-contract +cluster) with ginkgo.seed=%d of\n%s", seed, manifest)
+			Eventually(differences).Should(BeEmpty(), "objects (-contract +cluster) with ginkgo.seed=%d of\n%s",
+				seed, manifest)
 
 			By("opening gates of scaled gangs when the minima of their base gang stand, and not before: " + in)
 			if !scaledGangWaits(set) {

@@ -70,7 +70,8 @@ func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") == "true" {
 		response, err := l.next.RoundTrip(request)
 		if err == nil {
-			response.Body = lateNews{response.Body, func() { l.wait(watched(parts[len(parts)-1]), request.Context().Done()) }}
+			response.Body = lateNews{response.Body,
+				func() { l.wait(watched(parts[len(parts)-1]), request.Context().Done()) }}
 		}
 		return response, err
 	}

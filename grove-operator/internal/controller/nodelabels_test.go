@@ -75,7 +75,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		nodeIn("cpus", "a", "zone", "z")
 		topologyOf(name, "zone", "rack")
 		Eventually(counts(name), nodePatience).Should(Equal("zone 2/1-1 rack 3/2-0 2+1"))
-		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Levels[0].MissingOn).To(Equal([]string{name + "-c"}))
+		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Levels[0].MissingOn).To(
+			Equal([]string{name + "-c"}))
 
 		By("following labels that change, come and go")
 		label(first, name+".example.com/rack", "2")

@@ -67,7 +67,8 @@ func endpoints(in string) func() map[string]string {
 	return func() map[string]string {
 		GinkgoHelper()
 		var slices discoveryv1.EndpointSliceList
-		Expect(c.List(ctx, &slices, client.InNamespace(in), client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(
+		Expect(c.List(ctx, &slices, client.InNamespace(in),
+			client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(
 			Succeed())
 		all := map[string]string{}
 		for _, slice := range slices.Items {

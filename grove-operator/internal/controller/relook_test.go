@@ -48,7 +48,8 @@ spec:
 		setReady(&pod, corev1.ConditionFalse)
 		Eventually(ready).Should(BeZero())
 		setReady(&pod, corev1.ConditionTrue)
-		Eventually(gang).Should(Equal(schedulerv1alpha1.PodGangPhaseRunning), "the operator has seen that the pod is ready")
+		Eventually(gang).Should(Equal(schedulerv1alpha1.PodGangPhaseRunning),
+			"the operator has seen that the pod is ready")
 		Consistently(ready).Should(BeZero(), "the operator takes the status for what it was")
 		release()
 		Eventually(ready).Should(BeEquivalentTo(1))

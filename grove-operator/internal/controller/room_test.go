@@ -49,7 +49,8 @@ var _ = Describe("An update of pods on nodes", func() {
 		}
 		written, err := json.Marshal(map[string]any{
 			"apiVersion": schedulerv1alpha1.GroupVersion.String(), "kind": "PodGang",
-			"metadata": map[string]any{"name": "room-0", "namespace": in}, "status": map[string]any{"conditions": conditions},
+			"metadata": map[string]any{"name": "room-0", "namespace": in},
+			"status":   map[string]any{"conditions": conditions},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Status().Patch(ctx, gang(in), client.RawPatch(types.ApplyPatchType, written),

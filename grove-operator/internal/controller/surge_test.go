@@ -44,13 +44,16 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())
 		for i := range gangs.Items {
 			gang := &gangs.Items[i]
-			conditions := []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced}}
+			conditions := []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue,
+				Reason: scheduling.ReasonPlaced}}
 			asked, err := successors.Parse(gang.Annotations)
 			Expect(err).NotTo(HaveOccurred())
 			if asked != nil {
-				answer := successors.Answer{ID: asked.ID, Fits: metav1.ConditionTrue, Reason: scheduling.ReasonRoomForAll}
+				answer := successors.Answer{ID: asked.ID, Fits: metav1.ConditionTrue,
+					Reason: scheduling.ReasonRoomForAll}
 				if asked.Adds() {
-					answer.Fits, answer.Reason, answer.Sentence = room, scheduling.ReasonInfeasible, "no rack has 3 GPUs"
+					answer.Fits, answer.Reason, answer.Sentence = room, scheduling.ReasonInfeasible,
+						"no rack has 3 GPUs"
 				}
 				conditions = append(conditions, answer.Condition())
 			}
@@ -63,8 +66,8 @@ var _ = Describe("An update with copies beyond replicas", func() {
 				"status":   map[string]any{"conditions": conditions},
 			})
 			Expect(err).NotTo(HaveOccurred())
-			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written), client.FieldOwner("podgrouper"),
-				client.ForceOwnership)
+			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written),
+				client.FieldOwner("podgrouper"), client.ForceOwnership)
 			if err != nil && c.Get(ctx, client.ObjectKeyFromObject(gang), gang) == nil {
 				Expect(err).NotTo(HaveOccurred())
 			}
@@ -116,7 +119,8 @@ spec:
 		Consistently(func() string { return lives(in, metav1.ConditionFalse).Reason }, "2s").Should(
 			Equal(grovev1alpha1.ReasonSuccessorsWithoutRoom))
 		Expect(copies(in, true)).To(Equal("0=x:1 1=x:1"))
-		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"), "a gang without pods makes the set no less ready")
+		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"),
+			"a gang without pods makes the set no less ready")
 		Expect(podsOf(in, ofSet)()).To(HaveLen(2))
 
 		By("room")
@@ -128,11 +132,13 @@ spec:
 			}
 			Expect(strings.Fields(copies(in, false))).NotTo(HaveLen(1), "%v", seen)
 			Expect(len(strings.Fields(copies(in, true)))).To(BeNumerically("<=", 3), "%v", seen)
-			Expect(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Replicas).To(BeNumerically("==", 2))
+			Expect(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Replicas).To(
+				BeNumerically("==", 2))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
 		Expect(seen).To(ContainElement("0=x:1 1=x:1 2=x:2"))
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(Equal("0=x:2 1=x:2"))
+		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(
+			Equal("0=x:2 1=x:2"))
 		Eventually(func() int {
 			var gangs schedulerv1alpha1.PodGangList
 			Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())

@@ -68,7 +68,8 @@ spec:
 					"nodes: 1"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
 			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
+				Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(scheduledMessage(in, "s-0-a")).Should(Equal("2 pods are scheduled, 2 are needed"))
@@ -93,7 +94,8 @@ spec:
 		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
 			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
+				Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(recorded(in)).Should(
@@ -113,7 +115,10 @@ spec:
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		Expect(c.Create(ctx, taken)).To(Succeed())
 		set := createSet(in, manifest)
-		errorsOf := func() []grovev1alpha1.LastError { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors }
+		errorsOf := func() []grovev1alpha1.LastError {
+			return get(in, "s",
+				&grovev1alpha1.PodCliqueSet{}).Status.LastErrors
+		}
 		Eventually(errorsOf).Should(ConsistOf(HaveField("Code", "NameTaken")))
 		const refusal = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, " +
 			"not to PodCliqueSet s; remove or rename it"

@@ -20,7 +20,8 @@ import (
 // patience sets the set's terminationDelay.
 func patience(set *grovev1alpha1.PodCliqueSet, delay time.Duration) {
 	GinkgoHelper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
+	patch := client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
 	Expect(c.Patch(ctx, set, patch)).To(Succeed())
 }
 
@@ -103,7 +104,8 @@ func breakOne(in, podClique string) {
 // openForeignGates removes the users' own gate from all pods.
 func openForeignGates(in string) {
 	GinkgoHelper()
-	patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
+	patch := client.RawPatch(types.StrategicMergePatchType,
+		[]byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
 	for _, pod := range podsOf(in, nil)() {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			Expect(client.IgnoreNotFound(c.Patch(ctx, &pod, patch))).To(Succeed())
@@ -142,7 +144,8 @@ var _ = Describe("Gang termination", func() {
 		const leaving = "inf-0-sg-0-worker"
 		Expect(without(after, leaving)).To(Equal(without(before, leaving)))
 		Expect(after["PodClique "+leaving]).NotTo(Equal(before["PodClique "+leaving]))
-		Eventually(terminations(in)).Should(ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
+		Eventually(terminations(in)).Should(
+			ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
 		Expect(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination).To(BeNil())
 	})
 
@@ -152,7 +155,8 @@ var _ = Describe("Gang termination", func() {
 		settle(in, "2/2/2 AllReplicasAvailable")
 		scale(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), 3)
 		scale(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
-		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(HaveLen(3 + 3*2))
+		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(
+			HaveLen(3 + 3*2))
 		settle(in, "2/2/2 AllReplicasAvailable")
 		before := identities(in)
 
@@ -169,7 +173,8 @@ var _ = Describe("Gang termination", func() {
 		breakOne(in, "inf-1-sg-0-worker")
 		breakOne(in, "inf-1-sg-1-worker")
 		start(levels("zone", "rack", "host"))
-		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(Equal(without(before, "inf-0")))
+		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
+			Equal(without(before, "inf-0")))
 		breached := func() bool {
 			conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
 			return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)

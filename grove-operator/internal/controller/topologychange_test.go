@@ -80,7 +80,8 @@ spec:
 		return func() int {
 			count := 0
 			for _, pod := range podsOf(in, labels)() {
-				if len(pod.Spec.SchedulingGates) == 0 && pod.Annotations[grovev1alpha1.AnnotationTopologyName] == topology {
+				if len(pod.Spec.SchedulingGates) == 0 &&
+					pod.Annotations[grovev1alpha1.AnnotationTopologyName] == topology {
 					count++
 				}
 			}
@@ -109,7 +110,8 @@ spec:
 			Eventually(refersTo(in, gang)).Should(Equal("turn-b example.com/rack-turn-b "))
 		}
 		Eventually(opened(in, "turn-a", all)).Should(BeZero())
-		Eventually(func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(
+		Eventually(
+			func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(
 			Equal("turn-b"))
 		Expect(kept(in)()).To(HavePrefix("False"))
 

@@ -71,7 +71,8 @@ spec:
       - {name: worker, spec: {replicas: 1, podSpec: {containers: [{name: main, image: "example.com/x:1"}]}}}
 `, []step{
 		{name: "created", do: create},
-		{name: "edited, and no new pod becomes ready", do: edit(ill), stops: "PodClique s-0-front has 1 of 2 ready pods"},
+		{name: "edited, and no new pod becomes ready", do: edit(ill),
+			stops: "PodClique s-0-front has 1 of 2 ready pods"},
 		{name: "scaled out half-way", do: scale(group, 3), stops: `"name": "s-0-g-2-worker"`},
 		{name: "edited half-way", do: edit("example.com/x:3")},
 		{name: "deleted", do: remove},
@@ -171,7 +172,8 @@ func edit(image string) doing {
 	return func(ctx context.Context, w *world) error {
 		const path = "/spec/template/cliques/%d/spec/podSpec/containers/0/image"
 		return w.Patch(ctx, set(w), client.RawPatch(types.JSONPatchType, fmt.Appendf(nil,
-			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image, 1,
+			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image,
+			1,
 			image)))
 	}
 }
@@ -179,7 +181,8 @@ func edit(image string) doing {
 func terminateAfter(delay string) doing {
 	return func(ctx context.Context, w *world) error {
 		return w.Patch(ctx, set(w),
-			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
+			client.RawPatch(types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
 	}
 }
 

@@ -150,8 +150,9 @@ func answer(request *http.Request, status metav1.Status) (*http.Response, error)
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: int(status.Code), Proto: request.Proto, ProtoMajor: request.ProtoMajor, ProtoMinor: request.ProtoMinor,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
+		StatusCode: int(status.Code), Proto: request.Proto, ProtoMajor: request.ProtoMajor,
+		ProtoMinor: request.ProtoMinor,
+		Header:     http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
 		ContentLength: int64(len(content)), Request: request,
 	}, nil
 }

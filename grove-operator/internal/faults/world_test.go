@@ -113,7 +113,8 @@ func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	var before string
 	alike := 0
 	return w.until(ctx, func(now string) bool {
-		if now != before || !strings.Contains(now, step.stops) || !w.hasSeen(ctx) || step.stops == "" && !w.settled(ctx) {
+		if now != before || !strings.Contains(now, step.stops) || !w.hasSeen(ctx) || step.stops == "" &&
+			!w.settled(ctx) {
 			before, alike = now, 0
 		}
 		alike++
@@ -152,7 +153,8 @@ func (w *world) settled(ctx context.Context) bool {
 	}
 	for i := range list.Items {
 		status := list.Items[i].Status
-		if !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionReady) || status.GangTermination != nil ||
+		if !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionReady) ||
+			status.GangTermination != nil ||
 			status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil {
 			return false
 		}

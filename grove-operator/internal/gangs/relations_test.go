@@ -59,7 +59,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 		return relations.Relation{Name: name, PodsOf: leaf, Topology: topologyName, Level: rack, Even: true}
 	}
 	near := func(name string, subGroups ...string) relations.Relation {
-		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups, Topology: topologyName, Level: rack}
+		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups,
+			Topology: topologyName, Level: rack}
 	}
 	for name, c := range map[string]struct {
 		manifest string
@@ -77,8 +78,9 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"copies of which the base gang has none": {
-			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), live: live{copies: map[string]int32{"s-1-p": 0}},
-			want: []list{nil, nil},
+			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""),
+			live:     live{copies: map[string]int32{"s-1-p": 0}},
+			want:     []list{nil, nil},
 		},
 		"a second one about the same level has a name of its own": {
 			manifest: spreading("", "", "{domain: rack, maxPerDomain: 2}, {domain: rack, maxPerDomain: 3}", ""),
@@ -92,7 +94,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"replicas of the set, all gangs of which are one": {
-			manifest: spreading("{domain: zone, maxPercentPerDomain: 50, whenUnsatisfiable: ScheduleAnyway}", "", "", ""),
+			manifest: spreading("{domain: zone, maxPercentPerDomain: 50, whenUnsatisfiable: ScheduleAnyway}", "", "",
+				""),
 			want: []list{{replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")},
 				{replica("set.replicas-by-zone")}},
 		},
@@ -154,8 +157,9 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"a level that the topology does not have": {
-			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), levels: []grovev1alpha1.TopologyDomain{"zone"},
-			want: []list{nil, nil, nil},
+			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""),
+			levels:   []grovev1alpha1.TopologyDomain{"zone"},
+			want:     []list{nil, nil, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

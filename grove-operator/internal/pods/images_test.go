@@ -103,18 +103,22 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 		"it is started, and not ready":          {steps: []option{main("2"), started("main", "main-2"), notReady}},
 		"another container was started again":   {steps: []option{main("2"), started("other", "other-2")}},
 		"one of two is still the former": {
-			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2")},
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}),
+				started("main", "main-2")},
 		},
 		"both have been started": {
-			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2"), mesh},
-			want:  true,
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}),
+				started("main", "main-2"), mesh},
+			want: true,
 		},
 		"a third image before the second was started": {steps: []option{main("2"), main("3")}},
 		"the third image is started": {steps: []option{main("2"), main("3"), started("main", "main-3")},
 			want: true},
-		"a third image after the second was started": {steps: []option{main("2"), started("main", "main-2"), main("3")}},
-		"back before the kubelet has heard":          {steps: []option{main("2"), main("1")}, want: true},
-		"back after the second was started":          {steps: []option{main("2"), started("main", "main-2"), main("1")}},
+		"a third image after the second was started": {steps: []option{main("2"),
+			started("main", "main-2"), main("3")}},
+		"back before the kubelet has heard": {steps: []option{main("2"), main("1")}, want: true},
+		"back after the second was started": {steps: []option{main("2"),
+			started("main", "main-2"), main("1")}},
 		"back, and started": {
 			steps: []option{main("2"), started("main", "main-2"), main("1"), started("main", "main-1b")}, want: true,
 		},
@@ -135,7 +139,8 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 				step(pod)
 			}
 			if got := pods.Ready(pod); got != c.want {
-				t.Errorf("ready: %v, want %v; note: %s", got, c.want, pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
+				t.Errorf("ready: %v, want %v; note: %s", got, c.want,
+					pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
 			}
 		})
 	}

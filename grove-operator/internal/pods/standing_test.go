@@ -68,7 +68,8 @@ func standsFor(pod *corev1.Pod) string {
 
 func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 	set := fixture.Set(t, grouped)
-	copies := []string{"s-0-g-0-leader-0 copy", "s-0-g-1-leader-0 copy", "s-1-g-0-leader-0 copy", "s-1-g-1-leader-0 copy"}
+	copies := []string{"s-0-g-0-leader-0 copy", "s-0-g-1-leader-0 copy", "s-1-g-0-leader-0 copy",
+		"s-1-g-1-leader-0 copy"}
 	want := append(slices.Clone(copies), "s-0-router-0 replica", "s-1-router-0 replica")
 	slices.Sort(want)
 	if diff := cmp.Diff(want, everyPod(set)); diff != "" {
@@ -86,7 +87,8 @@ func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 // being deleted, ! if it has ended.
 func TestRelabelStanding(t *testing.T) {
 	set := fixture.Set(t, grouped)
-	leader, worker := layout.Copy(set, 0, layout.Group(set, "g"), 0)[1], layout.Copy(set, 0, layout.Group(set, "g"), 0)[0]
+	leader, worker := layout.Copy(set, 0, layout.Group(set, "g"), 0)[1],
+		layout.Copy(set, 0, layout.Group(set, "g"), 0)[0]
 	for name, c := range map[string]struct {
 		member   layout.Member
 		replicas int32

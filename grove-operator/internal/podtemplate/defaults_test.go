@@ -122,15 +122,22 @@ func TestCompletionsDoNotCount(t *testing.T) {
 // TestOtherValuesThanDefaultsCount: each value next to a default makes other pods.
 func TestOtherValuesThanDefaultsCount(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodSpec){
-		"the grace period":       func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = new(int64(31)) },
-		"service links":          func(spec *corev1.PodSpec) { spec.EnableServiceLinks = new(false) },
-		"the scheduler":          func(spec *corev1.PodSpec) { spec.SchedulerName = "kai-scheduler" },
-		"pulling always":         func(spec *corev1.PodSpec) { spec.Containers[0].ImagePullPolicy = corev1.PullAlways },
-		"pulling latest at need": func(spec *corev1.PodSpec) { spec.Containers[1].ImagePullPolicy = corev1.PullIfNotPresent },
-		"a protocol":             func(spec *corev1.PodSpec) { spec.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP },
-		"a probe":                func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.PeriodSeconds = 5 },
+		"the grace period": func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = new(int64(31)) },
+		"service links":    func(spec *corev1.PodSpec) { spec.EnableServiceLinks = new(false) },
+		"the scheduler":    func(spec *corev1.PodSpec) { spec.SchedulerName = "kai-scheduler" },
+		"pulling always":   func(spec *corev1.PodSpec) { spec.Containers[0].ImagePullPolicy = corev1.PullAlways },
+		"pulling latest at need": func(
+			spec *corev1.PodSpec) {
+			spec.Containers[1].ImagePullPolicy = corev1.PullIfNotPresent
+		},
+		"a protocol": func(
+			spec *corev1.PodSpec) {
+			spec.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP
+		},
+		"a probe": func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.PeriodSeconds = 5 },
 		"a smaller request": func(spec *corev1.PodSpec) {
-			spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+			spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(
+				"512Mi")}
 		},
 		"a mode": func(spec *corev1.PodSpec) { spec.Volumes[0].Secret.DefaultMode = new(int32(0o600)) },
 		"a security context": func(spec *corev1.PodSpec) {

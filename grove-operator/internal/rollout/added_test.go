@@ -43,7 +43,8 @@ func TestSurges(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"a round": round, "a round 2": round, "a round 3": round, "a round 4": round, "a round 5": round, "a round 6": round,
+			"a round": round, "a round 2": round, "a round 3": round, "a round 4": round, "a round 5": round,
+			"a round 6":                             round,
 			"the PodGangs' controller":              w.gangPass,
 			"the set's controller":                  w.setPass,
 			"a group's controller":                  func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
@@ -54,8 +55,14 @@ func TestSurges(t *testing.T) {
 			"the user scales a group":               w.scaleGroup,
 			"the user chooses whether to wait":      w.switchWait,
 			"the user chooses how many copies come": w.switchSurge,
-			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
-			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
+			"room comes and goes": func(t *rapid.T) {
+				w.room = rapid.IntRange(0,
+					30).Draw(t, "room")
+			},
+			"the operator's next write is its last": func(t *rapid.T) {
+				w.lifetime = rapid.IntRange(0,
+					4).Draw(t, "writes")
+			},
 		})
 		w.settle()
 		w.checkConverged()
@@ -156,7 +163,8 @@ func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units ma
 	}
 	for copyIndex := range group.Spec.Replicas {
 		members := layout.Copy(w.set, replica, w.config(), copyIndex)
-		replaced := slices.ContainsFunc(members, func(member layout.Member) bool { return len(w.replaced[member.Name]) > 0 })
+		replaced := slices.ContainsFunc(members,
+			func(member layout.Member) bool { return len(w.replaced[member.Name]) > 0 })
 		podClique := w.podCliques[members[0].Name]
 		if !w.copyAvailable(group, copyIndex) && (!replaced || podClique == nil || !w.stoodOnce(podClique, copyIndex)) {
 			left++ // It is unavailable for another reason.

@@ -188,7 +188,8 @@ func (w *world) checkGroupCounts(group *grovev1alpha1.PodCliqueScalingGroup, rep
 	if status.Replicas != group.Spec.Replicas || status.AvailableReplicas != available ||
 		status.ScheduledReplicas != scheduled {
 		w.t.Fatalf("%s counts %d copies, %d available and %d scheduled; it has %d, %d and %d:\n%s", group.Name,
-			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas, available, scheduled, w)
+			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas,
+			available, scheduled, w)
 	}
 	if group.Annotations[grovev1alpha1.AnnotationGenerationHash] != podtemplate.HashOfSet(w.set) {
 		return // The set's controller has not reported the edit to the group yet.
@@ -252,7 +253,8 @@ func (w *world) checkProgress(progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
 		podClique := w.podCliques[name]
-		if member, ok := layout.Find(w.set, podClique); ok && w.wanted(podClique) && !w.allNew([]layout.Member{member}) {
+		if member, ok := layout.Find(w.set, podClique); ok && w.wanted(podClique) &&
+			!w.allNew([]layout.Member{member}) {
 			w.t.Fatalf("the update has ended, and %s has old pods:\n%s", name, w)
 		}
 	}

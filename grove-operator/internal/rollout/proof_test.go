@@ -84,7 +84,8 @@ func (w *world) answerAll() {
 
 func (w *world) switchWait(t *rapid.T) {
 	value := rapid.SampledFrom(
-		[]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t, "without room")
+		[]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t,
+		"without room")
 	metav1.SetMetaDataAnnotation(&w.set.ObjectMeta, grovev1alpha1.AnnotationUpdateWithoutRoom, value)
 }
 
@@ -103,7 +104,8 @@ func (w *world) checkProved(pod *corev1.Pod) {
 		}
 		answer := successors.AnswerIn(gang.Status.Conditions)
 		asksAboutIt := slices.ContainsFunc(question.Groups, func(group successors.Group) bool {
-			return group.SubGroup == member.Name && group.PodGroup == member.Gang && slices.Contains(group.Pods, pod.Name) &&
+			return group.SubGroup == member.Name && group.PodGroup == member.Gang &&
+				slices.Contains(group.Pods, pod.Name) &&
 				group.Template.Labels[seen] == w.lookOfClique(member.Clique).label
 		})
 		switch {

@@ -59,9 +59,18 @@ func TestRollouts(t *testing.T) {
 				w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas")
 			},
 			"the user chooses how many copies come": w.switchSurge,
-			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
-			"a quota comes and goes":                func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
-			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
+			"room comes and goes": func(t *rapid.T) {
+				w.room = rapid.IntRange(0,
+					30).Draw(t, "room")
+			},
+			"a quota comes and goes": func(t *rapid.T) {
+				w.quota = rapid.IntRange(0,
+					20).Draw(t, "quota")
+			},
+			"the operator's next write is its last": func(t *rapid.T) {
+				w.lifetime = rapid.IntRange(0,
+					4).Draw(t, "writes")
+			},
 		})
 		w.settle()
 		w.checkConverged()

@@ -37,7 +37,8 @@ func states(letters string) []rollout.State {
 	var all []rollout.State
 	for i, letter := range letters {
 		all = append([]rollout.State{{ // The order does not matter.
-			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u', Available: !strings.ContainsRune("ub", letter),
+			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u',
+			Available: !strings.ContainsRune("ub", letter),
 		}}, all...)
 	}
 	return all
@@ -106,7 +107,8 @@ func TestDecide(t *testing.T) {
 			want: "started at 0, turn of 2 since 0, waits, deletes a0",
 		},
 		"more replicas than there are": {
-			before: recorded(0, 1), most: 9, states: "no", pods: "o", want: "started at 0, turn of 1 since 0, waits, deletes a0",
+			before: recorded(0, 1), most: 9, states: "no", pods: "o",
+			want: "started at 0, turn of 1 since 0, waits, deletes a0",
 		},
 		"two that are done end it": {before: recorded(0, 1), most: 2, states: "nn", pods: "O",
 			want: "started at 0, ended at 60"},
@@ -114,13 +116,15 @@ func TestDecide(t *testing.T) {
 			pods: "x", want: "started at 0, waits"},
 		"OnDelete ends when all pods are new": {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn",
 			want: "started at 0, ended at 60"},
-		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o",
+		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true,
+			states: "oo", pods: "o",
 			want: "started at 60, waits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := states(c.states)
 			situation := rollout.Situation{
-				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
+				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed,
+				Now:     start.Add(time.Minute),
 				States:  func() []rollout.State { return all },
 				Surplus: func() bool { return c.surplus },
 			}

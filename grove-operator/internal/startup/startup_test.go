@@ -83,7 +83,8 @@ func TestParents(t *testing.T) {
 				strings.NewReplacer("{name: leader}", "{name: leader, spec: {startsAfter: [worker]}}", "{replicas: 4}",
 					"{replicas: 4, startsAfter: [router]}").Replace(grouped),
 			want: map[string]string{
-				"s-0-g-0-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4", "s-0-g-1-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
+				"s-0-g-0-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
+				"s-0-g-1-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
 				"s-0-g-2-leader": "s-0-g-2-worker:4",
 				"s-0-g-0-worker": "s-0-router:2", "s-0-g-1-worker": "s-0-router:2",
 			},

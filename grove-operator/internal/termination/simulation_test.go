@@ -49,12 +49,18 @@ func TestTermination(t *testing.T) {
 			"some time passes":    func(*rapid.T) { s.now = s.now.Add(4 * time.Second) },
 			"much time passes":    func(*rapid.T) { s.now = s.now.Add(11 * time.Second) },
 			"decide":              func(*rapid.T) { s.pass(100) },
-			"decide and crash":    func(t *rapid.T) { s.pass(rapid.IntRange(0, 2).Draw(t, "writes until the operator ends")) },
-			"what goes is gone":   func(*rapid.T) { s.collect() },
-			"create":              func(*rapid.T) { s.create() },
-			"update":              s.update,
-			"the set is scaled":   func(t *rapid.T) { s.set.Spec.Replicas = rapid.Int32Range(1, 3).Draw(t, "replicas") },
-			"a clique is scaled":  s.scale,
+			"decide and crash": func(
+				t *rapid.T) {
+				s.pass(rapid.IntRange(0, 2).Draw(t, "writes until the operator ends"))
+			},
+			"what goes is gone": func(*rapid.T) { s.collect() },
+			"create":            func(*rapid.T) { s.create() },
+			"update":            s.update,
+			"the set is scaled": func(t *rapid.T) {
+				s.set.Spec.Replicas = rapid.Int32Range(1, 3).Draw(t,
+					"replicas")
+			},
+			"a clique is scaled": s.scale,
 		})
 		s.converge(t)
 	})
@@ -104,8 +110,8 @@ func (s *simulation) create() {
 			template := strconv.Itoa(int(made.Spec.Replicas))
 			made.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: template}
 			if record := s.set.Status.GangTermination; record != nil && record.Index == replica {
-				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name, made.Spec.Replicas,
-					template)
+				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name,
+					made.Spec.Replicas, template)
 			}
 			s.live[member.Name] = made
 		}
@@ -186,7 +192,8 @@ func (s *simulation) observe() {
 		} else if !known {
 			s.brokenSince[podClique.UID] = s.now
 		}
-		podClique.Status.ObservedGeneration, podClique.Status.ReadyReplicas = podClique.Generation, s.ready[podClique.UID]
+		podClique.Status.ObservedGeneration, podClique.Status.ReadyReplicas = podClique.Generation,
+			s.ready[podClique.UID]
 		minimum := status.Minimum(podClique)
 		if minimum > 0 && podClique.Status.ReadyReplicas >= minimum {
 			podClique.Status.ReachedMinAvailable = true
@@ -197,7 +204,8 @@ func (s *simulation) observe() {
 		}
 		if len(before.Conditions) == 0 || before.Conditions[0].Status != breached {
 			podClique.Status.Conditions = []metav1.Condition{{
-				Type: grovev1alpha1.ConditionMinAvailableBreached, Status: breached, LastTransitionTime: metav1.NewTime(s.now),
+				Type: grovev1alpha1.ConditionMinAvailableBreached, Status: breached,
+				LastTransitionTime: metav1.NewTime(s.now),
 			}}
 		}
 	}

@@ -168,7 +168,8 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 			w := newWorld(c.guards, func(int) int { return 0 })
 			pass := func(name string, act func(pause), caughtUp ...string) {
 				for _, cache := range caughtUp {
-					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp, "pods": w.pods.catchUp}[cache](
+					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp,
+						"pods": w.pods.catchUp}[cache](
 						"operator", 1000)
 				}
 				w.step(name, act)
@@ -188,7 +189,8 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 				opened = opened || !pods.Gated(pod)
 			}
 			if opened != c.opened || len(w.pods.live()) != wanted {
-				t.Errorf("gates were opened under the gang of another topology: %v; pods: %d", opened, len(w.pods.live()))
+				t.Errorf("gates were opened under the gang of another topology: %v; pods: %d", opened,
+					len(w.pods.live()))
 			}
 		})
 	}

@@ -108,7 +108,8 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 			"{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, imge: y}]}}}]}}"),
 			client.FieldOwner("two"))
 		Expect(err).To(MatchError(
-			ContainSubstring(`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
+			ContainSubstring(
+				`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
 	})
 
 	It("is judged anew when the spec changes, and keeps what the set had been given", func() {

@@ -151,7 +151,8 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}, {
 			Name: "hold.clustertopologybindings.grove.io", ClientConfig: at(webhook.HoldBindingPath),
-			Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			Rules: rules("clustertopologybindings", admissionregistrationv1.Create,
+				admissionregistrationv1.Update),
 			MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
 			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}},
@@ -179,7 +180,8 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 			},
 			{
 				Name: "validate.clustertopologybindings.grove.io", ClientConfig: at(webhook.ValidateBindingPath),
-				Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+				Rules: rules("clustertopologybindings", admissionregistrationv1.Create,
+					admissionregistrationv1.Update),
 				MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
 				SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 			},
@@ -205,7 +207,8 @@ func managedObjects() []admissionregistrationv1.RuleWithOperations {
 		"autoscaling":               {"horizontalpodautoscalers"},
 	} {
 		all = append(all, admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update,
+				admissionregistrationv1.Delete},
 			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"},
 				Resources: resources},
 		})

@@ -254,7 +254,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 
 var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 	It("takes names of any kind, and turns down what is no hierarchy", func() {
-		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(Succeed())
+		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(
+			Succeed())
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "hall", "hall")))).To(
 			ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "Hall")))).To(ContainElement("spec.levels[0].domain"))

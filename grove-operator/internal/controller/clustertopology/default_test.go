@@ -146,7 +146,8 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))
 		c.until(what+" is made anew", func() bool {
 			ours, theirs := c.topology(), c.ofScheduler()
-			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() && metav1.IsControlledBy(theirs, ours) &&
+			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() &&
+				metav1.IsControlledBy(theirs, ours) &&
 				c.state() == want
 		})
 	}

@@ -103,7 +103,8 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
-	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	bindings, err := installation.Await(mgr,
+		grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +178,9 @@ func (w *world) act(name string) {
 // create does what the API server does: it asks the rules, and stores the set some time later.
 func (w *world) create(ctx context.Context, name string) {
 	chosen := anyTopology()
-	set := fixture.Set(w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
-		", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	set := fixture.Set(
+		w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
+			", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	var going bool
 	_, errs := admission.ValidateCreate(set,
 		admission.Cluster{TopologyAware: true, Lookup: func(name string) *topology.Topology {

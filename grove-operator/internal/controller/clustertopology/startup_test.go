@@ -80,7 +80,8 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 					}
 					return c.Apply(ctx, object, options...)
 				},
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+					options ...client.CreateOption) error {
 					if kindOf(t, object) == kind {
 						return errInjected
 					}
@@ -144,7 +145,8 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 				another := topology.ForScheduler(topology.Of(before))
 				another.UID = "replaced"
 				err = errors.Join(c.Delete(ctx, old.DeepCopy()), c.Create(ctx, another),
-					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name, errors.New("another UID")))
+					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name,
+						errors.New("another UID")))
 			})
 			if err != nil {
 				return err
@@ -206,7 +208,8 @@ func TestStartupWithoutTopologyAwarenessRemovesTheDefaultOne(t *testing.T) {
 
 func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 	for name, failing := range map[string]interceptor.Funcs{
-		"reading": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		"reading": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object,
+			...client.GetOption) error {
 			return errInjected
 		}},
 		"deleting": {Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
@@ -220,7 +223,8 @@ func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, failing, fromBefore())
 			lines := logged(t, r)
-			if !strings.Contains(lines, "removing the default topology") || !strings.Contains(lines, errInjected.Error()) {
+			if !strings.Contains(lines, "removing the default topology") ||
+				!strings.Contains(lines, errInjected.Error()) {
 				t.Errorf("logged: %s", lines)
 			}
 		})

@@ -50,7 +50,8 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(*grovev1alpha1.PodClique) {})
-			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+			if _, err := world.reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: world.key}); err != nil {
 				t.Fatal(err)
 			}
 			slices.Sort(world.deleted)
@@ -69,16 +70,18 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 		deleted      []string
 		released     bool
 	}{
-		"what has no pods is let go":                  {released: true},
-		"a pod that is not cached yet is deleted":     {live: []string{"0"}, deleted: []string{"0"}},
-		"one that goes is waited for":                 {live: []string{"0-"}},
-		"one that is cached is deleted and waited on": {cached: []string{"0"}, live: []string{"0"}, deleted: []string{"0"}},
+		"what has no pods is let go":              {released: true},
+		"a pod that is not cached yet is deleted": {live: []string{"0"}, deleted: []string{"0"}},
+		"one that goes is waited for":             {live: []string{"0-"}},
+		"one that is cached is deleted and waited on": {cached: []string{"0"}, live: []string{"0"},
+			deleted: []string{"0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(owner *grovev1alpha1.PodClique) {
 				owner.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
 			})
-			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+			if _, err := world.reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: world.key}); err != nil {
 				t.Fatal(err)
 			}
 			err := world.reconciler.Client.Get(t.Context(), world.key, &grovev1alpha1.PodClique{})

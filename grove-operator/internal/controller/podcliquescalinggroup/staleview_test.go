@@ -52,11 +52,13 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
 			cached := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set, group.DeepCopy()).
-				WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(object client.Object) []string {
+				WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
+					object client.Object) []string {
 					return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
 				}).
 				WithInterceptorFuncs(interceptor.Funcs{
-					Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
+						_ ...client.DeleteOption) error {
 						deleted = append(deleted, object.GetName())
 						return nil
 					},

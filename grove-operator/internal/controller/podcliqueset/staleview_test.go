@@ -53,9 +53,11 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
-			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set.DeepCopy()).WithInterceptorFuncs(
+			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(
+				set.DeepCopy()).WithInterceptorFuncs(
 				interceptor.Funcs{
-					Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
+						_ ...client.DeleteOption) error {
 						deleted = append(deleted, object.GetName())
 						return nil
 					},
