@@ -1,6 +1,6 @@
-// Package supportbundle dumps what the decisions of a cluster's scheduler are made from, so that somebody else can make them
-// again without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither what they run
-// nor what they are told.
+// Package supportbundle dumps the inputs of a cluster's scheduler, so that somebody else can repeat its decisions
+// without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither images and
+// commands nor environment.
 package supportbundle
 
 import (
@@ -19,7 +19,7 @@ import (
 	"packtree.dev/shared/version"
 )
 
-// Command returns the subcommand `support-bundle` of a program, with flags of its own to say which cluster.
+// Command returns the subcommand `support-bundle` of a program, with flags that choose the cluster.
 func Command() *cobra.Command {
 	var file, context string
 	command := CommandFor(func() (*rest.Config, error) { return kubeconfig.Load(file, context) })
@@ -60,7 +60,7 @@ is not installed, is left out, which standard error and the bundle's first lines
 
 func run(command *cobra.Command, config *rest.Config) error {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // One list at a time is what this asks for; none should wait at this end.
+	config.QPS = -1 // Lists are requested one at a time, without a limit of the client's own.
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func run(command *cobra.Command, config *rest.Config) error {
 	if err := manifests.Write(&printed, manifests.YAML, collected.objects); err != nil {
 		return err
 	}
-	// All or nothing: half a cluster would be decided about as if it were whole.
+	// All or nothing: a part of a cluster would be mistaken for all of it.
 	_, err = printed.WriteTo(command.OutOrStdout())
 	return err
 }
@@ -96,7 +96,7 @@ func serverVersion(config *rest.Config) string {
 	return found.GitVersion
 }
 
-// head says in comments what a bundle is.
+// head explains in comments what a bundle is.
 func head(w io.Writer, program, kubernetes string, notes []string) {
 	fmt.Fprintf(w, "# Support bundle of %s %s\n", program, version.String())
 	fmt.Fprintf(w, "# Kubernetes: %s\n", kubernetes)
