@@ -126,7 +126,8 @@ func (w Writer) applyChanged(ctx context.Context, wanted *unstructured.Unstructu
 	err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner, client.ForceOwnership)
 	if Replaced(err) {
 		kind := wanted.GroupVersionKind()
-		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, wanted.GetName(), err)
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind},
+			wanted.GetName(), err)
 	}
 	return err
 }

@@ -73,7 +73,8 @@ func (k *Kind) Served() bool {
 
 // Once is a source that starts when the kind is served. A controller does not wait for it to be in sync.
 func Once[Request comparable](kind *Kind, started source.TypedSource[Request]) source.TypedSource[Request] {
-	return source.TypedFunc[Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
+	return source.TypedFunc[Request](func(ctx context.Context,
+		queue workqueue.TypedRateLimitingInterface[Request]) error {
 		go func() {
 			select {
 			case <-ctx.Done():

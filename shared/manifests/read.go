@@ -203,7 +203,8 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 		fields, ok := item.(map[string]any)
 		if !ok {
 			path := fmt.Sprintf("items[%d]", i)
-			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path, Reason: "must be an object"})
+			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path,
+				Reason: "must be an object"})
 			continue
 		}
 		lendKind(fields, object)

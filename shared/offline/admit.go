@@ -41,7 +41,8 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	if wrongType := slices.ContainsFunc(flaws,
 		func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
 		return append(flaws,
-			elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object, !admission.WithoutRules)))...)
+			elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object,
+				!admission.WithoutRules)))...)
 	}
 	if admission.Judge != nil {
 		if errs := admission.Judge(object); len(errs) > 0 {
@@ -63,7 +64,8 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 		return append(flaws, document.FieldFindings(notMisspelt(errs, flaws))...)
 	}
 	warnings, more := admission.Validate(object)
-	return slices.Concat(flaws, document.FieldFindings(notMisspelt(union(errs, more), flaws)), document.Warnings(warnings))
+	return slices.Concat(flaws, document.FieldFindings(notMisspelt(union(errs, more), flaws)),
+		document.Warnings(warnings))
 }
 
 // notMisspelt drops errors about a missing field beside an unknown one: the unknown field was probably meant to be it,

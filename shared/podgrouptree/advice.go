@@ -18,7 +18,8 @@ func (t *Tree) Blockers(levels Levels) field.ErrorList {
 	for _, group := range t.order {
 		if children := len(group.Children); !group.Leaf() && int(group.MinSubGroup) > children {
 			found = append(found, field.Invalid(group.Path.Child("minSubGroup"), group.MinSubGroup,
-				fmt.Sprintf("must not be above the number of groups that have this one as their parent, which is %d", children)))
+				fmt.Sprintf("must not be above the number of groups that have this one as their parent, which is %d",
+					children)))
 		}
 		found = append(found, CheckConstraint(group.Constraint, group.Path.Child("topologyConstraint"), levels)...)
 	}

@@ -51,7 +51,9 @@ func parseCounts(annotations map[string]string, key string) (map[string]int32, *
 	}
 	var counts map[string]int32
 	if err := json.Unmarshal([]byte(written), &counts); err != nil || counts == nil {
-		return nil, wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
+		return nil, wrong(
+			fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, "+
+				"such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
 	}
 	for _, name := range sortedKeys(counts) {
 		if counts[name] < 0 {

@@ -71,7 +71,8 @@ func (h Hierarchy) Problem(topology, name string) string {
 		return ""
 	default:
 		return fmt.Sprintf(
-			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
+			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it "+
+				"another alias",
 			len(keys), topology, strings.Join(keys, " and "))
 	}
 }

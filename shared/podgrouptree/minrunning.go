@@ -64,7 +64,8 @@ func (t *Tree) Started(running MinRunning) *Tree {
 	for _, group := range t.order {
 		for _, child := range group.Children {
 			started.groups[child.Name].Parent = started.groups[group.Name]
-			started.groups[group.Name].Children = append(started.groups[group.Name].Children, started.groups[child.Name])
+			started.groups[group.Name].Children = append(started.groups[group.Name].Children,
+				started.groups[child.Name])
 		}
 	}
 	return started

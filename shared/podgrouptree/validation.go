@@ -106,7 +106,8 @@ func validateMinima(spec *scheduling.PodGroupSpec) field.ErrorList {
 	parents := parentNames(spec)
 	for i := range spec.SubGroups {
 		sub := &spec.SubGroups[i]
-		errs = append(errs, validateGroupMinima(subGroupPath(i), sub.MinMember, sub.MinSubGroup, parents.Has(sub.Name))...)
+		errs = append(errs, validateGroupMinima(subGroupPath(i), sub.MinMember, sub.MinSubGroup,
+			parents.Has(sub.Name))...)
 	}
 	return errs
 }
@@ -121,7 +122,8 @@ func validateGroupMinima(path *field.Path, minMember, minSubGroup *int32, parent
 		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup,
 			"is for groups of groups, and no subGroup has this one as its parent: use minMember"))
 	case !parent && minMember == nil:
-		errs = append(errs, field.Required(path.Child("minMember"), "a group of pods must say how many of them it needs"))
+		errs = append(errs, field.Required(path.Child("minMember"),
+			"a group of pods must say how many of them it needs"))
 	}
 	errs = append(errs, validateNotNegative(path.Child("minMember"), minMember)...)
 	return append(errs, validateNotNegative(path.Child("minSubGroup"), minSubGroup)...)

@@ -161,7 +161,8 @@ func (r *Relation) validateGroups(tree *podgrouptree.Tree, path *field.Path) fie
 	switch {
 	case len(r.SubGroups) > 0 || r.Gangs != "" || r.Near != "":
 	case r.PodsOf == scheduling.RootGroup && !tree.Root.Leaf():
-		errs = append(errs, field.Required(path, "name the items in subGroups, podsOf or gangs: the PodGroup has subgroups"))
+		errs = append(errs, field.Required(path,
+			"name the items in subGroups, podsOf or gangs: the PodGroup has subgroups"))
 	case tree.Group(r.PodsOf) == nil:
 		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "no subGroup has this name"))
 	case tree.Leaf(r.PodsOf) == nil:
@@ -220,7 +221,8 @@ func (r *Relation) contradictions(
 			return field.ErrorList{field.Invalid(path, r.String(), fmt.Sprintf(
 				"contradicts %s: %q, by which %d of the items stand in one domain: "+
 					"relate them at a narrower level, require a broader one, or set \"required\": false",
-				group.Path.Child("topologyConstraint", "requiredTopologyLevel"), group.Constraint.RequiredTopologyLevel, items))}
+				group.Path.Child("topologyConstraint", "requiredTopologyLevel"),
+				group.Constraint.RequiredTopologyLevel, items))}
 		}
 	}
 	return r.odd(tree, levels, path)

@@ -26,7 +26,9 @@ func (f Fields) Annotations() map[string]string {
 
 // Validate returns what is wrong with the fields at path, and annotations of the same object, at annotated, that
 // contradict them: it would not be known which of them is meant.
-func (f Fields) Validate(path *field.Path, annotations map[string]string, annotated *field.Path) (errs field.ErrorList) {
+func (f Fields) Validate(
+	path *field.Path, annotations map[string]string, annotated *field.Path,
+) (errs field.ErrorList) {
 	for _, one := range f.each() {
 		if one.value == "" {
 			continue
@@ -37,7 +39,8 @@ func (f Fields) Validate(path *field.Path, annotations map[string]string, annota
 			continue
 		}
 		said, found := annotations[one.key]
-		if other, wrong := Parse(map[string]string{one.key: said}, Policy{}); found && (len(wrong) > 0 || other != own) {
+		if other, wrong := Parse(map[string]string{one.key: said}, Policy{}); found &&
+			(len(wrong) > 0 || other != own) {
 			errs = append(errs, field.Invalid(path.Child(one.field), one.value,
 				fmt.Sprintf("contradicts %s, which is %q: leave one of them out", annotated.Key(one.key), said)))
 		}
@@ -48,5 +51,6 @@ func (f Fields) Validate(path *field.Path, annotations map[string]string, annota
 type said struct{ field, key, value string }
 
 func (f Fields) each() []said {
-	return []said{{"move", scheduling.AnnotationRepairMove, f.Move}, {"after", scheduling.AnnotationRepairAfter, f.After}}
+	return []said{{"move", scheduling.AnnotationRepairMove, f.Move},
+		{"after", scheduling.AnnotationRepairAfter, f.After}}
 }

@@ -60,7 +60,8 @@ func hostPortsOf(spec *corev1.PodSpec, container *corev1.Container) []corev1.Con
 		}
 		if port.HostPort != 0 {
 			ports = append(ports, corev1.ContainerPort{
-				ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol,
+				ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+				Protocol: port.Protocol,
 			})
 		}
 	}

@@ -88,12 +88,13 @@ func collect(ctx context.Context, client dynamic.Interface) (*bundle, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case kind.needed && apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind.resource.Resource, err,
-				viewerRole)
+			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s",
+				kind.resource.Resource, err, viewerRole)
 		case kind.needed:
 			return nil, fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
 		case apierrors.IsNotFound(err):
-			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?", kind.resource.GroupResource())
+			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?",
+				kind.resource.GroupResource())
 		case apierrors.IsForbidden(err):
 			collected.note("%s are left out, since you may not list them: ClusterRole %s allows it",
 				kind.resource.GroupResource(), viewerRole)

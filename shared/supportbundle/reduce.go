@@ -69,7 +69,8 @@ func reduceTopology(topology *kai.Topology) *kai.Topology {
 
 // reducePodGroup keeps the whole spec: it has names and numbers, and nothing of the pods' templates.
 func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
-	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta), Spec: podGroup.Spec}
+	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta),
+		Spec: podGroup.Spec}
 	kept.Status.Conditions = reduceConditions(podGroup.Status.Conditions)
 	for i := range podGroup.Status.SchedulingConditions {
 		condition := podGroup.Status.SchedulingConditions[i]
@@ -137,7 +138,8 @@ func reduceContainers(containers []corev1.Container) []corev1.Container {
 		for _, port := range container.Ports {
 			if port.HostPort != 0 {
 				reduced.Ports = append(reduced.Ports, corev1.ContainerPort{
-					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol,
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+					Protocol: port.Protocol,
 				})
 			}
 		}
@@ -164,7 +166,8 @@ func reducePodConditions(conditions []corev1.PodCondition) []corev1.PodCondition
 	var kept []corev1.PodCondition
 	for _, condition := range conditions {
 		reduced := corev1.PodCondition{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, LastTransitionTime: condition.LastTransitionTime,
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled {
 			reduced.Message = condition.Message
