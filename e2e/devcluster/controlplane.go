@@ -27,7 +27,7 @@ type controlPlane struct {
 	*start
 	layout    programs.Layout
 	authority *credentials.Authority
-	// authorityPEM is the certificate that everybody trusts.
+	// authorityPEM is the certificate of the common authority.
 	authorityPEM []byte
 	config       *rest.Config
 	client       kubernetes.Interface

@@ -17,7 +17,7 @@ type scheduler struct {
 	program string
 	// takes is the spec.schedulerName of its pods.
 	takes string
-	// lease is what it holds while it schedules.
+	// lease is the one that it holds while it schedules.
 	leaseNamespace, lease string
 }
 
@@ -31,7 +31,8 @@ var (
 // both in the order of their turns.
 var both = []scheduler{unmodified, ours}
 
-// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both.
+// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both
+// schedulers.
 func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 	options := devcluster.Options{
 		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program}, Progress: o.Progress,
@@ -58,7 +59,8 @@ func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 	return cluster, nil
 }
 
-// runUnmodified starts kube-scheduler as kubeadm would: under its own name, which the API server's flow control knows.
+// runUnmodified starts kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
+// recognizes.
 func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) error {
 	kubeconfig, err := cluster.Identity("system:kube-scheduler")
 	if err != nil {
@@ -85,7 +87,7 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) 
 	})
 }
 
-// buildReference leaves the unmodified scheduler where the other tools are.
+// buildReference builds the unmodified scheduler beside the other tools.
 func buildReference(ctx context.Context, o Options) error {
 	root, err := devcluster.Repository()
 	if err != nil {

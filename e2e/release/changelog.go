@@ -9,11 +9,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// sections are the headings that a file of a CHANGELOG may have, in this order.
+// sections are the allowed headings of a file of a CHANGELOG, in this order.
 var sections = []string{"Upgrading", "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Known limits"}
 
-// CheckChangelog judges the text that a release is described by: a heading with name and version, a paragraph on what the
-// release is about, and at least one section, none of them empty.
+// CheckChangelog checks the description of a release: a heading with name and version, a paragraph about the release,
+// and at least one section, none of them empty.
 func CheckChangelog(release Release, content []byte) []Refusal {
 	var refusals []Refusal
 	say := func(format string, values ...any) {
@@ -54,7 +54,7 @@ func CheckChangelog(release Release, content []byte) []Refusal {
 	return refusals
 }
 
-// endsSection is true of what stands behind a section: the next one, or nothing.
+// endsSection is true for nodes behind a section: the next one, or nothing.
 func endsSection(node ast.Node) bool {
 	heading, ok := node.(*ast.Heading)
 	return node == nil || ok && heading.Level <= 2

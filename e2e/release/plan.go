@@ -11,7 +11,7 @@ import (
 
 // Refusal says why a release cannot be made, and what to do about it.
 type Refusal struct {
-	// At is the file that is wrong.
+	// At is the wrong file.
 	At string
 	// Problem is one sentence, with the remedy behind a colon.
 	Problem string
@@ -23,8 +23,8 @@ func refuse(at, format string, values ...any) Refusal {
 	return Refusal{At: at, Problem: fmt.Sprintf(format, values...)}
 }
 
-// Pending returns one release for each version of a CHANGELOG that is not among the tags, those first that others need, and
-// what is wrong with the versions themselves.
+// Pending returns one release for each version of a CHANGELOG that is not among the tags, needed ones first, and what
+// is wrong with the versions themselves.
 func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 	var pending []Release
 	var refusals []Refusal
@@ -49,7 +49,7 @@ func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 	return inOrder(pending), refusals
 }
 
-// checkVersion judges a version by those that are tagged and by the path of the module.
+// checkVersion checks a version against the tagged ones and the path of the module.
 func checkVersion(release Release, tags []string) []Refusal {
 	var refusals []Refusal
 	if last := lastVersion(release.Name, tags); last != "" && semver.Compare(release.Version, last) <= 0 {
@@ -68,7 +68,7 @@ func checkVersion(release Release, tags []string) []Refusal {
 	return refusals
 }
 
-// lastVersion is the greatest version that a train has a tag of, or empty.
+// lastVersion is the greatest tagged version of a train, or empty.
 func lastVersion(train string, tags []string) string {
 	last := ""
 	for _, tag := range tags {
@@ -80,7 +80,7 @@ func lastVersion(train string, tags []string) string {
 	return last
 }
 
-// inOrder puts libraries before the modules that require them, and charts that hold others last.
+// inOrder puts libraries before the modules that require them, and charts that contain others last.
 func inOrder(releases []Release) []Release {
 	stage := func(release Release) int {
 		switch {

@@ -1,4 +1,4 @@
-// Command chaos has our scheduler place gangs while everything around it fails, and reports what stands in the end.
+// Command chaos lets our scheduler place gangs while everything around it fails, and reports the end state.
 package main
 
 import (
@@ -64,7 +64,7 @@ func run(command *cobra.Command, options chaos.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, own.TakeDown(context.WithoutCancel(ctx))) }()
-	// Nothing waits for its turn on this side.
+	// The client must not delay requests.
 	own.Server.QPS = -1
 	if own.Cluster, err = live.Connect(own.Server); err != nil {
 		return err

@@ -19,7 +19,7 @@ func main() {
 }
 
 func run() int {
-	// A terminal that closes is a wish to end too.
+	// Closing the terminal ends it too.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := newCommand()

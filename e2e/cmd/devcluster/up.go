@@ -63,7 +63,7 @@ func up(cmd *cobra.Command, options devcluster.Options, keep bool) error {
 	}
 	fmt.Fprintln(out, "Ctrl-C takes it down.")
 	gone := cluster.Supervise(ctx, func(end devcluster.End) { fmt.Fprintln(cmd.ErrOrStderr(), end) })
-	// The context may have ended, and taking down is to happen all the same.
+	// The context may have ended, but the cluster has to be taken down nevertheless.
 	found, err := devcluster.Down(context.WithoutCancel(ctx), cluster.Dir)
 	switch {
 	case err != nil:

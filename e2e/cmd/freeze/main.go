@@ -1,4 +1,4 @@
-// Freeze stores what a release leaves in a cluster, for the tests of those that follow it.
+// Freeze stores the objects that a release leaves in a cluster, for the tests of later releases.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments and load groups, the operators and podgrouper.
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments
+// and load groups, the operators and podgrouper.
 package main
 
 import (

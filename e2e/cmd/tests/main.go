@@ -1,4 +1,5 @@
-// Command tests runs the tests of modules and the e2e suites side by side, with a line for each package that takes its time, and a summary.
+// Command tests runs the tests of modules and the e2e suites in parallel, with a line for each slow package, and a
+// summary.
 package main
 
 import (
@@ -56,15 +57,15 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	return command
 }
 
-// common bounds what a package may take on a machine that does other things too. Vetting is make lint's, which need not load all of Kubernetes
-// for it.
+// common bounds the time of a package on a busy machine. Vetting is left to make lint, which need not load all of
+// Kubernetes for it.
 var common = []string{"-timeout=30m", "-vet=off"}
 
-// lazyGC trades memory for time: API servers are what tests compute with most, and a tenth of that is the collection of garbage. A process that
-// comes near the limit collects it as often as it must.
+// lazyGC trades memory for time: API servers use most of the CPU time of tests, and garbage collection a tenth of that.
+// A process near the limit collects as often as it must.
 var lazyGC = []string{"GOGC=800", "GOMEMLIMIT=1500MiB"}
 
-// commands runs suites even if nothing changed in their sources: what they prove is about programs and charts, which go does not look at.
+// commands runs suites even if their sources are unchanged: they test programs and charts, which go does not see.
 func (f flags) commands() []testrun.Command {
 	var commands []testrun.Command
 	add := func(directory string, environment []string, arguments ...string) {
@@ -80,7 +81,7 @@ func (f flags) commands() []testrun.Command {
 		add("", nil, arguments...)
 	}
 	if f.nodes != "" {
-		// Most of the time goes into images and nodes, on a machine that may never have made any.
+		// Most of the time goes into images and nodes, which this machine may never have built.
 		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off", "-count=1", "./e2e/suites/kind"}})
 	}
 	if len(f.packages) > 0 {

@@ -2,7 +2,7 @@ package programs
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// KWOKRules are the rights that KWOK needs with stages from a file; those of its own manifests, less its CRDs.
+// KWOKRules are the rights that KWOK needs with stages from a file: those of its own manifests, without its CRDs.
 func KWOKRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
