@@ -93,7 +93,8 @@ func checkStatic(file string) error {
 	}
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(segment *elf.Prog) bool { return segment.Type == elf.PT_INTERP }) {
-		return errors.New("the program is linked dynamically, and an image holds nothing but it: build it with CGO_ENABLED=0")
+		return errors.New(
+			"the program is linked dynamically, and an image holds nothing but it: build it with CGO_ENABLED=0")
 	}
 	return nil
 }
@@ -114,7 +115,8 @@ func (p Program) files() ([]byte, error) {
 		return nil, err
 	}
 	for _, link := range p.Links {
-		header := &tar.Header{Name: path.Clean("/" + link)[1:], Mode: 0o777, Linkname: p.path(), Typeflag: tar.TypeSymlink}
+		header := &tar.Header{Name: path.Clean("/" + link)[1:], Mode: 0o777, Linkname: p.path(),
+			Typeflag: tar.TypeSymlink}
 		if err := writer.WriteHeader(header); err != nil {
 			return nil, err
 		}

@@ -37,8 +37,10 @@ func Ensure(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return "", errors.New("there is no Chromium, and no apt-get to install it with")
 	}
-	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"}} {
-		install := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"}, arguments...)...)
+	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium",
+		"fonts-dejavu-core"}} {
+		install := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"},
+			arguments...)...)
 		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if said, err := install.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(said)), "\n")
@@ -77,7 +79,8 @@ func Start(t *testing.T) *Browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		// Root has no sandbox, and only our own pages are opened here.
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1440, 900),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("hide-scrollbars", true))
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocated)
 	t.Cleanup(func() {
@@ -118,7 +121,8 @@ func (b *Browser) Open(t *testing.T, address string, dark bool) *Page {
 	if dark {
 		scheme = "dark"
 	}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: scheme}}}
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatalf("listening to requests: %v", err)
 	}
@@ -193,7 +197,8 @@ func Evaluate[T any](p *Page, script string) T {
 // Until waits until a script returns true.
 func (p *Page) Until(what, script string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](script, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](script, chromedp.WithPollingInterval(20*time.Millisecond),
+		chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		p.fail("waiting for "+what, err)
 	}
@@ -209,7 +214,9 @@ func (p *Page) Says(text string) {
 // page prevents that.
 func (p *Page) Shortcut(key string) {
 	p.t.Helper()
-	Evaluate[bool](p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {key: %q, bubbles: true, cancelable: true})) || true", key))
+	Evaluate[bool](
+		p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {key: "+
+			"%q, bubbles: true, cancelable: true})) || true", key))
 }
 
 // Press presses keys, on the focused element.
@@ -253,7 +260,8 @@ func (p *Page) ClickAt(x, y float64) {
 func (p *Page) Scroll(x, y, by float64) {
 	p.t.Helper()
 	// Both directions have to be sent, and the library omits one that is 0.
-	turn := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y, DeltaX: 0.001, DeltaY: by}
+	turn := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y,
+		DeltaX: 0.001, DeltaY: by}
 	_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, turn)
 	if err != nil {
 		p.fail("scrolling", err)

@@ -97,7 +97,8 @@ func (s state) standings() []standing {
 		case pod.DeletionTimestamp != nil:
 			of.leaving = append(of.leaving,
 				fmt.Sprintf("%s on %q since %s, finalizers %v, %d s of grace", pod.Name, pod.Spec.NodeName,
-					pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers, ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
+					pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers,
+					ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
 			continue
 		}
 		of.pods[pod.Labels[subGroupLabel]]++
@@ -176,8 +177,8 @@ func (r *Run) rest(ctx context.Context) error {
 		if len(unsettled) == 0 && time.Since(since) > still {
 			return true, "", nil
 		}
-		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s", time.Since(since).Round(time.Second),
-			len(unsettled),
+		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s",
+			time.Since(since).Round(time.Second), len(unsettled),
 			strings.Join(unsettled[:min(20, len(unsettled))], "\n")), nil
 	})
 }
@@ -338,7 +339,8 @@ func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 		for pod, node := range group.Assignments {
 			if unbound[pod] && !keptFor.MatchString(message) {
 				disagreed = append(disagreed,
-					fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
+					fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node,
+						reason, message))
 				break
 			}
 		}

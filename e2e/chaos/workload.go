@@ -88,7 +88,8 @@ func (r *Run) populate(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
-	if err := live.Wait(waiting, "the nodes take pods", r.NodesTakePods(map[string]string{ownLabel: r.Name})); err != nil {
+	if err := live.Wait(waiting, "the nodes take pods",
+		r.NodesTakePods(map[string]string{ownLabel: r.Name})); err != nil {
 		return err
 	}
 	return live.Wait(waiting, "the namespace takes pods", r.NamespaceTakesPods(r.Name))
@@ -117,7 +118,8 @@ func (r *Run) topology() *kai.Topology {
 	return &kai.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name},
 		Spec: kai.TopologySpec{
-			Levels: []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}},
+			Levels: []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel},
+				{NodeLabel: corev1.LabelHostname}},
 		},
 	}
 }
@@ -127,7 +129,8 @@ func (r *Run) nodeName(i int) string { return fmt.Sprintf("%s-%04d", r.Name, i) 
 func (r *Run) node(i int) *corev1.Node {
 	rack := i / nodesPerRack
 	return live.FakeNode(r.nodeName(i), map[string]string{
-		ownLabel: r.Name, blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock), rackLabel: fmt.Sprintf("rack-%d", rack),
+		ownLabel: r.Name, blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
+		rackLabel: fmt.Sprintf("rack-%d", rack),
 	}, gpusPerNode)
 }
 
@@ -184,7 +187,8 @@ func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
 			})
 		}
 	case 4:
-		podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: r.Name, PreferredTopologyLevel: rackLabel}
+		podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: r.Name,
+			PreferredTopologyLevel: rackLabel}
 	case 5:
 		podGroup.Spec.TopologyConstraint = nil
 	}
@@ -212,7 +216,8 @@ func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: seat, Namespace: r.Name, Labels: map[string]string{seatLabel: seat},
-			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name,
+				kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:                 kai.SchedulerName,

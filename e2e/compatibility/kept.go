@@ -66,7 +66,8 @@ func Stored() ([]schema.GroupVersionKind, error) {
 		for _, version := range definition.Spec.Versions {
 			if version.Storage {
 				kinds = append(kinds,
-					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name,
+						Kind: definition.Spec.Names.Kind})
 			}
 		}
 	}

@@ -81,7 +81,8 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 
 // helm installs or upgrades the charts.
 func (c *controlPlane) helm(ctx context.Context, verb string) error {
-	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory), c.values))
+	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM,
+		c.componentDirectory), c.values))
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,8 @@ func (c *controlPlane) awaitDefinitions(ctx context.Context) error {
 }
 
 func established(definition apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	return slices.ContainsFunc(definition.Status.Conditions, func(
+		c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	})
 }
@@ -218,7 +220,8 @@ func (c *controlPlane) identity(ctx context.Context, component, serviceAccount s
 	// Longer than any dev cluster lives: nothing here renews it as a kubelet would.
 	seconds := int64(365 * 24 * 60 * 60)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("requesting a token of service account %s: %w", serviceAccount, err)
 	}

@@ -63,7 +63,8 @@ func seize(ctx context.Context, directory string) (*statedir.Dir, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-deadline:
-			return nil, fmt.Errorf("process %d still brings a dev cluster up or down in %s: end it first", state.Owner.PID, directory)
+			return nil, fmt.Errorf("process %d still brings a dev cluster up or down in %s: end it first",
+				state.Owner.PID, directory)
 		}
 	}
 }

@@ -97,7 +97,8 @@ func (o Options) plan() (plan, error) {
 	}
 	for name := range o.Programs {
 		if !slices.Contains(p.components, name) {
-			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name, strings.Join(p.components, ", "))
+			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name,
+				strings.Join(p.components, ", "))
 		}
 	}
 	nodes, err := o.nodes(p.root)
@@ -156,7 +157,8 @@ func (p plan) checkPrograms() error {
 		tools = append(tools, programs.Helm)
 	}
 	if missing := absent(p.tool, tools); len(missing) > 0 {
-		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time", strings.Join(missing, ", "))
+		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time",
+			strings.Join(missing, ", "))
 	}
 	if missing := absent(p.component, p.components); len(missing) > 0 {
 		return fmt.Errorf("not built yet: %s; run `make build`", strings.Join(missing, ", "))

@@ -145,7 +145,9 @@ func Kubeconfig(directory string) (string, error) {
 	return file, nil
 }
 
-func processStatus(ctx context.Context, probe *probe, dir string, process statedir.Process, record processes.Record) ProcessStatus {
+func processStatus(
+	ctx context.Context, probe *probe, dir string, process statedir.Process, record processes.Record,
+) ProcessStatus {
 	status := ProcessStatus{
 		Name: process.Name, Version: process.Version, Log: filepath.Join(dir, "logs", process.Name+".log"),
 	}

@@ -23,7 +23,8 @@ func (c *Cluster) Store(ctx context.Context, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.plane.layout.Storage()+"/v3/kv/put", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.plane.layout.Storage()+"/v3/kv/put",
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

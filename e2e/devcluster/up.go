@@ -68,7 +68,8 @@ func claim(plan plan) (*statedir.Dir, error) {
 	}
 	records, err := statedir.Records(dir.Path())
 	if err == nil && slices.ContainsFunc(records, processes.Record.Alive) {
-		err = fmt.Errorf("a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", plan.dir)
+		err = fmt.Errorf(
+			"a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", plan.dir)
 	}
 	if err == nil {
 		err = dir.Clear()

@@ -22,7 +22,9 @@ func webhookSecret(component string) string {
 
 // chartValues are those of the packtree chart for programs on this machine: no replicas, loopback addresses, and
 // webhooks that the API server calls there, with certificates of the cluster's own authority.
-func chartValues(components []string, chosen map[string]int, authority []byte, directory func(component string) string) map[string]any {
+func chartValues(
+	components []string, chosen map[string]int, authority []byte, directory func(component string) string,
+) map[string]any {
 	enabled := map[string]any{}
 	values := map[string]any{"components": enabled}
 	listen := func(port string) map[string]any {

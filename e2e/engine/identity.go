@@ -39,8 +39,9 @@ func IdentityFrom(get func(name string) string) (Identity, error) {
 	}
 	var missing []string
 	for name, value := range map[string]string{
-		"DYN_COMPONENT": identity.Component, "DYN_NAMESPACE": identity.DynamoNamespace, "POD_NAMESPACE": identity.Namespace,
-		"POD_NAME": identity.Pod, "POD_UID": identity.UID, "DYN_HTTP_PORT or DYN_SYSTEM_PORT": port,
+		"DYN_COMPONENT": identity.Component, "DYN_NAMESPACE": identity.DynamoNamespace,
+		"POD_NAMESPACE": identity.Namespace,
+		"POD_NAME":      identity.Pod, "POD_UID": identity.UID, "DYN_HTTP_PORT or DYN_SYSTEM_PORT": port,
 	} {
 		if value == "" {
 			missing = append(missing, name)

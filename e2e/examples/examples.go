@@ -72,7 +72,8 @@ func Load(directory, namespace string) ([]Example, error) {
 		if err != nil {
 			return nil, err
 		}
-		example := Example{Name: strings.TrimSuffix(base, ".yaml"), File: file, Objects: objects, Fits: base != CannotFit}
+		example := Example{Name: strings.TrimSuffix(base, ".yaml"), File: file, Objects: objects,
+			Fits: base != CannotFit}
 		if example.Fits {
 			fitting = append(fitting, example)
 		} else {

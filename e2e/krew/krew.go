@@ -199,8 +199,8 @@ func (p Plugin) Check() error {
 		refuse(!checksum.MatchString(platform.Sha256), "%s.sha256: %q is no checksum", at, platform.Sha256)
 		refuse(platform.Bin == "", "%s.bin: is not set", at)
 		system := platform.Selector.MatchLabels["os"] + "/" + platform.Selector.MatchLabels["arch"]
-		refuse(len(platform.Selector.MatchLabels) != 2 || strings.HasPrefix(system, "/") || strings.HasSuffix(system, "/"),
-			"%s.selector: needs the labels os and arch, and no other", at)
+		refuse(len(platform.Selector.MatchLabels) != 2 || strings.HasPrefix(system, "/") ||
+			strings.HasSuffix(system, "/"), "%s.selector: needs the labels os and arch, and no other", at)
 		refuse(seen[system], "%s.selector: %s is there already", at, system)
 		seen[system] = true
 	}

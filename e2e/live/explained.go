@@ -29,8 +29,8 @@ func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructur
 	case ready == nil:
 		return false, Name(object) + " has no Ready condition", nil
 	case ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, proof):
-		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status, ready.Message,
-			proof), nil
+		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status,
+			ready.Message, proof), nil
 	}
 	return true, "", nil
 }
@@ -53,7 +53,8 @@ func (c *Cluster) nothingBound(ctx context.Context, object *unstructured.Unstruc
 		}
 		created++
 		if pod.Spec.NodeName != "" {
-			return fmt.Sprintf("%s: pod %s stands on %s, though its gang cannot", Name(object), pod.Name, pod.Spec.NodeName), nil
+			return fmt.Sprintf("%s: pod %s stands on %s, though its gang cannot", Name(object), pod.Name,
+				pod.Spec.NodeName), nil
 		}
 	}
 	if created < workload.Pods {

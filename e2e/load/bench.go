@@ -108,7 +108,8 @@ func (b *bench) clear(ctx context.Context, workload string) error {
 	its := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
 	var pods corev1.PodList
 	err := errors.Join(
-		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}),
+		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace),
+			client.MatchingLabels{runLabel: workload}),
 		b.List(ctx, &pods, its...),
 	)
 	if err != nil {

@@ -67,7 +67,8 @@ func (b *deploymentsBench) starts(ctx context.Context, beside int) error {
 	for i := range b.options.Repeats {
 		deployment := deploymentOf(fmt.Sprintf("start-%d-%d", beside, i), b.options.Services)
 		create := func() error { return b.Create(ctx, deployment) }
-		if err := b.step(ctx, fmt.Sprintf("start beside %d", beside), create, b.are(exist+b.options.Services)); err != nil {
+		if err := b.step(ctx, fmt.Sprintf("start beside %d", beside), create,
+			b.are(exist+b.options.Services)); err != nil {
 			return err
 		}
 		if err := b.Delete(ctx, deployment); err != nil {

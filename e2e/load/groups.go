@@ -40,7 +40,8 @@ const grouper = "podgrouper"
 // MeasureGroups brings up a dev cluster with podgrouper and no scheduler, measures, and takes it down again.
 func MeasureGroups(ctx context.Context, o GroupsOptions) (*OperatorReport, error) {
 	grouped := func(pod *corev1.Pod) bool { return pod.Annotations[scheduling.AnnotationPodGroupName] != "" }
-	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context, seen *observed) error {
+	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context,
+		seen *observed) error {
 		b := &groupsBench{observed: seen, options: o}
 		return o.takeParts(ctx, []part{
 			{Job, b.job}, {Quiet, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Beside, b.beside},

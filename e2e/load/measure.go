@@ -36,7 +36,8 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	b := &schedulersBench{options: o, report: &Report{
-		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS, FlowControl: o.FlowControl,
+		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS,
+		FlowControl: o.FlowControl,
 	}}
 	if b.bench, err = connect(cluster, o.Common); err != nil {
 		return nil, err

@@ -113,7 +113,8 @@ func writes(before, after metrics) map[string]int {
 	maps.DeleteFunc(counts, func(name string, _ int) bool {
 		verb, resource, _ := strings.Cut(name, " ")
 		reads := slices.Contains([]string{"GET", "LIST", "WATCH", "CONNECT"}, verb)
-		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") || resource == "" ||
+		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") ||
+			resource == "" ||
 			strings.HasPrefix(resource, "nodes") || strings.HasPrefix(resource, "serviceaccounts/token")
 	})
 	return counts

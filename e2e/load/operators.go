@@ -138,7 +138,8 @@ func (b *observed) settle(ctx context.Context) (time.Time, error) {
 				return false, "", err
 			}
 			busy += counted.sum("workqueue_depth", nil) + counted.sum("controller_runtime_active_workers", nil)
-			done += counted.sum("controller_runtime_reconcile_total", nil) + counted.sum("rest_client_requests_total", nil)
+			done += counted.sum("controller_runtime_reconcile_total", nil) +
+				counted.sum("rest_client_requests_total", nil)
 		}
 		// Each renews its lease every two seconds.
 		const renewals = 3

@@ -31,7 +31,8 @@ type podCounter struct {
 func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error {
 	c.pods = map[string]bool{}
 	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = c.labels, c.fields }))
+		informers.WithTweakListOptions(
+			func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = c.labels, c.fields }))
 	informer := factory.Core().V1().Pods().Informer()
 	if err := informer.SetTransform(markOnly); err != nil {
 		return err

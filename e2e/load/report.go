@@ -68,7 +68,8 @@ func (r *Report) Print(out io.Writer) error {
 	}
 	fmt.Fprintf(table, "\nFLOW SCHEMA\tPRIORITY LEVEL\tREQUESTS\tREJECTED\tMEAN WAIT\n")
 	for _, f := range r.APIServer {
-		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.1f ms\n", f.Schema, f.Level, f.Requests, f.Rejected, f.MeanWaitMilliseconds)
+		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.1f ms\n", f.Schema, f.Level, f.Requests, f.Rejected,
+			f.MeanWaitMilliseconds)
 	}
 	return table.Flush()
 }

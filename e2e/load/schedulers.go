@@ -35,7 +35,8 @@ var both = []scheduler{unmodified, ours}
 // schedulers.
 func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 	options := devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program}, Progress: o.Progress,
+		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program},
+		Progress: o.Progress,
 		Values: map[string]map[string]any{ours.program: {
 			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
 			"flowControl":      map[string]any{"enabled": o.FlowControl},
@@ -80,7 +81,8 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) 
 		Name: unmodified.program,
 		Path: filepath.Join(cluster.Root(), "bin", "tools", "kube-scheduler"),
 		Args: []string{
-			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig,
+			"--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--v=2",
 		},
 		Health: fmt.Sprintf("https://127.0.0.1:%d/readyz", port),

@@ -60,7 +60,8 @@ func MeasureSets(ctx context.Context, o SetsOptions) (*OperatorReport, error) {
 		func(ctx context.Context, seen *observed) error {
 			b := &setsBench{observed: seen, options: o}
 			return o.takeParts(ctx, []part{
-				{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Restart, b.restart},
+				{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }},
+				{Restart, b.restart},
 				{Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
 			}...)
 		}, groveOperator)

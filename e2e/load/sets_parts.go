@@ -40,8 +40,8 @@ func (b *setsBench) checkStatus(ctx context.Context, name string, replicas int) 
 		return err
 	}
 	if int(set.Status.Replicas) != replicas || len(set.Status.LastErrors) > 0 {
-		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas,
-			replicas, set.Status.LastErrors)
+		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name,
+			set.Status.Replicas, replicas, set.Status.LastErrors)
 	}
 	return nil
 }

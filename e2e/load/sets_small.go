@@ -40,7 +40,8 @@ func (b *setsBench) round() []change {
 			return b.merge(ctx, &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: named(set + "-0-serve")}, replicas, to)
 		}
 	}
-	return []change{b.edit, scaleSet(2), scaleSet(1), scalePodClique(2), scalePodClique(1), scaleGroup(3), scaleGroup(2)}
+	return []change{b.edit, scaleSet(2), scaleSet(1), scalePodClique(2), scalePodClique(1), scaleGroup(3),
+		scaleGroup(2)}
 }
 
 // life changes one small set a second, whether or not the operator has come to rest. Without the part many it creates
@@ -77,7 +78,8 @@ func (b *setsBench) life(ctx context.Context) error {
 // edit changes the template of a set, so that its pods are replaced.
 func (b *setsBench) edit(ctx context.Context, name string) error {
 	edit := []byte(`[{"op":"add","path":"/spec/template/cliques/0/labels","value":{"edited":"once"}}]`)
-	err := b.Patch(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}, client.RawPatch(types.JSONPatchType, edit))
+	err := b.Patch(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)},
+		client.RawPatch(types.JSONPatchType, edit))
 	if err != nil {
 		return fmt.Errorf("editing set %s: %w", name, err)
 	}

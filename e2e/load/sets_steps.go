@@ -43,7 +43,8 @@ func smallSet(name string) *grovev1alpha1.PodCliqueSet {
 		cliqueOf("front", 1), cliqueOf("router", 1), cliqueOf("leader", 1), cliqueOf("worker", 1),
 	}
 	set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{
-		{Name: "serve", CliqueNames: []string{"leader", "worker"}, Replicas: new(int32(2)), MinAvailable: new(int32(2))},
+		{Name: "serve", CliqueNames: []string{"leader", "worker"}, Replicas: new(int32(2)),
+			MinAvailable: new(int32(2))},
 	}
 	return set
 }

@@ -106,8 +106,8 @@ func (b *setsBench) spread(
 		for count(said) < len(said) {
 			select {
 			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do", len(said),
-					context.Cause(ctx), count(said))
+				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do",
+					len(said), context.Cause(ctx), count(said))
 			case event, open := <-events.ResultChan():
 				set, ok := event.Object.(*grovev1alpha1.PodCliqueSet)
 				if !open || !ok {

@@ -153,7 +153,8 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 			if err != nil {
 				return false, "", err
 			}
-			seen := counted.sum("controller_runtime_reconcile_total", model.LabelSet{"controller": model.LabelValue(controller)})
+			seen := counted.sum("controller_runtime_reconcile_total",
+				model.LabelSet{"controller": model.LabelValue(controller)})
 			return int(seen) >= passes, fmt.Sprintf("%.0f of %d", seen, passes), nil
 		})
 		return time.Now(), err
@@ -168,10 +169,12 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 func (r *OperatorReport) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %s\n", r.Machine, r.Date)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nSTEP\tPODS\tANSWERED S\tCREATED S\tDONE S\tAT REST S\tCPU S\tAPI SERVER CPU S\tMIB\tMOST MIB")
+	fmt.Fprintln(
+		table, "\nSTEP\tPODS\tANSWERED S\tCREATED S\tDONE S\tAT REST S\tCPU S\tAPI SERVER CPU S\tMIB\tMOST MIB")
 	for _, s := range r.Steps {
 		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
-			s.Name, s.Pods, s.Answered, s.Created, s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds, s.MiB, s.MostMiB)
+			s.Name, s.Pods, s.Answered, s.Created, s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds,
+			s.MiB, s.MostMiB)
 	}
 	fmt.Fprintln(table, "\nSTEP\tCONTROLLER\tRECONCILES\tMEDIAN MS\tP99 MS")
 	for _, s := range r.Steps {

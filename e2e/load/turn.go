@@ -96,7 +96,8 @@ func (t *turn) ask(ctx context.Context, path string) ([]byte, error) {
 		InsecureSkipVerify: true, //nolint:gosec // The scheduler makes its own certificate.
 	}}
 	defer transport.CloseIdleConnections()
-	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program), "/readyz")+path)
+	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program),
+		"/readyz")+path)
 }
 
 func (t *turn) metrics(ctx context.Context) (metrics, error) {

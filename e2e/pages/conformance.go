@@ -50,7 +50,8 @@ func Statements(page []byte) ([]Statement, error) {
 			continue // Text, or the head of a table.
 		}
 		if len(cells) != 3 {
-			return nil, fmt.Errorf("line %d: a row has a number, a statement and what shows it, not %d cells", i+1, len(cells))
+			return nil, fmt.Errorf("line %d: a row has a number, a statement and what shows it, not %d cells",
+				i+1, len(cells))
 		}
 		if number != len(all)+1 {
 			return nil, fmt.Errorf("line %d: the row after %d is numbered %d", i+1, len(all), number)

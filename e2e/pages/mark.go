@@ -53,7 +53,7 @@ func parseMark(comment string) (Mark, error) {
 		}
 		return Mark{How: how, Detail: detail}, nil
 	}
-	return Mark{}, fmt.Errorf("the comment %q above a block of code is no mark: write %q, %q, %q, %q or %q, and a colon",
-		comment,
+	return Mark{}, fmt.Errorf(
+		"the comment %q above a block of code is no mark: write %q, %q, %q, %q or %q, and a colon", comment,
 		NotRun, PartOf, ValuesOf, InputOf, savedAs)
 }

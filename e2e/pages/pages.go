@@ -117,7 +117,8 @@ func Parse(file string, source []byte) (Page, error) {
 }
 
 func (p *Page) take(node ast.Node, language string, source []byte) error {
-	block := Block{Page: p.File, Line: lineOf(node, source), Language: language, Code: string(node.Lines().Value(source))}
+	block := Block{Page: p.File, Line: lineOf(node, source), Language: language,
+		Code: string(node.Lines().Value(source))}
 	for above := node.PreviousSibling(); ; above = above.PreviousSibling() {
 		comment, is := above.(*ast.HTMLBlock)
 		if !is || comment.HTMLBlockType != ast.HTMLBlockType2 {
@@ -178,7 +179,8 @@ func anchor(heading string, taken []string) string {
 		switch {
 		case r == ' ':
 			return '-'
-		case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z', r > 127 && r != '…' && r != '—' && r != '’':
+		case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z', r > 127 && r != '…' &&
+			r != '—' && r != '’':
 			return r
 		}
 		return -1

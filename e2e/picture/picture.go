@@ -56,7 +56,8 @@ func (c *canvas) zone(x, y int, name string, hosts []Host) (right, below int) {
 	inner, widest := c.separate(), x
 	top := y + title
 	for _, block := range distinct(hosts, func(h Host) string { return h.Block }) {
-		blockRight, blockBelow := inner.block(x+margin, top, block, of(hosts, func(h Host) bool { return h.Block == block }))
+		blockRight, blockBelow := inner.block(x+margin, top, block,
+			of(hosts, func(h Host) bool { return h.Block == block }))
 		widest, top = max(widest, blockRight), blockBelow+margin
 	}
 	right, below = widest+margin, top
@@ -97,15 +98,16 @@ func (c *canvas) rack(x, y int, name string, hosts []Host) (right, below int) {
 func (c *canvas) legend(groups []string, y int) {
 	x := margin
 	for _, group := range groups {
-		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y, cell-4,
-			cell-4, c.colour[group])
+		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y,
+			cell-4, cell-4, c.colour[group])
 		fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+cell, y+cell-7, html.EscapeString(group))
 		x += 2*cell + 8*len(group)
 	}
 }
 
 func (c *canvas) box(left, top, right, bottom int, fill, name string) {
-	fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#a0aec0\"/>\n",
+	fmt.Fprintf(
+		&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#a0aec0\"/>\n",
 		left, top, right-left, bottom-top, fill)
 	fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", left+margin/2, top+title-6, html.EscapeString(name))
 }

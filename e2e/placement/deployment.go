@@ -193,7 +193,8 @@ func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
 func (r *deploymentReader) readService(each service) error {
 	selector := fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name))
 	if each.Multinode == nil {
-		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas), map[string]string{selectorLabel: selector})
+		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas),
+			map[string]string{selectorLabel: selector})
 	}
 	for replica := range orOne(each.Replicas) {
 		labels := r.replicaLabels(each, replica)
@@ -234,7 +235,8 @@ func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service
 			for replica := range orOne(all[at].Replicas) {
 				items = append(items, labelled(r.object.GetNamespace(), r.replicaLabels(all[at], replica)))
 			}
-			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(), append(pods, items...)
+			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(),
+				append(pods, items...)
 		}
 		claim.Selects = func(pod *corev1.Pod) bool {
 			return slices.ContainsFunc(pods, func(of func(*corev1.Pod) bool) bool { return of(pod) })

@@ -69,13 +69,15 @@ func checkSections(release Release, met []string) []Refusal {
 	rank := func(name string) int { return slices.Index(sections, name) }
 	for i := 1; i < len(met); i++ {
 		if rank(met[i]) <= rank(met[i-1]) {
-			refusals = append(refusals, refuse(release.File(), "section %s comes behind %s: each stands once, in the order %s",
+			refusals = append(refusals, refuse(release.File(),
+				"section %s comes behind %s: each stands once, in the order %s",
 				met[i], met[i-1], strings.Join(sections, ", ")))
 		}
 	}
 	if slices.Contains(met, "Removed") && !slices.Contains(met, "Upgrading") {
 		refusals = append(refusals,
-			refuse(release.File(), "something is removed, and nothing says what users do about it: add a section Upgrading"))
+			refuse(release.File(), "something is removed, and nothing says what users do about it: add a "+
+				"section Upgrading"))
 	}
 	return refusals
 }

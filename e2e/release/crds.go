@@ -35,7 +35,8 @@ func checkCRDs(root string, release Release) ([]Refusal, error) {
 		if err != nil {
 			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
 		} else if !bytes.Equal(inChart, want) {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'", source))
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'",
+				source))
 		}
 	}
 	return refusals, nil
@@ -57,7 +58,8 @@ func checkFrozen(root string, release Release) ([]Refusal, error) {
 	}
 	if !exists(root, kept) {
 		return []Refusal{refuse(kept,
-			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
+			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'",
+			release.Version)}, nil
 	}
 	return []Refusal{refuse(kept, "%s not as in %s: run 'make freeze RELEASE=%s' again",
 		someOf(changed), generated, release.Version)}, nil

@@ -38,7 +38,8 @@ func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 		if len(asked) > 1 {
 			slices.SortFunc(asked, func(a, b Release) int { return semver.Compare(a.Version, b.Version) })
 			refusals = append(refusals, refuse(asked[1].File(),
-				"%s is not tagged yet, and a commit is one version of %s: leave one of the two files out", asked[0].Version,
+				"%s is not tagged yet, and a commit is one version of %s: leave one of the two files out",
+				asked[0].Version,
 				train.Name))
 		}
 		for _, release := range asked {
@@ -54,7 +55,8 @@ func checkVersion(release Release, tags []string) []Refusal {
 	var refusals []Refusal
 	if last := lastVersion(release.Name, tags); last != "" && semver.Compare(release.Version, last) <= 0 {
 		refusals = append(refusals,
-			refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one", last))
+			refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one",
+				last))
 	}
 	if release.GoMod == nil {
 		return refusals
@@ -62,8 +64,8 @@ func checkVersion(release Release, tags []string) []Refusal {
 	if _, major, ok := module.SplitPathVersion(release.GoMod.Module.Mod.Path); !ok ||
 		module.CheckPathMajor(release.Version, major) != nil {
 		refusals = append(refusals,
-			refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a module ends in its major version",
-				release.GoMod.Module.Mod.Path, release.Version))
+			refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a module ends in its "+
+				"major version", release.GoMod.Module.Mod.Path, release.Version))
 	}
 	return refusals
 }

@@ -30,7 +30,8 @@ func (r Repository) CheckState(ctx context.Context) error {
 	}
 	if shallow == "true" {
 		return errors.New(
-			"the checkout is shallow, so that it does not show what has been released: run 'git fetch --unshallow --tags'")
+			"the checkout is shallow, so that it does not show what has been released: run 'git fetch " +
+				"--unshallow --tags'")
 	}
 	return nil
 }
@@ -62,7 +63,8 @@ func (r Repository) CheckReviewed(ctx context.Context, remote, branch string) er
 		return fmt.Errorf("%s has no branch %s: name the one that releases are made from with BRANCH", remote, branch)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", "HEAD", tip); err != nil {
-		return fmt.Errorf("HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged",
+		return fmt.Errorf(
+			"HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged",
 			branch, remote)
 	}
 	return nil

@@ -56,7 +56,8 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 		switch {
 		case !there:
 			refusals = append(refusals,
-				refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s along with it",
+				refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s "+
+					"along with it",
 					sibling.Name, sibling.Version, orNone(lastVersion(sibling.Name, standing.Tags)), sibling.File()))
 		case !here:
 			changed, err := standing.Changed(sibling.Tag(), sibling.Directory)
@@ -66,7 +67,8 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 			if len(changed) > 0 {
 				refusals = append(refusals,
 					refuse(goMod,
-						"it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and require that version",
+						"it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and "+
+							"require that version",
 						sibling.Name, sibling.Version, sibling.Directory, someOf(changed), sibling.Name))
 			}
 		}
@@ -80,7 +82,8 @@ func checkStrangers(release Release, trains []Train) []Refusal {
 	goMod := path.Join(release.Directory, "go.mod")
 	own, _, _ := strings.Cut(release.GoMod.Module.Mod.Path, "/")
 	isTrain := func(module string) bool {
-		return slices.ContainsFunc(trains, func(t Train) bool { return t.GoMod != nil && t.GoMod.Module.Mod.Path == module })
+		return slices.ContainsFunc(trains,
+			func(t Train) bool { return t.GoMod != nil && t.GoMod.Module.Mod.Path == module })
 	}
 	for _, require := range release.GoMod.Require {
 		if strings.HasPrefix(require.Mod.Path, own+"/") && !isTrain(require.Mod.Path) {
@@ -92,7 +95,8 @@ func checkStrangers(release Release, trains []Train) []Refusal {
 	for _, replace := range release.GoMod.Replace {
 		if !isTrain(replace.Old.Path) {
 			refusals = append(refusals,
-				refuse(goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
+				refuse(
+					goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
 					replace.Old.Path))
 		}
 	}

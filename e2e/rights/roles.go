@@ -58,7 +58,8 @@ func (r Roles) holdings(reference rbacv1.RoleRef, roleNamespace, namespace strin
 		}
 	}
 	for i := range r.Roles {
-		if role := &r.Roles[i]; reference.Kind == "Role" && role.Name == reference.Name && role.Namespace == roleNamespace {
+		if role := &r.Roles[i]; reference.Kind == "Role" && role.Name == reference.Name &&
+			role.Namespace == roleNamespace {
 			rules = role.Rules
 		}
 	}

@@ -24,7 +24,8 @@ func summarize(results []*result, took, all time.Duration) string {
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\ntime\tcpu\ttests\tpackages\t")
 	for _, part := range shares(results) {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", seconds(part.took), seconds(part.cpu), part.passed, part.packages, part.name)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", seconds(part.took), seconds(part.cpu), part.passed,
+			part.packages, part.name)
 	}
 	fmt.Fprintf(table, "%s\t%s\t\t\tfrom start to end, with compiling\n", seconds(took), seconds(all))
 	table.Flush()
@@ -51,7 +52,8 @@ func shares(results []*result) []share {
 		part.packages++
 		part.passed += result.passed
 	}
-	slices.SortStableFunc(all, func(a, b *share) int { return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.took, a.took)) })
+	slices.SortStableFunc(
+		all, func(a, b *share) int { return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.took, a.took)) })
 	var shares []share
 	for _, part := range all {
 		shares = append(shares, *part)

@@ -64,7 +64,8 @@ func compile(ctx context.Context, arguments []string, progress io.Writer) error 
 	for {
 		select {
 		case <-ticker.C:
-			fmt.Fprintf(progress, "still building after %s, %s\n", time.Since(started).Round(time.Second), output.done())
+			fmt.Fprintf(progress, "still building after %s, %s\n", time.Since(started).Round(time.Second),
+				output.done())
 		case err := <-done:
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

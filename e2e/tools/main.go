@@ -105,8 +105,8 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 	for _, t := range missing {
 		names = append(names, t.name+" "+pins.version(t.pkg))
 	}
-	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and takes minutes.\n",
-		into, strings.Join(names, ", "))
+	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and "+
+		"takes minutes.\n", into, strings.Join(names, ", "))
 	started := time.Now()
 	if err := build(ctx, missing, ldflags(pins), into, progress); err != nil {
 		return fmt.Errorf("building %s: %w", strings.Join(names, ", "), err)

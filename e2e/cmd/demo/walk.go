@@ -31,7 +31,8 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context) error {
 	if err := w.progress.step("the default topology is there", func(say func(string)) error {
-		return w.wait(ctx, say, "grove-operator has made the topology of its configuration", w.cluster.DefaultTopologyMade)
+		return w.wait(ctx, say, "grove-operator has made the topology of its configuration",
+			w.cluster.DefaultTopologyMade)
 	}); err != nil {
 		return err
 	}

@@ -38,7 +38,9 @@ processes under their own service accounts. Everything listens on 127.0.0.1 alon
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir, "state directory; it is the cluster's name, so to speak")
-	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir), supportBundleCommand(dir))
+	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir,
+		"state directory; it is the cluster's name, so to speak")
+	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir),
+		supportBundleCommand(dir))
 	return root
 }

@@ -68,7 +68,8 @@ func makeRoom(ctx context.Context, folder, release string) error {
 	}
 	if len(output) > 0 {
 		return fmt.Errorf(
-			"%s is released: what it left in clusters does not change any more; freeze the version that comes next", tag)
+			"%s is released: what it left in clusters does not change any more; freeze the version that comes next",
+			tag)
 	}
 	return os.RemoveAll(folder)
 }
@@ -114,7 +115,8 @@ func calmed(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstruc
 		if now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) > calm, fmt.Sprintf("%d objects, unchanged for %s", len(objects), time.Since(since)), nil
+		return time.Since(since) > calm, fmt.Sprintf("%d objects, unchanged for %s", len(objects), time.Since(since)),
+			nil
 	})
 	return objects, err
 }

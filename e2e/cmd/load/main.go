@@ -48,8 +48,8 @@ func newCommand() *cobra.Command {
 		Use:   "load",
 		Short: "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
 		Long:  explanation,
-		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 " +
-			"--repeats 1 --profile /tmp",
+		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 " +
+			"--gangs 64 --repeats 1 --profile /tmp",
 	}, &options.Common, load.Parts, func(ctx context.Context) (report, error) { return load.Measure(ctx, options) })
 	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()

@@ -49,7 +49,8 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.suites, "suites", nil, "e2e suites by name, the longest first")
 	set.StringSliceVar(&given.packages, "packages", nil, "packages of the workspace, as go list has them")
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
-	set.StringVar(&given.nodes, "nodes", "", "the script that makes real nodes, for the suite kind; the suite does not run unless given")
+	set.StringVar(&given.nodes, "nodes", "",
+		"the script that makes real nodes, for the suite kind; the suite does not run unless given")
 	set.IntVar(&given.clusters, "clusters", min(runtime.NumCPU()+1, 6), "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
@@ -70,7 +71,8 @@ func (f flags) commands() []testrun.Command {
 	var commands []testrun.Command
 	add := func(directory string, environment []string, arguments ...string) {
 		commands = append(commands, testrun.Command{
-			Directory: directory, Environment: slices.Concat(environment, lazyGC), Arguments: slices.Concat(common, arguments),
+			Directory: directory, Environment: slices.Concat(environment, lazyGC),
+			Arguments: slices.Concat(common, arguments),
 		})
 	}
 	if len(f.suites) > 0 {
@@ -82,7 +84,8 @@ func (f flags) commands() []testrun.Command {
 	}
 	if f.nodes != "" {
 		// Most of the time goes into images and nodes, which this machine may never have built.
-		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off", "-count=1", "./e2e/suites/kind"}})
+		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off",
+			"-count=1", "./e2e/suites/kind"}})
 	}
 	if len(f.packages) > 0 {
 		add("", nil, append([]string{"-p=" + strconv.Itoa(f.processes)}, f.packages...)...)

@@ -41,11 +41,13 @@ func run(sources, bundle string, progress io.Writer) error {
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		if bundledFrom(bundle, digest) {
-			fmt.Fprintln(progress, "page: npm is missing, so the bundle was not made again; it says that it is of these sources")
+			fmt.Fprintln(progress, "page: npm is missing, so the bundle was not made again; it says that it is of "+
+				"these sources")
 			return nil
 		}
 		return errors.New(
-			"the sources of the page have changed since it was bundled, and npm, which fetches what it is made of, is missing")
+			"the sources of the page have changed since it was bundled, and npm, which fetches what it is made " +
+				"of, is missing")
 	}
 	if err := fetch(sources, progress); err != nil {
 		return err
@@ -126,7 +128,8 @@ func fetch(sources string, progress io.Writer) error {
 
 // check runs the compiler of TypeScript, which checks types; esbuild does not.
 func check(sources string, progress io.Writer) error {
-	if err := command(sources, progress, "node", filepath.Join("node_modules", "typescript", "bin", "tsc")); err != nil {
+	if err := command(sources, progress, "node", filepath.Join("node_modules", "typescript", "bin",
+		"tsc")); err != nil {
 		return fmt.Errorf("checking the types of the page: %w", err)
 	}
 	return nil

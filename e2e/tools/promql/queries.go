@@ -95,7 +95,8 @@ func queriesOf(charts string) ([]query, error) {
 		for _, rule := range rules {
 			text := rule.Annotations["summary"] + rule.Annotations["description"]
 			queries = append(queries,
-				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr, wants: named(alertLabel, text)})
+				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr,
+					wants: named(alertLabel, text)})
 		}
 	}
 	return queries, nil
@@ -163,7 +164,8 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 		}
 		parts := labelValues.FindStringSubmatch(asked.Query)
 		if parts == nil {
-			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart, variable.Name, asked.Query)
+			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart,
+				variable.Name, asked.Query)
 		}
 		queries = append(queries,
 			query{Chart: chart, Place: "variable " + variable.Name, Text: interpolated(parts[1]), wants: parts[2:]})

@@ -98,7 +98,8 @@ func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
 func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []string {
 	name, version, _ := strings.Cut(action.Uses.Value, "@")
 	if want, known := actions[name]; !known || version != want {
-		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit",
+		return []string{fmt.Sprintf(
+			"it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit",
 			action.Uses.Value)}
 	}
 	if name == "actions/cache" && mayWrite(job) {
@@ -108,7 +109,8 @@ func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []stri
 		return nil
 	}
 	if keeps := action.Inputs["persist-credentials"]; keeps == nil || keeps.Value.Value != "false" {
-		return []string{"its checkout leaves a token behind that the job has no use for: set persist-credentials to false"}
+		return []string{"its checkout leaves a token behind that the job has no use for: set " +
+			"persist-credentials to false"}
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func Translate(deployment *appsv1.Deployment, root string) (Process, error) {
 
 func translate(pod corev1.PodSpec, namespace, root string) (Process, error) {
 	if len(pod.Containers) != 1 || len(pod.InitContainers) > 0 {
-		return Process{}, fmt.Errorf("it has %d containers and %d init containers, not one container", len(pod.Containers), len(pod.InitContainers))
+		return Process{}, fmt.Errorf("it has %d containers and %d init containers, not one container",
+			len(pod.Containers), len(pod.InitContainers))
 	}
 	container := pod.Containers[0]
 	process := Process{Args: container.Args, ServiceAccount: pod.ServiceAccountName}

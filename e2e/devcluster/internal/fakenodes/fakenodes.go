@@ -23,7 +23,8 @@ func Read(file string) ([]*corev1.Node, []manifests.Finding) {
 	for _, document := range documents {
 		object := document.Object
 		if object.GetAPIVersion() != "v1" || object.GetKind() != "Node" {
-			findings = append(findings, document.Finding("kind", "must be Node of v1: only nodes belong into this file"))
+			findings = append(findings, document.Finding("kind",
+				"must be Node of v1: only nodes belong into this file"))
 			continue
 		}
 		node := &corev1.Node{}
@@ -47,7 +48,8 @@ func Complete(nodes []*corev1.Node) []*corev1.Node {
 
 // healthy are the conditions of a healthy kubelet. A node that has them from the start needs no write of KWOK's.
 var healthy = []corev1.NodeCondition{
-	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status"},
 	{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
 	{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
 	{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},

@@ -42,7 +42,8 @@ func (w *World) Objects(ctx context.Context, kinds []schema.GroupVersionKind, la
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
-			if object.Labels[label] == workload || object.Name == workload || strings.HasPrefix(object.Name, workload+"-") {
+			if object.Labels[label] == workload || object.Name == workload ||
+				strings.HasPrefix(object.Name, workload+"-") {
 				found[kind.Kind+" "+object.Name] = object.UID
 			}
 		}

@@ -90,7 +90,8 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 		w.Must(ctx, t, err)
 		configuration := map[string]any{}
 		w.Must(ctx, t, yaml.Unmarshal([]byte(stored.Data["config.yaml"]), &configuration))
-		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: levels}
+		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true,
+			Levels: levels}
 		content, err := yaml.Marshal(configuration)
 		w.Must(ctx, t, err)
 		stored.Data["config.yaml"] = string(content)

@@ -29,7 +29,8 @@ func table(node string, now cluster) (string, error) {
 		if pod.Spec.NodeName != node || !reachable(pod) {
 			continue
 		}
-		for _, direction := range []networkingv1.PolicyType{networkingv1.PolicyTypeEgress, networkingv1.PolicyTypeIngress} {
+		for _, direction := range []networkingv1.PolicyType{networkingv1.PolicyTypeEgress,
+			networkingv1.PolicyTypeIngress} {
 			lets, selected, err := now.rules(pod, direction)
 			if err != nil {
 				return "", err
@@ -52,7 +53,8 @@ func table(node string, now cluster) (string, error) {
 	const name = "table inet packtree-policies"
 	// The first line makes the table, so that the second has one to delete.
 	return name + "\ndelete " + name + "\n" + name + " {\n" + chains.String() +
-		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state established,related " +
+		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state " +
+		"established,related " +
 		"accept\n" + hook.String() + "  }\n}\n", nil
 }
 
