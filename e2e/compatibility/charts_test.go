@@ -24,7 +24,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return made
 }
 
-// filesBelow are the paths of a folder's files, sorted, links followed by none.
+// filesBelow are the paths of a folder's files, sorted; links are not followed.
 func filesBelow(t *testing.T, top string) []string {
 	t.Helper()
 	var found []string

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/krew"
 )
 
-// krewTools builds Krew, and what its index judges manifests by, from the modules that e2e/tools/krew pins.
+// krewTools builds Krew, and the validation of its index, from the modules that e2e/tools/krew pins.
 func krewTools(t *testing.T) string {
 	t.Helper()
 	built := t.TempDir()
@@ -26,7 +26,7 @@ func krewTools(t *testing.T) string {
 	return built
 }
 
-// run calls a program that reads nobody's settings.
+// run calls a program without a user's settings.
 func run(t *testing.T, program string, environment []string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -37,7 +37,8 @@ func run(t *testing.T, program string, environment []string, args ...string) (st
 	return string(said), err
 }
 
-// TestKrewTakesWhatAReleaseMakes has Krew's own validation judge the manifest, and Krew install each archive.
+// TestKrewTakesWhatAReleaseMakes validates the manifest with Krew's own validation, and installs each archive with
+// Krew.
 func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 	tools, directory := krewTools(t), t.TempDir()
 	made := ours(t)
@@ -75,7 +76,7 @@ func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 	}
 }
 
-// What Krew's validation lets pass that Check does not is no concern, but what Check lets pass Krew has to take.
+// Check may be stricter than Krew's validation, but not more tolerant.
 func TestKrewTurnsDownWhatCheckDoes(t *testing.T) {
 	tools := krewTools(t)
 	for name, change := range map[string][2]string{

@@ -24,7 +24,7 @@ var another = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const downloads = "https://example.com/releases/download/kai-topology-plugin/v0.1.0"
 
-// ours is a release of the plugin as it is, with programs that a test can afford.
+// ours is the present release of the plugin, with small programs.
 func ours(t *testing.T) krew.Release {
 	t.Helper()
 	root := filepath.Join("..", "..")

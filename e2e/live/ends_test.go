@@ -13,8 +13,8 @@ import (
 func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 	crashed := errors.New("etcd ended (signal: killed), its log ends with: out of memory")
 	for name, test := range map[string]struct {
-		end  devcluster.End
-		told bool
+		end      devcluster.End
+		reported bool
 	}{
 		"a program of the control plane": {devcluster.End{Program: "etcd", How: crashed}, true},
 		"a component that has ended once": {
@@ -34,10 +34,10 @@ func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 					all.add(test.end)
 				}
 				err := Wait(ctx, "all pods run", func(context.Context) (bool, string, error) { return false, "none runs", nil })
-				if told := strings.Contains(err.Error(), "out of memory"); told != test.told {
+				if reported := strings.Contains(err.Error(), "out of memory"); reported != test.reported {
 					t.Errorf("the wait ends with %v", err)
 				}
-				if told := !errors.Is(err, context.DeadlineExceeded); told != test.told {
+				if reported := !errors.Is(err, context.DeadlineExceeded); reported != test.reported {
 					t.Errorf("the wait ends with %v", err)
 				}
 			})

@@ -62,7 +62,7 @@ func TestShownByIsFoundInItsFile(t *testing.T) {
 	}
 }
 
-// TestConformance holds docs/conformance.md: whatever a row says shows its statement is there.
+// TestConformance checks docs/conformance.md: the proof in each row exists.
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))

@@ -73,7 +73,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestReplacedWordsAreNotUsed reads what is written by hand: code, pages, charts. A CHANGELOG says what was, in the words of its day.
+// TestReplacedWordsAreNotUsed reads everything that is written by hand: code, pages, charts. A CHANGELOG is left out,
+// since it describes the past in the words of its time.
 func TestReplacedWordsAreNotUsed(t *testing.T) {
 	root := filepath.Join("..", "..")
 	source, err := os.ReadFile(filepath.Join(root, "docs", "glossary.md"))

@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// All pods of a copy are held together, those of services that have none by themselves.
+// The pods of a copy are held together; those of services without a group by themselves.
 func TestReadComponentGroups(t *testing.T) {
 	deployment := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`
@@ -224,7 +224,7 @@ spec:
 	}
 }
 
-// The claims of a real set must see the pods that the operator labels, and no others.
+// The claims of a real set must select the pods that the operator labels, and no others.
 func TestClaimsSelectTheGroupsPods(t *testing.T) {
 	workload := readExample(t, "podcliqueset-disaggregated-inference")
 	labels := map[string]string{

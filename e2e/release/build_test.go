@@ -77,7 +77,8 @@ func buildGrouper(t *testing.T, checkout release.Repository) (printed string, er
 	return output.String(), err
 }
 
-// What a module proxy makes of the tags is built by somebody who requires the component, and who sees no replace line of it.
+// A user who requires the component builds what a module proxy makes from the tags, without the component's replace
+// lines.
 func TestOthersBuildWhatIsTagged(t *testing.T) {
 	for name, test := range map[string]struct {
 		require string

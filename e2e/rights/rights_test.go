@@ -46,13 +46,13 @@ func TestTheLogTellsWhoDidWhat(t *testing.T) {
 		line("two", "create", binding, 201, complete) +
 		`{"kind":"Event","verb":"get","user":{"username":"system:serviceaccount:ns:one"},"requestURI":"/healthz","responseStatus":{"code":200}}` + "\n" +
 		line("one", "get", pod, 403, forbids) + line("one", "list", pods, 200, "")[:20]
-	var told []string
+	var got []string
 	for _, call := range read(t, log) {
-		told = append(told, call.String())
+		got = append(got, call.String())
 	}
 	want := []string{"ns/one: list pods (200)", "ns/two: create pods/binding team/one (201)",
 		"ns/one: get pods team/one (403)"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if its := rights.By("ns/two", read(t, log)); len(its) != 1 || its[0].Resource != "pods/binding" {
@@ -132,18 +132,18 @@ func TestWhatACallNeeds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
+			var got []string
 			for _, need := range read(t, test.line)[0].Needs() {
-				told = append(told, need.String())
+				got = append(got, need.String())
 			}
-			if diff := cmp.Diff(test.want, told); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// bound are roles of which account ns/one has a ClusterRole and, in namespace team, a Role.
+// bound are roles by which account ns/one has a ClusterRole and, in namespace team, a Role.
 func bound(everywhere, inTeam []rbacv1.PolicyRule) rights.Roles {
 	one := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "ns", Name: "one"}}
 	everybody := []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "system:authenticated"}}
@@ -200,12 +200,12 @@ func TestWhatIsNeeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			verdict := rights.Judge(bound(test.everywhere, test.inTeam).Of("ns", "one"), read(t, log))
-			var told []string
+			var got []string
 			for _, holding := range verdict.Needless {
-				told = append(told, holding.String())
+				got = append(got, holding.String())
 			}
-			slices.Sort(told)
-			if diff := cmp.Diff(test.needless, told); diff != "" {
+			slices.Sort(got)
+			if diff := cmp.Diff(test.needless, got); diff != "" {
 				t.Errorf("needless (-want +got):\n%s", diff)
 			}
 			if len(verdict.Uncovered) != test.uncovered {
@@ -215,7 +215,7 @@ func TestWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// A refused call proves no need: the right was not there.
+// A refused call proves no need: the right was missing.
 func TestARefusalProvesNothing(t *testing.T) {
 	held := bound([]rbacv1.PolicyRule{rule("get", "pods")}, nil).Of("ns", "one")
 	if verdict := rights.Judge(held, read(t, line("one", "get", pod, 403, forbids))); len(verdict.Needed) != 0 {

@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600))
 
-// info is of a program with two modules, one of which another stands for.
+// info is that of a program with two modules, one of which is replaced by another.
 func info() *debug.BuildInfo {
 	return &debug.BuildInfo{
 		GoVersion: "go1.26.0", Path: "example.com/p/cmd/p", Main: debug.Module{Path: "example.com/p", Version: "v1.0.0"},
@@ -30,8 +30,8 @@ func info() *debug.BuildInfo {
 	}
 }
 
-// told are the packages of a document and what depends on what, by their names.
-func told(made sbom.Document) (packages, relationships []string) {
+// listed are the packages of a document and their dependencies, by name.
+func listed(made sbom.Document) (packages, relationships []string) {
 	names := map[string]string{made.ID: "document"}
 	for _, one := range made.Packages {
 		names[one.ID] = one.Name
@@ -55,7 +55,7 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 	other := info()
 	other.Main, other.Deps = debug.Module{Path: "example.com/q", Version: "(devel)"}, other.Deps[:1]
 	made := sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)
-	packages, relationships := told(made)
+	packages, relationships := listed(made)
 	want := []string{
 		"pkg:golang/example.com/p@v1.0.0", "pkg:golang/example.com/q", "pkg:golang/example.com/a@v0.1.0",
 		"pkg:golang/example.com/fork@v0.2.1",
@@ -121,7 +121,7 @@ func TestAScanWritesWhatBuildKitTakes(t *testing.T) {
 	if statement.Type != "https://in-toto.io/Statement/v0.1" || statement.PredicateType != "https://spdx.dev/Document" {
 		t.Errorf("the statement is %s of %s", statement.Type, statement.PredicateType)
 	}
-	packages, _ := told(statement.Predicate)
+	packages, _ := listed(statement.Predicate)
 	all := strings.Join(packages, "\n")
 	for _, want := range []string{"pkg:golang/stdlib@" + runtime.Version(),
 		"pkg:golang/github.com/google/go-containerregistry@v", "pkg:golang/packtree.dev/e2e"} {

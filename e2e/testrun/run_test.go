@@ -122,7 +122,7 @@ func TestAProgramRunsTheTests(t *testing.T) {
 }
 
 func TestWhatProcessesComputeIsTheirPackages(t *testing.T) {
-	// The test itself waits, and has a process compute that it waits for.
+	// The test itself waits for a process that computes.
 	const source = `import ("os"; "os/exec"; "testing")
 func TestMain(m *testing.M) {
 	if os.Getenv("COMPUTES") != "" {

@@ -72,7 +72,8 @@ func TestAnUnknownNameIsAnsweredWithTheKnownOnes(t *testing.T) {
 	}
 }
 
-// compiler puts a `go` in front of the real one: a script that is given the directory after -o as $out, and as $name what go calls the one tool.
+// compiler puts a `go` in front of the real one: a script with the directory after -o as $out, and as $name go's name
+// for the one tool.
 func compiler(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()

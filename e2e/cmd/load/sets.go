@@ -20,7 +20,7 @@ life     The small sets stand, and once a second one of them is edited, or it or
          has a node, so that none becomes ready.
 
 topologies  Many small sets use one ClusterTopology. Levels of another one change; a level of theirs goes and returns, and the clock runs until the
-         conditions of all sets tell, as a watch sees them; then their topology is deleted: how long the API server takes to answer.
+         conditions of all sets say so, as a watch sees them; then their topology is deleted: how long the API server takes to answer.
 
 WRITTEN is what the API server counted, of everybody but for leases and nodes.`
 

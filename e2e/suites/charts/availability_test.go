@@ -85,7 +85,7 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	}
 }
 
-// electsLeader looks where each program is told: by a flag, or in the file of its configuration.
+// electsLeader reads each program's setting: a flag, or a field of its configuration file.
 func electsLeader(t *testing.T, objects []*unstructured.Unstructured, deployment appsv1.Deployment) bool {
 	t.Helper()
 	if slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--leader-elect=true") {
@@ -158,7 +158,7 @@ func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 	}
 }
 
-// Two that both work would write over one another.
+// Two active replicas would overwrite each other's work.
 func TestTwoWithoutALeaderAreRefused(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, chart), "--set",

@@ -15,19 +15,20 @@ import (
 // withWebhooks are the charts whose programs serve webhooks.
 var withWebhooks = []string{"dynamo-operator", "grove-operator", "podgrouper"}
 
-// provider is who keeps a certificate, as one can tell from the objects of a chart.
+// provider says who keeps a certificate, by the objects of a chart.
 type provider struct {
-	// Secret is made by the chart, for the program to fill.
+	// Secret is set if the chart makes one, for the program to fill.
 	Secret bool
-	// Certificates are asked of cert-manager.
+	// Certificates are requested from cert-manager.
 	Certificates []string
-	// Rotates is whether the program is told to keep the certificate itself, and may.
+	// Rotates reports whether the program is configured to keep the certificate itself, MayRotate whether it has the
+	// rights.
 	Rotates, MayRotate bool
-	// CA is what is injected where the API server finds webhooks, by annotation.
+	// CA is the source of the authority that is injected into the webhook configurations, by annotation.
 	CA string
 }
 
-// TestCertificates reads who keeps the certificate out of what each chart makes of webhook.certMode.
+// TestCertificates checks who keeps the certificate for each webhook.certMode of each chart.
 func TestCertificates(t *testing.T) {
 	for _, chart := range withWebhooks {
 		secret := chart + "-webhook-cert"

@@ -31,7 +31,7 @@ func mounted(t *testing.T, objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// A hand edit of a configuration would wait, unseen, until some pod starts.
+// A manual edit of a configuration would have no effect until some pod starts.
 func TestConfigurationsAreImmutableAndNamedAfterTheirContent(t *testing.T) {
 	for chart, other := range map[string]string{"grove-operator": "logLevel=debug",
 		"kai-topology-plugin": "clientConnection.qps=7"} {

@@ -18,8 +18,8 @@ func TestNetworkPoliciesComeOnRequest(t *testing.T) {
 	}
 }
 
-// TestEveryPortThatIsServedIsReached compares the policy with the container and the Service: a port that one of them has and the policy
-// does not is closed.
+// TestEveryPortThatIsServedIsReached compares the policy with the container and the Service: a port of theirs that the
+// policy lacks is closed.
 func TestEveryPortThatIsServedIsReached(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		t.Run(chart, func(t *testing.T) {
@@ -70,7 +70,7 @@ func peersByPort(rules []networkingv1.NetworkPolicyIngressRule) map[string][]net
 	return peers
 }
 
-// Neither the API server nor kubelets are pods, so nothing but metrics can be kept to some.
+// Neither the API server nor kubelets are pods, so only metrics can be restricted to some readers.
 func TestMetricsCanBeKeptToSome(t *testing.T) {
 	for _, chart := range withWebhooks {
 		t.Run(chart, func(t *testing.T) {

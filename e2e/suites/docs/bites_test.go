@@ -7,7 +7,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// TestAReaderNotices tries blocks that need no cluster, right and wrong ones: what is wrong on a page must not pass.
+// TestAReaderNotices tries blocks that need no cluster, right and wrong ones: a mistake on a page must be found.
 func TestAReaderNotices(t *testing.T) {
 	root, _ := read(t)
 	here := newReader(t, root, "/dev/null", map[string]string{"greet": "#!/bin/sh\necho hello\n"})

@@ -12,7 +12,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// TestLinks follows every link that stays inside the repository, down to the heading.
+// TestLinks follows every link inside the repository, down to the heading.
 func TestLinks(t *testing.T) {
 	root, all := read(t)
 	byFile := map[string]pages.Page{}
@@ -50,7 +50,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestEveryPageIsReached goes from README.md along the links: a page that nobody links to is read by nobody. A link to a folder leads
+// TestEveryPageIsReached follows links from README.md: a page without links to it is not read. A link to a folder leads
 // to its README, or else to all pages in it.
 func TestEveryPageIsReached(t *testing.T) {
 	_, all := read(t)

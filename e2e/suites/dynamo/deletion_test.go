@@ -16,7 +16,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// deletion deletes a deployment beside one that stays, in the background and in the foreground, and makes it again at once.
+// deletion deletes a deployment beside one that stays, in the background and in the foreground, and makes it again at
+// once.
 func deletion(w *world) *features.FeatureBuilder {
 	var neighbour suite.Memory
 	deletes := func(cascade string) types.StepFunc {
@@ -42,7 +43,7 @@ func deletion(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// hasAll checks that there is something of each kind, for else nobody would see it stay.
+// hasAll checks that each kind has objects: otherwise a leftover of that kind could not be seen.
 func (w *world) hasAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(name)(ctx)

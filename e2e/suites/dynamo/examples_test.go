@@ -17,7 +17,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// TestExamples has each deployment of docs/examples that can run, and those of testdata/deployments, from apply to running pods and to nothing.
+// TestExamples tests each deployment of docs/examples that can run, and those of testdata/deployments, from apply to
+// running pods and to their deletion.
 func TestExamples(t *testing.T) {
 	directory, err := examples.Directory()
 	if err != nil {
@@ -93,7 +94,7 @@ func (p pods) names() []string {
 	return all
 }
 
-// countsAll checks what the status says of replicas against the spec.
+// countsAll compares the replicas in the status with the spec.
 func (w *world) countsAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		deployment, err := w.deployment(ctx, name)

@@ -29,7 +29,8 @@ const (
 func restart(w *world) *features.FeatureBuilder {
 	var before, frontends, prefills suite.Memory
 	all := pods{"Frontend": "2 of frontend:1", "Prefill": "1 of sglang:1", "Decode": "4 of sglang:1"}
-	// Grove has its hands on one service, the deployment says which, and some others are as they were; also after a crash of the operator.
+	// Grove restarts one service, the deployment says which, and some others are unchanged; also after a crash of the
+	// operator.
 	only := func(service, phase string, unchanged ...types.StepFunc) types.StepFunc {
 		look := suite.AllOf(append(unchanged,
 			w.replaces("llm", service, &before), w.waits("llm", service+": "), w.Reads(phase, "dgd", "llm", phaseOfRestart))...)
@@ -72,7 +73,7 @@ func restarting(id, strategy string) []string {
 		`{"spec":{"restart":{"id":"` + id + `",` + strategy + `}}}`}
 }
 
-// replaces waits until there are pods of a service that are not remembered, which stand and do not start.
+// replaces waits until a service has new pods, which are on nodes and do not start.
 func (w *world) replaces(name, service string, remembered *suite.Memory) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "new pods of "+service+" stand", func(ctx context.Context) (bool, string, error) {
@@ -93,7 +94,7 @@ func (w *world) replaces(name, service string, remembered *suite.Memory) types.S
 	}
 }
 
-// lets has the pods of services start, until all of them are ready and none is remembered.
+// lets allows the pods of services to start, until all of them are ready and new.
 func (w *world) lets(name string, remembered *suite.Memory, services ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("new pods of %v are ready", services), func(ctx context.Context) (bool, string, error) {
@@ -139,7 +140,7 @@ func podsOf(component *dynamo.ComponentSpec) int {
 	return int(*component.Replicas * component.Multinode.NodeCount)
 }
 
-// release lets a pod start that stands on a node.
+// release allows a pod on a node to start.
 func release(ctx context.Context, pod *corev1.Pod) error {
 	if _, held := pod.Annotations[hold]; !held || pod.Spec.NodeName == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// cannotFit has a deployment that no rack has room for, until one has.
+// cannotFit is a deployment for which no rack has room, until one has.
 func cannotFit(w *world) *features.FeatureBuilder {
 	explained := func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		object := w.object(ctx, t, "wide")
@@ -35,7 +35,7 @@ func cannotFit(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// noRoomToGrow scales a service that runs beyond what its zone has room for.
+// noRoomToGrow scales a running service beyond the room of its zone.
 func noRoomToGrow(w *world) *features.FeatureBuilder {
 	var running suite.Memory
 	why := w.waits("llm", "Decode: ", " of 12 replicas wait: ", "nvidia.com/gpu")

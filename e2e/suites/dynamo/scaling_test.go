@@ -67,7 +67,8 @@ func (w *world) patches(name, service string, patches ...string) types.StepFunc 
 	}
 }
 
-// scalesTogether is kubectl scale of what the deployment's status names for its services, while the operator is dead if it is to die.
+// scalesTogether is kubectl scale of the objects in the deployment's status for its services, while the operator is
+// dead if it is to die.
 func (w *world) scalesTogether(name string, replicas map[string]int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		deployment, err := w.deployment(ctx, name)

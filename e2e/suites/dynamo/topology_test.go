@@ -17,7 +17,8 @@ import (
 
 const enforced = dynamo.ConditionTopologyConstraintsEnforced
 
-// lostLevel takes a level away from the default topology and gives it back, each time by a restart of grove-operator. Only one story may.
+// lostLevel removes a level from the default topology and restores it, each time by a restart of grove-operator. Only
+// one story may do that.
 func lostLevel(w *world) *features.FeatureBuilder {
 	var running, grown suite.Memory
 	zone, block := config.TopologyLevel{Domain: "zone", Key: "topology.kubernetes.io/zone"},
@@ -53,7 +54,7 @@ func lostLevel(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// lostTopology takes the whole topology away from below a deployment.
+// lostTopology deletes the topology of a running deployment.
 func lostTopology(w *world) *features.FeatureBuilder {
 	var running suite.Memory
 	return features.New("lost topology").
@@ -80,8 +81,9 @@ func lostTopology(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was more than once. Where operators die
-// one may be missing: an operator that is killed after it wrote the status and before it told of it never does.
+// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice. If
+// operators die one may be missing: an operator that is killed after writing the status and before the event never
+// records it.
 func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		for _, reason := range reasons {
@@ -91,7 +93,7 @@ func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 			counts := w.Answer(ctx, t, "get", "events.v1.events.k8s.io",
 				"--field-selector=reason="+reason, "-o",
 				`jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
-			if told := strings.Count(counts, ";"); told > 1 || told == 1 && !strings.HasSuffix(counts, " ;") {
+			if times := strings.Count(counts, ";"); times > 1 || times == 1 && !strings.HasSuffix(counts, " ;") {
 				t.Errorf("event %s of %s was told more than once: %s\n%s", reason, name, counts, w.Report(ctx))
 			}
 		}

@@ -45,7 +45,8 @@ func units(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// near has a deployment that must share the block of another. The other comes later, stays, and leaves room for no third worker.
+// near is a deployment that must share the block of another one. The other one comes later, stays, and leaves no room
+// for a third worker.
 func near(w *world) *features.FeatureBuilder {
 	workers := func(count int) pods { return pods{"Decode": fmt.Sprintf("%d of vllm:1", count)} }
 	return features.New("near").
@@ -86,7 +87,7 @@ func (w *world) standInBlock(block string, count int) types.StepFunc {
 	}
 }
 
-// nodeIsReplaced deletes the node below a worker with its pod, as the garbage collector does, and makes a node like it.
+// nodeIsReplaced deletes the node of a worker with its pod, as the garbage collector does, and makes a node like it.
 func (w *world) nodeIsReplaced(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

@@ -8,7 +8,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// job has a Job of which half of the pods come when the other half are grouped already.
+// job is a Job of which half of the pods are created when the others are grouped already.
 func job(w *world) *features.FeatureBuilder {
 	pods := labelled(batchv1.JobNameLabel, "train")
 	comes := suite.AllOf(w.grouped(2, pods), w.WhileTheOperatorIsDead(w.raisesParallelism("train", "4")))

@@ -17,7 +17,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// mistakes has Jobs with annotations that cannot be followed: they say so on the Job and on the PodGroup, wait, and start when that is mended.
+// mistakes are Jobs with annotations that cannot be followed: the Job and the PodGroup report that, the pods wait, and
+// start when the annotations are corrected.
 func mistakes(w *world) *features.FeatureBuilder {
 	early, wrong := labelled(batchv1.JobNameLabel, "early"), labelled(batchv1.JobNameLabel, "wrong")
 	noTopology := []string{

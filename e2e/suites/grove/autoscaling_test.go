@@ -14,8 +14,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// autoscaling has Kubernetes' own autoscalers follow the load of a PodClique, by CPU, of a scaling group, by a queue, and of another, whose
-// copies have four pods, by CPU.
+// autoscaling checks that Kubernetes' own autoscalers follow the load of a PodClique, by CPU; of a scaling group, by a
+// queue; and of another one, whose copies have four pods, by CPU.
 func autoscaling(w *world) *features.FeatureBuilder {
 	load := serveLoads()
 	runs := func(image string, fronts, queued, busy int) types.StepFunc {
@@ -49,8 +49,8 @@ func autoscaling(w *world) *features.FeatureBuilder {
 		})
 }
 
-// isLoaded sets the load: CPU of the clique, in thousandths, requests that wait for the first group, and CPU of the second, counted as
-// one pod a copy works.
+// isLoaded sets the load: CPU of the clique, in thousandths, requests that wait for the first group, and CPU of the
+// second, counted as one working pod a copy.
 func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	return func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 		l.mu.Lock()
@@ -60,7 +60,7 @@ func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	}
 }
 
-// isAskedFor waits until the autoscalers have scaled their targets, which takes no operator.
+// isAskedFor waits until the autoscalers have scaled their targets, for which no operator is needed.
 func (w *world) isAskedFor(fronts, queued, busy int32) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		want := [...]int32{fronts, queued, busy}

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// size is how far a set of testdata/scaling.yaml is scaled.
+// size are the replicas of a set of testdata/scaling.yaml.
 type size struct{ sets, routers, copies int }
 
 func (s size) podCliques() map[string]int {
@@ -29,7 +29,7 @@ func (s size) podCliques() map[string]int {
 	return all
 }
 
-// scaling scales all three kinds in and out, with kubectl, on nodes that hold 14 pods.
+// scaling scales all three kinds in and out, with kubectl, on nodes with room for 14 pods.
 func scaling(w *world) *features.FeatureBuilder {
 	var small, scheduled suite.Memory
 	set, routers, group := w.scale("pcs/llm"), w.scale("pclq/llm-0-router"), w.scale("pcsg/llm-0-g")
@@ -72,7 +72,7 @@ func (w *world) scale(object string) func(replicas int) types.StepFunc {
 	}
 }
 
-// pending waits until all pods are ready but so many, for which the scheduler has found no place.
+// pending waits until all pods are ready except so many, for which the scheduler has found no place.
 func (w *world) pending(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("14 pods are ready and %d have no place", count),
@@ -107,7 +107,7 @@ func (w *world) podsAre(count int) types.StepFunc {
 	}
 }
 
-// hasNothingBut checks that a set has no object that is not remembered, so that nothing was replaced.
+// hasNothingBut checks that a set has only remembered objects, so that nothing was replaced.
 func (w *world) hasNothingBut(remembered *suite.Memory, set string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(set)(ctx)

@@ -18,7 +18,7 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// startup is a set that starts in order, and who plays its kubelets.
+// startup is a set that starts in order, and its simulated kubelets.
 type startup struct {
 	namespace string
 	kubelet   *kubelet
@@ -47,7 +47,7 @@ func TestStartupInOrder(t *testing.T) {
 
 func (s *startup) begin(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	s.kubelet.running, s.stop = context.WithCancel(ctx)
-	// What the operator puts into the pods must not be what keeps them out of a namespace like this.
+	// The operator's additions to pods must not keep them out of a namespace like this.
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: s.namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
@@ -69,7 +69,7 @@ func (s *startup) objects(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-// until plays kubelet until something holds.
+// until simulates kubelets until a state is reached.
 func (s *startup) until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -103,7 +103,7 @@ func (s *startup) ready(want map[string]int) types.StepFunc {
 	}
 }
 
-// waits blocks until the init containers of a PodClique say what they wait for.
+// waits waits until the init containers of a PodClique log what they wait for.
 func (s *startup) waits(podClique, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		s.until(ctx, t, podClique+" says "+says, func(context.Context) (bool, string, error) {
@@ -114,7 +114,7 @@ func (s *startup) waits(podClique, says string) types.StepFunc {
 	}
 }
 
-// serverRestarts kills the operator and the API server, and starts the latter when the init containers have noticed.
+// serverRestarts kills the operator and the API server, and restarts the latter when the init containers have noticed.
 func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	for _, name := range []string{operator, "kube-apiserver"} {
 		if err := cluster.Machine.Kill(name); err != nil {

@@ -19,7 +19,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// runs waits until the pods of the world are so many of each PodClique and no others, all ready, of one image and none on its way out.
+// runs waits until the world has so many pods of each PodClique and no others, all ready, of one image and none being
+// deleted.
 func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("the pods are %v, ready and of %s", podCliques, wanted),
@@ -43,7 +44,7 @@ func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 	}
 }
 
-// says waits until the status of a set is as it is to be.
+// says waits until the status of a set is as wanted.
 func (w *world) says(name, what string, look func(*grove.PodCliqueSet) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+": "+what, func(ctx context.Context) (bool, string, error) {
@@ -104,7 +105,7 @@ func (w *world) isGone(sets ...string) e2e.StepFunc {
 	}
 }
 
-// deletes does to pods what a user does with kubectl: to those that are chosen, and not to more than a number of them.
+// deletes deletes pods as a user does with kubectl: the chosen ones, at most a number of them.
 func (w *world) deletes(most int, chosen func(*corev1.Pod) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.Pods(ctx)
@@ -123,7 +124,7 @@ func (w *world) deletes(most int, chosen func(*corev1.Pod) bool) e2e.StepFunc {
 	}
 }
 
-// strictly reads an object into its type and minds unknown fields.
+// strictly reads an object into its type and reports unknown fields.
 func strictly(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true)
 }

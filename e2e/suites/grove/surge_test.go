@@ -16,7 +16,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// updateWithACopyMore changes a set of which no copy may be away, in a rack that has no room for another copy at first.
+// updateWithACopyMore changes a set of which no copy may be unavailable, in a rack that has no room for another copy at
+// first.
 func updateWithACopyMore(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-g-0-worker": 2, "llm-0-g-0-leader": 1, "llm-0-g-1-worker": 2, "llm-0-g-1-leader": 1}
 	copies := func(least int) types.StepFunc {
@@ -62,7 +63,7 @@ func (w *world) updateSays(reason, words string) types.StepFunc {
 	})
 }
 
-// inRack waits until all pods stand on nodes, which are to be in one rack.
+// inRack waits until all pods are on nodes, in one rack.
 func (w *world) inRack(rack int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool, string, error) {

@@ -20,7 +20,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// terminationOfAReplica cuts off a node below each of two sets, of which one waits without an end.
+// terminationOfAReplica makes a node of each of two sets fail; one of them waits for ever.
 func terminationOfAReplica(w *world) *features.FeatureBuilder {
 	var soon, never suite.Memory
 	return features.New("termination of a replica").
@@ -44,7 +44,7 @@ func terminationOfAReplica(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// terminationOfACopy cuts off a node below a copy of a group that does without it.
+// terminationOfACopy makes a node fail below a copy that its group does not need.
 func terminationOfACopy(w *world) *features.FeatureBuilder {
 	var before suite.Memory
 	var lost string
@@ -70,8 +70,8 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// losesItsNode cuts off the node of a PodClique's first pod: somebody else has the node's lease and never renews it, so that KWOK no
-// longer plays its kubelet.
+// losesItsNode makes the node of a PodClique's first pod fail: another holder has the node's lease and never renews it,
+// so that KWOK no longer simulates its kubelet.
 func (w *world) losesItsNode(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		var node string
@@ -104,7 +104,7 @@ func (w *world) stands(podClique string, node *string) types.StepFunc {
 	}
 }
 
-// isFenced tells the cluster that a node is out of service, so that pods on it are deleted by force.
+// isFenced taints a node as out of service, so that pods on it are deleted by force.
 func (w *world) isFenced(name *string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.retry(ctx, t, "fencing "+*name, func(ctx context.Context) error {
@@ -144,7 +144,8 @@ func (w *world) groupSays(name, what string, look func(*grove.PodCliqueScalingGr
 	}
 }
 
-// standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on nodes that live, and checks where they are.
+// standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on healthy nodes, and checks where
+// they are.
 func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods),
@@ -172,7 +173,8 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	}
 }
 
-// stillHasTerminating checks that one pod of a PodClique is being deleted still, and that the others came a minute after its grace period.
+// stillHasTerminating checks that one pod of a PodClique is still being deleted, and that the others were created a
+// minute after its grace period.
 func (w *world) stillHasTerminating(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.Pods(ctx)
@@ -207,7 +209,7 @@ func firstKey(counts map[string]int) string {
 
 func hasTaints(node *corev1.Node) bool { return len(node.Spec.Taints) > 0 }
 
-// isNew checks that objects exist and are not the ones that are remembered, and that no pod of those is counted any more.
+// isNew checks that objects exist and are not the remembered ones, and that no remembered pod is counted any more.
 func (w *world) isNew(remembered *suite.Memory, set string, names ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(set)(ctx)
@@ -245,7 +247,7 @@ func (w *world) isUnchanged(remembered *suite.Memory, set string, words ...strin
 	}
 }
 
-// happened waits until an event tells of something on a set.
+// happened waits until an event was recorded on a set.
 func (w *world) happened(set, reason string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "an event of "+set+" tells "+reason, func(ctx context.Context) (bool, string, error) {

@@ -18,7 +18,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// template gives all cliques another image; held pods stand on their nodes and do not become ready.
+// template gives all cliques another image; held pods are on their nodes and do not become ready.
 func template(image string, held bool) func(*grove.PodCliqueSet) {
 	return func(set *grove.PodCliqueSet) {
 		for i := range set.Spec.Template.Cliques {
@@ -32,7 +32,7 @@ func template(image string, held bool) func(*grove.PodCliqueSet) {
 	}
 }
 
-// rollingUpdate changes a set whose replicas have a router and a scaling group with something to spare.
+// rollingUpdate changes a set whose replicas have a router and a scaling group with spare copies.
 func rollingUpdate(w *world) *features.FeatureBuilder {
 	const pods = 18
 	all := map[string]int{}
@@ -61,7 +61,8 @@ func rollingUpdate(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// waitsInReplica waits until pods of an image exist that do not start, all in one replica of the set, which says that it is being updated.
+// waitsInReplica waits until pods with an image exist that do not start, all in one replica of the set, which reports
+// its update.
 func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 	return suite.AllOf(
 		func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -120,7 +121,7 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// updateBeyondItsRack changes a set whose new pods would have room, but not in the rack in which the others stand.
+// updateBeyondItsRack changes a set whose new pods would have room, but not in the rack of the others.
 func updateBeyondItsRack(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-worker": 3}
 	ended := w.says("llm", "its update is over", func(set *grove.PodCliqueSet) bool {
@@ -160,7 +161,7 @@ func (w *world) isHeld(why string, ready int) types.StepFunc {
 	)
 }
 
-// updateOnDelete changes a set whose pods are replaced by nobody but the user.
+// updateOnDelete changes a set whose pods only the user replaces.
 func updateOnDelete(w *world) *features.FeatureBuilder {
 	const pods = 9
 	all := map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2, "llm-0-g-1-leader": 1,

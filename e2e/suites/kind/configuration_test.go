@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configurationOf is what kind reads: a node for the control plane, and three in two racks. A node that does not answer is noticed soon. The project's own
-// image of a node has kube-proxy itself, not its image. Without CAP_SYS_RESOURCE nobody may lower the score by which the kernel chooses whom to kill.
+// configurationOf is kind's configuration: a node for the control plane, and three in two racks. A node that does not
+// answer is noticed soon. The project's own image of a node contains kube-proxy itself, not its image. Without
+// CAP_SYS_RESOURCE no process may lower the score by which the kernel chooses which process to kill.
 func configurationOf(ownImage, withoutResource bool) string {
 	configuration := `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
-// TestLife goes from an empty cluster to an empty cluster, by the quick start, and once more by what goes wrong. What a feature leaves is what the next
-// one finds, but for those that stand side by side, each with workloads of its own.
+// TestLife goes from an empty cluster to an empty cluster: first by the quick start, then through failures. Each
+// feature starts from the state that the one before left, except those in parallel, which have workloads of their own.
 func TestLife(t *testing.T) {
 	values := fromQuickStart(t, "values.yaml")
 	first := features.New("quick start").
@@ -115,7 +115,7 @@ func TestLife(t *testing.T) {
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
 	inTurn(t, first, older, upgraded)
-	// Those in between wait for kubelets more than for one another.
+	// The features in between wait for kubelets more than for one another.
 	t.Run("side by side", func(t *testing.T) {
 		for name, chain := range map[string][]*features.FeatureBuilder{
 			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash}, "played": {whole},
@@ -132,7 +132,7 @@ func TestLife(t *testing.T) {
 	inTurn(t, metrics, policies, leaders, drained, lost, gone)
 }
 
-// inTurn goes on to the next feature only when the one before has held.
+// inTurn runs the next feature only if the one before has succeeded.
 func inTurn(t *testing.T, chain ...*features.FeatureBuilder) {
 	t.Helper()
 	for _, feature := range chain {

@@ -43,7 +43,7 @@ func kindsAreToday(want bool) types.StepFunc {
 	}
 }
 
-// podsStay takes a step, after which the pods of the workloads have to be those of before, none of them started again.
+// podsStay runs a step, after which the pods of the workloads have to be the same as before, without restarts.
 func podsStay(step types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		pods := func() []string {

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyDeployment draws deployments of either version as users write them, most without a mistake and some with one of those that
-// somebody has to notice.
+// anyDeployment draws deployments of either version as users write them, most without a mistake and some with a mistake
+// that has to be found.
 func anyDeployment() *rapid.Generator[map[string]any] {
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		kinds := map[string]any{"kind": "DynamoGraphDeployment", "metadata": map[string]any{
@@ -49,7 +49,7 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 	})
 }
 
-// shared are the fields that both versions call the same.
+// shared are the fields with the same name in both versions.
 func shared(t *rapid.T, name string) map[string]any {
 	fields := map[string]any{
 		"name":               name,
@@ -120,7 +120,7 @@ func container(t *rapid.T) map[string]any {
 	case 2:
 		fields["args"] = []any{"--data-parallel-size=8"}
 	default:
-		// The image or the component's type knows what to start.
+		// The image or the component's type decides what to start.
 	}
 	return fields
 }
@@ -136,7 +136,7 @@ func pick(t *rapid.T, words ...string) string {
 	return rapid.SampledFrom(words).Draw(t, "word")
 }
 
-// rare is a mistake once in a while.
+// rare returns a mistake from time to time.
 func rare(t *rapid.T, mistake, otherwise string) string {
 	if rapid.IntRange(0, 19).Draw(t, "mistaken") == 7 {
 		return mistake
@@ -151,7 +151,7 @@ func mostlyNone(t *rapid.T, fields map[string]any) map[string]any {
 	return fields
 }
 
-// withoutEmpty leaves out what is drawn as empty: nobody writes that.
+// withoutEmpty leaves out empty values: users do not write them.
 func withoutEmpty(fields map[string]any) map[string]any {
 	kept := map[string]any{}
 	for key, value := range fields {

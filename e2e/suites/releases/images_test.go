@@ -1,4 +1,4 @@
-// Package releases tests what a release ships.
+// Package releases tests the files of a release.
 package releases
 
 import (
@@ -181,7 +181,7 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 	}
 }
 
-// As buildx describes an image that it has pushed.
+// As buildx describes a pushed image.
 const metadata = `{
   "buildx.build.ref": "b/b0/x",
   "containerimage.digest": "sha256:0123abcd",
@@ -236,7 +236,8 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// checkOut makes a repository of what grove-startup is built from, with one commit of always the same time, and its tag.
+// checkOut makes a repository with the sources of grove-startup, with one commit that always has the same time, and its
+// tag.
 func checkOut(t *testing.T, directory string) string {
 	t.Helper()
 	checkout := filepath.Join(t.TempDir(), directory)
@@ -271,7 +272,7 @@ type script struct {
 	env      []string
 }
 
-// has puts a program of these lines where the script finds its programs; empty for none.
+// has writes a program with these lines where the script finds its programs; empty for none.
 func (s script) has(t *testing.T, name, lines string) {
 	t.Helper()
 	if lines == "" {
@@ -283,7 +284,7 @@ func (s script) has(t *testing.T, name, lines string) {
 	}
 }
 
-// images returns the script of a checkout where docker is a script of these lines; empty for no docker at all.
+// images returns the script of a checkout with docker as a script of these lines; empty for no docker at all.
 func images(t *testing.T, checkout, docker string, set ...string) script {
 	t.Helper()
 	tools := t.TempDir()

@@ -8,7 +8,8 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// TestEveryRightIsNeededAndNoneIsMissing has the programs do all that they do. Whatever of their roles nobody needed by then is one too many.
+// TestEveryRightIsNeededAndNoneIsMissing makes the programs do all that they do. A right of their roles that was not
+// needed by then is one too many.
 func TestEveryRightIsNeededAndNoneIsMissing(t *testing.T) {
 	w := newWorld()
 	cluster.Test(t, features.New("rights").

@@ -50,7 +50,7 @@ func (g *gang) standsAnywhere(count int) types.StepFunc {
 	}
 }
 
-// standsSome waits until at least as many pods are bound, and the PodGroup is content.
+// standsSome waits until at least as many pods are bound, and the PodGroup says that its gang is placed.
 func (g *gang) standsSome(atLeast int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonPlaced, "")

@@ -104,7 +104,7 @@ func TestGangThatLostAPodForGoodIsStoppedAfterItsGracePeriod(t *testing.T) {
 
 func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
 	w := newWorld(4, 3)
-	// The rival would fit into what is left of the first rack, and better there than in the other.
+	// The rival would fit into the rest of the first rack, and better there than in the other.
 	g, rival := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "two-in-a-rack.yaml", "rival")
 	denied := w.denial(g.podName(2), g.podName(3))
 	cluster.Test(t, features.New("scheduler killed").

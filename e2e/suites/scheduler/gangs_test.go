@@ -63,7 +63,8 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 		Teardown(w.remove))
 }
 
-// placedOf waits until as many gangs stand whole and each of the others is told that it cannot fit, and returns those that stand.
+// placedOf waits until as many gangs are placed and each of the others has the condition that it cannot fit, and
+// returns the placed ones.
 func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count, pods int) []*gang {
 	t.Helper()
 	var placed []*gang
@@ -118,7 +119,7 @@ func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
 		Teardown(w.remove))
 }
 
-// nodeGoes deletes the node below a pod, and the pod, as the garbage collector does a minute later.
+// nodeGoes deletes the node of a pod, and the pod, as the garbage collector does a minute later.
 func (g *gang) nodeGoes(pod int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		nodes, err := g.bound(ctx)
@@ -131,7 +132,7 @@ func (g *gang) nodeGoes(pod int) types.StepFunc {
 	}
 }
 
-// in checks that the gang stands in that rack.
+// in checks that the gang is in that rack.
 func (g *gang) in(rack string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		racks, err := g.racks(ctx)
@@ -143,7 +144,8 @@ func (g *gang) in(rack string) types.StepFunc {
 	}
 }
 
-// waitsBeside waits until the PodGroup says that it runs below its minimum, and checks that no more than the standing pods are bound.
+// waitsBeside waits until the PodGroup says that it runs below its minimum, and checks that no more than the standing
+// pods are bound.
 func (g *gang) waitsBeside(standing int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonBelowMinimum, "0 of 1 pods fit")

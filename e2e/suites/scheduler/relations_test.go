@@ -35,7 +35,7 @@ func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) 
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 
-// Two pods of four in each rack, in the order of their index: so they stand again when one of them was replaced.
+// Two of four pods in each rack, in the order of their index: the same holds after one of them was replaced.
 func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 	w := newWorld(3, 3)
 	g := w.gang(t, "two-by-two.yaml", "ring")
@@ -50,7 +50,8 @@ func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 		Teardown(w.remove))
 }
 
-// oneNodeGoes deletes the node below the first of the gang's pods, and the pod, as the garbage collector does a minute later.
+// oneNodeGoes deletes the node of the first of the gang's pods, and the pod, as the garbage collector does a minute
+// later.
 func (g *gang) oneNodeGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	nodes, err := g.bound(ctx)
@@ -73,7 +74,7 @@ func (w *world) setIsUpdated(ctx context.Context, t *testing.T, _ *envconf.Confi
 	return ctx
 }
 
-// pods remembers who is there.
+// pods records the present pods.
 func (w *world) pods(ctx context.Context) (suite.Memory, error) {
 	found, err := w.Pods(ctx)
 	seen := suite.Memory{}
@@ -83,7 +84,7 @@ func (w *world) pods(ctx context.Context) (suite.Memory, error) {
 	return seen, err
 }
 
-// allAreNew waits until none of the pods from before is there, and as many others have a node.
+// allAreNew waits until all earlier pods are gone, and as many others have a node.
 func (w *world) allAreNew(before *suite.Memory) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -103,7 +104,7 @@ func (w *world) allAreNew(before *suite.Memory) types.StepFunc {
 	}
 }
 
-// apartFrom checks that two gangs stand in one rack each, and not in the same.
+// apartFrom checks that two gangs are in one rack each, and not in the same.
 func (g *gang) apartFrom(other *gang) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		ours, err := g.racks(ctx)

@@ -24,10 +24,10 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// replicated is a gang whose groups four and two are ReplicaSets: what is lost or evicted is made again.
+// replicated is a gang whose groups four and two are ReplicaSets: lost or evicted pods are made again.
 type replicated struct {
 	*gang
-	// stood has the node of each pod when the gang stood first.
+	// stood has the node of each pod of the gang's first placement.
 	stood map[string]string
 }
 
@@ -63,7 +63,7 @@ func (g *replicated) comes(ctx context.Context, t *testing.T, _ *envconf.Config)
 	return ctx
 }
 
-// goesAway deletes who makes the pods again.
+// goesAway deletes the owners that make the pods again.
 func (g *replicated) goesAway(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, group := range []string{"four", "two"} {
 		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.replicaSet(group, 0))))
@@ -78,7 +78,7 @@ func of(group string, nodes map[string]string) map[string]string {
 	return nodes
 }
 
-// losesTwoNodes has two nodes of the group of four go, and their pods with them.
+// losesTwoNodes deletes two nodes of the group of four, with their pods.
 func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	four := of("four", g.stood)
 	for _, pod := range slices.Sorted(maps.Keys(four))[:2] {
@@ -107,7 +107,7 @@ func (g *replicated) plans(reason, says string) types.StepFunc {
 	}
 }
 
-// stays checks that the pods stand that were not lost, where they stood.
+// stays checks that the pods that were not lost are where they were.
 func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	nodes, err := g.bound(ctx)
 	g.world.Must(ctx, t, err)
@@ -117,8 +117,8 @@ func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config)
 	return ctx
 }
 
-// isMovedTo waits until the gang stands with its group of four in another rack, and checks that the other group is where it
-// was.
+// isMovedTo waits until the gang is placed with its group of four in another rack, and checks that the other group is
+// where it was.
 func (g *replicated) isMovedTo(free string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, "four pods stand in "+free, func(ctx context.Context) (bool, string, error) {
@@ -141,7 +141,8 @@ func (g *replicated) isMovedTo(free string) types.StepFunc {
 	}
 }
 
-// brokenIn has a gang stand with its group of four in the one rack that takes it, makes a further one, and has two nodes lost.
+// brokenIn places a gang with its group of four in the only rack with room for it, adds a further rack, and deletes two
+// nodes.
 func (g *replicated) brokenIn(w *world) types.StepFunc {
 	return suite.AllOf(w.create, g.comes, w.rackComes(2, 4), g.losesTwoNodes)
 }

@@ -50,7 +50,7 @@ func TestPodDeletedWhileItIsAssumedFreesItsSeatAtOnce(t *testing.T) {
 		Teardown(suite.AllOf(denied.ends, g.finalizerGoes(3), w.remove)))
 }
 
-// finalizer is nobody's, so that its pods stay until a scenario removes it.
+// finalizer has no controller, so that its pods stay until a scenario removes it.
 const finalizer = "suite.packtree.dev/kept"
 
 func (g *gang) finalizedPodComes(i int) types.StepFunc {
@@ -129,7 +129,7 @@ func (w *world) sees(pod string) types.StepFunc {
 
 func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 	w := newWorld(4)
-	// The first comes first, and the last has precedence: those between only make the start longer.
+	// The first comes first, and the last has precedence: more gangs in between would only make the start longer.
 	var gangs []*gang
 	create := []types.StepFunc{w.schedulerDies}
 	for i := range 8 {
@@ -140,7 +140,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 	last.group.Spec.PriorityClassName = w.Name
 	last.group.Spec.Preemptibility = scheduling.NonPreemptible
 	for _, g := range gangs[:len(gangs)-1] {
-		// Had one of them been placed first, it would stay.
+		// One of them that is placed too early stays, so that the wrong order shows.
 		g.group.Spec.Preemptibility = scheduling.NonPreemptible
 	}
 	cluster.Test(t, features.New("order after a start").
@@ -156,7 +156,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
-// keeps waits until the status of the gang tells of so many domains that are kept for it.
+// keeps waits until the status of the gang has so many domains that are kept for it.
 func (g *gang) keeps(domains int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s tells of %d domains that are kept for it", g.name, domains),
@@ -164,8 +164,8 @@ func (g *gang) keeps(domains int) types.StepFunc {
 				group := &scheduling.PodGroup{}
 				err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
 				kept := 0
-				for _, told := range group.Status.Reservations {
-					if told.Reason == scheduling.ReservationOvertaken && told.Domain != "" && told.Level != "" && len(told.Resources) > 0 {
+				for _, reservation := range group.Status.Reservations {
+					if reservation.Reason == scheduling.ReservationOvertaken && reservation.Domain != "" && reservation.Level != "" && len(reservation.Resources) > 0 {
 						kept++
 					}
 				}

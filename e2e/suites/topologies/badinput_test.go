@@ -14,7 +14,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// refusals are what kubectl says of testdata/badinput/<case>.yaml.
+// refusals are kubectl's messages for testdata/badinput/<case>.yaml.
 var refusals = map[string][]string{
 	"domain-twice": {`"bad" is invalid`, "spec.levels[2].domain: Duplicate value",
 		"domain must be unique across all levels, and spec.levels[1] has this one"},
@@ -57,7 +57,8 @@ var refusals = map[string][]string{
 	"hold-misspelt": {"metadata.annotations[packtree.dev/missing-topology-level]", `"Hold"`, `"drop", "hold"`},
 }
 
-// TestBadInput has kubectl apply what must be refused: at once, with every finding and where it is, and leaving nothing behind.
+// TestBadInput applies objects that must be refused: at once, with every finding and its path, and leaving nothing
+// behind.
 func TestBadInput(t *testing.T) {
 	w := newWorld(false)
 	files, err := filepath.Glob(filepath.Join("testdata", "badinput", "*.yaml"))
@@ -95,7 +96,7 @@ func (w *world) nothingIsBad(ctx context.Context, t *testing.T, _ *envconf.Confi
 	return ctx
 }
 
-// TestWarnings has kubectl apply what is taken and does not do what it seems to.
+// TestWarnings applies objects that are accepted and do not do what they seem to.
 func TestWarnings(t *testing.T) {
 	w := newWorld(false)
 	cluster.Test(t, features.New("warnings").

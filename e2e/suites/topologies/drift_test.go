@@ -25,12 +25,12 @@ const (
 	defaultTopology = grove.DefaultClusterTopologyName
 )
 
-// drift takes levels away from the default topology and gives them back, each time by a restart of the operator.
+// drift removes levels from the default topology and restores them, each time by a restart of the operator.
 func drift(w *world) *features.FeatureBuilder {
 	var placed, held, more standing
 	zone, block := config.TopologyLevel{Domain: "zone", Key: zoneKey}, config.TopologyLevel{Domain: "block", Key: blockKey}
 	rack, host := config.TopologyLevel{Domain: "rack", Key: rackKey}, config.TopologyLevel{Domain: "host", Key: hostKey}
-	// The router's wish, and the model's, for one of a replica's gangs.
+	// The preferences of the router, and of the model, in one of a replica's gangs.
 	asks := func(wishes bool) func(*scheduler.PodGang) bool {
 		return func(gang *scheduler.PodGang) bool {
 			found := constraints(gang)
@@ -87,7 +87,7 @@ func drift(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// appliesAsTheOperator applies a file as the account of the operator, whom its webhooks let pass.
+// appliesAsTheOperator applies a file as the account of the operator, which its webhooks exempt.
 func (w *world) appliesAsTheOperator(file string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		return w.Kubectl("apply", "-f", w.File(t, file), "--as=system:serviceaccount:packtree-system:grove-operator")(ctx,

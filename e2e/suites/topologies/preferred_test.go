@@ -17,7 +17,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// preferred follows wishes at three levels from the user through PodGang and PodGroup down to the nodes.
+// preferred follows preferences at three levels from the user's object through PodGang and PodGroup to the nodes.
 func preferred(w *world) *features.FeatureBuilder {
 	zone, block, rack := w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack"
 	wishes := map[string]string{"": "," + zone, "prefers-0-model-0": zone + "," + block, "prefers-0-cache": "," + rack}

@@ -16,7 +16,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// retry has a set wait in vain in one segment and turn to the other, where it runs and stays.
+// retry has a set wait in vain in one segment and change to the other one, where it runs and stays.
 func retry(w *world) *features.FeatureBuilder {
 	var placed standing
 	return features.New("retry").
@@ -40,7 +40,8 @@ func retry(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// turnsInARace has a set turn to and fro while room for it comes into both segments, until the first pod stands.
+// turnsInARace changes the topology of a set to and fro while both segments get room for it, until the first pod is
+// placed.
 func turnsInARace(w *world) *features.FeatureBuilder {
 	return features.New("turns in a race").
 		Setup(w.create).
@@ -52,7 +53,7 @@ func turnsInARace(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// turnsUntilRefused turns a set to the one topology and the other, and does something after the first turn.
+// turnsUntilRefused changes a set between two topologies, and does something after the first change.
 func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		turns := 0
@@ -72,8 +73,9 @@ func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.St
 	}
 }
 
-// standsWhereItsGangSays waits until a set of one gang is ready, and checks that all of it stands under the topology that its gang names. Where that is
-// not the one that the set names, pods were bound while it turned, and it says so.
+// standsWhereItsGangSays waits until a set of one gang is ready, and checks that all its pods are placed under the
+// topology of its gang. If that is not the one that the set names, pods were bound during the change, and the set says
+// so.
 func (w *world) standsWhereItsGangSays(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		w.isReady(name)(ctx, t, config)

@@ -22,7 +22,7 @@ func (w *world) bothTopologies(ctx context.Context, t *testing.T, config *envcon
 func (w *world) h100() string  { return w.Name + "-" + h100 }
 func (w *world) gb200() string { return w.Name + "-" + gb200 }
 
-// segments has sets for two networks in one cluster, which nothing tells apart but the topologies that the sets name.
+// segments are sets for two networks in one cluster, which only the topologies of the sets distinguish.
 func segments(w *world) *features.FeatureBuilder {
 	var placed standing
 	return features.New("segments").

@@ -27,7 +27,7 @@ spec: {priority: 9, containers: [{name: c, image: c, resources: {requests: {nvid
 `, name, gpus)
 }
 
-// TestManifestsAreTriedOnThePage has the server of a dump say what would become of files, and draw it.
+// TestManifestsAreTriedOnThePage asks the server of a dump what would become of files, and draws it.
 func TestManifestsAreTriedOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")

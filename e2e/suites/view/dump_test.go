@@ -10,7 +10,7 @@ import (
 
 type object = map[string]any
 
-// hostile is a name that would be an element, if anybody took it for one.
+// hostile is a name that would be an element if it were used as HTML.
 const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
 
 // dump is a cluster in the form of kubectl get -o json.
@@ -69,7 +69,7 @@ func (d *dump) pod(namespace, name, gang, node string, gpus int) {
 	}
 }
 
-// event adds what happened to something, minutes after noon.
+// event adds an event about an object, minutes after noon.
 func (d *dump) event(kind, namespace, name, reason, note string, minutes int, rest object) {
 	at := fmt.Sprintf("2026-01-01T12:%02d:00Z", minutes)
 	event := d.add("v1", "Event", namespace, fmt.Sprintf("event-%d", len(d.items)), object{
@@ -101,8 +101,8 @@ const (
 	rack  = "example.com/rack"
 )
 
-// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
-// labels, and names with markup.
+// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one
+// without labels, and names with markup.
 func small() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")
@@ -141,10 +141,11 @@ func small() *dump {
 	return d
 }
 
-// hostileTaint is no valid value of a taint, but whoever writes a dump decides what is in it.
+// hostileTaint is no valid value of a taint, but the writer of a dump can put anything in it.
 const hostileTaint = hostile
 
-// large is a cluster of so many nodes of 8 GPUs in zones, blocks and racks of 18, three quarters of it used by gangs of 16 pods with 1 or 2 GPUs.
+// large is a cluster of so many nodes of 8 GPUs in zones, blocks and racks of 18, three quarters of it used by gangs of
+// 16 pods with 1 or 2 GPUs.
 func large(nodes int) *dump {
 	d := &dump{}
 	d.topology("net", zone, block, rack, "kubernetes.io/hostname")
@@ -155,7 +156,7 @@ func large(nodes int) *dump {
 		labels := object{zone: fmt.Sprintf("zone-%d", in/56), block: fmt.Sprintf("block-%d", in/8%7), rack: fmt.Sprintf("rack-%d", in%8)}
 		d.node(names[i], 8, labels, object{"unschedulable": i%97 == 13})
 	}
-	// Four pods a node, and now and then a rack with room.
+	// Four pods a node, and from time to time a rack with room.
 	for g := 0; (g+1)*4 <= nodes; g++ {
 		name := fmt.Sprintf("train-%04d", g)
 		d.podGroup(fmt.Sprintf("team-%d", g%9), name, 16, "net", block)

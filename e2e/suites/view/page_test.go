@@ -9,7 +9,7 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// details is what the side of the map says.
+// details is the text beside the map.
 const details = "document.querySelector('aside').innerText"
 
 // drawn reports whether a page shows what it has to show, on a map if it has one.
@@ -275,7 +275,7 @@ func TestThePage(t *testing.T) {
 	})
 }
 
-// listed are the texts of some elements, each in a line.
+// listed are the texts of some elements, one a line.
 func listed(selector string) string {
 	return fmt.Sprintf("[...document.querySelectorAll(%q)].map((item) => item.innerText.replace(/\\s+/g, ' ').trim())", selector)
 }
@@ -288,7 +288,7 @@ func pixel(page *browser.Page, x, y int) [3]int {
 	})))`, x, y))
 }
 
-// TestEverybodyCanReadIt has axe judge all views, by day and by night.
+// TestEverybodyCanReadIt lets axe check all views, in light and dark.
 func TestEverybodyCanReadIt(t *testing.T) {
 	script := axe(t)
 	chromium := browser.Start(t)
@@ -311,7 +311,8 @@ func TestEverybodyCanReadIt(t *testing.T) {
 	}
 }
 
-// TestALargeClusterIsDrawn zooms into 5,000 nodes, and says how long pictures take: figures are reported, not required.
+// TestALargeClusterIsDrawn zooms into 5,000 nodes, and logs how long pictures take: the numbers are reported, not
+// required.
 func TestALargeClusterIsDrawn(t *testing.T) {
 	chromium := browser.Start(t)
 	const nodes = 5000
@@ -328,7 +329,8 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 	screenshot(t, page, "large-zoomed")
 	page.Click(".home")
 	page.Until("all of it", "document.querySelector('.home') === null")
-	// One turn of the wheel after the other, each once the last one is drawn: a frame is all from the turn to the picture.
+	// One turn of the wheel after the other, each once the last one is drawn: a frame lasts from the turn to the
+	// picture.
 	frames := browser.Evaluate[[]float64](page, `(async () => {
 		const canvas = document.getElementById("map"), times = [];
 		const count = () => performance.getEntriesByName("packtree:frame").length;

@@ -42,7 +42,7 @@ func recorded(t *testing.T) string {
 	return file
 }
 
-// TestARecordingIsExported moves through a recording in a file, where nobody can be asked.
+// TestARecordingIsExported moves through a recording in a file, without a server.
 func TestARecordingIsExported(t *testing.T) {
 	chromium := browser.Start(t)
 	file := filepath.Join(t.TempDir(), "week.html")
@@ -81,7 +81,7 @@ func TestARecordingIsExported(t *testing.T) {
 	}
 }
 
-// TestARecordingHasATimeLine moves through what a simulation has recorded.
+// TestARecordingHasATimeLine moves through the recording of a simulation.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "--recording", recorded(t), "--no-browser")

@@ -31,13 +31,13 @@ const badInput = "testdata/badinput"
 
 // refusal is a case's want.yaml.
 type refusal struct {
-	// Offline is the program that turns the input down under render.
+	// Offline is the program that refuses the input under render.
 	Offline string `json:"offline"`
-	// Says are parts that the refusal must have, by whichever way it comes: the path, and what would be right.
+	// Says are parts that the refusal must have, both live and offline: the path, and what would be right.
 	Says []string `json:"says"`
 }
 
-// TestRejected has objects that the cluster must refuse, and the offline program with the same words.
+// TestRejected checks objects that the cluster must refuse, and the offline program with the same words.
 func TestRejected(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(badInput, "*", "want.yaml"))
 	if err != nil || len(cases) == 0 {
@@ -114,7 +114,7 @@ func refusedOffline(directory string, want refusal) types.StepFunc {
 	}
 }
 
-// TestPodGroupWithoutTopology: a PodGroup may come from anybody, so it is accepted, and must say itself what is wrong.
+// TestPodGroupWithoutTopology: others write PodGroups too, so it is accepted, and must report itself what is wrong.
 func TestPodGroupWithoutTopology(t *testing.T) {
 	namespace := envconf.RandomName("reported", 16)
 	objects := inputOf(t, filepath.Join(badInput, "podgroup-names-no-topology"), namespace)

@@ -33,10 +33,10 @@ func TestTheWorkflowsOfThisRepository(t *testing.T) {
 	}
 }
 
-// uses is an action as a step names it.
+// uses is an action in the form of a step.
 func uses(action string) string { return action + "@" + actions[action] }
 
-// good is a workflow with nothing wrong in it, which the cases below spoil.
+// good is a workflow without mistakes, which the cases below spoil.
 var good = `name: ci
 on:
   push: {branches: [main]}
@@ -54,7 +54,7 @@ jobs:
       - run: make lint test MODULES=${{ matrix.module }} PUSH=1
 `
 
-// publishing is a job that may write, and the one that it needs.
+// publishing is a job that may write, and the job that it needs.
 func publishing(needs, action string) string {
 	return `  ` + needs + `:
     runs-on: ubuntu-latest
@@ -72,7 +72,7 @@ func publishing(needs, action string) string {
       - uses: ` + action + "\n"
 }
 
-// What make ci is made of at home is what CI does in jobs; the tests are split there.
+// CI runs the parts of make ci as jobs, with the tests split among them.
 func TestTheWorkflowDoesAllThatMakeCIDoes(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// judge returns what actionlint finds and what the rules refuse.
+// judge returns the findings of actionlint and of the rules.
 func judge(t *testing.T, content []byte, verbs []string) []string {
 	t.Helper()
 	workflow, errors := actionlint.Parse(content)
