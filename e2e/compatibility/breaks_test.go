@@ -44,7 +44,8 @@ func breaksOf(before, after *apiextensionsv1.CustomResourceDefinition) []broken 
 			breaks = append(breaks, broken{where, what})
 		}
 		if earlier.Schema != nil && later.Schema != nil {
-			breaks = append(breaks, schemaBreaks(where, earlier.Schema.OpenAPIV3Schema, later.Schema.OpenAPIV3Schema)...)
+			breaks = append(breaks, schemaBreaks(where, earlier.Schema.OpenAPIV3Schema,
+				later.Schema.OpenAPIV3Schema)...)
 		}
 	}
 	return breaks

@@ -51,7 +51,8 @@ func TestChartsAreCopiedWithOtherDefinitions(t *testing.T) {
 		one         string
 	}{
 		"those of a release": {map[string][]byte{"one.yaml": []byte("then")},
-			[]string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"}, "then"},
+			[]string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"},
+			"then"},
 		"their own": {nil, filesBelow(t, charts), "today"},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -126,7 +126,8 @@ func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
 			// A user who still has the manifest applies it, with the same meaning.
 			again, refused := now.stores(object)
 			if len(refused) > 0 || !contains(again, stored) {
-				t.Fatalf("%v became %v, and becomes %v: %v\n%s", object, stored, again, refused, cmp.Diff(before, after))
+				t.Fatalf("%v became %v, and becomes %v: %v\n%s", object, stored, again, refused,
+					cmp.Diff(before, after))
 			}
 		}
 	})
@@ -190,7 +191,8 @@ func aSchema(depth int) *rapid.Generator[*schema] {
 				AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true,
 					Schema: aSchema(depth-1).Draw(t, "entries")}}
 		default:
-			s = &schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: aSchema(depth-1).Draw(t, "items")}}
+			s = &schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: aSchema(
+				depth-1).Draw(t, "items")}}
 			s.MaxItems = set(int64(rapid.IntRange(1, 3).Draw(t, "maxItems")))
 		}
 		s.Nullable = rapid.IntRange(0, 4).Draw(t, "nullable") == 0
@@ -261,7 +263,8 @@ func edit(t *rapid.T, s *schema) {
 }
 
 func present(s *schema) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, there := s.Properties[name]; return !there })
+	return slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { _, there := s.Properties[name]; return !there })
 }
 
 // aValueOf draws values that a schema mostly accepts.
@@ -300,5 +303,6 @@ func aValueOf(t *rapid.T, s *schema, depth int) any {
 }
 
 func anything(t *rapid.T) any {
-	return rapid.SampledFrom([]any{int64(7), "free", []any{"free"}, map[string]any{"a": "free"}, true}).Draw(t, "anything")
+	return rapid.SampledFrom([]any{int64(7), "free", []any{"free"}, map[string]any{"a": "free"}, true}).Draw(
+		t, "anything")
 }

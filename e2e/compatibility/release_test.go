@@ -51,7 +51,8 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 				message := release.Version + " " + broken.String()
 				found[message] = true
 				if judged[message] == "" {
-					t.Errorf("%s: give the change a new version of the kind, or, if it hurts nobody, say so in judged", message)
+					t.Errorf("%s: give the change a new version of the kind, or, if it hurts nobody, say so in judged",
+						message)
 				}
 			}
 		}

@@ -69,8 +69,8 @@ func boundBreaks(before, after *props) []string {
 	}
 	for _, value := range before.Enum {
 		length := int64(len(strings.Trim(string(value.Raw), `"`)))
-		check(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil && length > *after.MaxLength,
-			fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
+		check(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil &&
+			length > *after.MaxLength, fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
 	}
 	check(rises(before.MinItems, after.MinItems), "its least number of items rose")
 	check(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
@@ -133,7 +133,8 @@ func ruleBreaks(before, after *props) []string {
 	for _, logic := range []struct {
 		name          string
 		before, after []props
-	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf}, {"oneOf", before.OneOf, after.OneOf}} {
+	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf},
+		{"oneOf", before.OneOf, after.OneOf}} {
 		if len(logic.after) > 0 && !equality.Semantic.DeepEqual(logic.before, logic.after) {
 			breaks = append(breaks, logic.name+" is another one")
 		}

@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 }
 
 func bare(directory string) devcluster.Options {
-	return devcluster.Options{Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: []string{}}
+	return devcluster.Options{Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"),
+		Components: []string{}}
 }
 
 // stateDirectory is taken down at the end, whatever the result of the test.
@@ -95,7 +96,8 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 || status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
+		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 ||
+			status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
 			t.Errorf("status %+v", status)
 		}
 		for _, process := range status.Processes {
@@ -269,7 +271,8 @@ func runJob(t *testing.T, kubeconfig string) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(
+		50 * time.Millisecond) {
 		if pod, err = pods.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
 		}

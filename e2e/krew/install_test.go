@@ -54,8 +54,10 @@ func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 		t.Run(build.OS+"/"+build.Arch, func(t *testing.T) {
 			root := t.TempDir()
 			archive := filepath.Join(directory, "kubectl-packtree-"+build.OS+"-"+build.Arch+".tar.gz")
-			environment := []string{"KREW_ROOT=" + root, "KREW_OS=" + build.OS, "KREW_ARCH=" + build.Arch, "KREW_NO_UPGRADE_CHECK=1"}
-			said, err := run(t, filepath.Join(tools, "krew"), environment, "install", "--manifest", manifest, "--archive", archive)
+			environment := []string{"KREW_ROOT=" + root, "KREW_OS=" + build.OS, "KREW_ARCH=" + build.Arch,
+				"KREW_NO_UPGRADE_CHECK=1"}
+			said, err := run(t, filepath.Join(tools, "krew"), environment, "install", "--manifest", manifest,
+				"--archive", archive)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, said)
 			}
@@ -80,11 +82,12 @@ func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 func TestKrewTurnsDownWhatCheckDoes(t *testing.T) {
 	tools := krewTools(t)
 	for name, change := range map[string][2]string{
-		"no version":                 {"version: v0.1.0", "version: 0.1"},
-		"no checksum":                {"sha256: ", "sha256: x"},
-		"another kind":               {"kind: Plugin", "kind: Plug"},
-		"another version of its own": {"krew.googlecontainertools.github.com/v1alpha2", "krew.googlecontainertools.github.com/v9"},
-		"no program":                 {"bin: kubectl-packtree", "bin: \"\""},
+		"no version":   {"version: v0.1.0", "version: 0.1"},
+		"no checksum":  {"sha256: ", "sha256: x"},
+		"another kind": {"kind: Plugin", "kind: Plug"},
+		"another version of its own": {"krew.googlecontainertools.github.com/v1alpha2",
+			"krew.googlecontainertools.github.com/v9"},
+		"no program": {"bin: kubectl-packtree", "bin: \"\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := t.TempDir()
@@ -107,7 +110,8 @@ func TestKrewTurnsDownWhatCheckDoes(t *testing.T) {
 			if err == nil {
 				err = read.Check()
 			}
-			said, refused := run(t, filepath.Join(tools, "validate-krew-manifest"), nil, "-skip-install", "-manifest", manifest)
+			said, refused := run(t, filepath.Join(tools, "validate-krew-manifest"), nil, "-skip-install",
+				"-manifest", manifest)
 			if err == nil || refused == nil {
 				t.Errorf("Check says %v, and Krew %v: %s", err, refused, said)
 			}

@@ -20,7 +20,8 @@ func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 		"a component that has ended once": {
 			devcluster.End{Program: "podgrouper", How: crashed, Again: time.Second}, false,
 		},
-		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless}, true},
+		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless},
+			true},
 	} {
 		for when, first := range map[string]bool{"before the wait": true, "during the wait": false} {
 			t.Run(name+", "+when, func(t *testing.T) {
@@ -33,7 +34,10 @@ func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 				if !first {
 					all.add(test.end)
 				}
-				err := Wait(ctx, "all pods run", func(context.Context) (bool, string, error) { return false, "none runs", nil })
+				err := Wait(ctx, "all pods run", func(context.Context) (bool, string,
+					error) {
+					return false, "none runs", nil
+				})
 				if reported := strings.Contains(err.Error(), "out of memory"); reported != test.reported {
 					t.Errorf("the wait ends with %v", err)
 				}

@@ -114,9 +114,11 @@ func lacking(ctx context.Context, asked []use, programs map[string]*program) []s
 		}
 	}
 	for _, count := range counts {
-		if scraped, ok := exported[count.chart]; ok && total(scraped[count.metric], count.label, count.value) != count.want {
+		if scraped, ok := exported[count.chart]; ok &&
+			total(scraped[count.metric], count.label, count.value) != count.want {
 			lacks = append(lacks,
-				fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label, count.value, count.want))
+				fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label,
+					count.value, count.want))
 		}
 	}
 	for _, use := range asked {

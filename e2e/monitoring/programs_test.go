@@ -157,7 +157,8 @@ topologyAwareScheduling:
   enabled: true
   levels: [{domain: rack, key: example.com/rack}, {domain: host, key: kubernetes.io/hostname}]
 `, port(webhooks), certificates(t), port(metrics), port(address(t))))
-	started := &program{name: "grove-operator", metrics: "http://" + metrics + "/metrics", webhooks: "https://" + webhooks}
+	started := &program{name: "grove-operator", metrics: "http://" + metrics + "/metrics",
+		webhooks: "https://" + webhooks}
 	started.start(t, root, kubeconfig, "--config="+config, "--kubeconfig="+kubeconfig)
 	return started
 }

@@ -23,7 +23,8 @@ func TestStatements(t *testing.T) {
 	}
 	want := []pages.Statement{
 		{Number: 1, Text: "gangs are whole",
-			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"}, {File: "c_test.go", Words: "stand or wait"}}},
+			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"},
+				{File: "c_test.go", Words: "stand or wait"}}},
 		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}},
 			Pages: []string{"guide.md#labels"}},
 	}

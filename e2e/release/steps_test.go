@@ -55,7 +55,8 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	for _, name := range allTags {
-		if tagged := git(t, remote, "rev-parse", name+"^{commit}"); tagged != git(t, checkout.Root, "rev-parse", "HEAD") {
+		if tagged := git(t, remote, "rev-parse", name+"^{commit}"); tagged != git(t, checkout.Root,
+			"rev-parse", "HEAD") {
 			t.Errorf("%s is on %s, want the commit that was released", name, tagged)
 		}
 	}

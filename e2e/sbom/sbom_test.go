@@ -21,10 +21,12 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600))
 // info is that of a program with two modules, one of which is replaced by another.
 func info() *debug.BuildInfo {
 	return &debug.BuildInfo{
-		GoVersion: "go1.26.0", Path: "example.com/p/cmd/p", Main: debug.Module{Path: "example.com/p", Version: "v1.0.0"},
+		GoVersion: "go1.26.0", Path: "example.com/p/cmd/p", Main: debug.Module{Path: "example.com/p",
+			Version: "v1.0.0"},
 		Deps: []*debug.Module{
 			{Path: "example.com/a", Version: "v0.1.0"},
-			{Path: "example.com/b", Version: "v0.2.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v0.2.1"}},
+			{Path: "example.com/b", Version: "v0.2.0", Replace: &debug.Module{Path: "example.com/fork",
+				Version: "v0.2.1"}},
 			{Path: "example.com/sibling", Version: "v0.3.0", Replace: &debug.Module{Path: "../sibling"}},
 		},
 	}
@@ -78,7 +80,8 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 		t.Errorf("created %s, want the time in UTC", made.Creation.Created)
 	}
 	if diff := cmp.Diff(made,
-		sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)); diff != "" {
+		sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}},
+			noon)); diff != "" {
 		t.Errorf("the same programs give another document:\n%s", diff)
 	}
 }

@@ -56,7 +56,8 @@ func TestPinsComeFromGoMod(t *testing.T) {
 func TestBinariesAreStampedWithTheVersionOfGoMod(t *testing.T) {
 	p := parsePins(goMod)
 	for _, want := range []string{
-		"-s -w", "-X k8s.io/component-base/version.gitVersion=v1.36.3", "-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
+		"-s -w", "-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
 		"-X helm.sh/helm/v3/internal/version.version=v3.21.4",
 	} {
 		if got := ldflags(p); !strings.Contains(got, want) {

@@ -29,7 +29,8 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 
 	drain(t, "a1")
 	until(t, "two of each run, on two nodes that are left", func(standing programs) string {
-		return every(standing, func(on []string) bool { return len(on) == 2 && on[0] != on[1] && !slices.Contains(on, "a1") })
+		return every(
+			standing, func(on []string) bool { return len(on) == 2 && on[0] != on[1] && !slices.Contains(on, "a1") })
 	})
 
 	drain(t, "b1")

@@ -48,7 +48,8 @@ func TestCertificates(t *testing.T) {
 			},
 			"a Secret": {[]string{"webhook.certMode=manual"}, provider{}},
 			"a Secret, and an injector": {
-				[]string{"webhook.certMode=manual", `webhook.annotations.cert-manager\.io/inject-ca-from=a/b`}, provider{CA: "a/b"},
+				[]string{"webhook.certMode=manual", `webhook.annotations.cert-manager\.io/inject-ca-from=a/b`},
+				provider{CA: "a/b"},
 			},
 		} {
 			t.Run(chart+"/"+name, func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("who keeps the certificate (-want +got):\n%s", diff)
 				}
 				// A volume of the Pod's own would keep nodes from being drained.
-				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Volumes,
+				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects,
+					"Deployment")[0].Spec.Template.Spec.Volumes,
 					func(volume corev1.Volume) bool {
 						return volume.Name == "webhook-cert" && volume.Secret != nil && volume.Secret.SecretName == secret
 					})
@@ -112,7 +114,8 @@ func TestTheCertificateIsForTheService(t *testing.T) {
 			names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
 			for _, config := range clientConfigs(objects) {
 				service, _ := config["service"].(map[string]any)
-				if called := fmt.Sprintf("%s.%s.svc", service["name"], service["namespace"]); !slices.Contains(names, called) {
+				if called := fmt.Sprintf("%s.%s.svc", service["name"], service["namespace"]); !slices.Contains(
+					names, called) {
 					t.Errorf("the API server calls %s, and the certificate is for %v", called, names)
 				}
 			}

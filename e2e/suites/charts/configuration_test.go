@@ -39,7 +39,8 @@ func TestConfigurationsAreImmutableAndNamedAfterTheirContent(t *testing.T) {
 			names := map[string]bool{}
 			for _, values := range [][]string{nil, {"podLabels.team=a"}, {other}} {
 				objects := withoutKinds(t, chart, values...)
-				file := typed[corev1.ConfigMap](t, []*unstructured.Unstructured{configuration(objects, chart)}, "ConfigMap")[0]
+				file := typed[corev1.ConfigMap](t, []*unstructured.Unstructured{configuration(objects, chart)},
+					"ConfigMap")[0]
 				if file.Immutable == nil || !*file.Immutable {
 					t.Errorf("%s can be edited", file.Name)
 				}

@@ -20,7 +20,8 @@ import (
 func kept(objects []*unstructured.Unstructured) []string {
 	var names []string
 	for _, object := range objects {
-		if object.GetKind() == "CustomResourceDefinition" && object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
+		if object.GetKind() == "CustomResourceDefinition" &&
+			object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
 			names = append(names, object.GetName())
 		}
 	}
@@ -54,19 +55,21 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 // topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	installed := install(t, "packtree")
-	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
+	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples",
+		examples.DefaultTopology))
 	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p",
 		`{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
 	var switches []string
 	for _, chart := range charts["packtree"].deployments {
 		switches = append(switches, chart+".crds.keep=false")
 	}
-	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace, "--set",
-		strings.Join(switches, ","))
+	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace",
+		namespace, "--set", strings.Join(switches, ","))
 	installed.definitions(t, charts["packtree"].definitions)
 	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
 	installed.untilLeft(t, "clustertopologies.grove.io")
-	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type", "merge", "-p",
+	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type",
+		"merge", "-p",
 		`{"metadata":{"finalizers":null}}`); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -34,7 +34,8 @@ func TestInstallBesideOthers(t *testing.T) {
 			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"},
 		},
 		"Grove makes pods": {
-			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin", "podgrouper"},
+			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin",
+				"podgrouper"},
 		},
 		"Grove and KAI do all but translate": {
 			slices.Concat(grovesKinds, kaisKinds),

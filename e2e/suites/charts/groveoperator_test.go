@@ -88,7 +88,8 @@ func TestLevelsThatTheProgramWouldTurnDownAreRefused(t *testing.T) {
 		"none, switched off": {levels + "=null,config.topologyAwareScheduling.enabled=false", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, "grove-operator"), "--set", test.set)
+			_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, "grove-operator"),
+				"--set", test.set)
 			if (err != nil) != (test.want != "") || !strings.Contains(problems, test.want) {
 				t.Errorf("got %v: %s, want %q", err, problems, test.want)
 			}

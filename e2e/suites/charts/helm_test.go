@@ -39,7 +39,8 @@ var charts = map[string]struct{ deployments, definitions []string }{
 			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "dynamographdeployments.nvidia.com",
 			"dynamographdeploymentscalingadapters.nvidia.com",
 			"dynamoworkermetadatas.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
-			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai", "topologies.kai.scheduler",
+			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai",
+			"topologies.kai.scheduler",
 		},
 	},
 	"podgrouper": {

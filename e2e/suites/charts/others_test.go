@@ -24,7 +24,8 @@ var others = []struct {
 	files               []string
 }{
 	{
-		"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=", "deploy/crds",
+		"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=",
+		"deploy/crds",
 		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"},
 	},
 	{

@@ -62,7 +62,8 @@ func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind strin
 			continue
 		}
 		var one T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one, true); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one,
+			true); err != nil {
 			t.Fatalf("%s %s: %v", kind, object.GetName(), err)
 		}
 		all = append(all, one)
@@ -130,7 +131,8 @@ func clientConfigs(objects []*unstructured.Unstructured) []map[string]any {
 			config, _, _ := unstructured.NestedMap(webhook.(map[string]any), "clientConfig")
 			found = append(found, config)
 		}
-		if config, has, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig"); has {
+		if config, has, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook",
+			"clientConfig"); has {
 			found = append(found, config)
 		}
 	}

@@ -77,21 +77,25 @@ func holds(values map[string]any, path []string) bool {
 
 func TestWrongValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ chart, set, says string }{
-		"a value that does not exist":        {"podgrouper", "webhooks.port=1", "webhooks"},
-		"a nested value that does not exist": {"grove-operator", "config.controllers.podGangs.concurrentSyncs=1", "podGangs"},
+		"a value that does not exist": {"podgrouper", "webhooks.port=1", "webhooks"},
+		"a nested value that does not exist": {"grove-operator", "config.controllers.podGangs.concurrentSyncs=1",
+			"podGangs"},
 		"a domain that does not exist": {"grove-operator", "config.topologyAwareScheduling.levels[0].domain=spine",
 			"/levels/0/domain"},
-		"a value of a subchart":           {"packtree", "dynamo-operator.webhook.certMode=automatic", "/webhook/certMode"},
+		"a value of a subchart": {"packtree", "dynamo-operator.webhook.certMode=automatic",
+			"/webhook/certMode"},
 		"a component that does not exist": {"packtree", "components.grove=false", "grove"},
 		"runbooks that no browser finds": {"podgrouper", "monitoring.alerts.runbooks=wiki/runbooks",
 			"/monitoring/alerts/runbooks"},
-		"a negative number of replicas":   {"kai-topology-plugin", "replicas=-1", "/replicas"},
-		"an interval that is no duration": {"kai-topology-plugin", "repairabilityInterval=often", "/repairabilityInterval"},
+		"a negative number of replicas": {"kai-topology-plugin", "replicas=-1", "/replicas"},
+		"an interval that is no duration": {"kai-topology-plugin", "repairabilityInterval=often",
+			"/repairabilityInterval"},
 		"a shape that nobody can place": {"kai-topology-plugin",
 			"shapes[0].name=a,shapes[0].pods=0,shapes[0].resources.cpu=1", "/shapes/0/pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, test.chart), "--set", test.set)
+			out, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, test.chart),
+				"--set", test.set)
 			if err == nil {
 				t.Fatalf("helm took %s:\n%s", test.set, out)
 			}

@@ -48,7 +48,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 
 	deployments := typed[appsv1.Deployment](t, objects, "Deployment")
 	page := deployments[slices.IndexFunc(deployments, func(d appsv1.Deployment) bool { return d.Name == viewer })]
-	scheduler := deployments[slices.IndexFunc(deployments, func(d appsv1.Deployment) bool { return d.Name == "kai-topology-plugin" })]
+	scheduler := deployments[slices.IndexFunc(deployments,
+		func(d appsv1.Deployment) bool { return d.Name == "kai-topology-plugin" })]
 	pod := page.Spec.Template.Spec
 	want := []string{"packtree", "view", "--no-browser", "--port=9999"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" || pod.ServiceAccountName != viewer {

@@ -26,7 +26,8 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(compatibility.Namespace))
 	i.must(ctx, t, i.Machine.Stop(ctx, controllerManager))
 	for _, object := range objects {
-		mapping, err := i.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		mapping, err := i.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(),
+			object.GroupVersionKind().Version)
 		i.must(ctx, t, err)
 		value, err := json.Marshal(object)
 		i.must(ctx, t, err)

@@ -87,7 +87,8 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	lost := &pods.Items[at]
 	i.must(ctx, t, i.Delete(ctx, lost))
 	for _, command := range [][]string{
-		{"patch", "dgd", "plain", "--type=json", "-p", `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
+		{"patch", "dgd", "plain", "--type=json", "-p",
+			`[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
 		{"scale", "pcsg", "engine-0-copy", "--replicas=3"},
 	} {
 		_, err := i.Kubectl(ctx, compatibility.Namespace, command...)
@@ -120,8 +121,8 @@ func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 // release.
 func (i *installation) letsGo(ctx context.Context, t *testing.T) {
 	t.Helper()
-	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods", "--all",
-		"--wait=false")
+	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
+		"--all", "--wait=false")
 	i.must(ctx, t, err)
 	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
 		objects, err := compatibility.Kept(ctx, i)

@@ -36,11 +36,13 @@ func TestLinks(t *testing.T) {
 				file = path.Join(path.Dir(page.File), target.Path)
 			}
 			if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-				t.Errorf("%s:%d: the link %s leads to a file that does not exist", page.File, link.Line, link.Destination)
+				t.Errorf("%s:%d: the link %s leads to a file that does not exist", page.File, link.Line,
+					link.Destination)
 			}
-			if to, known := byFile[file]; known && target.Fragment != "" && !slices.Contains(to.Anchors, target.Fragment) {
-				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s", page.File, link.Line,
-					link.Destination,
+			if to, known := byFile[file]; known && target.Fragment != "" &&
+				!slices.Contains(to.Anchors, target.Fragment) {
+				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s",
+					page.File, link.Line, link.Destination,
 					strings.Join(to.Anchors, ", "))
 			}
 		}

@@ -44,7 +44,8 @@ func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) r
 		}
 	}
 	path := []string{private, filepath.Join(root, "bin"), filepath.Join(root, "bin", "tools"), os.Getenv("PATH")}
-	r.env = append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+private, "KUBECONFIG="+kubeconfig, "NO_COLOR=1")
+	r.env = append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+private,
+		"KUBECONFIG="+kubeconfig, "NO_COLOR=1")
 	return r
 }
 
@@ -142,7 +143,8 @@ func (r reader) lays(ctx context.Context, block pages.Block) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", block.At(), err)
 		}
-		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -", string(whole)); err != nil {
+		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -",
+			string(whole)); err != nil {
 			return err
 		}
 	}
@@ -160,8 +162,8 @@ func (r reader) converses(ctx context.Context, block pages.Block, exchange pages
 			return nil
 		}
 		if !looks(exchange.Command) || time.Now().After(end) || ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing,
-				output), err)
+			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(),
+				exchange.Command, missing, output), err)
 		}
 		time.Sleep(pause)
 	}

@@ -37,7 +37,8 @@ func deletion(w *world) *features.FeatureBuilder {
 			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.hasAll("llm"), deletes("foreground"))).
 		Assess("it is deleted while it is being made", suite.AllOf(w.Applies("llm.yaml"), deletes("background"))).
 		Assess("and made again before all of it is gone", suite.AllOf(
-			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"), w.Applies("llm.yaml"),
+			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"),
+			w.Applies("llm.yaml"),
 			w.TheOperatorDies,
 			w.stands("llm", asApplied()), deletes("background"))).
 		Teardown(w.remove)

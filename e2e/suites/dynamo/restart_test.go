@@ -33,7 +33,8 @@ func restart(w *world) *features.FeatureBuilder {
 	// operator.
 	only := func(service, phase string, unchanged ...types.StepFunc) types.StepFunc {
 		look := suite.AllOf(append(unchanged,
-			w.replaces("llm", service, &before), w.waits("llm", service+": "), w.Reads(phase, "dgd", "llm", phaseOfRestart))...)
+			w.replaces("llm", service, &before), w.waits("llm", service+": "),
+			w.Reads(phase, "dgd", "llm", phaseOfRestart))...)
 		return suite.AllOf(look, w.TheOperatorDies, look)
 	}
 	frontendStays := w.IsAsIn(&frontends, w.podsOfServices("llm", "Frontend"))
@@ -41,11 +42,14 @@ func restart(w *world) *features.FeatureBuilder {
 	return features.New("restart").
 		Setup(w.create).
 		Assess("a deployment runs",
-			suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"), w.stands("llm", all),
-				w.Remembers(w.podsOfServices("llm"), &before), w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
+			suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"),
+				w.stands("llm", all),
+				w.Remembers(w.podsOfServices("llm"), &before),
+				w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
 				w.Remembers(w.podsOfServices("llm", "Prefill"), &prefills))).
-		Assess("an order that misses a service is refused", w.Refused([]string{"spec.restart.strategy.order", "Prefill"},
-			restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Frontend"]}`)...)).
+		Assess("an order that misses a service is refused",
+			w.Refused([]string{"spec.restart.strategy.order", "Prefill"},
+				restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Frontend"]}`)...)).
 		Assess("a restart begins with the service that was named first", suite.AllOf(
 			w.Kubectl(restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Prefill","Frontend"]}`)...),
 			only("Decode", `one Restarting ["Decode"]`, prefillStays, frontendStays))).
@@ -54,17 +58,21 @@ func restart(w *world) *features.FeatureBuilder {
 		Assess("and ends with the third", suite.AllOf(
 			w.lets("llm", &before, "Prefill"), only("Frontend", `one Restarting ["Decode","Prefill","Frontend"]`),
 			w.lets("llm", &before, "Frontend"),
-			w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
+			w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart),
+			w.stands("llm", all))).
 		Assess("each pod was replaced once", suite.AllOf(w.Created("frontend:1", 4, 4), w.Created("sglang:1", 10, 10))).
 		Assess("the same id does nothing more", suite.AllOf(
-			w.Remembers(w.podsOfServices("llm"), &before), w.Kubectl("label", "dgd", "llm", "team=a"), w.TheOperatorDies,
+			w.Remembers(w.podsOfServices("llm"), &before), w.Kubectl("label", "dgd", "llm", "team=a"),
+			w.TheOperatorDies,
 			w.stands("llm", all), w.IsAsIn(&before, w.podsOfServices("llm")))).
 		Assess("a parallel restart begins with all services", suite.AllOf(
 			w.Kubectl(restarting("two", `"strategy":{"type":"Parallel","order":null}`)...),
 			w.Reads(`two Restarting ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart), w.TheOperatorDies,
 			w.lets("llm", &before, "Frontend", "Prefill", "Decode"),
-			w.Reads(`two Completed ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
-		Assess("and has replaced each pod once", suite.AllOf(w.Created("frontend:1", 6, 6), w.Created("sglang:1", 15, 15))).
+			w.Reads(`two Completed ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart),
+			w.stands("llm", all))).
+		Assess("and has replaced each pod once", suite.AllOf(w.Created("frontend:1", 6, 6),
+			w.Created("sglang:1", 15, 15))).
 		Teardown(w.remove)
 }
 
@@ -97,7 +105,8 @@ func (w *world) replaces(name, service string, remembered *suite.Memory) types.S
 // lets allows the pods of services to start, until all of them are ready and new.
 func (w *world) lets(name string, remembered *suite.Memory, services ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("new pods of %v are ready", services), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("new pods of %v are ready", services), func(ctx context.Context) (bool,
+			string, error) {
 			deployment, err := w.deployment(ctx, name)
 			if err != nil {
 				return false, "", err

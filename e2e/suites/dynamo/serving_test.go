@@ -31,7 +31,8 @@ func serving(w *world) *features.FeatureBuilder {
 		Assess("workers are told the racks of their nodes, as the topology names them", w.tellsWorkersTheirRacks).
 		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
 		Assess("a decode service gets another image", suite.AllOf(
-			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`),
+			w.patches(
+				"chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`),
 			w.TheOperatorDies)).
 		Assess("requests are answered meanwhile", engines.answerSome("chat")).
 		Assess("and by all of the new pods afterwards",
@@ -42,7 +43,8 @@ func serving(w *world) *features.FeatureBuilder {
 		Assess("the pod that has come answers too", engines.answer("chat")).
 		Assess("a decode worker is lost", engines.lose("chat", "Decode")).
 		Assess("the others answer, and then the one in its place", suite.AllOf(
-			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})), engines.answer("chat"))).
+			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})),
+			engines.answer("chat"))).
 		Teardown(engines.end).
 		Teardown(w.remove)
 }
@@ -117,7 +119,8 @@ func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (pa
 			continue
 		}
 		for range requests {
-			answer, err := engine.Post(ctx, "http://"+frontend.address+"/v1/completions", engine.Work{Prompt: "who are you?"})
+			answer, err := engine.Post(ctx, "http://"+frontend.address+"/v1/completions",
+				engine.Work{Prompt: "who are you?"})
 			if err != nil {
 				return parts, err.Error()
 			}

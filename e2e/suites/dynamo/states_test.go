@@ -146,7 +146,8 @@ func (w *world) object(ctx context.Context, t *testing.T, name string) *unstruct
 // podsOf are all pods of a deployment.
 func (w *world) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var found corev1.PodList
-	err := cluster.List(ctx, &found, client.InNamespace(w.Name), client.MatchingLabels{dynamo.LabelDeploymentName: name})
+	err := cluster.List(ctx, &found, client.InNamespace(w.Name),
+		client.MatchingLabels{dynamo.LabelDeploymentName: name})
 	return found.Items, err
 }
 

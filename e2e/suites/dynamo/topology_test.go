@@ -37,7 +37,8 @@ func lostLevel(w *world) *features.FeatureBuilder {
 		Assess("grove-operator is started without racks, and the deployment says so", suite.AllOf(
 			w.GroveOperatorRestartsWith(zone, block, host), w.TheOperatorDies,
 			w.says("by-default", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyLevelsUnavailable, "rack"))).
-		Assess("it runs on", suite.AllOf(w.runs("by-default", all), w.IsAsIn(&running, w.podsOfServices("by-default")))).
+		Assess("it runs on", suite.AllOf(w.runs("by-default", all),
+			w.IsAsIn(&running, w.podsOfServices("by-default")))).
 		Assess("and can grow, without that constraint", suite.AllOf(
 			w.asksFor("by-default", "Decode", 3), w.TheOperatorDies, w.runs("by-default", more),
 			w.Remembers(w.podsOfServices("by-default"), &grown))).
@@ -60,11 +61,13 @@ func lostTopology(w *world) *features.FeatureBuilder {
 	return features.New("lost topology").
 		Setup(w.create).
 		Assess("a deployment runs",
-			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running),
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()),
+				w.Remembers(w.podsOfServices("llm"), &running),
 				w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
 		Assess("its topology is deleted, though Grove would have kept it", suite.AllOf(
 			w.Kubectl("delete", "ct", w.Name, "--wait=false"),
-			w.Kubectl("patch", "ct", w.Name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`), w.TheOperatorDies,
+			w.Kubectl("patch", "ct", w.Name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`),
+			w.TheOperatorDies,
 			w.says("llm", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyDefinitionNotFound, w.Name))).
 		Assess("the deployment runs on, and its metadata can be edited", suite.AllOf(
 			w.Kubectl("annotate", "dgd", "llm", "example.com/touched=yes"), w.runs("llm", asApplied()),

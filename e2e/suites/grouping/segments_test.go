@@ -31,7 +31,8 @@ func segments(w *world) *features.FeatureBuilder {
 			w.TheOperatorDies, w.nodeComes(rack{"a", "3", 3}),
 			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)))).
 		Assess("a Job of the same name begins anew", suite.AllOf(
-			w.WhileTheOperatorIsDead(w.Kubectl("delete", "job", "rings", "--cascade=foreground"), w.Applies("segments.yaml")),
+			w.WhileTheOperatorIsDead(w.Kubectl("delete", "job", "rings", "--cascade=foreground"),
+				w.Applies("segments.yaml")),
 			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)), w.isOnlyGroupOf("job", "rings", tree))).
 		Teardown(w.remove)
 }
@@ -50,7 +51,8 @@ func (w *world) twoOfThree(
 	ring func(int) placement.Claim,
 ) func(context.Context, *testing.T, *envconf.Config) context.Context {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, "two of three segments stand, and the third waits", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "two of three segments stand, and the third waits", func(ctx context.Context) (bool,
+			string, error) {
 			findings, err := w.judge(ctx, []placement.Claim{ring(0), ring(1), ring(2)})
 			if err != nil {
 				return false, "", err

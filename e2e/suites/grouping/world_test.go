@@ -84,11 +84,13 @@ func labelled(key, value string) selector {
 
 // inRack and inZone are claims that so many pods of a group are in one domain, by the labels of their nodes alone.
 func (w *world) inRack(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "rack", Path: []string{w.zoneKey(), w.rackKey()}}, Pods: pods, Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "rack",
+		Path: []string{w.zoneKey(), w.rackKey()}}, Pods: pods, Selects: selects}
 }
 
 func (w *world) inZone(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}}, Pods: pods, Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}},
+		Pods: pods, Selects: selects}
 }
 
 // stands waits until each group's pods are placed as claimed, and all of them name their leaf and their PodGroup.
@@ -96,7 +98,8 @@ func (w *world) stands(claims ...placement.Claim) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "the pods stand where they should", func(ctx context.Context) (bool, string, error) {
 			findings, err := w.judge(ctx, claims)
-			held := !slices.ContainsFunc(findings, func(f placement.Finding) bool { return !f.Held() || f.Bound != f.Pods })
+			held := !slices.ContainsFunc(findings,
+				func(f placement.Finding) bool { return !f.Held() || f.Bound != f.Pods })
 			return held, sentences(findings), err
 		})
 		return ctx
@@ -161,13 +164,15 @@ func (w *world) isOnlyGroupOf(kind, name, want string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		uid := w.Answer(ctx, t, "get", kind, name, "-o", "jsonpath={.metadata.uid}")
 		called := podGroupName(kind, name, uid)
-		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want), func(ctx context.Context) (
+			bool, string, error) {
 			group, err := w.onlyPodGroup(ctx)
 			if err != nil {
 				return false, "", err
 			}
 			owned := len(group.OwnerReferences) == 1 && string(group.OwnerReferences[0].UID) == uid
-			return group.Name == called && owned && shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
+			return group.Name == called && owned &&
+				shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
 		})
 		return ctx
 	}

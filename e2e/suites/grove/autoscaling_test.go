@@ -38,11 +38,13 @@ func autoscaling(w *world) *features.FeatureBuilder {
 			w.WhileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
 		Assess("which run then", suite.AllOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
 		Assess("an update of the set leaves them their size",
-			suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3), w.isReadyAgain("llm", 1))).
+			suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3),
+				w.isReadyAgain("llm", 1))).
 		Assess("the load goes, and what is not needed does too",
 			suite.AllOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).
 		Assess("down to what is set as the least",
-			suite.AllOf(w.isLoaded(load, 0, 0, 0), w.TheOperatorDies, runs("engine:2", 1, 1, 1), w.isReadyAgain("llm", 1))).
+			suite.AllOf(w.isLoaded(load, 0, 0, 0), w.TheOperatorDies, runs("engine:2", 1, 1, 1),
+				w.isReadyAgain("llm", 1))).
 		Teardown(func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 			w.Must(ctx, t, load.end(ctx))
 			return w.remove(ctx, t, config)
@@ -66,8 +68,10 @@ func (w *world) isAskedFor(fronts, queued, busy int32) types.StepFunc {
 		want := [...]int32{fronts, queued, busy}
 		w.Until(ctx, t, fmt.Sprintf("%v fronts and copies of the groups are asked for", want),
 			func(ctx context.Context) (bool, string, error) {
-				front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{}, &grove.PodCliqueScalingGroup{}
-				for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue, "llm-0-h": byCPU} {
+				front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{},
+					&grove.PodCliqueScalingGroup{}
+				for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue,
+					"llm-0-h": byCPU} {
 					if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object); err != nil {
 						return false, "", err
 					}

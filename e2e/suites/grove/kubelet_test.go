@@ -115,7 +115,8 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName},
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if err := cluster.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("requesting a token of %s: %w", account.Name, err)

@@ -51,7 +51,8 @@ func serveLoads() *loads {
 	mux.HandleFunc("GET "+cpuMetrics+"/namespaces/{namespace}/pods", answers(l.ofPods))
 	mux.HandleFunc("GET "+queueMetrics, answers(func(*http.Request) (any, error) {
 		return resources("external.metrics.k8s.io/v1beta1",
-			metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true, Verbs: []string{"get"}}), nil
+			metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true,
+				Verbs: []string{"get"}}), nil
 	}))
 	mux.HandleFunc("GET "+queueMetrics+"/namespaces/{namespace}/waiting", answers(l.ofQueue))
 	l.server = httptest.NewTLSServer(mux)
@@ -178,7 +179,8 @@ func (l *loads) objects() ([]*unstructured.Unstructured, error) {
 			"spec": map[string]any{
 				"group": group, "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 				"insecureSkipTLSVerify": true,
-				"service":               map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault, "port": number},
+				"service": map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault,
+					"port": number},
 			},
 		}})
 	}

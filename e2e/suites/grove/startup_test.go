@@ -35,7 +35,8 @@ func TestStartupInOrder(t *testing.T) {
 			s.ready(map[string]int{"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2})).
 		Assess("the base gang waits for the routers",
 			s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
-		Assess("and its workers for its leader", s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
+		Assess("and its workers for its leader",
+			s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
 		Assess("none of them has started",
 			s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0})).
 		Assess("they sit out an API server that is away", s.serverRestarts).
@@ -134,7 +135,8 @@ func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envc
 	if err := cluster.Machine.Start(ctx, "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(
+	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0,
+		"llm-0-g-1-worker": 2})(
 		ctx, t, config)
 }
 

@@ -33,8 +33,8 @@ func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 				for i := range pods {
 					pod := &pods[i]
 					if pod.DeletionTimestamp != nil || !suite.IsReady(pod) || suite.Image(pod) != wanted {
-						return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod),
-							pod.DeletionTimestamp), nil
+						return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod),
+							suite.IsReady(pod), pod.DeletionTimestamp), nil
 					}
 					found[pod.Labels["grove.io/podclique"]]++
 				}
@@ -51,7 +51,8 @@ func (w *world) says(name, what string, look func(*grove.PodCliqueSet) bool) e2e
 			set := &grove.PodCliqueSet{}
 			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, set)
 			seen := set.Status.ObservedGeneration == set.Generation
-			return err == nil && seen && look(set), fmt.Sprintf("generation %d, status %+v", set.Generation, set.Status), err
+			return err == nil && seen && look(set), fmt.Sprintf("generation %d, status %+v", set.Generation,
+				set.Status), err
 		})
 		return ctx
 	}
@@ -59,7 +60,8 @@ func (w *world) says(name, what string, look func(*grove.PodCliqueSet) bool) e2e
 
 // isReadyAgain waits until a set is ready and every update has ended.
 func (w *world) isReadyAgain(name string, replicas int32) e2e.StepFunc {
-	return w.says(name, fmt.Sprintf("ready with %d replicas, all updated", replicas), func(set *grove.PodCliqueSet) bool {
+	return w.says(name, fmt.Sprintf("ready with %d replicas, all updated", replicas), func(
+		set *grove.PodCliqueSet) bool {
 		s, ready := set.Status, false
 		for _, condition := range s.Conditions {
 			ready = ready || condition.Type == "Ready" && condition.Status == metav1.ConditionTrue
@@ -98,7 +100,8 @@ func (w *world) isGone(sets ...string) e2e.StepFunc {
 					return false, "", err
 				}
 				err = cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: set}, &grove.PodCliqueSet{})
-				return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the set: %v, objects: %v", err, objects), nil
+				return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the set: %v, objects: %v",
+					err, objects), nil
 			})
 		}
 		return ctx

@@ -36,11 +36,13 @@ func updateWithACopyMore(w *world) *features.FeatureBuilder {
 			w.has(map[string]int{"engine:1": 6}))).
 		Assess("also after a crash of the operator", suite.AllOf(
 			w.TheOperatorDies, w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.Created("engine:2", 0, 0))).
-		Assess("the copy comes when there is room, and where it does not start, it alone has the new template", suite.AllOf(
-			w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
-			w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
+		Assess("the copy comes when there is room, and where it does not start, it alone has the new template",
+			suite.AllOf(
+				w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
+				w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
 		Assess("another edit is where it goes on, and in the end the copy is gone", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1),
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all),
+			w.isReadyAgain("llm", 1),
 			ended, w.inRack(0))).
 		Assess("the pods of the further copy were made once more, those of the others once", suite.AllOf(
 			w.Created("engine:2", 3, 3), w.Created("engine:3", 9, 9), w.Kept)).
@@ -66,7 +68,8 @@ func (w *world) updateSays(reason, words string) types.StepFunc {
 // inRack waits until all pods are on nodes, in one rack.
 func (w *world) inRack(rack int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool,
+			string, error) {
 			pods, err := w.Pods(ctx)
 			for i := range pods {
 				prefix := strings.TrimSuffix(w.node(rack, 0, 0).Name, "0")

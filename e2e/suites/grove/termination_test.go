@@ -26,11 +26,13 @@ func terminationOfAReplica(w *world) *features.FeatureBuilder {
 	return features.New("termination of a replica").
 		Setup(w.create).
 		Assess("two sets run, each in a rack of its own", suite.AllOf(
-			w.applies("soon-and-never.yaml"), w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
-			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon), w.remembers("never", &never))).
+			w.applies("soon-and-never.yaml"),
+			w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
+			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon),
+			w.remembers("never", &never))).
 		Assess("each loses a node",
-			suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"),
-				w.isBreached("never-0-worker"))).
+			suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"),
+				w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
 		Assess("the one with a delay is terminated",
 			w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
 				return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
@@ -64,7 +66,8 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
-		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader", "PodClique llm-0-g-1-worker")).
+		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader",
+			"PodClique llm-0-g-1-worker")).
 		Assess("and the rest is as it was",
 			w.isUnchanged(&before, "llm", "llm-0-g-0", "PodCliqueScalingGroup", "PodGang llm-0", "Service")).
 		Teardown(w.remove)
@@ -78,7 +81,8 @@ func (w *world) losesItsNode(podClique string) types.StepFunc {
 		ctx = w.stands(podClique, &node)(ctx, t, config)
 		w.retry(ctx, t, "cutting off node "+node, func(ctx context.Context) error {
 			lease := &coordinationv1.Lease{}
-			if err := cluster.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, lease); err != nil {
+			if err := cluster.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node},
+				lease); err != nil {
 				return err
 			}
 			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new("nobody"), new(int32(86400))
@@ -113,7 +117,8 @@ func (w *world) isFenced(name *string) types.StepFunc {
 				return err
 			}
 			node.Spec.Taints = append(node.Spec.Taints,
-				corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+				corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown",
+					Effect: corev1.TaintEffectNoExecute})
 			return cluster.Update(ctx, node)
 		})
 		return ctx
@@ -162,7 +167,8 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 				}
 				for i := range standing.Pods {
 					pod := &standing.Pods[i]
-					if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) && pod.DeletionTimestamp == nil &&
+					if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) &&
+						pod.DeletionTimestamp == nil &&
 						pod.Labels["grove.io/podclique"] == podClique {
 						living[rack]++
 					}

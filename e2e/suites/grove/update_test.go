@@ -49,12 +49,14 @@ func rollingUpdate(w *world) *features.FeatureBuilder {
 	return features.New("rolling update").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.Guards(floors...))).
+			suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2),
+				w.Guards(floors...))).
 		Assess("pods of a new template do not start, so its update waits",
 			suite.AllOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.waitsInReplica(0, "engine:2"))).
 		Assess("a second edit is where all go from there", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 2))).
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all),
+			w.isReadyAgain("llm", 2))).
 		Assess("the first edit had cost no more than one pod or one copy of the group", w.Created("engine:2", 1, 3)).
 		Assess("the second replaced each pod once", w.Created("engine:3", pods, pods)).
 		Assess("and no minimum was ever undercut", w.Kept).
@@ -77,7 +79,8 @@ func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 						}
 						if suite.IsReady(pod) || pod.Spec.NodeName == "" ||
 							pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
-							return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod), pod.Spec.NodeName), nil
+							return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod),
+								pod.Spec.NodeName), nil
 						}
 						count++
 					}
@@ -109,7 +112,8 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 	return features.New("update without room").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-router", 2)))).
+			suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all),
+				w.Guards(suite.PodsOf("llm-0-router", 2)))).
 		Assess("there is no room for a pod of the new template, so all old ones stay",
 			suite.AllOf(w.edits("llm", larger("engine:2", 3)), w.isHeld("nvidia.com/gpu", 3))).
 		Assess("also after a crash of the operator",
@@ -131,7 +135,8 @@ func updateBeyondItsRack(w *world) *features.FeatureBuilder {
 	return features.New("update beyond its rack").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-worker", 2)))).
+			suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all),
+				w.Guards(suite.PodsOf("llm-0-worker", 2)))).
 		Assess("what its rack does not hold is not begun",
 			suite.AllOf(w.edits("llm", larger("engine:2", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
 		Assess("also after a crash of the operator, with room in another rack", suite.AllOf(
@@ -176,7 +181,8 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 	})
 	return features.New("update on delete").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all),
+			w.isReadyAgain("llm", 1))).
 		Assess("a pod that the user deletes comes back with the new template", suite.AllOf(
 			w.edits("llm", template("engine:2", false)), w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 8, "engine:2": 1}), changed)).

@@ -71,7 +71,8 @@ func (w *world) applies(file string) types.StepFunc {
 			for i := range set.Spec.Template.Cliques {
 				set.Spec.Template.Cliques[i].Spec.PodSpec.NodeSelector = map[string]string{suite.WorldLabel: w.Name}
 			}
-			w.retry(ctx, t, "creating "+live.Name(object), func(ctx context.Context) error { return cluster.Create(ctx, set) })
+			w.retry(ctx, t, "creating "+live.Name(object),
+				func(ctx context.Context) error { return cluster.Create(ctx, set) })
 		}
 		return ctx
 	}

@@ -57,7 +57,8 @@ func lacksResource(status string) bool {
 func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 	for _, test := range []struct{ ownImage, withoutResource bool }{{false, false}, {true, false}, {false, true},
 		{true, true}} {
-		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(t *testing.T) {
+		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(
+			t *testing.T) {
 			var read struct {
 				Nodes                   []struct{ Role string }
 				Networking              struct{ KubeProxyMode string }
@@ -77,7 +78,8 @@ func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 			if (read.Networking.KubeProxyMode == "none") != test.ownImage {
 				t.Errorf("kube-proxy has the mode %q", read.Networking.KubeProxyMode)
 			}
-			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"), "restrict_oom_score_adj = true")
+			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"),
+				"restrict_oom_score_adj = true")
 			if restricted != test.withoutResource {
 				t.Errorf("containerd is restricted: %t, want %t", restricted, test.withoutResource)
 			}

@@ -28,7 +28,8 @@ func TestLife(t *testing.T) {
 		Assess("workloads stay while the release is upgraded",
 			podsStay(install(today, "--values="+values, "--set="+readers))).
 		Assess("the kinds are today's", kindsAreToday(true)).
-		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
+		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello",
+			"--for=condition=Ready", timeout)).
 		Assess("workloads stay while the programs start anew", podsStay(startAnew)).
 		Assess("every program is the one of its image", noRestarts).
 		Assess("none complains", nobodyComplains)
@@ -44,8 +45,10 @@ func TestLife(t *testing.T) {
 	serving := features.New("serving").
 		Assess("a deployment is taken", says("apply", "-f", testdata("serving.yaml"))).
 		Assess("and gets ready", says("wait", "dynamographdeployment", "chat", "--for=condition=Ready", timeout)).
-		Assess("requests through its Service pass all its pods", allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
-		Assess("its adapter is scaled", says("scale", "dynamographdeploymentscalingadapters/chat-decode", "--replicas=2")).
+		Assess("requests through its Service pass all its pods",
+			allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
+		Assess("its adapter is scaled", says("scale", "dynamographdeploymentscalingadapters/chat-decode",
+			"--replicas=2")).
 		Assess("requests pass the pod that comes too", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
 		Assess("a worker is lost", losesOne("app.kubernetes.io/part-of=chat,nvidia.com/dynamo-component=Prefill")).
 		Assess("requests pass the one in its place", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).

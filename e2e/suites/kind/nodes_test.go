@@ -18,7 +18,8 @@ const drainedNode = clusterName + "-worker"
 // deleteLeaders deletes the pods that hold the leases, and waits until others hold them.
 func deleteLeaders(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	holders := func(ctx context.Context) ([]string, error) {
-		said, err := kubectl(ctx, "-n", "packtree-system", "get", "leases", "-o", "jsonpath={.items[*].spec.holderIdentity}")
+		said, err := kubectl(ctx, "-n", "packtree-system", "get", "leases", "-o",
+			"jsonpath={.items[*].spec.holderIdentity}")
 		var pods []string
 		for _, identity := range strings.Fields(said) {
 			pod, _, _ := strings.Cut(identity, "_")

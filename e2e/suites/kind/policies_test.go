@@ -41,8 +41,10 @@ func hears(namespace, pod string, address func(context.Context, *testing.T) requ
 func metricsOf(component string) func(context.Context, *testing.T) request {
 	return func(ctx context.Context, t *testing.T) request {
 		t.Helper()
-		address := answer(ctx, t, "-n", "packtree-system", "get", "pods", "--selector=app.kubernetes.io/name="+component,
-			"--field-selector=status.phase=Running", "-o", "jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
+		address := answer(ctx, t, "-n", "packtree-system", "get", "pods",
+			"--selector=app.kubernetes.io/name="+component,
+			"--field-selector=status.phase=Running", "-o",
+			"jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
 		return request{strings.Fields(address)[0], "8080", "GET", "/metrics", ""}
 	}
 }

@@ -56,10 +56,11 @@ func allAnswer(deployment, sender string, count int) types.StepFunc {
 					return false, fmt.Sprintf("the pods are %v", pods), nil
 				}
 				// Each worker is asked in turn.
-				said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions", string(body)})
+				said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions",
+					string(body)})
 				hosts, wrong := passed(said)
-				return err == nil && wrong == "" && slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods,
-					wrong, err), nil
+				return err == nil && wrong == "" &&
+					slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods, wrong, err), nil
 			})
 		return ctx
 	}

@@ -181,7 +181,8 @@ func fromQuickStart(t *testing.T, name string) string {
 func inOneRack(selector string, count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		var nodes []string
-		until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool, string, error) {
+		until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool,
+			string, error) {
 			said, err := kubectl(ctx, "get", "pods", "--selector="+selector, "--field-selector=status.phase=Running",
 				"-o", "jsonpath={.items[*].spec.nodeName}")
 			nodes = strings.Fields(said)
@@ -189,7 +190,8 @@ func inOneRack(selector string, count int) types.StepFunc {
 		})
 		racks := map[string]bool{}
 		for _, node := range nodes {
-			racks[answer(ctx, t, "get", "node", node, "-o", `jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)] = true
+			racks[answer(ctx, t, "get", "node", node, "-o",
+				`jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)] = true
 		}
 		if len(racks) != 1 || racks[""] {
 			t.Errorf("the pods stand in racks %v", racks)
@@ -203,7 +205,8 @@ func inOneRack(selector string, count int) types.StepFunc {
 func startedInOrder(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	times := func(clique, field string) []string {
 		found := strings.Fields(
-			answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o", "jsonpath={.items[*]"+field+"}"))
+			answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o",
+				"jsonpath={.items[*]"+field+"}"))
 		if len(found) != 2 {
 			t.Fatalf("times of clique %s are %q, want two", clique, found)
 		}
@@ -241,7 +244,8 @@ func nothingLeft(namespace string, kinds ...string) types.StepFunc {
 		every := []string{"configmap/kube-root-ca.crt", "service/kubernetes"}
 		until(ctx, t, "namespace "+namespace+" is empty", func(ctx context.Context) (bool, string, error) {
 			said, err := kubectl(ctx, "-n", namespace, "get", strings.Join(kinds, ","), "-o", "name")
-			left := slices.DeleteFunc(strings.Fields(said), func(name string) bool { return slices.Contains(every, name) })
+			left := slices.DeleteFunc(strings.Fields(said),
+				func(name string) bool { return slices.Contains(every, name) })
 			return len(left) == 0, strings.Join(left, " "), err
 		})
 		return ctx
@@ -284,7 +288,8 @@ func findsByName(clique, name string) types.StepFunc {
 func dgdSays(name, what string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		until(ctx, t, "the deployment "+name+" names "+what, func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "get", "dgd", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+			said, err := kubectl(ctx, "get", "dgd", name, "-o",
+				`jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 			return strings.Contains(said, what), said, err
 		})
 		return ctx

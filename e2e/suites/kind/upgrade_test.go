@@ -48,7 +48,8 @@ func podsStay(step types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		pods := func() []string {
 			const each = `{range .items[*]}{.metadata.name} {.metadata.uid} {.spec.nodeName} {.status.containerStatuses[*].restartCount}{"\n"}{end}`
-			return strings.Split(answer(ctx, t, "get", "pods", "--sort-by=.metadata.name", "-o", "jsonpath="+each), "\n")
+			return strings.Split(answer(ctx, t, "get", "pods", "--sort-by=.metadata.name", "-o", "jsonpath="+each),
+				"\n")
 		}
 		before := pods()
 		if len(before) < 2 {

@@ -17,7 +17,8 @@ const (
 // TestWorkloadsOutliveTheRelease installs, upgrades, uninstalls and installs again with the same workloads, and at last
 // removes everything.
 func TestWorkloadsOutliveTheRelease(t *testing.T) {
-	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), Shown: "dgd,pcs,pclq,pcsg,pg"}}
+	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12),
+		Shown: "dgd,pcs,pclq,pcsg,pg"}}
 	cluster.Test(t, features.New("release").
 		Assess("a deployment, a set and a Job run",
 			suite.AllOf(w.create, w.run, w.isNotYetUpgraded, w.leavesNothingBut(everything), w.remembers)).

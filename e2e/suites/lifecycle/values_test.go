@@ -114,8 +114,8 @@ var system = []string{
 func (w *world) leavesNothingBut(wanted func(kind string) bool) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, kind := range append([]string{definitions}, system...) {
-			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind, "--selector=app.kubernetes.io/part-of=packtree",
-				"-o", "name")
+			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind,
+				"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 			w.Must(ctx, t, err)
 			if there := strings.TrimSpace(said) != ""; there != wanted(kind) {
 				t.Errorf("%s of the charts: %q", kind, said)

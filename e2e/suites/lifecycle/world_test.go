@@ -149,7 +149,8 @@ func (w *world) isAsItWas(grown bool) step {
 
 // anotherJob is a Job like the existing one, which has to be grouped and placed.
 func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-	i := slices.IndexFunc(w.workloads, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })
+	i := slices.IndexFunc(w.workloads,
+		func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })
 	another := w.workloads[i].DeepCopy()
 	another.SetName("another-job")
 	w.Must(ctx, t, cluster.Apply(ctx, another))
@@ -160,7 +161,8 @@ func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Co
 // podsOf waits until so many pods of a label run.
 func (w *world) podsOf(selector string, count int) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool,
+			string, error) {
 			said, err := cluster.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector,
 				"--field-selector=status.phase=Running", "-o", "name")
 			names := strings.Fields(said)

@@ -13,7 +13,8 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 		kinds := map[string]any{"kind": "DynamoGraphDeployment", "metadata": map[string]any{
 			"name": pick(t, "llama", "x", "qwen-3", "a-deployment-with-quite-a-long-name-for-what-it-does-all-day",
 				rare(t, "1st", "d")),
-			"annotations": mostlyNone(t, map[string]any{"nvidia.com/kai-scheduler-queue": rare(t, "no queue", "premium")}),
+			"annotations": mostlyNone(
+				t, map[string]any{"nvidia.com/kai-scheduler-queue": rare(t, "no queue", "premium")}),
 		}}
 		spec := map[string]any{
 			"labels": mostlyNone(t, map[string]any{
@@ -21,13 +22,15 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 					"no value!", "a"),
 			}),
 			"annotations": mostlyNone(t,
-				map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp", rare(t, "none", "mp"))}),
+				map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp",
+					rare(t, "none", "mp"))}),
 			"backendFramework":   pick(t, "", "", "vllm", "sglang", "trtllm"),
 			"priorityClassName":  pick(t, "", "high"),
 			"topologyConstraint": mostlyNone(t, constraint(t)),
 		}
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr", rare(t, "Decode-WKR", "epp"), "a", "9",
+			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr",
+			rare(t, "Decode-WKR", "epp"), "a", "9",
 		}), 1, 4, strings.ToLower).Draw(t, "names")
 		var parts []any
 		v1alpha1 := rapid.Bool().Draw(t, "v1alpha1")

@@ -100,7 +100,8 @@ func checkVerdicts(t *testing.T, decided []byte, gangs int, want string) {
 			t.Errorf("PodGroup %s is %s (%s), want %s", group.Name, group.Verdict, group.Message, want)
 		}
 		if group.Verdict != "Placed" && (group.Message == "" || len(group.Assignments) > 0) {
-			t.Errorf("PodGroup %s is %s and must have a message and no assignment: %+v", group.Name, group.Verdict, group)
+			t.Errorf("PodGroup %s is %s and must have a message and no assignment: %+v", group.Name,
+				group.Verdict, group)
 		}
 	}
 }

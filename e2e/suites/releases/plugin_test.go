@@ -51,8 +51,8 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 		systems []string
 		version string
 	}{
-		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"},
-			"v0.3.0"},
+		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64",
+			"darwin/arm64"}, "v0.3.0"},
 		"as a release says": {[]string{downloads, "VERSION=v0.4.0", "PLATFORMS=darwin/arm64"}, []string{"darwin/arm64"},
 			"v0.4.0"},
 	} {
@@ -135,6 +135,7 @@ func TestThePluginIsCalledAsKubectlFindsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if name := about.Metadata.Name; name != "packtree" || about.Spec.Version != "" || about.Spec.Platforms != nil {
-		t.Errorf("the manifest is of %q, version %q; version and platforms come from the release", name, about.Spec.Version)
+		t.Errorf("the manifest is of %q, version %q; version and platforms come from the release", name,
+			about.Spec.Version)
 	}
 }

@@ -35,7 +35,8 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 		latest := release.Release{Train: train, Version: slices.MaxFunc(train.Versions, semver.Compare)}
 		var printed bytes.Buffer
-		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host + "/team", Remote: "origin"}, true,
+		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host +
+			"/team", Remote: "origin"}, true,
 			&printed); err != nil {
 			t.Fatalf("%v\n%s", err, printed.String())
 		}
@@ -58,7 +59,8 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 	}
 	program := filepath.Join(checkout.Root, "dist", "linux-"+runtime.GOARCH, "grove-startup")
-	if version := command(t, checkout.Root, program, "--version"); !strings.HasPrefix(version, "grove-startup version v") {
+	if version := command(t, checkout.Root, program, "--version"); !strings.HasPrefix(version,
+		"grove-startup version v") {
 		t.Errorf("the program in the image calls itself %q, want the version of the release", version)
 	}
 }

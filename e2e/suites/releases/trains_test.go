@@ -25,7 +25,8 @@ func TestEveryModuleAndTheChartOfAllAreReleased(t *testing.T) {
 		if train.Name != "shared" && train.Chart == "" {
 			t.Errorf("%s has no chart", train.Name)
 		}
-		if component := train.GoMod != nil && train.Chart != ""; component != slices.Contains(train.Images, train.Name) {
+		if component := train.GoMod != nil &&
+			train.Chart != ""; component != slices.Contains(train.Images, train.Name) {
 			t.Errorf("%s has images %v", train.Name, train.Images)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 func (w *world) allGoes(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(
 		w.gone("dgd", "--all"), w.gone("pcs", "--all"), w.gone("job", "--all"), w.gone("pod", "--all"),
-		w.Kubectl("patch", "clustertopology", "rights", "--type=json", `--patch=[{"op":"remove","path":"/spec/levels/2"}]`),
+		w.Kubectl("patch", "clustertopology", "rights", "--type=json",
+			`--patch=[{"op":"remove","path":"/spec/levels/2"}]`),
 		w.untilNeeded(func(context.Context, *testing.T, int) {}, "grove-operator: delete topologies",
 			"grove-operator: delete role", "grove-operator: delete serviceaccounts"),
 		w.gone("clustertopology", "rights"),
@@ -68,7 +69,8 @@ func (w *world) isTrusted(program, secret string) step {
 	}
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, program+" has made the API server trust it", func(ctx context.Context) (bool, string, error) {
-			authority, err := cluster.Kubectl(ctx, systemNamespace, "get", "secret", secret, `-o=jsonpath={.data.ca\.crt}`)
+			authority, err := cluster.Kubectl(ctx, systemNamespace, "get", "secret", secret,
+				`-o=jsonpath={.data.ca\.crt}`)
 			if err != nil || authority == "" {
 				return false, "there is no authority yet", err
 			}

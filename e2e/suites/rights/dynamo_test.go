@@ -39,8 +39,8 @@ func (w *world) changesServices(ctx context.Context, t *testing.T, config *envco
 		w.patchesService(decode, "replace", "replicas", "0"), w.Reads("0", "pcsg", "llm-0-decode", none),
 		w.patchesService(decode, "replace", "replicas", "1"), w.Reads("1", "pcsg", "llm-0-decode", none),
 		w.Kubectl("scale", "dgdsa", "llm-frontend", "--replicas=2"), w.Reads("2", "pclq", "llm-0-frontend", none),
-		w.patchesService(frontend, "remove", "scalingAdapter", ""), w.Kubectl("wait", "--for=delete", "dgdsa/llm-frontend",
-			"--timeout=4m"),
+		w.patchesService(frontend, "remove", "scalingAdapter", ""),
+		w.Kubectl("wait", "--for=delete", "dgdsa/llm-frontend", "--timeout=4m"),
 		w.patchesService(recorder, "remove", "modelRef", ""), w.isClosed("llm-model-62c66a7a"),
 		w.TurnedDown("elsewhere.yaml", `ClusterTopology "nowhere" does not exist`, "rights"),
 	)(ctx, t, config)

@@ -87,7 +87,8 @@ func (w *world) orphan(owner schema.GroupVersionKind) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "of-" + strings.ToLower(owner.Kind) + "-", Namespace: w.Name,
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody", UID: types.UID("0-" + owner.Kind),
+				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody",
+				UID:        types.UID("0-" + owner.Kind),
 				Controller: new(true),
 			}},
 		},

@@ -147,7 +147,8 @@ func (a *agreement) draw(t *testing.T, number int) {
 			if group != "" {
 				pod.Labels[kai.LabelSubGroupName] = group
 			}
-			amount := corev1.ResourceList{live.GPU: resource.MustParse(gpus), corev1.ResourceCPU: resource.MustParse("1")}
+			amount := corev1.ResourceList{live.GPU: resource.MustParse(gpus),
+				corev1.ResourceCPU: resource.MustParse("1")}
 			pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amount, Limits: amount}
 			pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 			g.pods = append(g.pods, pod)

@@ -107,7 +107,8 @@ func (g *gang) pod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: g.podName(i), Namespace: g.world.Name, Labels: labels, OwnerReferences: owners,
-			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name,
+				kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:     kai.SchedulerName,
@@ -161,7 +162,8 @@ func (g *gang) stands(count int) types.StepFunc {
 		racks, err := g.racks(ctx)
 		g.world.Must(ctx, t, err)
 		if len(racks) != 1 {
-			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks, g.world.Report(ctx))
+			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks,
+				g.world.Report(ctx))
 		}
 		return ctx
 	}

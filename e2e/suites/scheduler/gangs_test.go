@@ -88,8 +88,9 @@ func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count
 					waiting++
 				}
 			}
-			return len(placed) == count && len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not",
-				len(placed), waiting), nil
+			return len(placed) == count &&
+					len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not",
+					len(placed), waiting), nil
 		})
 	return placed
 }
@@ -115,7 +116,8 @@ func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
 			suite.AllOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
 		Assess("the next one waits, for the rack is full and no other will do",
 			suite.AllOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
-		Assess("and stands there when the rack has a node again", suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
+		Assess("and stands there when the rack has a node again",
+			suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
 		Teardown(w.remove))
 }
 

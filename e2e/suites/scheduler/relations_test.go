@@ -31,7 +31,8 @@ func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) 
 			suite.AllOf(first.oneNodeGoes, first.stands(2), second.stands(2), first.apartFrom(second),
 				w.Remembers(w.pods, &before))).
 		Assess("so do the pods of a new template, all of them",
-			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2), first.apartFrom(second))).
+			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2),
+				first.apartFrom(second))).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 
@@ -46,7 +47,8 @@ func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 		Setup(w.create).
 		Assess("the first two stand in one rack and the others in the other",
 			suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
-		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1), g.standsAnywhere(4), g.inHalves)).
+		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1),
+			g.standsAnywhere(4), g.inHalves)).
 		Teardown(w.remove))
 }
 
@@ -98,7 +100,8 @@ func (w *world) allAreNew(before *suite.Memory) types.StepFunc {
 					standing++
 				}
 			}
-			return old == 0 && standing == len(*before), fmt.Sprintf("%d are old, %d new ones stand", old, standing), err
+			return old == 0 && standing == len(*before), fmt.Sprintf("%d are old, %d new ones stand", old, standing),
+				err
 		})
 		return ctx
 	}
@@ -112,7 +115,8 @@ func (g *gang) apartFrom(other *gang) types.StepFunc {
 		theirs, err := other.racks(ctx)
 		g.world.Must(ctx, t, err)
 		if len(ours) != 1 || len(theirs) != 1 || ours[0] == theirs[0] {
-			t.Errorf("gang %s stands in %v, and gang %s in %v\n%s", g.name, ours, other.name, theirs, g.world.Report(ctx))
+			t.Errorf("gang %s stands in %v, and gang %s in %v\n%s", g.name, ours, other.name, theirs,
+				g.world.Report(ctx))
 		}
 		return ctx
 	}

@@ -33,7 +33,8 @@ type replicated struct {
 
 func (w *world) replicated(t *testing.T, move, after string) *replicated {
 	g := w.gang(t, "four-and-two.yaml", "gang")
-	g.group.Annotations = map[string]string{scheduling.AnnotationRepairMove: move, scheduling.AnnotationRepairAfter: after}
+	g.group.Annotations = map[string]string{scheduling.AnnotationRepairMove: move,
+		scheduling.AnnotationRepairAfter: after}
 	return &replicated{gang: g}
 }
 
@@ -44,7 +45,8 @@ func (g *replicated) replicaSet(group string, replicas int32) *appsv1.ReplicaSet
 		ObjectMeta: metav1.ObjectMeta{Name: group, Namespace: g.world.Name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: like.Annotations},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels,
+				Annotations: like.Annotations},
 				Spec: like.Spec},
 		},
 	}
@@ -93,7 +95,8 @@ func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf
 // plans waits until the PodGroup says what is done about the lost pods.
 func (g *replicated) plans(reason, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		g.world.Until(ctx, t, fmt.Sprintf("%s is said: …%s…", reason, says), func(ctx context.Context) (bool, string, error) {
+		g.world.Until(ctx, t, fmt.Sprintf("%s is said: …%s…", reason, says), func(ctx context.Context) (bool,
+			string, error) {
 			group := &scheduling.PodGroup{}
 			err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
 			condition := meta.FindStatusCondition(group.Status.Conditions, scheduling.ConditionRepairPlanned)
@@ -165,7 +168,8 @@ func TestGroupMovesToTheRackThatHasRoom(t *testing.T) {
 		Assess("it is said what will be moved, and when",
 			suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
 		Assess("the group moves, and the other stays",
-			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved", "2 pods evicted, moving subgroup four"))).
+			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved",
+				"2 pods evicted, moving subgroup four"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
 
@@ -213,6 +217,7 @@ func TestMoveGoesOnAfterTheSchedulerDied(t *testing.T) {
 		Setup(g.brokenIn(w)).
 		Assess("it dies when room is held, or just after",
 			suite.AllOf(g.plans(scheduling.ReasonMoving, "room is held there for 4 pods"), w.schedulerDies)).
-		Assess("the next one has the group moved, and the other stays", suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
+		Assess("the next one has the group moved, and the other stays",
+			suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }

@@ -67,9 +67,11 @@ func TestSuccessorGetsTheSeatAlsoFromTheNextScheduler(t *testing.T) {
 		Assess("a pod of the one that stands is deleted, and its seat is held", suite.AllOf(
 			g.podIsDeleted(0), g.holds(1), g.stands(1), waiting.hasNone)).
 		Assess("its successor gets the node", suite.AllOf(g.podComes(2), g.stands(2), g.holds(0), waiting.hasNone)).
-		Assess("another one is deleted, and the scheduler dies", suite.AllOf(g.podIsDeleted(1), g.holds(1), w.schedulerDies)).
+		Assess("another one is deleted, and the scheduler dies", suite.AllOf(g.podIsDeleted(1), g.holds(1),
+			w.schedulerDies)).
 		Assess("the next scheduler leaves the seat to the successor, which comes late", suite.AllOf(
-			w.schedulerStarts, waiting.podComes(1), w.sees(waiting.podName(1)), waiting.hasNone, g.podComes(3), g.stands(2),
+			w.schedulerStarts, waiting.podComes(1), w.sees(waiting.podName(1)), waiting.hasNone,
+			g.podComes(3), g.stands(2),
 			g.holds(0), waiting.hasNone)).
 		Teardown(w.remove))
 }

@@ -66,7 +66,8 @@ func (w *world) topology() *kai.Topology {
 	return &kai.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: map[string]string{suite.WorldLabel: w.Name}},
 		Spec: kai.TopologySpec{
-			Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}},
+			Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel},
+				{NodeLabel: corev1.LabelHostname}},
 		},
 	}
 }

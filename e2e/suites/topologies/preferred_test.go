@@ -24,8 +24,8 @@ func preferred(w *world) *features.FeatureBuilder {
 	return features.New("preferred").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"), w.TheOperatorDies,
-			w.gangsAre("prefers", fmt.Sprint(wishes),
+		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"),
+			w.TheOperatorDies, w.gangsAre("prefers", fmt.Sprint(wishes),
 				func(gang *scheduler.PodGang) bool { return maps.Equal(constraints(gang), wishes) }))).
 		Assess("so has the PodGroup", w.podGroupAsks("prefers-0", w.gb200(), wishes)).
 		Assess("all of it runs in as few domains as there can be",

@@ -95,7 +95,8 @@ func lostTopology(w *world) *features.FeatureBuilder {
 			"spec.template.clusterTopologyName", w.h100(), "there is no ClusterTopology of this name")).
 		Assess("it is made again, and all is as it was", suite.AllOf(
 			w.bothTopologies, w.TheOperatorDies,
-			w.says("eight", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable), w.follows("eight", w.h100()),
+			w.says("eight", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable),
+			w.follows("eight", w.h100()),
 			w.gangsAre("eight", "in a rack",
 				func(gang *scheduler.PodGang) bool { return constraints(gang)[""] == "h100."+w.Name+"/rack," }),
 			w.stands("eight", h100), w.hasKept("eight", &placed))).

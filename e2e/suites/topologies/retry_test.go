@@ -35,8 +35,10 @@ func retry(w *world) *features.FeatureBuilder {
 			turning("eight", w.gb200())...)).
 		Assess("nor to the default", w.Refused(
 			[]string{"spec.template.clusterTopologyName", "8 pods of the set are scheduled"},
-			"patch", "pcs", "eight", "--type=json", "--patch", `[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
-		Assess("and nothing has moved", suite.AllOf(w.TheOperatorDies, w.stands("eight", h100), w.hasKept("eight", &placed))).
+			"patch", "pcs", "eight", "--type=json", "--patch",
+			`[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
+		Assess("and nothing has moved", suite.AllOf(w.TheOperatorDies, w.stands("eight", h100),
+			w.hasKept("eight", &placed))).
 		Teardown(w.remove)
 }
 
@@ -47,8 +49,10 @@ func turnsInARace(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Setup(w.bothTopologies).
 		Assess("ten pods find no rack", suite.AllOf(w.Applies("ten-in-a-rack.yaml"), w.waits("ten"))).
-		Assess("racks with room come while it turns, until it is refused", suite.AllOf(w.turnsUntilRefused("ten", suite.AllOf(
-			w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))), w.TheOperatorDies)).
+		Assess("racks with room come while it turns, until it is refused",
+			suite.AllOf(w.turnsUntilRefused("ten", suite.AllOf(
+				w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))),
+				w.TheOperatorDies)).
 		Assess("all of it stands in one rack, of the topology that its gang names", w.standsWhereItsGangSays("ten")).
 		Teardown(w.remove)
 }
@@ -65,8 +69,8 @@ func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.St
 			if err == nil && turns == 1 {
 				meanwhile(ctx, t, config)
 			}
-			return err != nil && strings.Contains(output, "of the set are scheduled"), fmt.Sprintf("%d turns; %s", turns,
-				output), nil
+			return err != nil && strings.Contains(output, "of the set are scheduled"),
+				fmt.Sprintf("%d turns; %s", turns, output), nil
 		})
 		t.Logf("%d turns", turns)
 		return ctx

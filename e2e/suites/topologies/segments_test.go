@@ -15,7 +15,8 @@ import (
 func (w *world) bothTopologies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(w.Applies("topologies.yaml"),
 		w.topologyIs(w.h100(), w.Name+"/zone", "h100."+w.Name+"/rack", "kubernetes.io/hostname"),
-		w.topologyIs(w.gb200(), w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack", "kubernetes.io/hostname"),
+		w.topologyIs(w.gb200(), w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack",
+			"kubernetes.io/hostname"),
 	)(ctx, t, config)
 }
 

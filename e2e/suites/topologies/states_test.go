@@ -136,7 +136,8 @@ func (w *world) gangsAre(name, what string, look func(*scheduler.PodGang) bool) 
 			gangs, err := w.gangs(ctx, name)
 			for i := range gangs {
 				if !look(&gangs[i]) {
-					return false, fmt.Sprintf("%s: %v, %+v", gangs[i].Name, gangs[i].Annotations, constraints(&gangs[i])), nil
+					return false, fmt.Sprintf("%s: %v, %+v", gangs[i].Name, gangs[i].Annotations,
+						constraints(&gangs[i])), nil
 				}
 			}
 			return err == nil, "", err
@@ -172,13 +173,15 @@ func constraints(gang *scheduler.PodGang) map[string]string {
 // says waits until a set's condition about the levels of its topology is as wanted.
 func (w *world) says(name string, status metav1.ConditionStatus, reason string, words ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool,
+			string, error) {
 			set, err := w.set(ctx, name)
 			if err != nil {
 				return false, "", err
 			}
 			said := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionTopologyLevelsUnavailable)
-			done := said != nil && said.Status == status && said.Reason == reason && len(suite.Missing(said.Message, words)) == 0
+			done := said != nil && said.Status == status && said.Reason == reason &&
+				len(suite.Missing(said.Message, words)) == 0
 			return done, fmt.Sprintf("%+v", said), nil
 		})
 		return ctx
@@ -207,7 +210,8 @@ func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 				}
 				ready := meta.FindStatusCondition(ours.Status.Conditions, grove.ClusterTopologyReady)
 				usable := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ours.Generation
-				done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) && slices.Equal(scheduled, keys)
+				done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) &&
+					slices.Equal(scheduled, keys)
 				return done, fmt.Sprintf("%v; the scheduler's: %v; %+v", stored, scheduled, ready), nil
 			})
 		return ctx

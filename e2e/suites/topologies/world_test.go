@@ -28,7 +28,8 @@ const (
 type world struct{ suite.World }
 
 func newWorld(operatorDies bool) *world {
-	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies, Shown: "ct,pcs,pg"}}
+	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies,
+		Shown: "ct,pcs,pg"}}
 }
 
 // rack is some nodes of one network in one rack.
@@ -66,7 +67,8 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 func (w *world) node(r rack, i int) *corev1.Node {
 	name := fmt.Sprintf("%s-%s-%s%s%s-%d", w.Name, r.segment, r.zone, r.block, r.name, i)
 	marks := map[string]string{
-		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone, r.segment + "." + w.Name + "/rack": r.name,
+		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone, r.segment + "." + w.Name +
+			"/rack": r.name,
 		corev1.LabelTopologyZone: w.Name + "-" + r.zone, "topology.packtree.dev/rack": r.segment + "-" + r.name,
 	}
 	if r.block != "" {

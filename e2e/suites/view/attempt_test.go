@@ -98,7 +98,8 @@ func TestManifestsAreTriedOnThePage(t *testing.T) {
 		page.Drop("#map", "wide.yaml", gang("tried", 9))
 		page.Says("What if wide.yaml were applied?")
 		lines := browser.Evaluate[[]string](page, said)
-		if len(lines) != 1 || !strings.HasPrefix(lines[0], "team/tried Infeasible, 0 pods given a node: the gang needs one") {
+		if len(lines) != 1 || !strings.HasPrefix(lines[0],
+			"team/tried Infeasible, 0 pods given a node: the gang needs one") {
 			t.Errorf("said %q", lines)
 		}
 		page.Says("Nearest: rack z/r")

@@ -83,7 +83,8 @@ func refused(namespace, directory string, want refusal) types.StepFunc {
 func nothingIn(namespace string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, list := range []client.ObjectList{
-			&dynamov1alpha1.DynamoGraphDeploymentList{}, &grovev1alpha1.PodCliqueSetList{}, &grovev1alpha1.PodCliqueList{},
+			&dynamov1alpha1.DynamoGraphDeploymentList{}, &grovev1alpha1.PodCliqueSetList{},
+			&grovev1alpha1.PodCliqueList{},
 			&grovescheduler.PodGangList{}, &schedulingv2alpha2.PodGroupList{}, &corev1.PodList{}, &corev1.ServiceList{},
 		} {
 			if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {

@@ -82,9 +82,11 @@ func inNamespace(name string) types.StepFunc {
 		})
 		// Pods of examples run under the namespace's default account, which a controller makes.
 		account := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default", "namespace": name},
+			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default",
+				"namespace": name},
 		}}
-		waitFor(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
+		waitFor(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool,
+			string, error) {
 			gone, err := cluster.Gone(ctx, account)
 			return !gone, "it has none", err
 		}, account)
@@ -108,7 +110,8 @@ func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.
 			if err != nil {
 				t.Fatal(err)
 			}
-			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object), cluster.Runs(workload, namespace), objects...)
+			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object),
+				cluster.Runs(workload, namespace), objects...)
 		}
 		return ctx
 	}

@@ -151,8 +151,10 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 				}
 				for series, want := range map[string]bool{story.bad: true, story.good: false} {
 					scraped := promqltest.LoadedStorage(t,
-						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)), "\n", "\n  "))
-					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr, time.Duration(rule.For)); fires != want {
+						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)),
+							"\n", "\n  "))
+					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr,
+						time.Duration(rule.For)); fires != want {
 						t.Errorf("fires: %v, want %v; scraped\n%s", fires, want, series)
 					}
 				}
