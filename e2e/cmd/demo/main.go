@@ -27,8 +27,9 @@ func newCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Everything in docs/examples, on a control plane of its own: applied, placed, checked, drawn",
-		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and what cannot fit says why,
-checks each constraint by the labels of the nodes, draws what stands where, and takes the cluster down again.
+		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and the
+workload that cannot fit says why, checks each constraint by the labels of the nodes, draws the placement, and takes the
+cluster down again.
 
 With KEEP=1 in the environment the cluster stays up, and the demo ends with how to reach it.`,
 		Args: cobra.NoArgs,

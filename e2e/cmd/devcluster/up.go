@@ -21,8 +21,9 @@ func upCommand(dir *string) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a cluster up",
-		Long: `Brings a cluster up, says how to reach it, and waits: Ctrl-C takes it down again. With --keep it returns when all
-works and leaves the cluster running until 'devcluster down'. A start that fails or is interrupted leaves nothing.
+		Long: `Brings a cluster up, says how to reach it, and waits: Ctrl-C takes it down again. With --keep it returns
+when all works and leaves the cluster running until 'devcluster down'. A start that fails or is interrupted leaves
+nothing.
 
 A pod that is bound to a node runs and is ready at once, and until it is deleted. With the annotation
 pod-complete.stage.kwok.x-k8s.io/delay, for example "5s", it succeeds after that time.`,
