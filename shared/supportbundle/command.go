@@ -34,19 +34,20 @@ func CommandFor(connect func() (*rest.Config, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Dump what decides where pods go, for others to decide it again",
-		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and conditions
-of the workloads above them, and what events say of gangs, so that somebody without the cluster can repeat the scheduler's
-decisions:
+		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and
+conditions of the workloads above them, and what events say of gangs, so that somebody without the cluster can repeat
+the scheduler's decisions:
 
   kai-topology-plugin place -f bundle.yaml -o tree
   kubectl packtree explain NAME -n NAMESPACE -f bundle.yaml
 
-Every object is reduced to what such a decision reads: names, labels, owners, resources, selectors, affinity, tolerations and
-the like. Secrets and ConfigMaps are never read. Images, commands, arguments, environment, volumes and annotations, but for
-Packtree's own that the scheduler reads, never appear. Names and labels do; read the bundle before you hand it on.
+Every object is reduced to what such a decision reads: names, labels, owners, resources, selectors, affinity,
+tolerations and the like. Secrets and ConfigMaps are never read. Images, commands, arguments, environment, volumes and
+annotations, but for Packtree's own that the scheduler reads, never appear. Names and labels do; read the bundle before
+you hand it on.
 
-It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-topology-plugin chart. What may not be read, or
-is not installed, is left out, which standard error and the bundle's first lines say.`,
+It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-topology-plugin chart. What may not be
+read, or is not installed, is left out, which standard error and the bundle's first lines say.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := connect()

@@ -33,9 +33,9 @@ const (
 	program = "dynamo-operator"
 
 	renderShort = "print what DynamoGraphDeployments become"
-	renderLong  = `Render replaces each DynamoGraphDeployment of the input by what the controller would create for it: a PodCliqueSet,
-Services, and the service account of its pods. It is checked as at its creation; the ClusterTopology that its
-constraints refer to has to be in the input. Everything else is printed as it is.`
+	renderLong  = `Render replaces each DynamoGraphDeployment of the input by what the controller would create for it: a
+PodCliqueSet, Services, and the service account of its pods. It is checked as at its creation; the ClusterTopology that
+its constraints refer to has to be in the input. Everything else is printed as it is.`
 )
 
 func main() {

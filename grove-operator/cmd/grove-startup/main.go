@@ -28,9 +28,10 @@ const (
 
 const usage = `grove-startup waits until PodCliques have enough ready pods, and then exits 0.
 
-grove-operator makes it the first init container of pods that start after others (cliqueStartupType InOrder or Explicit of a
-PodCliqueSet). It lists and watches the pods of its namespace by the label grove.io/podclique, with the token of the pod's
-service account, which therefore must be allowed to list and watch pods. While the API server is away, it keeps trying.
+grove-operator makes it the first init container of pods that start after others (cliqueStartupType InOrder or Explicit
+of a PodCliqueSet). It lists and watches the pods of its namespace by the label grove.io/podclique, with the token of
+the pod's service account, which therefore must be allowed to list and watch pods. While the API server is away, it
+keeps trying.
 
 Usage:
   grove-startup --after PODCLIQUE:MINIMUM [--after …] [flags]
