@@ -35,9 +35,9 @@ func newCommand() *cobra.Command {
 		Use:   "chaos",
 		Short: "Have bindings fail, nodes flap, objects change and the scheduler die, and judge what stands in the end",
 		Long: `Brings up a dev cluster of its own, whose scheduler reaches the API server through a proxy that makes
-bindings fail at random: half of them are refused, and half are made and not answered. Meanwhile gangs come and go, nodes are
-deleted, tainted, cordoned and moved to other racks, pods are deleted, some of them with finalizers, PodGroups are
-edited, the Topology is deleted and recreated, and the scheduler is killed.
+bindings fail at random: half of them are refused, and half are made and not answered. Meanwhile gangs come and go,
+nodes are deleted, tainted, cordoned and moved to other racks, pods are deleted, some of them with finalizers, PodGroups
+are edited, the Topology is deleted and recreated, and the scheduler is killed.
 
 Then all of that stops, until nothing changes any more. At the end each gang has its minimum on nodes in its domain, or
 has no pod bound and a condition that it does not fit; and place, given the same objects, decides the same. Exits with 1

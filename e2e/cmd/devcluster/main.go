@@ -32,8 +32,8 @@ func newCommand() *cobra.Command {
 		Use:   "devcluster",
 		Short: "A Kubernetes control plane with Packtree on this machine",
 		Long: `A real Kubernetes control plane on this machine, without containers: etcd, kube-apiserver,
-kube-controller-manager and KWOK, which simulates nodes and kubelets. Packtree's components are installed from their charts
-and run as local processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
+kube-controller-manager and KWOK, which simulates nodes and kubelets. Packtree's components are installed from their
+charts and run as local processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },

@@ -9,8 +9,8 @@ import (
 	"packtree.dev/e2e/load"
 )
 
-const setsExplanation = `Brings up a dev cluster with grove-operator and no scheduler, so that no pod gets a node after its
-gate is removed.
+const setsExplanation = `Brings up a dev cluster with grove-operator and no scheduler, so that no pod gets a node after
+its gate is removed.
 
 scale    One set is created, scaled to zero and back. The clock runs from the request until the last pod has lost the
          operator's gate, or is gone; AT REST is when the operator has nothing left to do and all statuses are written.
