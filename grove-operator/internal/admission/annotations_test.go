@@ -22,7 +22,7 @@ func TestAnnotationForImageUpdates(t *testing.T) {
 	testAnnotation(t, grovev1alpha1.AnnotationImageUpdate, "InPlace", "Recreate")
 }
 
-// testAnnotation: of an annotation one value and another are taken, and no other.
+// testAnnotation checks that an annotation accepts two values, and no other.
 func testAnnotation(t *testing.T, key, one, another string) {
 	t.Helper()
 	wrong := []string{"metadata.annotations[" + key + "]: FieldValueNotSupported"}

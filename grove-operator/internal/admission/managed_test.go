@@ -13,7 +13,7 @@ import (
 	"packtree.dev/grove-operator/internal/admission"
 )
 
-// managed is an object of a kind, with these fields beside what every managed object has.
+// managed is an object of a kind, with these fields beside those of every managed object.
 func managed(t *testing.T, kind, fields string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}

@@ -10,7 +10,7 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// TestMetadataOfTemplates: what the API server would turn down on each PodClique, after the set was accepted.
+// TestMetadataOfTemplates: metadata that the API server would refuse on each PodClique, after it accepted the set.
 func TestMetadataOfTemplates(t *testing.T) {
 	const clique, group = "spec.template.cliques[0]", "spec.template.podCliqueScalingGroups[0]"
 	const kib = 1 << 10

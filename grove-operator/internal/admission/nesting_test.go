@@ -11,7 +11,7 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// Of all pairs of domains a child may have its parent's, or one that is narrower.
+// A child may have its parent's domain, or a narrower one: all pairs are tried.
 func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 	all := domains.All()
 	var levels []grovev1alpha1.TopologyDomain

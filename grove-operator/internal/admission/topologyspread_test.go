@@ -167,8 +167,7 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Of all pairs of a domain in which items are apart and one that they share, those contradict where the shared one is
-// no broader.
+// A domain in which items are apart contradicts a shared domain unless the shared one is broader: all pairs are tried.
 func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	all := domains.All()
 	var levels []grovev1alpha1.TopologyDomain
@@ -231,8 +230,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	}
 }
 
-// Of pods each domain can only have exactly so many if their number is a multiple. Of copies, which come one after the
-// other, it may have fewer.
+// Each domain can only have exactly so many pods if their number is a multiple. Copies are made one after the other, so
+// a domain may have fewer of them.
 func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 	const at = "spec.template.cliques[0].topologySpread[0].perDomain: "
 	for name, c := range map[string]struct{ clique, group, want string }{
@@ -275,7 +274,7 @@ func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 	}
 }
 
-// A spread may change, unlike a constraint, and what it says of a changed set is judged.
+// A spread may change, unlike a constraint, and the changed set is validated.
 func TestSpreadsChange(t *testing.T) {
 	set := func(template string) *grovev1alpha1.PodCliqueSet { return fixture.Set(t, manifest("s", template)) }
 	apart := roles("topologyConstraint: {packDomain: zone},", "", "topologySpread: [{domain: rack, maxPerDomain: 1}],")

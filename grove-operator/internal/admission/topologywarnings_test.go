@@ -22,7 +22,7 @@ const (
 		"value of label example.com/numa"
 )
 
-// labelled is topology gb with its levels, and what its status says of them.
+// labelled is topology gb with its levels, and their status.
 func labelled(
 	domains []grovev1alpha1.TopologyDomain, status ...grovev1alpha1.TopologyLevelStatus,
 ) *grovev1alpha1.ClusterTopology {

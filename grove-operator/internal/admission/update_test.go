@@ -18,7 +18,7 @@ const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone},
 	"CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], " +
 	"replicas: 2}]"
 
-// template puts two cliques into before, or into what a case makes of it.
+// template puts two cliques into a manifest.
 func template(text, a, b string) string {
 	return strings.NewReplacer("CLIQUE-A", one("a", a), "CLIQUE-B", one("b", b)).Replace(text)
 }
@@ -185,7 +185,7 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 }
 
 func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
-	// Its level is gone, and it has a name that today's rules refuse.
+	// Its level was removed, and today's rules refuse its name.
 	old := fixture.Set(t, manifest("1st", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))
 	labelled := old.DeepCopy()
 	labelled.Labels = map[string]string{"a": "b"}

@@ -38,7 +38,7 @@ const (
 	required  = string(field.ErrorTypeRequired)
 )
 
-// one is a clique with a name and more of its spec.
+// one is a clique with a name and further fields of its spec.
 func one(name, spec string) string {
 	return "{name: " + name + ", spec: {podSpec: {containers: [{name: main}]}, " + spec + "}}"
 }

@@ -17,7 +17,7 @@ const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata:
 	"{name: fabric, templateSpec: {spec: {devices: {requests: [{name: f, exactly: {deviceClassName: " +
 	"fabric.example.com}}]}}}}]"
 
-// asWritten is a set as its template says.
+// asWritten is a set with the numbers of its template.
 var asWritten = claims.Live{
 	Copies:  func(string) (int32, bool) { return 0, false },
 	Indexes: func(string) ([]int32, bool) { return nil, false },

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/configuration"
 )
 
-// lines are findings as they are printed.
+// lines are findings in printed form.
 func lines(findings []manifests.Finding) string {
 	var printed []string
 	for _, finding := range findings {
@@ -49,7 +49,8 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 }
 
-// TestTheStartupImageIsOfThisRelease: the chart names it by its own version, and so must the program without a chart.
+// TestTheStartupImageIsOfThisRelease: the chart names the image by its own version, and so must the program without a
+// chart.
 func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 	chart, err := os.ReadFile("../../../charts/grove-operator/Chart.yaml")
 	if err != nil {

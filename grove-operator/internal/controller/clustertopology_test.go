@@ -153,7 +153,7 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 		Expect(levels.Reason).To(Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
 
 		Expect(c.Delete(ctx, set)).To(Succeed())
-		Eventually(func() bool { // Nobody collects garbage here.
+		Eventually(func() bool { // There is no garbage collector here.
 			for _, kind := range []client.Object{&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{}} {
 				_ = c.DeleteAllOf(ctx, kind, client.InNamespace(in))
 			}

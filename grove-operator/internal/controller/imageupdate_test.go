@@ -26,8 +26,8 @@ spec:
       - {name: g, cliqueNames: [w], replicas: 2}
 `
 
-// startContainers plays kubelets that start the containers of the pods that let through, with the images that they are
-// to have.
+// startContainers does the work of kubelets: it starts the containers of the pods that let accepts, with their present
+// images.
 func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.ConditionStatus) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, ofUp)() {
@@ -48,7 +48,7 @@ func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.Conditi
 func everyPod(*corev1.Pod) bool { return true }
 
 var _ = Describe("A changed image, updated in place", func() {
-	// live brings the set to life and returns the UIDs and nodes of its pods.
+	// live starts the set and returns the UIDs and nodes of its pods.
 	live := func() (in string, set *grovev1alpha1.PodCliqueSet, standing []string) {
 		GinkgoHelper()
 		in = namespace()
@@ -246,7 +246,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
 		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
 		in, set, standing := live()
-		Eventually(func(g Gomega) { // The operator's view of the pods is up to date, and stays at that.
+		Eventually(func(g Gomega) { // The operator's view of the pods is up to date, and stays so.
 			for _, pod := range podsOf(in, ofUp)() {
 				seen := &corev1.Pod{}
 				g.Expect(cached.Get(ctx, client.ObjectKeyFromObject(&pod), seen)).To(Succeed())
@@ -255,7 +255,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		}).Should(Succeed())
 		release := way.hold(watched("pods"))
 		defer release()
-		for _, pod := range podsOf(in, ofUp)() { // Each container is started again meanwhile, for a reason of its own.
+		for _, pod := range podsOf(in, ofUp)() { // Each container is restarted meanwhile, for another reason.
 			before := pod.DeepCopy()
 			pod.Status.ContainerStatuses[0].ContainerID = "containerd://again"
 			Expect(c.Status().Patch(ctx, &pod, client.MergeFrom(before))).To(Succeed())

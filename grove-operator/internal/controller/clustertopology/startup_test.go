@@ -41,7 +41,7 @@ func fromBefore() *grovev1alpha1.ClusterTopology {
 	return made
 }
 
-// reconciler reads and writes a cluster that has objects, some calls to which fail.
+// reconciler reads and writes a cluster with objects, in which some calls fail.
 func reconciler(
 	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs,
 	objects ...client.Object,
@@ -170,7 +170,7 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	old.Finalizers = []string{"example.com/held"}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
-	for range 2 { // The deletion brings it back here.
+	for range 2 { // The deletion brings the next pass.
 		if err := r.Startup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	}
 }
 
-// logged is what is logged at startup, which does not end the program.
+// logged are the log lines of a startup, which does not end the program.
 func logged(t *testing.T, r *clustertopology.Reconciler) string {
 	t.Helper()
 	var lines strings.Builder
