@@ -32,8 +32,8 @@ import (
 
 // Report is the end state.
 type Report struct {
-	// Standing gangs have their minima, Waiting ones nothing. Kept counts the waiting gangs for which room is kept by
-	// closing a domain to others.
+	// Standing gangs have their minima, Waiting ones nothing. Kept is how many of the waiting ones wait because room is
+	// kept for another gang.
 	Standing, Waiting, Kept int
 	// Counts of what happened.
 	Counts map[string]int
