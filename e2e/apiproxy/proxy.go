@@ -1,4 +1,4 @@
-// Package apiproxy stands between a program and the API server, and has bindings of pods fail on purpose.
+// Package apiproxy is a proxy between a program and the API server that makes bindings of pods fail.
 package apiproxy
 
 import (
@@ -21,30 +21,30 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Fate is what becomes of a binding.
+// Fate is what happens to a binding.
 type Fate int
 
 const (
-	// Made bindings go through.
+	// Made bindings succeed.
 	Made Fate = iota
-	// Refused bindings are answered with status 500, and the API server hears nothing of them.
+	// Refused bindings are answered with status 500, and do not reach the API server.
 	Refused
-	// Unanswered bindings are made, and whoever asked for them is told that it took too long (status 504).
+	// Unanswered bindings are made, but the client gets a timeout (status 504).
 	Unanswered
 )
 
-// host is where proxies listen: on this machine only.
+// host is the address of proxies: on this machine only.
 const host = "127.0.0.1"
 
-// Binding is what a scheduler asks for.
+// Binding is a scheduler's request.
 type Binding struct {
 	Pod  types.NamespacedName
 	Node string
 }
 
-// Proxy passes requests with the credentials that they have.
+// Proxy passes requests on with their credentials.
 type Proxy struct {
-	// URL is where it listens, on this machine only, and Authority is who signed its certificate, as PEM.
+	// URL is its address, on this machine only, and Authority the signer of its certificate, as PEM.
 	URL       string
 	Authority []byte
 
@@ -53,8 +53,8 @@ type Proxy struct {
 	fate   func(Binding) Fate
 }
 
-// Listen starts a proxy in front of an API server; of the configuration it takes the address and the authority. The fate of each binding is
-// asked for before the API server hears of it, by several requests at once.
+// Listen starts a proxy in front of an API server. Of the configuration it uses the address and the authority. The fate
+// of each binding is asked for before the API server gets the binding, by several requests at once.
 func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 	address, err := url.Parse(server.Host)
 	if err != nil {
@@ -80,9 +80,9 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 		target: &httputil.ReverseProxy{
 			Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(address) },
 			Transport: transport,
-			// Events of a watch do not wait for the next ones.
+			// Events of a watch must not wait for the next ones.
 			FlushInterval: -1,
-			// Programs that are killed break off what they asked for: that is not worth a line in a log.
+			// Programs that are killed break off their requests: that is not worth a log line.
 			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 				http.Error(w, err.Error(), http.StatusBadGateway)
 			},
@@ -95,7 +95,7 @@ func Listen(server *rest.Config, fate func(Binding) Fate) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy and every request that is under way.
+// Close ends the proxy and all its requests.
 func (p *Proxy) Close() error { return p.server.Close() }
 
 // ServeHTTP makes a Proxy a handler.
@@ -127,7 +127,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// podOf reports whether a request binds a pod, and which.
+// podOf returns the pod that a request binds, and false for other requests.
 func podOf(request *http.Request) (types.NamespacedName, bool) {
 	path := strings.Split(strings.TrimPrefix(request.URL.Path, "/api/v1/namespaces/"), "/")
 	if request.Method != http.MethodPost || len(path) != 4 || path[1] != "pods" || path[3] != "binding" {
@@ -136,7 +136,7 @@ func podOf(request *http.Request) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: path[0], Name: path[2]}, true
 }
 
-// unanswered takes an answer and keeps nothing of it.
+// unanswered drops an answer.
 type unanswered struct{ header http.Header }
 
 func (u unanswered) Header() http.Header             { return u.header }

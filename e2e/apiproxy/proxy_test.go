@@ -61,7 +61,8 @@ func TestBindingsMeetTheirFate(t *testing.T) {
 		for _, encoding := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
 			t.Run(name+" as "+encoding, func(t *testing.T) {
 				asked := make(chan apiproxy.Binding, 1)
-				config, reached := behind(t, func(b apiproxy.Binding) apiproxy.Fate { asked <- b; return test.fate }, created)
+				config, reached := behind(t, func(b apiproxy.Binding) apiproxy.Fate { asked <- b; return test.fate },
+					created)
 				config.ContentType = encoding
 				client := kubernetes.NewForConfigOrDie(config)
 				err := client.CoreV1().Pods("ns").Bind(t.Context(), &corev1.Binding{
@@ -91,7 +92,8 @@ func TestBindingsMeetTheirFate(t *testing.T) {
 func TestABindingThatIsNoneGoesNowhere(t *testing.T) {
 	config, reached := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Made }, created)
 	client := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()
-	err := client.Post().AbsPath("/api/v1/namespaces/ns/pods/pod/binding").Body([]byte("nonsense")).Do(t.Context()).Error()
+	err := client.Post().AbsPath("/api/v1/namespaces/ns/pods/pod/binding").Body([]byte("nonsense")).Do(
+		t.Context()).Error()
 	if !apierrors.IsBadRequest(err) || len(reached) > 0 {
 		t.Errorf("it is answered with %v, and the API server heard %d requests", err, len(reached))
 	}
@@ -102,7 +104,8 @@ func TestEventsOfAWatchPassAtOnce(t *testing.T) {
 	config, _ := behind(t, func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Refused },
 		func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
+			_, _ = io.WriteString(
+				w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"first"}}}`)
 			w.(http.Flusher).Flush()
 			<-over
 		})

@@ -1,4 +1,5 @@
-// Package archives makes images of static programs, in the format of `docker save`, without Docker. `kind load image-archive` takes them.
+// Package archives makes images of static programs, in the format of `docker save`, without Docker. `kind load
+// image-archive` reads them.
 package archives
 
 import (
@@ -20,17 +21,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Program is what an image holds: one program on nothing.
+// Program is the content of an image: one program and nothing else.
 type Program struct {
 	// Reference is the image's name and tag.
 	Reference string
-	// File is the program on this machine. Its base name is that of the program in the image, at the root, which is in PATH there.
+	// File is the program on this machine. The program in the image has the same base name, and is at the root, which
+	// is in PATH there.
 	File string
-	// Links are more names by which the program is found.
+	// Links are further names of the program.
 	Links []string
-	// User is who runs it, root if empty.
+	// User that runs it; root if empty.
 	User string
-	// Architecture is that of the program, as Go calls it.
+	// Architecture of the program, in Go's words.
 	Architecture string
 }
 
@@ -82,7 +84,8 @@ func (p Program) image() (v1.Image, error) {
 
 func (p Program) path() string { return "/" + filepath.Base(p.File) }
 
-// checkStatic refuses a program that needs a loader, which no image here has: its container would end with "no such file".
+// checkStatic refuses a program that needs a loader, which these images do not have: its container would end with "no
+// such file".
 func checkStatic(file string) error {
 	program, err := elf.Open(file)
 	if err != nil {
@@ -90,12 +93,13 @@ func checkStatic(file string) error {
 	}
 	defer program.Close()
 	if slices.ContainsFunc(program.Progs, func(segment *elf.Prog) bool { return segment.Type == elf.PT_INTERP }) {
-		return errors.New("the program is linked dynamically, and an image holds nothing but it: build it with CGO_ENABLED=0")
+		return errors.New(
+			"the program is linked dynamically, and an image holds nothing but it: build it with CGO_ENABLED=0")
 	}
 	return nil
 }
 
-// files is the layer: times and owners of this machine stay out of it.
+// files is the layer, without times and owners of this machine.
 func (p Program) files() ([]byte, error) {
 	content, err := os.ReadFile(p.File)
 	if err != nil {
@@ -111,7 +115,8 @@ func (p Program) files() ([]byte, error) {
 		return nil, err
 	}
 	for _, link := range p.Links {
-		header := &tar.Header{Name: path.Clean("/" + link)[1:], Mode: 0o777, Linkname: p.path(), Typeflag: tar.TypeSymlink}
+		header := &tar.Header{Name: path.Clean("/" + link)[1:], Mode: 0o777, Linkname: p.path(),
+			Typeflag: tar.TypeSymlink}
 		if err := writer.WriteHeader(header); err != nil {
 			return nil, err
 		}

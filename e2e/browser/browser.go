@@ -1,4 +1,4 @@
-// Package browser has a real Chromium for tests of pages.
+// Package browser runs a real Chromium for tests of pages.
 package browser
 
 import (
@@ -19,13 +19,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each action, on a busy machine.
 const patience = 2 * time.Minute
 
-// names are those of the programs that will do.
+// names of programs that are a Chromium.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// Ensure returns the path of a Chromium. Where there is none, root on Debian installs it; elsewhere the error says what to do.
+// Ensure returns the path of a Chromium. If there is none, it is installed for root on Debian; elsewhere the error says
+// what to do.
 func Ensure(ctx context.Context) (string, error) {
 	if found := find(); found != "" {
 		return found, nil
@@ -36,8 +37,10 @@ func Ensure(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return "", errors.New("there is no Chromium, and no apt-get to install it with")
 	}
-	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"}} {
-		install := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"}, arguments...)...)
+	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium",
+		"fonts-dejavu-core"}} {
+		install := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"},
+			arguments...)...)
 		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if said, err := install.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(said)), "\n")
@@ -62,8 +65,8 @@ func find() string {
 // Browser is a Chromium, for as many pages as tests open.
 type Browser struct{ ctx context.Context }
 
-// Start runs a Chromium without a window until the test is over. Where there can be none it skips the test with the reason, but in CI,
-// where it fails.
+// Start runs a Chromium without a window until the test ends. If none can be had it skips the test with the reason,
+// except in CI, where the test fails.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path, err := Ensure(t.Context())
@@ -74,9 +77,10 @@ func Start(t *testing.T) *Browser {
 		t.Fatal(err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		// Root has no sandbox, and what is opened here is ours.
+		// Root has no sandbox, and only our own pages are opened here.
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1440, 900),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("hide-scrollbars", true))
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocated)
 	t.Cleanup(func() {
@@ -89,16 +93,16 @@ func Start(t *testing.T) *Browser {
 	return &Browser{ctx}
 }
 
-// Page is one that is open. Its methods fail the test if they cannot do what they say.
+// Page is an open page. Its methods fail the test if they fail.
 type Page struct {
 	t *testing.T
-	// For what tests do, and as long as the page is open, which may be longer.
+	// ctx is for actions of the test, open lasts as long as the page, which may be longer.
 	ctx, open context.Context
-	// What the page asked for, and what went wrong in it.
+	// requests of the page, and complaints: its errors.
 	requests, complaints *recorder
 }
 
-// Open opens an address, with the look that people with dark set up get if dark is set.
+// Open opens an address, in the dark color scheme if dark is set.
 func (b *Browser) Open(t *testing.T, address string, dark bool) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
@@ -117,7 +121,8 @@ func (b *Browser) Open(t *testing.T, address string, dark bool) *Page {
 	if dark {
 		scheme = "dark"
 	}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: scheme}}}
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatalf("listening to requests: %v", err)
 	}
@@ -128,7 +133,7 @@ func (b *Browser) Open(t *testing.T, address string, dark bool) *Page {
 	return p
 }
 
-// hear keeps what the tests ask about of what the browser tells.
+// hear records those events of the browser that tests ask about.
 func (p *Page) hear(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -163,7 +168,7 @@ func (p *Page) fail(what string, err error) {
 }
 
 func (p *Page) said() string {
-	// The time of the test may be up.
+	// The test's own context may have ended.
 	ctx, cancel := context.WithTimeout(p.open, 5*time.Second)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body ? document.body.innerText : ''"))
@@ -173,13 +178,13 @@ func (p *Page) said() string {
 	return text
 }
 
-// Requests returns the addresses that the page has asked for.
+// Requests returns the addresses that the page has requested.
 func (p *Page) Requests() []string { return p.requests.all() }
 
-// Complaints returns what went wrong in the page: exceptions, errors of its console, what its policy refused.
+// Complaints returns the page's errors: exceptions, errors of its console, requests that its policy refused.
 func (p *Page) Complaints() []string { return p.complaints.all() }
 
-// Evaluate runs a script in the page and returns what it gives.
+// Evaluate runs a script in the page and returns its result.
 func Evaluate[T any](p *Page, script string) T {
 	p.t.Helper()
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
@@ -189,46 +194,50 @@ func Evaluate[T any](p *Page, script string) T {
 	return value
 }
 
-// Until waits until a script gives true.
+// Until waits until a script returns true.
 func (p *Page) Until(what, script string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](script, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](script, chromedp.WithPollingInterval(20*time.Millisecond),
+		chromedp.WithPollingTimeout(patience)))
 	if err != nil {
 		p.fail("waiting for "+what, err)
 	}
 }
 
-// Says waits until a text is on the page for all to see.
+// Says waits until a text is visible on the page.
 func (p *Page) Says(text string) {
 	p.t.Helper()
 	p.Until(fmt.Sprintf("%q", text), fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// Shortcut presses a key that types nothing, by its name, on whatever has the focus. Press would also type it, though the page says no.
+// Shortcut presses a key that types nothing, by its name, on the focused element. Press would also type it, even if the
+// page prevents that.
 func (p *Page) Shortcut(key string) {
 	p.t.Helper()
-	Evaluate[bool](p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {key: %q, bubbles: true, cancelable: true})) || true", key))
+	Evaluate[bool](
+		p, fmt.Sprintf("(document.activeElement ?? document.body).dispatchEvent(new KeyboardEvent('keydown', {key: "+
+			"%q, bubbles: true, cancelable: true})) || true", key))
 }
 
-// Press presses keys, on whatever has the focus.
+// Press presses keys, on the focused element.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
 	p.do(fmt.Sprintf("pressing %q", keys), chromedp.KeyEvent(keys))
 }
 
-// Click clicks what a selector finds.
+// Click clicks the element of a selector.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	p.do("clicking "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Choose gives a file to the input for files that a selector finds, as people do who choose it.
+// Choose gives a file to a file input, as a user does.
 func (p *Page) Choose(selector, file string) {
 	p.t.Helper()
 	p.do("choosing "+file, chromedp.SetUploadFiles(chromedp.CSS(selector), []string{file}))
 }
 
-// Drop drops a file with this content on what a selector finds.
+// Drop drops a file with this content on the element of a selector.
 func (p *Page) Drop(selector, name, content string) {
 	p.t.Helper()
 	Evaluate[bool](p, fmt.Sprintf(`(() => {
@@ -247,18 +256,19 @@ func (p *Page) ClickAt(x, y float64) {
 	p.do("clicking", chromedp.MouseClickXY(x, y))
 }
 
-// Scroll turns the wheel over a point of the window, in pixels; up is negative.
+// Scroll turns the wheel at a point of the window, in pixels; up is negative.
 func (p *Page) Scroll(x, y, by float64) {
 	p.t.Helper()
-	// Both ways have to be said, and a way of nothing would not be.
-	turn := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y, DeltaX: 0.001, DeltaY: by}
+	// Both directions have to be sent, and the library omits one that is 0.
+	turn := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: x, Y: y,
+		DeltaX: 0.001, DeltaY: by}
 	_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, turn)
 	if err != nil {
 		p.fail("scrolling", err)
 	}
 }
 
-// Screenshot writes what the window shows, as PNG, for people to look at.
+// Screenshot writes a picture of the window, as PNG, for people.
 func (p *Page) Screenshot(file string) {
 	p.t.Helper()
 	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// recorder keeps what a page does while a test does other things.
+// recorder records a page's events while the test does other things.
 type recorder struct {
 	mu   sync.Mutex
 	seen []string

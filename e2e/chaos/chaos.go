@@ -1,7 +1,8 @@
-// Package chaos has a scheduler place gangs while bindings fail, nodes come and go, PodGroups and Topologies are edited, pods are deleted
-// and the scheduler is killed, and judges what stands when all of that is over.
+// Package chaos lets a scheduler place gangs while bindings fail, nodes come and go, PodGroups and Topologies are
+// edited, pods are deleted and the scheduler is killed, and checks the result when all of that is over.
 //
-// The judgement uses what a user can see: objects in the API server, the labels of nodes, and what the command place says of them.
+// The check uses only what users see: objects in the API server, the labels of nodes, and the answer of the command
+// place.
 package chaos
 
 import (
@@ -24,50 +25,50 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// Scheduler is the program that is put to the test, by its name in a dev cluster.
+// Scheduler is the tested program, by its name in a dev cluster.
 const Scheduler = "kai-topology-plugin"
 
-// Options say how much there is of everything.
+// Options say how much happens.
 type Options struct {
-	// Gangs is how many come, one every Pace.
+	// Gangs is how many gangs arrive, one every Pace.
 	Gangs int
 	Pace  time.Duration
-	// Racks is how many racks of 8 nodes with 8 GPUs each there are.
+	// Racks is the number of racks, of 8 nodes with 8 GPUs each.
 	Racks int
 	// Failing is the share of bindings that fail.
 	Failing float64
-	// Kill is how often the scheduler is killed.
+	// Kill is the time between two kills of the scheduler.
 	Kill time.Duration
-	// Trouble is how often something happens to a node, and to a pod, a PodGroup or a Topology.
+	// Trouble is the time between two troubles of nodes, and of pods, PodGroups or Topologies.
 	Trouble time.Duration
-	// Patience is how long everything may take to come to rest in the end.
+	// Patience is how long the end state may take.
 	Patience time.Duration
-	// Seed makes the choices; what is chosen among depends on the moment all the same.
+	// Seed of the random choices; what is chosen from still depends on timing.
 	Seed uint64
-	// Progress is told what happens, a line at a time.
+	// Progress receives what happens, a line at a time.
 	Progress io.Writer
 }
 
-// Run is one go of it on a cluster. Its Fate is to be that of the scheduler's bindings.
+// Run is one run on a cluster. Its Fate decides about the scheduler's bindings.
 type Run struct {
 	Options
 	*live.Own
-	// Name is that of the namespace and the Topology, and begins the names of nodes.
+	// Name of the namespace and the Topology, and prefix of the names of nodes.
 	Name string
 
 	pods cache.SharedIndexInformer
-	// alive is held by who ends the scheduler or starts it.
+	// alive is held while the scheduler is ended or started.
 	alive sync.Mutex
 
 	mu     sync.Mutex
 	random *rand.Rand
 	gangs  []*gang
-	// troubled are the nodes that are in trouble.
+	// troubled are the nodes that are in trouble now.
 	troubled map[string]bool
-	// over is whether bindings succeed again.
+	// over reports whether bindings succeed again.
 	over   bool
 	counts map[string]int
-	// hit are nodes for which a pod was about to be bound, to which something is to happen now.
+	// hit are nodes to which a pod was about to be bound, and that get into trouble now.
 	hit chan string
 }
 
@@ -79,7 +80,7 @@ func New(own *live.Own, name string, options Options) *Run {
 	}
 }
 
-// Fate has bindings fail by chance, and in some of the cases something happens to the node that the pod was to be bound to.
+// Fate makes bindings fail at random, and sometimes gets the binding's node into trouble too.
 func (r *Run) Fate(binding apiproxy.Binding) apiproxy.Fate {
 	if binding.Pod.Namespace != r.Name {
 		return apiproxy.Made
@@ -104,8 +105,8 @@ func (r *Run) Fate(binding apiproxy.Binding) apiproxy.Fate {
 	return apiproxy.Refused
 }
 
-// Do has everything happen, waits until it has come to rest, and returns what stands. A violation is in the report; an error is something that
-// kept it from being found out.
+// Do runs everything, waits until nothing changes any more, and returns the result. Violations are in the report; an
+// error means that they could not be found out.
 func (r *Run) Do(ctx context.Context) (*Report, error) {
 	if err := r.populate(ctx); err != nil {
 		return nil, fmt.Errorf("making nodes: %w", err)
@@ -125,7 +126,7 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 					return
 				case <-tick:
 				}
-				// What has begun is finished, so that nothing stays broken.
+				// An action that has begun is finished, so that nothing stays broken.
 				if err := do(context.WithoutCancel(until)); err != nil {
 					select {
 					case errs <- err:
@@ -184,21 +185,21 @@ func (r *Run) count(what string) {
 	r.counts[what]++
 }
 
-// chance reports whether something of that probability happens.
+// chance returns true with a probability.
 func (r *Run) chance(probability float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.random.Float64() < probability
 }
 
-// choose is one of so many.
+// choose is a random number below among.
 func (r *Run) choose(among int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.random.IntN(among)
 }
 
-// watchPods keeps the pods of the namespace at hand, for those who act on them while there is chaos.
+// watchPods keeps a cache of the namespace's pods, for actions on them.
 func (r *Run) watchPods(ctx context.Context) error {
 	var pods cache.SharedIndexInformer
 	core, err := coreOf(r.Server)
@@ -215,7 +216,7 @@ func (r *Run) watchPods(ctx context.Context) error {
 	return nil
 }
 
-// byGang are the pods that are there now, by the name of their gang.
+// byGang are the present pods, by the name of their gang.
 func (r *Run) byGang() map[string][]*corev1.Pod {
 	pods := map[string][]*corev1.Pod{}
 	for _, object := range r.pods.GetStore().List() {
@@ -226,7 +227,7 @@ func (r *Run) byGang() map[string][]*corev1.Pod {
 	return pods
 }
 
-// some returns a gang that has come and not gone, nil if there is none.
+// some returns a gang that has arrived and not finished, nil if there is none.
 func (r *Run) some() *gang {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +243,8 @@ func (r *Run) all() []*gang {
 	return slices.Clone(r.gangs)
 }
 
-// killScheduler ends the leader without a word. The next one does not wait until its lease has expired: that would be most of the time.
+// killScheduler kills the leader. It removes the lease, so that the next leader does not wait until it expires: that
+// would be most of the time.
 func (r *Run) killScheduler(ctx context.Context) error {
 	r.alive.Lock()
 	defer r.alive.Unlock()
@@ -259,7 +261,7 @@ func (r *Run) killScheduler(ctx context.Context) error {
 	return r.Machine.Start(ctx, Scheduler)
 }
 
-// keepRunning starts the scheduler whenever it has ended by itself, as its kubelet would.
+// keepRunning restarts the scheduler whenever it has ended by itself, as its kubelet would.
 func (r *Run) keepRunning(ctx context.Context) error {
 	r.alive.Lock()
 	defer r.alive.Unlock()

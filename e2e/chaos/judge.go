@@ -30,17 +30,18 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// Report is what stands in the end.
+// Report is the end state.
 type Report struct {
-	// Standing gangs have all that they need, Waiting ones nothing. Kept ones among these wait because room is kept for another gang.
+	// Standing gangs have their minima, Waiting ones nothing. Kept is how many of the waiting ones wait because room is
+	// kept for another gang.
 	Standing, Waiting, Kept int
-	// Counts are what happened.
+	// Counts of what happened.
 	Counts map[string]int
-	// Violations are what must not be so.
+	// Violations of what has to hold.
 	Violations []string
 }
 
-// String has a line for each figure.
+// String has a line for each number.
 func (r *Report) String() string {
 	var lines strings.Builder
 	fmt.Fprintf(&lines, "%d gangs stand, %d wait, %d of them for room that is kept\n", r.Standing, r.Waiting, r.Kept)
@@ -53,7 +54,7 @@ func (r *Report) String() string {
 	return lines.String()
 }
 
-// state is what the API server has of a run at one moment.
+// state is the API server's state of a run at one moment.
 type state struct {
 	groups []scheduling.PodGroup
 	pods   []corev1.Pod
@@ -69,12 +70,12 @@ func (r *Run) read(ctx context.Context) (state, error) {
 	return state{groups.Items, pods.Items, nodes.Items}, err
 }
 
-// standing is where one gang's pods are.
+// standing is the placement of one gang's pods.
 type standing struct {
 	group *scheduling.PodGroup
-	// pods has how many there are of each leaf, and bound how many of these have a node.
+	// pods is how many pods each leaf has, and bound how many of these have a node.
 	pods, bound map[string]int
-	// leaving are those that are deleted and still there, each with what it waits for.
+	// leaving are the pods that are deleted and still exist, each with what it waits for.
 	leaving []string
 }
 
@@ -96,7 +97,8 @@ func (s state) standings() []standing {
 		case pod.DeletionTimestamp != nil:
 			of.leaving = append(of.leaving,
 				fmt.Sprintf("%s on %q since %s, finalizers %v, %d s of grace", pod.Name, pod.Spec.NodeName,
-					pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers, ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
+					pod.DeletionTimestamp.Format(time.TimeOnly), pod.Finalizers,
+					ptr.Deref(pod.DeletionGracePeriodSeconds, -1)))
 			continue
 		}
 		of.pods[pod.Labels[subGroupLabel]]++
@@ -127,7 +129,7 @@ func (s standing) whole() bool {
 	return true
 }
 
-// condition is what the PodGroup says of its gang, as the scheduler knew it in the current generation; empty if it says nothing of that.
+// condition is the PodGroup's condition of its gang, if it is about the current generation; empty otherwise.
 func (s standing) condition() (reason, message string) {
 	scheduled := meta.FindStatusCondition(s.group.Status.Conditions, scheduling.ConditionScheduled)
 	if scheduled == nil || scheduled.ObservedGeneration != s.group.Generation {
@@ -136,7 +138,7 @@ func (s standing) condition() (reason, message string) {
 	return scheduled.Reason, scheduled.Message
 }
 
-// unsettled is what is not over with the gang; empty if it stands or waits and says so.
+// unsettled says what is unfinished about the gang; empty if it is placed, or waits and has a condition that says so.
 func (s standing) unsettled() string {
 	reason, message := s.condition()
 	said := fmt.Sprintf("%s: %d of %d pods are bound (%v of %v), and it says %q: %s; leaving: %v", s.group.Name,
@@ -151,8 +153,8 @@ func (s standing) unsettled() string {
 	return said
 }
 
-// rest waits until every gang stands or waits, every pod that its owner wants is there, and nothing has changed for a while. What it returns
-// is why not, if that does not come.
+// rest waits until every gang is placed or waits, every pod that its owner wants exists, and nothing has changed for
+// some time. If that does not happen, the error says why.
 func (r *Run) rest(ctx context.Context) error {
 	const still = 15 * time.Second
 	waiting, cancel := context.WithTimeout(ctx, r.Patience)
@@ -175,8 +177,8 @@ func (r *Run) rest(ctx context.Context) error {
 		if len(unsettled) == 0 && time.Since(since) > still {
 			return true, "", nil
 		}
-		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s", time.Since(since).Round(time.Second),
-			len(unsettled),
+		return false, fmt.Sprintf("nothing changed for %s; not settled are %d\n%s",
+			time.Since(since).Round(time.Second), len(unsettled),
 			strings.Join(unsettled[:min(20, len(unsettled))], "\n")), nil
 	})
 }
@@ -205,7 +207,7 @@ func (r *Run) unsettled(now state) []string {
 	return unsettled
 }
 
-// judge compares what stands with what the objects ask for.
+// judge compares the end state with what the objects ask for.
 func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 	now, err := r.read(ctx)
 	if err != nil {
@@ -254,10 +256,10 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 	return report, nil
 }
 
-// keptFor finds in the message of a gang the one that room is kept for.
+// keptFor matches, in the message of a gang, the gang for which room is kept.
 var keptFor = regexp.MustCompile(`is kept for gang [^/ ]+/([^ ,]+),`)
 
-// keptInVain is what is wrong with a gang that waits for the sake of another one: that does not wait itself.
+// keptInVain reports a gang that waits for the sake of another one which does not wait itself.
 func keptInVain(s standing, whose string, all []standing) []string {
 	for _, other := range all {
 		if other.group.Name == whose && total(other.bound) == 0 {
@@ -268,7 +270,7 @@ func keptInVain(s standing, whose string, all []standing) []string {
 		s.group.Name, whose)}
 }
 
-// outside are the constraints of a standing gang that do not hold.
+// outside are the constraints of a placed gang that do not hold.
 func outside(s standing, now state, topologies placement.Topologies) (broken []string, err error) {
 	if total(s.bound) == 0 {
 		return nil, nil
@@ -311,8 +313,8 @@ func (s state) overfull() (wrong []string) {
 	return wrong
 }
 
-// disagreements are where the command place, given the same objects, says something else than the scheduler: a standing gang that it does
-// not take for placed, and a waiting pod that it finds a node for.
+// disagreements are differences between the command place, given the same objects, and the scheduler: a placed gang
+// that place does not find placed, and a waiting pod for which it finds a node.
 func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 	answer, err := r.place(ctx, now)
 	if err != nil {
@@ -337,7 +339,8 @@ func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 		for pod, node := range group.Assignments {
 			if unbound[pod] && !keptFor.MatchString(message) {
 				disagreed = append(disagreed,
-					fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node, reason, message))
+					fmt.Sprintf("pod %s waits, and place finds node %s; its gang says %s: %s", pod, node,
+						reason, message))
 				break
 			}
 		}
@@ -345,7 +348,7 @@ func (r *Run) disagreements(ctx context.Context, now state) ([]string, error) {
 	return disagreed, nil
 }
 
-// answer is what is of interest of place's.
+// answer has the fields of place's output that are used.
 type answer struct {
 	PodGroups []struct {
 		Name, Verdict, Message string
@@ -377,7 +380,7 @@ func (r *Run) place(ctx context.Context, now state) (*answer, error) {
 		"-o", "json")
 	command.Stdin, command.Stdout, command.Stderr = &input, &output, &complaint
 	var exit *exec.ExitError
-	// 3 says that some gangs are not placed.
+	// Exit code 3 means that some gangs are not placed.
 	if err := command.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) {
 		return nil, fmt.Errorf("place: %w: %s", err, complaint.String())
 	}

@@ -13,10 +13,10 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// parallel is how many requests of one kind are under way.
+// parallel is how many requests of one kind are in flight at once.
 const parallel = 8
 
-// each does something with all gangs, several at once.
+// each calls a function for all gangs, several at once.
 func (r *Run) each(gangs []*gang, do func(*gang) error) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -37,7 +37,7 @@ func (r *Run) each(gangs []*gang, do func(*gang) error) error {
 	return failed
 }
 
-// troubleNode changes a node for a while, and then makes it what it was.
+// troubleNode changes a node for some time, and then restores it.
 func (r *Run) troubleNode(ctx context.Context) error {
 	node := r.node(r.choose(r.Racks * nodesPerRack))
 	select {
@@ -60,7 +60,7 @@ func (r *Run) troubleNode(ctx context.Context) error {
 		err = r.withoutNode(ctx, node)
 	case 1:
 		r.count("nodes in another rack")
-		// A rack of its own: what is bound to it meanwhile is in no rack with anybody else.
+		// A rack of its own: pods that are bound to the node meanwhile share the rack with no others.
 		err = r.changed(ctx, node, func(n *corev1.Node) { n.Labels[rackLabel] = "rack-of-" + n.Name },
 			func(n *corev1.Node) { n.Labels[rackLabel] = node.Labels[rackLabel] })
 	case 2:
@@ -96,7 +96,7 @@ func (r *Run) release(node string) {
 	delete(r.troubled, node)
 }
 
-// wait lasts between a fifth of a second and two.
+// wait waits between 0.2 and 2 seconds.
 func (r *Run) wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -136,7 +136,7 @@ func (r *Run) withoutNode(ctx context.Context, node *corev1.Node) error {
 	return r.Create(ctx, node)
 }
 
-// troubleTopology has the Topology be gone for a moment. Its levels cannot be changed in place.
+// troubleTopology deletes the Topology for a moment. Its levels cannot be changed in place.
 func (r *Run) troubleTopology(ctx context.Context) error {
 	r.count("Topologies deleted")
 	if err := r.Delete(ctx, r.topology()); err != nil {
@@ -149,8 +149,8 @@ func (r *Run) troubleTopology(ctx context.Context) error {
 	return nil
 }
 
-// editPodGroup asks for less than before, so that what was right under the old spec is right under the new one: a lower minimum or a broader
-// level. Or it changes something that has no say.
+// editPodGroup asks for less than before, so that a placement under the old spec is right under the new one: a lower
+// minimum or a broader level. Or it changes a field without effect.
 func (r *Run) editPodGroup(ctx context.Context) error {
 	g := r.some()
 	if g == nil {
@@ -191,7 +191,7 @@ func (r *Run) deletePod(ctx context.Context) error {
 	return r.kill(ctx, pods[r.choose(len(pods))])
 }
 
-// finishGang ends a gang that stands, so that there is room for others.
+// finishGang ends a placed gang, so that there is room for others.
 func (r *Run) finishGang(ctx context.Context) error {
 	g := r.some()
 	if g == nil || r.chance(0.5) {

@@ -24,9 +24,9 @@ const (
 	blockLabel = "topology.packtree.dev/block"
 	rackLabel  = "topology.packtree.dev/rack"
 	ownLabel   = "chaos.packtree.dev/run"
-	// subGroupLabel is how a pod names its leaf.
+	// subGroupLabel is the label by which a pod names its leaf.
 	subGroupLabel = "kai.scheduler/subgroup-name"
-	// finalizer is the owner's, who takes its time.
+	// finalizer delays the end of pods, like a slow owner.
 	finalizer = "chaos.packtree.dev/kept"
 
 	nodesPerRack  = 8
@@ -34,17 +34,19 @@ const (
 	gpusPerNode   = 8
 )
 
-// gang is a PodGroup and what its owner wants of it.
+// gang is a PodGroup with its owner's wishes.
 type gang struct {
 	name string
 	// leaves has the wanted number of pods of each leaf; a gang without subgroups has one leaf without a name.
 	leaves []leaf
-	// sameNames says that a pod is made again under its name, when the old one is gone; else under another one, at once.
+	// sameNames means that a pod is recreated with its name, when the old one is gone; otherwise with another name, at
+	// once.
 	sameNames bool
 	priority  string
 
 	mu sync.Mutex
-	// made is how often a pod was made for each seat, and expected the last one and when, until the informer has shown it.
+	// made is how often a pod was made for each seat; expected is the last of these pods and its time, until the
+	// informer has it.
 	made     map[string]int
 	expected map[string]expectation
 	finished bool
@@ -86,13 +88,14 @@ func (r *Run) populate(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
-	if err := live.Wait(waiting, "the nodes take pods", r.NodesTakePods(map[string]string{ownLabel: r.Name})); err != nil {
+	if err := live.Wait(waiting, "the nodes take pods",
+		r.NodesTakePods(map[string]string{ownLabel: r.Name})); err != nil {
 		return err
 	}
 	return live.Wait(waiting, "the namespace takes pods", r.NamespaceTakesPods(r.Name))
 }
 
-// Clean removes what a run has made.
+// Clean deletes all objects of a run.
 func (r *Run) Clean(ctx context.Context) error {
 	now := client.GracePeriodSeconds(0)
 	for _, object := range []client.Object{&corev1.Pod{}, &scheduling.PodGroup{}} {
@@ -115,7 +118,8 @@ func (r *Run) topology() *kai.Topology {
 	return &kai.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name},
 		Spec: kai.TopologySpec{
-			Levels: []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}},
+			Levels: []kai.TopologyLevel{{NodeLabel: blockLabel}, {NodeLabel: rackLabel},
+				{NodeLabel: corev1.LabelHostname}},
 		},
 	}
 }
@@ -125,11 +129,12 @@ func (r *Run) nodeName(i int) string { return fmt.Sprintf("%s-%04d", r.Name, i) 
 func (r *Run) node(i int) *corev1.Node {
 	rack := i / nodesPerRack
 	return live.FakeNode(r.nodeName(i), map[string]string{
-		ownLabel: r.Name, blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock), rackLabel: fmt.Sprintf("rack-%d", rack),
+		ownLabel: r.Name, blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
+		rackLabel: fmt.Sprintf("rack-%d", rack),
 	}, gpusPerNode)
 }
 
-// come has the gangs come one after the other.
+// come creates the gangs one after the other.
 func (r *Run) come(ctx context.Context) error {
 	pace := time.NewTicker(r.Pace)
 	defer pace.Stop()
@@ -153,8 +158,8 @@ func (r *Run) come(ctx context.Context) error {
 	return nil
 }
 
-// gang is the i-th gang: of one leaf in a rack, with pods above its minimum, of two leaves in a rack each of one block, with a preferred
-// rack, or without a constraint.
+// gang is the i-th gang: of one leaf in a rack, with pods above its minimum, of two leaves in a rack each of one block,
+// with a preferred rack, or without a constraint.
 func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
 	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{},
 		expected: map[string]expectation{}}
@@ -182,14 +187,15 @@ func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
 			})
 		}
 	case 4:
-		podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: r.Name, PreferredTopologyLevel: rackLabel}
+		podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: r.Name,
+			PreferredTopologyLevel: rackLabel}
 	case 5:
 		podGroup.Spec.TopologyConstraint = nil
 	}
 	return g, podGroup
 }
 
-// seats are the names under which a gang's pods are made first, with the leaf of each.
+// seats are the first names of a gang's pods, with the leaf of each.
 func (g *gang) seats() map[string]string {
 	seats := map[string]string{}
 	for _, l := range g.leaves {
@@ -202,7 +208,7 @@ func (g *gang) seats() map[string]string {
 
 func gangOf(pod *corev1.Pod) string { return pod.Annotations[scheduling.AnnotationPodGroupName] }
 
-// seatLabel says for which seat of its gang a pod was made.
+// seatLabel names the seat of its gang for which a pod was made.
 const seatLabel = "chaos.packtree.dev/seat"
 
 func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
@@ -210,7 +216,8 @@ func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: seat, Namespace: r.Name, Labels: map[string]string{seatLabel: seat},
-			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name,
+				kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:                 kai.SchedulerName,
@@ -234,8 +241,9 @@ func (r *Run) pod(g *gang, seat, leaf string, generation int) *corev1.Pod {
 	return pod
 }
 
-// own does what owners of pods do: it makes those that are missing or have failed and lets go of those that are deleted, and it removes pods
-// whose node is gone, as the garbage collector does: that marks them as failed first, and then finds a node of that name that is new.
+// own does the work of the pods' owners: it makes missing pods, replaces failed ones and removes the finalizer of
+// deleted ones. It also deletes pods whose node is gone, as the garbage collector does: that marks them as failed
+// first, and then finds a new node with that name.
 func (r *Run) own(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := r.List(ctx, &nodes, client.MatchingLabels{ownLabel: r.Name}); err != nil {
@@ -277,14 +285,14 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 		return nil
 	}
 	for seat, leaf := range g.seats() {
-		// One that was deleted before it was shown is never seen.
+		// A pod that was deleted before the informer had it never appears.
 		if taken[seat] || time.Since(g.expected[seat].when) < 10*time.Second {
 			continue
 		}
 		pod := r.pod(g, seat, leaf, g.made[seat])
 		err := r.Create(ctx, pod)
 		switch {
-		case apierrors.IsAlreadyExists(err): // The informer has not told of it yet.
+		case apierrors.IsAlreadyExists(err): // The informer does not have it yet.
 		case err != nil:
 			return fmt.Errorf("creating a pod: %w", err)
 		default:
@@ -300,7 +308,7 @@ func over(pod *corev1.Pod, exists map[string]bool) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]
 }
 
-// letGo removes the finalizer of a pod that has been deleted for a while.
+// letGo removes the finalizer of a pod some time after its deletion.
 func (r *Run) letGo(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Finalizers) == 0 || time.Since(pod.DeletionTimestamp.Time) < 2*time.Second {
 		return nil
@@ -309,7 +317,7 @@ func (r *Run) letGo(ctx context.Context, pod *corev1.Pod) error {
 	return client.IgnoreNotFound(r.Patch(ctx, pod.DeepCopy(), patch))
 }
 
-// kill deletes this very pod, and none that has its name by now.
+// kill deletes this very pod, and no other with its name.
 func (r *Run) kill(ctx context.Context, pod *corev1.Pod) error {
 	err := r.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if apierrors.IsConflict(err) {

@@ -9,18 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// broken is one thing by which a definition takes less than an earlier one, drops what it kept, or means something else by it.
+// broken is one way in which a definition accepts less than an earlier one, drops a field that it kept, or changes the
+// meaning of one.
 type broken struct {
-	// Where is the kind's definition, the version, and the path of the field: "podcliquesets.grove.io v1alpha1 spec.template".
+	// Where is the kind's definition, the version, and the path of the field: "podcliquesets.grove.io v1alpha1
+	// spec.template".
 	Where string
-	// What says what is different, and so whom it hurts.
+	// What says what is different, and so whom it affects.
 	What string
 }
 
 func (b broken) String() string { return b.Where + ": " + b.What }
 
-// breaksOf compares a definition with the one that follows it. If there are none, every object that the earlier one took is taken by the
-// later one, which keeps all of it. A break may be a false alarm: of patterns, CEL rules and the like only sameness is seen.
+// breaksOf compares a definition with its successor. If there are no breaks, every object that the earlier one accepted
+// is accepted by the later one, which keeps all of it. A break may be a false alarm: patterns, CEL rules and the like
+// are only compared for equality.
 func breaksOf(before, after *apiextensionsv1.CustomResourceDefinition) []broken {
 	breaks := namesBreak(before, after)
 	for i := range before.Spec.Versions {
@@ -41,7 +44,8 @@ func breaksOf(before, after *apiextensionsv1.CustomResourceDefinition) []broken 
 			breaks = append(breaks, broken{where, what})
 		}
 		if earlier.Schema != nil && later.Schema != nil {
-			breaks = append(breaks, schemaBreaks(where, earlier.Schema.OpenAPIV3Schema, later.Schema.OpenAPIV3Schema)...)
+			breaks = append(breaks, schemaBreaks(where, earlier.Schema.OpenAPIV3Schema,
+				later.Schema.OpenAPIV3Schema)...)
 		}
 	}
 	return breaks
@@ -69,7 +73,7 @@ func namesBreak(before, after *apiextensionsv1.CustomResourceDefinition) []broke
 	return breaks
 }
 
-// versionBreaks looks at what a version has beside its schema.
+// versionBreaks compares the parts of a version beside its schema.
 func versionBreaks(before, after *apiextensionsv1.CustomResourceDefinitionVersion) []string {
 	var breaks []string
 	earlier, later := subresources(before), subresources(after)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// CopyCharts copies a folder of charts into another, in which there must be none, with other definitions in the place of theirs: files by
-// their names. A definition that is not among them is left out. With nil all stay as they are.
+// CopyCharts copies a folder of charts into another one, which must have none, with other definitions in place of
+// theirs: files by their names. A definition that is not among them is left out. With nil all stay as they are.
 func CopyCharts(from, into string, definitions map[string][]byte) error {
 	if err := os.CopyFS(into, os.DirFS(from)); err != nil {
 		return fmt.Errorf("copying charts: %w", err)
@@ -31,7 +31,7 @@ func CopyCharts(from, into string, definitions map[string][]byte) error {
 	return err
 }
 
-// Files are the release's definitions as they are stored, by the names of their files.
+// Files are the release's stored definitions, by the names of their files.
 func (r Release) Files() (map[string][]byte, error) {
 	entries, err := os.ReadDir(r.DefinitionsFolder())
 	if err != nil {

@@ -24,7 +24,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return made
 }
 
-// filesBelow are the paths of a folder's files, sorted, links followed by none.
+// filesBelow are the paths of a folder's files, sorted; links are not followed.
 func filesBelow(t *testing.T, top string) []string {
 	t.Helper()
 	var found []string
@@ -51,7 +51,8 @@ func TestChartsAreCopiedWithOtherDefinitions(t *testing.T) {
 		one         string
 	}{
 		"those of a release": {map[string][]byte{"one.yaml": []byte("then")},
-			[]string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"}, "then"},
+			[]string{"a/Chart.yaml", "a/files/crds/one.yaml", "b/files/alerts.yaml", "b/files/crds-kai/one.yaml"},
+			"then"},
 		"their own": {nil, filesBelow(t, charts), "today"},
 	} {
 		t.Run(claim, func(t *testing.T) {

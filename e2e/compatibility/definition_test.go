@@ -67,7 +67,7 @@ func changedAt(s schema, path []string, how func(*schema)) schema {
 
 func set[T any](value T) *T { return &value }
 
-// Each of these hurts somebody who has objects or manifests for the definition as it was.
+// Each of these changes affects users who have objects or manifests for the earlier definition.
 func TestWhatHurtsIsABreak(t *testing.T) {
 	for name, test := range map[string]struct {
 		definition string
@@ -80,7 +80,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"podcliquesets.grove.io v1alpha1.spec.replicas", "the field is gone",
 		},
 		"a field of status is gone, deep down": {
-			"podgroups.scheduling.run.ai", change("status.subGroups.[]", func(s *schema) { delete(s.Properties, "domains") }),
+			"podgroups.scheduling.run.ai",
+			change("status.subGroups.[]", func(s *schema) { delete(s.Properties, "domains") }),
 			"podgroups.scheduling.run.ai v2alpha2.status.subGroups[].domains", "the field is gone",
 		},
 		"a type is another one": {
@@ -131,7 +132,8 @@ func TestWhatHurtsIsABreak(t *testing.T) {
 			"podcliquesets.grove.io v1alpha1.spec.replicas", "its default was",
 		},
 		"a list is merged in another way": {
-			"podcliquesets.grove.io", change("status.conditions", func(s *schema) { s.XListType, s.XListMapKeys = nil, nil }),
+			"podcliquesets.grove.io", change("status.conditions",
+				func(s *schema) { s.XListType, s.XListMapKeys = nil, nil }),
 			"podcliquesets.grove.io v1alpha1.status.conditions", "merged as map and is as atomic",
 		},
 		"what was free is described": {
@@ -187,7 +189,8 @@ func TestWhatHurtsNobodyIsNoBreak(t *testing.T) {
 		"a field has come": {"podcliquesets.grove.io", change("spec", func(s *schema) {
 			s.Properties["paused"] = schema{Type: "boolean"}
 		})},
-		"a field has come that is required and has a default": {"podcliquesets.grove.io", change("spec", func(s *schema) {
+		"a field has come that is required and has a default": {"podcliquesets.grove.io", change("spec", func(
+			s *schema) {
 			s.Properties["paused"] = schema{Type: "boolean", Default: &apiextensionsv1.JSON{Raw: []byte("false")}}
 			s.Required = append(s.Required, "paused")
 		})},
@@ -198,7 +201,8 @@ func TestWhatHurtsNobodyIsNoBreak(t *testing.T) {
 		"a description is another one": {"podcliquesets.grove.io", change("spec.replicas", func(s *schema) {
 			s.Description = "How many there are."
 		})},
-		"a list may be longer": {"clustertopologies.grove.io", change("spec.levels", func(s *schema) { s.MaxItems = nil })},
+		"a list may be longer": {"clustertopologies.grove.io",
+			change("spec.levels", func(s *schema) { s.MaxItems = nil })},
 		"a version has come": {"podcliquesets.grove.io", func(d *definition) {
 			next := *d.Spec.Versions[0].DeepCopy()
 			next.Name = "v1beta1"

@@ -1,3 +1,3 @@
-// Package compatibility reports whether what worked with a release goes on working: its tests compare the definitions of kinds, and it keeps each
-// release's definitions and stored objects below testdata, as `make freeze` has written them.
+// Package compatibility checks that what worked with a release still works: its tests compare the definitions of kinds.
+// It has each release's definitions and stored objects below testdata, written by `make freeze`.
 package compatibility

@@ -13,13 +13,14 @@ import (
 	"packtree.dev/shared/definitions"
 )
 
-// Namespace is where the workloads of every release live.
+// Namespace of the workloads of every release.
 const Namespace = "kept"
 
 // Waiting is the workload for which there is no room.
 const Waiting = "too-large"
 
-// builtIn are the kinds of Kubernetes' own that workloads consist of. Tokens are left out: their key goes with the cluster.
+// builtIn are Kubernetes' own kinds of which workloads consist. Tokens are left out: their key is gone with the
+// cluster.
 var builtIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
 	{Group: "batch", Version: "v1", Kind: "Job"},
@@ -28,8 +29,8 @@ var builtIn = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
-// Kept reads what an upgrade has to keep: all objects of our kinds, in the version in which they are stored, and what is built in of the
-// namespace.
+// Kept reads what an upgrade has to keep: all objects of our kinds, in the version in which they are stored, and the
+// built-in ones of the namespace.
 func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructured, error) {
 	ours, err := Stored()
 	if err != nil {
@@ -54,7 +55,7 @@ func Kept(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructu
 	return objects, nil
 }
 
-// Stored are our kinds, each in the version in which it is stored.
+// Stored are our kinds, each in its storage version.
 func Stored() ([]schema.GroupVersionKind, error) {
 	all, err := definitions.All()
 	if err != nil {
@@ -65,14 +66,15 @@ func Stored() ([]schema.GroupVersionKind, error) {
 		for _, version := range definition.Spec.Versions {
 			if version.Storage {
 				kinds = append(kinds,
-					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name, Kind: definition.Spec.Names.Kind})
+					schema.GroupVersionKind{Group: definition.Spec.Group, Version: version.Name,
+						Kind: definition.Spec.Names.Kind})
 			}
 		}
 	}
 	return kinds, nil
 }
 
-// Stands looks whether every workload runs, but for the one that cannot, which says why.
+// Stands checks whether every workload runs, except the one that cannot, which says why.
 func Stands(cluster *live.Cluster, workloads []*unstructured.Unstructured) live.Look {
 	return func(ctx context.Context) (bool, string, error) {
 		for _, object := range workloads {

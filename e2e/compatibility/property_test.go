@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// admission is what an API server does with an object of a schema, by its own code.
+// admission does what an API server does with an object of a schema, with the API server's code.
 type admission struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
@@ -37,8 +37,8 @@ func admissionOf(written *schema) (admission, error) {
 	return admission{structural, validator}, err
 }
 
-// stores is what would be kept of an object, and why it is refused, if it is. As our webhooks do, it refuses fields that are kept without
-// being described beside others that are.
+// stores is the part of an object that would be stored, and the errors if it is refused. Like our webhooks, it refuses
+// undescribed fields beside described ones.
 func (a admission) stores(object map[string]any) (map[string]any, field.ErrorList) {
 	kept := runtime.DeepCopyJSON(object)
 	if misspelt(kept, a.structural) {
@@ -70,7 +70,7 @@ func misspelt(value any, s *structuralschema.Structural) bool {
 	return false
 }
 
-// contains is whether all of one value is in another. A null says no more than a field that is not there.
+// contains reports whether all of one value is in another. A null equals a missing field.
 func contains(whole, part any) bool {
 	switch part := part.(type) {
 	case map[string]any:
@@ -91,24 +91,25 @@ func contains(whole, part any) bool {
 	return reflect.DeepEqual(whole, part)
 }
 
-// Whatever an API server stored under one schema, it takes under the next, and keeps all of it, if there is no break between the two.
+// If there is no break between two schemas, every object that an API server stored under the first is accepted under
+// the second, and kept as a whole.
 func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
-	compared, told := 0, 0
+	compared, breaksFound := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		before := anObject(3).Draw(t, "before")
 		after := edited(t, before)
 		old, errOld := admissionOf(before)
 		now, errNow := admissionOf(after)
 		if errOld != nil || errNow != nil {
-			return // No API server takes such a definition.
+			return // No API server accepts such a definition.
 		}
 		if len(breaksOf(versioned(before), versioned(after))) > 0 {
-			told++
+			breaksFound++
 			return
 		}
 		for range 10 {
 			object := aValueOf(t, before, 3).(map[string]any)
-			// What was never kept was no promise.
+			// A field that was never stored was no promise.
 			pruning.Prune(object, old.structural, false)
 			stored, refused := old.stores(object)
 			if len(refused) > 0 {
@@ -122,15 +123,16 @@ func TestWithoutABreakNothingIsRefusedNorLost(t *testing.T) {
 			if !contains(kept, stored) {
 				t.Fatalf("%v was stored, and kept is %v\n%s", stored, kept, cmp.Diff(before, after))
 			}
-			// Whoever has the manifest still applies it, and it means what it meant.
+			// A user who still has the manifest applies it, with the same meaning.
 			again, refused := now.stores(object)
 			if len(refused) > 0 || !contains(again, stored) {
-				t.Fatalf("%v became %v, and becomes %v: %v\n%s", object, stored, again, refused, cmp.Diff(before, after))
+				t.Fatalf("%v became %v, and becomes %v: %v\n%s", object, stored, again, refused,
+					cmp.Diff(before, after))
 			}
 		}
 	})
-	t.Logf("%d objects were compared, and breaks told of %d pairs of schemas", compared, told)
-	if compared == 0 || told == 0 {
+	t.Logf("%d objects were compared, and breaks found in %d pairs of schemas", compared, breaksFound)
+	if compared == 0 || breaksFound == 0 {
 		t.Error("the schemas that are drawn are all of one kind: this shows nothing")
 	}
 }
@@ -145,7 +147,7 @@ func versioned(s *schema) *definition {
 
 var names = []string{"a", "b", "c"}
 
-// anObject draws schemas of objects that nest so deep.
+// anObject draws schemas of objects with so many levels.
 func anObject(depth int) *rapid.Generator[*schema] {
 	return rapid.Custom(func(t *rapid.T) *schema {
 		s := &schema{Type: "object", Properties: map[string]schema{}}
@@ -189,7 +191,8 @@ func aSchema(depth int) *rapid.Generator[*schema] {
 				AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true,
 					Schema: aSchema(depth-1).Draw(t, "entries")}}
 		default:
-			s = &schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: aSchema(depth-1).Draw(t, "items")}}
+			s = &schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: aSchema(
+				depth-1).Draw(t, "items")}}
 			s.MaxItems = set(int64(rapid.IntRange(1, 3).Draw(t, "maxItems")))
 		}
 		s.Nullable = rapid.IntRange(0, 4).Draw(t, "nullable") == 0
@@ -200,7 +203,7 @@ func aSchema(depth int) *rapid.Generator[*schema] {
 	})
 }
 
-// edited is a schema after one or two edits at places that are drawn.
+// edited is a schema after one or two edits at random places.
 func edited(t *rapid.T, s *schema) *schema {
 	result := s.DeepCopy()
 	for range rapid.IntRange(1, 2).Draw(t, "edits") {
@@ -260,10 +263,11 @@ func edit(t *rapid.T, s *schema) {
 }
 
 func present(s *schema) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, there := s.Properties[name]; return !there })
+	return slices.DeleteFunc(slices.Clone(names),
+		func(name string) bool { _, there := s.Properties[name]; return !there })
 }
 
-// aValueOf draws values that a schema mostly takes.
+// aValueOf draws values that a schema mostly accepts.
 func aValueOf(t *rapid.T, s *schema, depth int) any {
 	if s.Nullable && rapid.IntRange(0, 3).Draw(t, "null") == 0 {
 		return nil
@@ -299,5 +303,6 @@ func aValueOf(t *rapid.T, s *schema, depth int) any {
 }
 
 func anything(t *rapid.T) any {
-	return rapid.SampledFrom([]any{int64(7), "free", []any{"free"}, map[string]any{"a": "free"}, true}).Draw(t, "anything")
+	return rapid.SampledFrom([]any{int64(7), "free", []any{"free"}, map[string]any{"a": "free"}, true}).Draw(
+		t, "anything")
 }

@@ -17,13 +17,13 @@ import (
 
 // Release is what a release leaves in a cluster.
 type Release struct {
-	// Version is that of the kinds: the tag shared/<version>.
+	// Version of the kinds: the tag shared/<version>.
 	Version string
-	// Folder has the files: crds, nodes.yaml and objects.yaml.
+	// Folder with the files: crds, nodes.yaml and objects.yaml.
 	Folder string
-	// Definitions are those of its kinds.
+	// Definitions of its kinds.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
-	// Objects are what its programs worked on and made, as they were stored.
+	// Objects are the inputs and results of its programs, as they were stored.
 	Objects []*unstructured.Unstructured
 }
 
@@ -37,10 +37,10 @@ const (
 // DefinitionsFolder is the folder of the release's definitions.
 func (r Release) DefinitionsFolder() string { return filepath.Join(r.Folder, definitionsFolder) }
 
-// NodesFile has the nodes on which the objects' pods stand.
+// NodesFile has the nodes of the objects' pods.
 func (r Release) NodesFile() string { return filepath.Join(r.Folder, nodesFile) }
 
-// Releases reads those below a folder, oldest first.
+// Releases reads the releases below a folder, oldest first.
 func Releases(folder string) ([]Release, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -114,7 +114,7 @@ func parseObjects(content []byte) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// Write stores a release's objects in its folder, with the definitions as they are in files, and the nodes.
+// Write stores a release's objects in its folder, with the definition files as they are, and the nodes.
 func (r Release) Write(definitions fs.FS, nodes []byte) error {
 	if err := os.CopyFS(r.DefinitionsFolder(), definitions); err != nil {
 		return err
@@ -134,14 +134,14 @@ func (r Release) Write(definitions fs.FS, nodes []byte) error {
 	return os.WriteFile(r.NodesFile(), nodes, 0o600)
 }
 
-// asStored is an object without what the API server adds when it is read.
+// asStored is an object without fields that the API server adds on reading.
 func asStored(object *unstructured.Unstructured) *unstructured.Unstructured {
 	stored := object.DeepCopy()
 	stored.SetResourceVersion("")
 	return stored
 }
 
-// sorted orders objects by kind and name, so that a later release differs where something differs.
+// sorted orders objects by kind and name, so that a diff of two releases shows only differences.
 func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetNamespace(), b.GetNamespace()),

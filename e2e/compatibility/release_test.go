@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/api/crds"
 )
 
-// judged are breaks that somebody has looked at and found to hurt nobody, by the release and what is told, with why.
+// judged are breaks that were examined and affect nobody, by the release and the message, with the reason.
 var judged = map[string]string{
 	"v0.1.0 topologies.kai.scheduler v1alpha1.spec.levels: there is another rule: " +
 		hostsAreNarrowest: "it takes whatever the rule of before took, and levels with alias numa besides",
@@ -26,7 +26,7 @@ const hostsAreNarrowest = "!self.exists(l, l.nodeLabel == 'kubernetes.io/hostnam
 	"((has(self[size(self) - 1].alias) && self[size(self) - 1].alias == 'numa') || " +
 	"self[size(self) - 1].nodeLabel.lowerAscii().contains('numa')))"
 
-// What a release took, today's definitions take too, field by field.
+// Today's definitions accept what the definitions of each release accepted, field by field.
 func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 	releases, err := compatibility.Releases("testdata")
 	if err != nil || len(releases) == 0 {
@@ -48,22 +48,23 @@ func TestNoDefinitionTakesLessThanThoseOfAnyRelease(t *testing.T) {
 				continue
 			}
 			for _, broken := range breaksOf(before, now[at]) {
-				told := release.Version + " " + broken.String()
-				found[told] = true
-				if judged[told] == "" {
-					t.Errorf("%s: give the change a new version of the kind, or, if it hurts nobody, say so in judged", told)
+				message := release.Version + " " + broken.String()
+				found[message] = true
+				if judged[message] == "" {
+					t.Errorf("%s: give the change a new version of the kind, or, if it hurts nobody, say so in judged",
+						message)
 				}
 			}
 		}
 	}
-	for told := range judged {
-		if !found[told] {
-			t.Errorf("judged has %q, which is no break any more: remove it", told)
+	for message := range judged {
+		if !found[message] {
+			t.Errorf("judged has %q, which is no break any more: remove it", message)
 		}
 	}
 }
 
-// A release of which a kind is missing would prove nothing of it.
+// A release without objects of a kind would prove nothing about the kind.
 func TestEveryReleaseHasObjectsOfEveryKindThatItDefines(t *testing.T) {
 	releases, err := compatibility.Releases("testdata")
 	if err != nil {
@@ -78,7 +79,7 @@ func TestEveryReleaseHasObjectsOfEveryKindThatItDefines(t *testing.T) {
 		}
 		for _, defined := range release.Definitions {
 			kind := defined.Spec.Names.Kind
-			// KAI's Topology has no status that anybody writes.
+			// No program writes the status of KAI's Topology.
 			if !with[kind] && kind != "Topology" {
 				t.Errorf("%s has no %s with a status", release.Version, kind)
 			}

@@ -69,8 +69,8 @@ func boundBreaks(before, after *props) []string {
 	}
 	for _, value := range before.Enum {
 		length := int64(len(strings.Trim(string(value.Raw), `"`)))
-		check(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil && length > *after.MaxLength,
-			fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
+		check(after.MinLength != nil && length < *after.MinLength || after.MaxLength != nil &&
+			length > *after.MaxLength, fmt.Sprintf("the value %s is of a length that is no longer taken", value.Raw))
 	}
 	check(rises(before.MinItems, after.MinItems), "its least number of items rose")
 	check(falls(before.MaxItems, after.MaxItems), "its greatest number of items fell")
@@ -80,12 +80,12 @@ func boundBreaks(before, after *props) []string {
 	return breaks
 }
 
-// rises is whether a lower bound takes less than before. No bound is the lowest.
+// rises reports whether a lower bound accepts less than before. No bound is the lowest.
 func rises[T cmp.Ordered](before, after *T) bool {
 	return after != nil && (before == nil || *after > *before)
 }
 
-// falls is whether an upper bound takes less than before. No bound is the highest.
+// falls reports whether an upper bound accepts less than before. No bound is the highest.
 func falls[T cmp.Ordered](before, after *T) bool {
 	return after != nil && (before == nil || *after < *before)
 }
@@ -117,7 +117,8 @@ func requirementBreaks(before, after *props) []string {
 	return breaks
 }
 
-// ruleBreaks compares rules whose effect only a request shows: they may go, and otherwise stay as they were.
+// ruleBreaks compares rules whose effect shows only in a request: they may be removed, and otherwise have to stay as
+// they were.
 func ruleBreaks(before, after *props) []string {
 	var breaks []string
 	for i := range after.XValidations {
@@ -132,7 +133,8 @@ func ruleBreaks(before, after *props) []string {
 	for _, logic := range []struct {
 		name          string
 		before, after []props
-	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf}, {"oneOf", before.OneOf, after.OneOf}} {
+	}{{"allOf", before.AllOf, after.AllOf}, {"anyOf", before.AnyOf, after.AnyOf},
+		{"oneOf", before.OneOf, after.OneOf}} {
 		if len(logic.after) > 0 && !equality.Semantic.DeepEqual(logic.before, logic.after) {
 			breaks = append(breaks, logic.name+" is another one")
 		}
@@ -143,7 +145,8 @@ func ruleBreaks(before, after *props) []string {
 	return breaks
 }
 
-// mergeBreaks looks at how changes of several writers become one: who applied a part before must own the same part afterwards.
+// mergeBreaks compares how changes of several writers are merged: a writer that applied a part before must own the same
+// part afterwards.
 func mergeBreaks(before, after *props) []string {
 	var breaks []string
 	if earlier, later := orElse(before.XListType, "atomic"), orElse(after.XListType, "atomic"); earlier != later {
@@ -166,7 +169,7 @@ func orElse(set *string, unset string) string {
 	return *set
 }
 
-// defaultBreaks compares what unset means.
+// defaultBreaks compares the meaning of unset fields.
 func defaultBreaks(before, after *props) []string {
 	if raw(before.Default) == raw(after.Default) {
 		return nil
@@ -209,13 +212,13 @@ func childBreaks(where string, before, after *props) []broken {
 	return breaks
 }
 
-// isFree is whether a schema takes fields of any name and form. Where it names some, the others are kept only until admission, which turns
-// them down with what was probably meant.
+// isFree reports whether a schema accepts fields of any name and form. If it describes some fields, the others are kept
+// only until admission, which refuses them with a suggestion.
 func isFree(s *props) bool {
 	return isTrue(s.XPreserveUnknownFields) && len(s.Properties) == 0
 }
 
-// entries is what a map asks of each entry, whatever its name; nil if it is no map.
+// entries is the schema of a map's entries, whatever their names; nil if it is no map.
 func entries(s *props) *props {
 	if s.AdditionalProperties == nil {
 		return nil

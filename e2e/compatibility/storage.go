@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// StorageKey is where an API server keeps an object in etcd, under the prefix that is its default.
+// StorageKey is the key of an object in an API server's etcd, under the default prefix.
 func StorageKey(group, resource, namespace, name string) string {
 	folder := path.Join(group, resource)
 	if isBuiltIn(group) {
@@ -17,7 +17,7 @@ func StorageKey(group, resource, namespace, name string) string {
 	return path.Join("/registry", folder, namespace, name)
 }
 
-// isBuiltIn is whether Kubernetes itself has the group. Keys of its kinds are without it.
+// isBuiltIn reports whether Kubernetes itself has the group. Keys of its kinds do not contain it.
 func isBuiltIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

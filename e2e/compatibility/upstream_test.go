@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstreamFields is what the projects have of kinds that we have too.
+// upstreamFields are the fields of kinds that both the upstream projects and we have.
 type upstreamFields struct {
 	Kinds []upstreamKind `json:"kinds"`
 }
@@ -19,7 +19,7 @@ type upstreamFields struct {
 type upstreamKind struct {
 	Kind    string `json:"kind"`
 	Version string `json:"version"`
-	// Fields are the paths of its fields, and what becomes of each here.
+	// Fields are the paths of its fields, and what happens to each here.
 	Fields map[string]string `json:"fields"`
 	// Ours are the paths of fields that upstream does not have.
 	Ours []string `json:"ours,omitempty"`
@@ -34,11 +34,11 @@ func readUpstream(content []byte) (*upstreamFields, error) {
 	return read, nil
 }
 
-// ownModule is what the types of our kinds begin with; what is inside of others is theirs.
+// ownModule is the prefix of the types of our kinds; types of other modules are not entered.
 const ownModule = "packtree.dev/"
 
-// fieldsOf returns the paths of all fields of a type, each below prefix, sorted: names as in JSON, those of a list's items below the list. Fields
-// that are inline have the path of what they are in.
+// fieldsOf returns the paths of all fields of a type, each below prefix, sorted: names as in JSON, those of a list's
+// items below the list. Inline fields have the path of their parent.
 func fieldsOf(of reflect.Type, prefix string) []string {
 	found := map[string]bool{}
 	collect(of, prefix, found)

@@ -25,7 +25,8 @@ import (
 // namespace is where the components are installed.
 const namespace = "packtree-system"
 
-// installComponents installs the charts as a user would, with no replicas, and then runs what the Deployments describe.
+// installComponents installs the charts as a user would, with no replicas, and then runs the programs of the
+// Deployments.
 func (c *controlPlane) installComponents(ctx context.Context) error {
 	if len(c.components) == 0 {
 		return nil
@@ -40,7 +41,7 @@ func (c *controlPlane) installComponents(ctx context.Context) error {
 	return c.runComponents(ctx)
 }
 
-// runComponents starts what the Deployments describe, once every kind is served.
+// runComponents starts the programs of the Deployments, once every kind is served.
 func (c *controlPlane) runComponents(ctx context.Context) error {
 	if err := c.awaitDefinitions(ctx); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (c *controlPlane) runComponents(ctx context.Context) error {
 	return together(ctx, steps...)
 }
 
-// prepareNamespace has the serving certificates there before the charts, as whoever manages them by hand would.
+// prepareNamespace creates the serving certificates before the charts, as a user does who manages them by hand.
 func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 	packtree := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if _, err := c.client.CoreV1().Namespaces().Create(ctx, packtree, metav1.CreateOptions{}); err != nil {
@@ -80,7 +81,8 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 
 // helm installs or upgrades the charts.
 func (c *controlPlane) helm(ctx context.Context, verb string) error {
-	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM, c.componentDirectory), c.values))
+	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM,
+		c.componentDirectory), c.values))
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (c *controlPlane) runHelm(ctx context.Context, args []string) error {
 	return nil
 }
 
-// awaitDefinitions waits until the API server serves every kind, for a component that starts earlier would not find its
+// awaitDefinitions waits until the API server serves every kind: a component that starts earlier would not find its
 // own.
 func (c *controlPlane) awaitDefinitions(ctx context.Context) error {
 	client, err := apiextensions.NewForConfig(c.config)
@@ -124,12 +126,14 @@ func (c *controlPlane) awaitDefinitions(ctx context.Context) error {
 }
 
 func established(definition apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	return slices.ContainsFunc(definition.Status.Conditions, func(
+		c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	})
 }
 
-// runComponent starts what the component's Deployment would run, and waits until its readiness probe succeeds.
+// runComponent starts the program that the component's Deployment would run, and waits until its readiness probe
+// succeeds.
 func (c *controlPlane) runComponent(ctx context.Context, name string) error {
 	translated, err := c.translated(ctx, name)
 	if err != nil {
@@ -178,7 +182,7 @@ func (c *controlPlane) fillAll(ctx context.Context, component string, mounts []d
 	return nil
 }
 
-// fill writes what the mount would show.
+// fill writes the files that the mount would have.
 func (c *controlPlane) fill(ctx context.Context, mount deployments.Mount) error {
 	content := map[string][]byte{}
 	switch {
@@ -211,12 +215,13 @@ func (c *controlPlane) fill(ctx context.Context, mount deployments.Mount) error 
 	return nil
 }
 
-// identity returns a kubeconfig with a token of the service account, which is what makes a missing right show.
+// identity returns a kubeconfig with a token of the service account, so that missing rights show.
 func (c *controlPlane) identity(ctx context.Context, component, serviceAccount string) (string, error) {
-	// Longer than any dev cluster lives, for nothing here renews it as a kubelet would.
+	// Longer than any dev cluster lives: nothing here renews it as a kubelet would.
 	seconds := int64(365 * 24 * 60 * 60)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return "", fmt.Errorf("requesting a token of service account %s: %w", serviceAccount, err)
 	}

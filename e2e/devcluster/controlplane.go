@@ -27,7 +27,7 @@ type controlPlane struct {
 	*start
 	layout    programs.Layout
 	authority *credentials.Authority
-	// authorityPEM is the certificate that everybody trusts.
+	// authorityPEM is the certificate of the common authority.
 	authorityPEM []byte
 	config       *rest.Config
 	client       kubernetes.Interface
@@ -40,7 +40,8 @@ func (s *start) newControlPlane() (*controlPlane, error) {
 		return nil, err
 	}
 	s.releasePorts = release
-	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat, APIServer: s.apiServer}}
+	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat,
+		APIServer: s.apiServer}}
 	if c.authority, err = credentials.NewAuthority("packtree-devcluster"); err != nil {
 		return nil, err
 	}

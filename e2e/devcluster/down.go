@@ -12,11 +12,11 @@ import (
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
-// grace is what components get to end by themselves. The control plane gets none: its data goes with it.
+// grace is the time in which components may end by themselves. The control plane has none: its data is deleted anyway.
 const grace = 2 * time.Second
 
 // Down ends every process of the cluster in the state directory and removes the directory, also after a crash. A start
-// that is under way is called off. It returns false when there was nothing.
+// in progress is cancelled. It returns false if there was nothing.
 func Down(ctx context.Context, directory string) (bool, error) {
 	if directory == "" {
 		directory = DefaultDir
@@ -41,35 +41,36 @@ func Down(ctx context.Context, directory string) (bool, error) {
 	return true, dir.Remove()
 }
 
-// seize waits for the lock, after telling whoever is starting a cluster to give up.
+// seize waits for the lock, after a signal to a process that is starting a cluster to give up.
 func seize(ctx context.Context, directory string) (*statedir.Dir, error) {
 	const limit = 30 * time.Second
 	deadline := time.After(limit)
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	told := false
+	signalled := false
 	for {
 		dir, err := statedir.Existing(directory)
 		if !errors.Is(err, statedir.ErrBusy) {
 			return dir, err
 		}
 		state, err := statedir.Load(directory)
-		if err == nil && !told && !state.Ready && state.Owner.PID != os.Getpid() && state.Owner.Alive() {
+		if err == nil && !signalled && !state.Ready && state.Owner.PID != os.Getpid() && state.Owner.Alive() {
 			_ = syscall.Kill(state.Owner.PID, syscall.SIGTERM)
-			told = true
+			signalled = true
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-deadline:
-			return nil, fmt.Errorf("process %d still brings a dev cluster up or down in %s: end it first", state.Owner.PID, directory)
+			return nil, fmt.Errorf("process %d still brings a dev cluster up or down in %s: end it first",
+				state.Owner.PID, directory)
 		}
 	}
 }
 
 func componentsOf(directory string, records []processes.Record) []processes.Record {
-	// Without a state everything is only killed.
+	// Without a state the processes are killed only.
 	state, _ := statedir.Load(directory)
 	ours := map[string]bool{}
 	for _, process := range state.Processes {
@@ -84,8 +85,8 @@ func componentsOf(directory string, records []processes.Record) []processes.Reco
 	return components
 }
 
-// Down ends the cluster as the package's Down does, and returns when the calling process knows how each program
-// ended: only then is what the program computed counted as its own.
+// Down ends the cluster as the package's Down does, and returns when all programs have been waited for: only then does
+// their CPU time count as the calling process's.
 func (c *Cluster) Down(ctx context.Context) error {
 	if _, err := Down(ctx, c.Dir); err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 	"packtree.dev/e2e/devcluster/internal/processes"
 )
 
-// patience is how long anything may take to come up, on a machine that compiles something at the same time.
+// patience bounds the start of each program, on a machine that compiles at the same time.
 const patience = 2 * time.Minute
 
-// together runs the steps side by side. The first error cancels the others and is returned.
+// together runs the steps in parallel. The first error cancels the others and is returned.
 func together(ctx context.Context, steps ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, step := range steps {
@@ -25,7 +25,7 @@ func together(ctx context.Context, steps ...func(context.Context) error) error {
 	return group.Wait()
 }
 
-// poll tries until there is no error, and returns the last one when the time is up.
+// poll tries until there is no error, and returns the last error after its time.
 func poll(ctx context.Context, patience time.Duration, try func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -35,7 +35,7 @@ func poll(ctx context.Context, patience time.Duration, try func() error) error {
 		if err == nil {
 			return nil
 		}
-		// A look at thousands of nodes must not take the time that they need to become ready.
+		// A list of thousands of nodes must not take the time that they need to become ready.
 		pause := max(100*time.Millisecond, 4*time.Since(began))
 		select {
 		case <-ctx.Done():
@@ -48,13 +48,13 @@ func poll(ctx context.Context, patience time.Duration, try func() error) error {
 	}
 }
 
-// probe asks health endpoints.
+// probe calls health endpoints.
 type probe struct {
 	client *http.Client
 }
 
-// newProbe shows the administrator's certificate, for etcd answers nobody else. Like a kubelet's, it does not verify the
-// certificates of others: some make their own.
+// newProbe uses the administrator's certificate, since etcd answers nobody else. Like a kubelet's probe, it does not
+// verify server certificates: some programs make their own.
 func newProbe(config *rest.Config) (*probe, error) {
 	verified, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -66,7 +66,7 @@ func newProbe(config *rest.Config) (*probe, error) {
 	return &probe{client: &http.Client{Transport: transport, Timeout: 5 * time.Second}}, nil
 }
 
-// check returns nil when the endpoint says that all is well.
+// check returns nil if the endpoint reports success.
 func (p *probe) check(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

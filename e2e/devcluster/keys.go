@@ -8,7 +8,7 @@ import (
 	"packtree.dev/e2e/devcluster/internal/programs"
 )
 
-// writeKeys writes what the control plane's programs are started with.
+// writeKeys writes the keys and certificates for the control plane's programs.
 func (c *controlPlane) writeKeys() error {
 	serving, err := c.authority.Serving(ports.Host, "localhost", "kubernetes", "kubernetes.default",
 		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", programs.APIServerService)
@@ -48,7 +48,7 @@ func (c *controlPlane) writeKeys() error {
 	return nil
 }
 
-// frontProxy has an authority of its own: the API server believes the bearer of its certificate whatever name it gives.
+// frontProxy has an authority of its own: the API server accepts any user name from the holder of its certificate.
 func frontProxy() ([]byte, credentials.Pair, error) {
 	authority, err := credentials.NewAuthority("packtree-devcluster-front-proxy")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// upIn tells a copy of the test program to bring a cluster up in the directory and wait, so that a test can kill it.
+// upIn makes a copy of the test program bring a cluster up in the directory and wait, so that a test can kill it.
 const upIn = "DEVCLUSTER_TEST_UP_IN"
 
 func TestMain(m *testing.M) {
@@ -42,10 +42,11 @@ func TestMain(m *testing.M) {
 }
 
 func bare(directory string) devcluster.Options {
-	return devcluster.Options{Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"), Components: []string{}}
+	return devcluster.Options{Dir: directory, NodesFile: filepath.Join("testdata", "nodes.yaml"),
+		Components: []string{}}
 }
 
-// stateDirectory is taken down at the end, whatever the test comes to.
+// stateDirectory is taken down at the end, whatever the result of the test.
 func stateDirectory(t *testing.T) string {
 	t.Helper()
 	directory := filepath.Join(t.TempDir(), "state")
@@ -57,7 +58,7 @@ func stateDirectory(t *testing.T) string {
 	return directory
 }
 
-// processesOf finds the processes with the directory in their command line, without the records that are under test.
+// processesOf finds the processes with the directory in their command line, without the records that are tested.
 func processesOf(t *testing.T, directory string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -95,7 +96,8 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 || status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
+		if len(status.Processes) != 4 || status.Phase != devcluster.Started || status.Nodes != 2 ||
+			status.ReadyNodes != 2 || status.Kubernetes != "v1.36.3" {
 			t.Errorf("status %+v", status)
 		}
 		for _, process := range status.Processes {
@@ -148,7 +150,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	}
 }
 
-// startAgain ends a program in each way that there is, and has it back each time.
+// startAgain ends a program in each possible way, and restarts it each time.
 func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
 	ctx := t.Context()
@@ -180,7 +182,7 @@ func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	}
 }
 
-// supervised has a component end in each way that there is, and counts how often it ran.
+// supervised ends a component in each possible way, and counts how often it ran.
 func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -226,7 +228,7 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 		}
 		counts(int(again/time.Second) + 1)
 	}
-	// What is asked to end stays down, also if it had ended by itself and waits for its next start.
+	// A program that was asked to end stays down, even if it had ended by itself and waits for its restart.
 	if err := syscall.Kill(cluster.PID("component"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +271,8 @@ func runJob(t *testing.T, kubeconfig string) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(
+		50 * time.Millisecond) {
 		if pod, err = pods.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// perNodes is what nodes may take beyond the time that anything may take.
+// perNodes is the additional time for nodes.
 func (p plan) perNodes() time.Duration {
 	return time.Duration(len(p.nodes)) * 50 * time.Millisecond
 }
@@ -30,8 +30,8 @@ func (c *controlPlane) createNodes(ctx context.Context) error {
 	return group.Wait()
 }
 
-// awaitNodes waits until pods can be put on every node: the kubelet has reported, and the controller that keeps pods
-// away from nodes that have not, knows it.
+// awaitNodes waits until pods can be bound to every node: the kubelet has reported, and the controller that taints
+// nodes without a report has seen that.
 func (c *controlPlane) awaitNodes(ctx context.Context) error {
 	err := poll(ctx, patience+c.perNodes(), func() error {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -74,7 +74,8 @@ func ready(node corev1.Node) bool {
 	return false
 }
 
-// awaitServiceAccount waits for what a controller makes and every pod without a service account of its own needs.
+// awaitServiceAccount waits for the service account that a controller makes, and that pods without one of their own
+// need.
 func (c *controlPlane) awaitServiceAccount(ctx context.Context) error {
 	err := poll(ctx, patience, func() error {
 		_, err := c.client.CoreV1().ServiceAccounts(corev1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})

@@ -34,10 +34,11 @@ type Options struct {
 	NodesFile string
 	// Nodes are used instead of NodesFile, unless nil.
 	Nodes []*corev1.Node
-	// Heartbeat is how long a node is believed to live after its lease was renewed, which happens four times as often; 40s if 0, as kubelets have
-	// it. Five thousand nodes renew as many leases in 10s, which is more than a small machine has to spare.
+	// Heartbeat is how long a node counts as alive after its lease was renewed, which happens four times as often; 0
+	// means 40s, as for kubelets. Five thousand nodes renew as many leases in 10s, which is too much for a small
+	// machine.
 	Heartbeat time.Duration
-	// Components are those to install and run; nil means all, and an empty list a bare control plane.
+	// Components to install and run; nil means all, and an empty list a bare control plane.
 	Components []string
 	// Programs are binaries to run for components instead of those in bin, by the component's name.
 	Programs map[string]string
@@ -45,16 +46,16 @@ type Options struct {
 	Values map[string]map[string]any
 	// APIServer are further arguments of kube-apiserver, for a cluster that audits or has other admission plugins.
 	APIServer []string
-	// BasePort is the API server's port, and the ports of all others follow it. 0 means free ones.
+	// BasePort is the API server's port, and all other ports follow it. 0 means free ones.
 	BasePort int
-	// Progress is told what happens, a line at a time; may be nil.
+	// Progress receives what happens, a line at a time; may be nil.
 	Progress io.Writer
 }
 
-// DefaultDir is the state directory where none is given.
+// DefaultDir is the default state directory.
 const DefaultDir = ".devcluster"
 
-// plan is what a start needs, checked before anything is touched.
+// plan has all inputs of a start, checked before anything is changed.
 type plan struct {
 	dir        string
 	root       string
@@ -96,7 +97,8 @@ func (o Options) plan() (plan, error) {
 	}
 	for name := range o.Programs {
 		if !slices.Contains(p.components, name) {
-			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name, strings.Join(p.components, ", "))
+			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name,
+				strings.Join(p.components, ", "))
 		}
 	}
 	nodes, err := o.nodes(p.root)
@@ -126,7 +128,7 @@ func all(findings []manifests.Finding) error {
 	return errors.Join(errs...)
 }
 
-// Repository looks for the clone of Packtree that the working directory, or the program itself, is in.
+// Repository finds the clone of Packtree that contains the working directory, or the program itself.
 func Repository() (string, error) {
 	var starts []string
 	if directory, err := os.Getwd(); err == nil {
@@ -148,14 +150,15 @@ func Repository() (string, error) {
 	return "", errors.New("no clone of Packtree around: call it inside one")
 }
 
-// checkPrograms says what is to be built first.
+// checkPrograms says what has to be built first.
 func (p plan) checkPrograms() error {
 	tools := []string{programs.Etcd, programs.APIServer, programs.ControllerManager, programs.KWOK}
 	if len(p.components) > 0 {
 		tools = append(tools, programs.Helm)
 	}
 	if missing := absent(p.tool, tools); len(missing) > 0 {
-		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time", strings.Join(missing, ", "))
+		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time",
+			strings.Join(missing, ", "))
 	}
 	if missing := absent(p.component, p.components); len(missing) > 0 {
 		return fmt.Errorf("not built yet: %s; run `make build`", strings.Join(missing, ", "))

@@ -38,7 +38,7 @@ func (c *Cluster) Run(ctx context.Context, program Program) error {
 	})
 }
 
-// Start runs a program that has ended once more, with the arguments that it had, and returns when it works.
+// Start restarts a program that has ended, with the same arguments, and returns when it works.
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	return c.launch(ctx, name, func(last *processes.Process, about statedir.Process) (run, error) {
 		if last == nil {
@@ -53,7 +53,7 @@ func (c *Cluster) Start(ctx context.Context, name string) error {
 	})
 }
 
-// Kill ends a program as a crash of its machine would: at once, without a chance to say goodbye.
+// Kill ends a program as a crash of its machine would: at once and without cleanup.
 func (c *Cluster) Kill(name string) error {
 	process := c.process(name)
 	if process == nil {
@@ -78,7 +78,7 @@ func (c *Cluster) Stop(ctx context.Context, name string) error {
 	}
 }
 
-// PID is the process that runs a program; 0 if it has ended.
+// PID is the process of a program; 0 if it has ended.
 func (c *Cluster) PID(name string) int {
 	process := c.process(name)
 	if process == nil {
@@ -92,7 +92,7 @@ func (c *Cluster) PID(name string) int {
 	}
 }
 
-// Ended is closed when the run of a program that is under way has ended; nil if there is no such program.
+// Ended is closed when the present run of a program has ended; nil if there is no such program.
 func (c *Cluster) Ended(name string) <-chan struct{} {
 	process := c.process(name)
 	if process == nil {
@@ -101,8 +101,8 @@ func (c *Cluster) Ended(name string) <-chan struct{} {
 	return process.Ended()
 }
 
-// Refresh shows a component what the ConfigMaps and Secrets that it mounts hold now, as its kubelet would. What the
-// component reads only at its start, it knows once it was stopped and started.
+// Refresh updates a component's mounted ConfigMaps and Secrets, as its kubelet would. Files that the component reads
+// only at its start need a restart.
 func (c *Cluster) Refresh(ctx context.Context, component string) error {
 	if !slices.Contains(c.plane.components, component) {
 		return fmt.Errorf("%s is not in this cluster", component)
@@ -114,8 +114,8 @@ func (c *Cluster) Refresh(ctx context.Context, component string) error {
 	return c.plane.fillAll(ctx, component, translated.Mounts)
 }
 
-// Redirect has a component reach the API server at another URL, for example that of a proxy, from its next start on.
-// The authority, as PEM, signed its certificate.
+// Redirect changes the API server's URL for a component, for example to that of a proxy, from its next start on. The
+// authority, as PEM, signed its certificate.
 func (c *Cluster) Redirect(component, server string, authority []byte) error {
 	file := c.plane.dir.Path(kubeconfigOf(component))
 	config, err := clientcmd.LoadFromFile(file)
@@ -128,21 +128,21 @@ func (c *Cluster) Redirect(component, server string, authority []byte) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// Identity writes a kubeconfig for a user whom the API server knows by certificate, and returns its path.
+// Identity writes a kubeconfig for a user with a certificate, and returns its path.
 func (c *Cluster) Identity(user string, groups ...string) (string, error) {
 	file := filepath.Join("identities", user+".kubeconfig")
 	_, err := c.plane.kubeconfig(file, user, groups...)
 	return filepath.Join(c.Dir, file), err
 }
 
-// run is what a program is started from, and what the state says of it.
+// run has the inputs of a program's start, and its entry in the state.
 type run struct {
 	spec  processes.Spec
 	about statedir.Process
 }
 
-// launch runs what choose makes of the last run of a program, and returns when it works. It holds the directory's lock,
-// so that Down cannot miss the program, and Supervise does not start it at the same time.
+// launch starts a program with inputs that choose makes from those of its last run, and returns when it works. It holds
+// the directory's lock, so that Down cannot miss the program, and Supervise does not start it at the same time.
 func (c *Cluster) launch(
 	ctx context.Context, name string, choose func(last *processes.Process, about statedir.Process) (run, error),
 ) error {
@@ -167,8 +167,8 @@ func (c *Cluster) launch(
 	return nil
 }
 
-// claimAgain takes the lock that Up has given back. Somebody who starts a program may have it, and for a moment a
-// status in the making.
+// claimAgain takes the lock that Up has released. Another process that starts a program may hold it and, for a moment,
+// one that reads the status.
 func (c *Cluster) claimAgain(ctx context.Context) (*statedir.Dir, error) {
 	for {
 		dir, err := statedir.Existing(c.Dir)
@@ -188,12 +188,12 @@ func (c *Cluster) process(name string) *processes.Process {
 	return process
 }
 
-// Root is the clone of the repository that the cluster's programs come from.
+// Root is the clone of the repository with the cluster's programs.
 func (c *Cluster) Root() string {
 	return c.plane.root
 }
 
-// Health is the URL that reports whether a program works; empty if there is no such program.
+// Health is the URL of a program's health endpoint; empty if there is no such program.
 func (c *Cluster) Health(name string) string {
 	_, about := c.plane.process(name)
 	return about.Health

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here.
-// Then each component ends and runs again as its Deployment has it by now, as in a rollout.
+// Upgrade is helm upgrade of the charts with other values of components, laid over those that make them run here. Then
+// each component is stopped and started by its new Deployment, as in a rollout.
 func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any) error {
 	return c.releases(ctx, func(ctx context.Context) error {
 		c.plane.values = values
@@ -21,8 +21,8 @@ func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any)
 	})
 }
 
-// Uninstall ends the components and is helm uninstall of the charts. The serving certificates stay, as with whoever
-// keeps them by hand.
+// Uninstall ends the components and is helm uninstall of the charts. The serving certificates stay, as if a user kept
+// them by hand.
 func (c *Cluster) Uninstall(ctx context.Context) error {
 	return c.releases(ctx, func(ctx context.Context) error {
 		if err := c.endComponents(ctx); err != nil {
@@ -43,7 +43,7 @@ func (c *Cluster) Install(ctx context.Context, values map[string]map[string]any)
 	})
 }
 
-// releases holds the directory's lock, so that Down cannot miss a process, and bounds what is never answered.
+// releases holds the directory's lock, so that Down cannot miss a process, and bounds the time of the change.
 func (c *Cluster) releases(ctx context.Context, change func(context.Context) error) error {
 	if len(c.plane.components) == 0 {
 		return errors.New("the cluster has no components")

@@ -19,15 +19,15 @@ import (
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
-// Status is how a cluster is.
+// Status of a cluster.
 type Status struct {
 	// Dir is the state directory and Kubeconfig the administrator's, absolute.
 	Dir, Kubeconfig string
 	// Started is when the cluster began to come up.
 	Started time.Time
-	// Phase is how far it is.
+	// Phase of its start.
 	Phase Phase
-	// Kubernetes is the version that the API server reports, empty when it does not answer.
+	// Kubernetes is the version that the API server reports; empty if it does not answer.
 	Kubernetes string
 	// Nodes and ReadyNodes count nodes.
 	Nodes, ReadyNodes int
@@ -35,15 +35,15 @@ type Status struct {
 	Processes []ProcessStatus
 }
 
-// Phase is how far a cluster is.
+// Phase of a cluster's start.
 type Phase string
 
 const (
-	// Starting is a cluster that somebody is bringing up.
+	// Starting is a cluster that a process brings up.
 	Starting Phase = "starting"
-	// Started is a cluster whose start has come to its end.
+	// Started is a cluster whose start has ended.
 	Started Phase = "up"
-	// BrokenOff is what is left of a start that nobody is going to finish.
+	// BrokenOff is the rest of a start that no process will finish.
 	BrokenOff Phase = "broken off"
 )
 
@@ -58,24 +58,24 @@ func phaseOf(state statedir.State) Phase {
 	}
 }
 
-// ProcessStatus is how a process is.
+// ProcessStatus of one process.
 type ProcessStatus struct {
 	Name    string
 	Version string
-	// PID is 0 when it has ended.
+	// PID is 0 if it has ended.
 	PID int
 	// Memory is its resident memory in bytes.
 	Memory int64
-	// Problem is why it does not work, nil when it does.
+	// Problem says why it does not work; nil if it works.
 	Problem error
-	// Log is where it writes.
+	// Log is its log file.
 	Log string
 }
 
-// ErrNone says that a state directory holds no cluster.
+// ErrNone means that a state directory has no cluster.
 var ErrNone = errors.New("no dev cluster")
 
-// ReadStatus looks at the cluster in the state directory.
+// ReadStatus reads the status of the cluster in the state directory.
 func ReadStatus(ctx context.Context, directory string) (Status, error) {
 	dir, err := existing(directory)
 	if err != nil {
@@ -95,7 +95,7 @@ func ReadStatus(ctx context.Context, directory string) (Status, error) {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
 	if err != nil {
-		// The start broke off, or has come no further yet.
+		// The start was broken off, or has not come further yet.
 		return status, nil //nolint:nilerr // there is nothing more to be asked
 	}
 	config.Timeout = 5 * time.Second
@@ -145,7 +145,9 @@ func Kubeconfig(directory string) (string, error) {
 	return file, nil
 }
 
-func processStatus(ctx context.Context, probe *probe, dir string, process statedir.Process, record processes.Record) ProcessStatus {
+func processStatus(
+	ctx context.Context, probe *probe, dir string, process statedir.Process, record processes.Record,
+) ProcessStatus {
 	status := ProcessStatus{
 		Name: process.Name, Version: process.Version, Log: filepath.Join(dir, "logs", process.Name+".log"),
 	}
@@ -160,7 +162,7 @@ func processStatus(ctx context.Context, probe *probe, dir string, process stated
 	return status
 }
 
-// ask leaves zeros where the API server does not answer, for that is told by its process.
+// ask leaves zeros if the API server does not answer: its process reports that.
 func (s *Status) ask(ctx context.Context, client kubernetes.Interface) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
@@ -176,7 +178,7 @@ func (s *Status) ask(ctx context.Context, client kubernetes.Interface) {
 
 var stamped = regexp.MustCompile(`packtree\.dev/shared/version\.version=([^\s'"]+)`)
 
-// versionOf reads the version that the linker was told, for our own programs, or else that of the module.
+// versionOf reads the version that the linker has set, for our own programs, or else that of the module.
 func versionOf(program string) string {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Store puts a value under a key into etcd, past the API server: as a restored backup would, and unlike a client, whose objects are given
-// other UIDs and generations.
+// Store writes a value under a key into etcd, past the API server, as a restored backup would. Objects that a client
+// creates would get other UIDs and generations.
 func (c *Cluster) Store(ctx context.Context, key string, value []byte) error {
-	// etcd believes the same authority as the API server, and its JSON gateway takes bytes as Go's JSON writes them.
+	// etcd trusts the same authority as the API server, and its JSON gateway takes bytes as Go's JSON writes them.
 	trust, err := rest.TLSConfigFor(c.plane.config)
 	if err != nil {
 		return err
@@ -23,7 +23,8 @@ func (c *Cluster) Store(ctx context.Context, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.plane.layout.Storage()+"/v3/kv/put", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.plane.layout.Storage()+"/v3/kv/put",
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,13 @@ import (
 	"packtree.dev/e2e/devcluster/internal/statedir"
 )
 
-// End is the end of a program that nobody asked to end.
+// End is the end of a program that was not asked to end.
 type End struct {
 	// Program is its name.
 	Program string
-	// How says how it ended, with the end of its log.
+	// How it ended, with the end of its log.
 	How error
-	// Again is after what time it is started again; 0 if it is not, as no program of the control plane is.
+	// Again is the time until it is restarted; 0 if it is not, as for programs of the control plane.
 	Again time.Duration
 }
 
@@ -30,15 +30,15 @@ func (e End) String() string {
 	return fmt.Sprintf("%s is started again after %v: %v", e.Program, e.Again, e.How)
 }
 
-// The pauses of a kubelet begin at 10 s and end at 5 min. Nobody waits for that here.
+// A kubelet's pauses begin at 10 s and end at 5 min, which is too long here.
 const (
 	firstPause   = time.Second
 	longestPause = time.Minute
-	// recovered is how long a component has to run for its next end to be the first of a row.
+	// recovered is how long a component has to run so that its next end counts as the first one.
 	recovered = 2 * time.Minute
 )
 
-// pauseAfter is the time until a component is started again that has ended so many times in a row.
+// pauseAfter is the time until the restart of a component that has ended so many times in a row.
 func pauseAfter(ends int) time.Duration {
 	pause := firstPause
 	for ; ends > 1 && pause < longestPause; ends-- {
@@ -47,9 +47,9 @@ func pauseAfter(ends int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// Supervise reports each program that ends by itself. A component is started again after a pause, which doubles with
-// each end in a row, as its kubelet would. It returns nil when the context ends, and an error when the control plane
-// is gone.
+// Supervise reports each program that ends by itself. A component is restarted after a pause, which doubles with each
+// end in a row, as its kubelet would do. It returns nil when the context ends, and an error when the control plane is
+// gone.
 func (c *Cluster) Supervise(ctx context.Context, report func(End)) error {
 	var restarts sync.WaitGroup
 	defer restarts.Wait()
@@ -83,7 +83,7 @@ func (c *Cluster) Supervise(ctx context.Context, report func(End)) error {
 	}
 }
 
-// takenDown returns an error when somebody has called Down, after waiting until that is done.
+// takenDown returns an error if Down was called, after waiting until it is done.
 func (c *Cluster) takenDown(ctx context.Context) error {
 	dir, err := c.claimAgain(ctx)
 	if err != nil {
@@ -109,8 +109,8 @@ func (c *Cluster) controlled() bool {
 	})
 }
 
-// startAgain starts a component after a pause, unless somebody has started it or asked it to end meanwhile, or the
-// cluster is gone. It does not wait until the component works: if it ends, that is an end like any other.
+// startAgain starts a component after a pause, unless it was started or asked to end meanwhile, or the cluster is gone.
+// It does not wait until the component works: if it ends again, that is reported like any other end.
 func (c *Cluster) startAgain(ctx context.Context, ended *processes.Process, pause time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -19,17 +19,17 @@ import (
 type Cluster struct {
 	// Dir is the state directory, absolute.
 	Dir string
-	// Kubeconfig is a file that makes its bearer an administrator.
+	// Kubeconfig is the file of an administrator.
 	Kubeconfig string
 
 	plane *controlPlane
 }
 
-// limit is how long all of a start may take, for a request that is never answered.
+// limit bounds a whole start, in case a request is never answered.
 const limit = 5 * time.Minute
 
 // Up starts a cluster and returns when its nodes are ready and its components work. The cluster outlives the calling
-// process, until somebody calls Down. When Up fails, or the context ends, nothing is left.
+// process, until Down is called. If Up fails, or the context ends, nothing is left.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
 	plan, err := options.plan()
 	if err != nil {
@@ -68,7 +68,8 @@ func claim(plan plan) (*statedir.Dir, error) {
 	}
 	records, err := statedir.Records(dir.Path())
 	if err == nil && slices.ContainsFunc(records, processes.Record.Alive) {
-		err = fmt.Errorf("a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", plan.dir)
+		err = fmt.Errorf(
+			"a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", plan.dir)
 	}
 	if err == nil {
 		err = dir.Clear()
@@ -91,12 +92,12 @@ type start struct {
 	mu      sync.Mutex
 	state   statedir.State
 	running []*processes.Process
-	// ended has each program that stays and has ended, for Supervise.
+	// ended receives each lasting program that has ended, for Supervise.
 	ended chan *processes.Process
 	plane *controlPlane
 }
 
-// run has the order of things: who needs whom.
+// run has the order of the steps, by their dependencies.
 func (s *start) run(ctx context.Context) error {
 	if err := s.dir.Save(s.state); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *start) run(ctx context.Context) error {
 	return s.dir.Save(s.state)
 }
 
-// keep runs a program that stays, and returns at once.
+// keep starts a program that goes on running, and returns at once.
 func (s *start) keep(spec processes.Spec, about statedir.Process) (*processes.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +153,7 @@ func (s *start) keep(spec processes.Spec, about statedir.Process) (*processes.Pr
 	return process, nil
 }
 
-// process is the last run of a program, with what the state says of it; nil if there is no such program.
+// process is the last run of a program, with its entry in the state; nil if there is no such program.
 func (s *start) process(name string) (*processes.Process, statedir.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +174,7 @@ func (s *start) forget(names ...string) {
 	s.state.Processes = slices.DeleteFunc(s.state.Processes, func(p statedir.Process) bool { return named(p.Name) })
 }
 
-// finish runs a program that ends by itself. It is recorded like the others, for a crash may come while it runs.
+// finish runs a program that ends by itself. It is recorded like the others, in case of a crash while it runs.
 func (s *start) finish(ctx context.Context, spec processes.Spec) error {
 	process, err := s.launch(spec)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *start) launch(spec processes.Spec) (*processes.Process, error) {
 	return processes.Start(spec, s.dir.Processes(), s.dir.Lock())
 }
 
-// undo ends what was started, recorded or not, and removes the directory.
+// undo ends all started processes, recorded or not, and removes the directory.
 func (s *start) undo() error {
 	for _, process := range s.running {
 		process.Kill()
@@ -211,7 +212,7 @@ func (s *start) say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// write puts a file below the state directory.
+// write writes a file below the state directory.
 func (s *start) write(name string, content []byte) error {
 	path := s.dir.Path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -20,9 +20,11 @@ func webhookSecret(component string) string {
 	return component + "-webhook-cert"
 }
 
-// chartValues are those of the packtree chart for programs that run on this machine: no replicas, loopback addresses,
-// and webhooks that the API server calls there, with certificates of the cluster's own authority.
-func chartValues(components []string, chosen map[string]int, authority []byte, directory func(component string) string) map[string]any {
+// chartValues are those of the packtree chart for programs on this machine: no replicas, loopback addresses, and
+// webhooks that the API server calls there, with certificates of the cluster's own authority.
+func chartValues(
+	components []string, chosen map[string]int, authority []byte, directory func(component string) string,
+) map[string]any {
 	enabled := map[string]any{}
 	values := map[string]any{"components": enabled}
 	listen := func(port string) map[string]any {
@@ -41,7 +43,7 @@ func chartValues(components []string, chosen map[string]int, authority []byte, d
 		webhook["caBundle"] = base64.StdEncoding.EncodeToString(authority)
 		webhook["certMode"] = "manual"
 		webhook["secretName"] = webhookSecret(component)
-		// The path stands in grove-operator's configuration too, so the chart itself is told the local one.
+		// The path is in grove-operator's configuration too, so the chart itself gets the local one.
 		webhook["certDir"] = filepath.Join(directory(component), "webhook-cert")
 		values[component] = map[string]any{
 			"replicas":    0,
@@ -55,7 +57,7 @@ func chartValues(components []string, chosen map[string]int, authority []byte, d
 	return values
 }
 
-// overlay lays the given values of components over those that are there, map by map.
+// overlay lays the given values of components over the existing ones, map by map.
 func overlay(values map[string]any, given map[string]map[string]any) map[string]any {
 	for component, wanted := range given {
 		present, _ := values[component].(map[string]any)
@@ -79,7 +81,7 @@ func laid(under, over map[string]any) map[string]any {
 	return result
 }
 
-// bringKAI has another chart install the kinds that come with the scheduler, if that is left out.
+// bringKAI makes another chart install the kinds that come with the scheduler, if the scheduler is left out.
 func bringKAI(components []string, values map[string]any) {
 	if slices.Contains(components, scheduler) {
 		return

@@ -8,13 +8,15 @@ import (
 )
 
 func TestGivenValuesAreLaidOverOurs(t *testing.T) {
-	ours := map[string]any{"podgrouper": map[string]any{"replicas": 0, "webhook": map[string]any{"port": 1, "url": "u"}}}
+	ours := map[string]any{"podgrouper": map[string]any{"replicas": 0,
+		"webhook": map[string]any{"port": 1, "url": "u"}}}
 	given := map[string]map[string]any{
 		"podgrouper":     {"webhook": map[string]any{"port": 2}, "extraArgs": []string{"--x"}},
 		"grove-operator": {"replicas": 1},
 	}
 	want := map[string]any{
-		"podgrouper":     map[string]any{"replicas": 0, "webhook": map[string]any{"port": 2, "url": "u"}, "extraArgs": []string{"--x"}},
+		"podgrouper": map[string]any{"replicas": 0, "webhook": map[string]any{"port": 2, "url": "u"},
+			"extraArgs": []string{"--x"}},
 		"grove-operator": map[string]any{"replicas": 1},
 	}
 	if diff := cmp.Diff(want, overlay(ours, given)); diff != "" {
@@ -27,7 +29,8 @@ func TestChartValues(t *testing.T) {
 		"podgrouper webhooks": 1, "podgrouper metrics": 2, "podgrouper health": 3, "kai-topology-plugin": 4,
 	}
 	directory := func(component string) string { return "/state/" + component }
-	values, err := yaml.Marshal(chartValues([]string{"podgrouper", "kai-topology-plugin"}, chosen, []byte("CA"), directory))
+	values, err := yaml.Marshal(chartValues([]string{"podgrouper", "kai-topology-plugin"}, chosen,
+		[]byte("CA"), directory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +46,8 @@ func TestChartValues(t *testing.T) {
 			"replicas": 0.0, "logFormat": "text",
 			"webhook": map[string]any{
 				"bindAddress": "127.0.0.1", "port": 1.0, "url": "https://127.0.0.1:1", "caBundle": "Q0E=",
-				"certMode": "manual", "certDir": "/state/podgrouper/webhook-cert", "secretName": "podgrouper-webhook-cert",
+				"certMode": "manual", "certDir": "/state/podgrouper/webhook-cert",
+				"secretName": "podgrouper-webhook-cert",
 			},
 			"metrics":     map[string]any{"bindAddress": "127.0.0.1", "port": 2.0},
 			"healthProbe": map[string]any{"bindAddress": "127.0.0.1", "port": 3.0},

@@ -19,11 +19,11 @@ type Instance struct {
 	Address         string `json:"address"`
 }
 
-// Discoverable are the labels of the EndpointSlices that are looked at.
+// Discoverable are the labels of the EndpointSlices that are read.
 var Discoverable = map[string]string{v1beta1.LabelDiscoveryBackend: "kubernetes", v1beta1.LabelDiscoveryEnabled: "true"}
 
-// Find returns the registered instances of one Dynamo namespace that are ready: their pods stand in a ready endpoint of an EndpointSlice with
-// the labels. Sorted by the names of their pods.
+// Find returns the registered instances of one Dynamo namespace that are ready: their pods are in a ready endpoint of
+// an EndpointSlice with the labels. Sorted by the names of their pods.
 func Find(
 	dynamoNamespace string, endpoints []discoveryv1.EndpointSlice, registered []dynamov1alpha1.DynamoWorkerMetadata,
 ) []Instance {
@@ -45,7 +45,7 @@ func Find(
 	for i := range registered {
 		instance := Instance{}
 		if data := registered[i].Spec.Data; data == nil || json.Unmarshal(data.Raw, &instance) != nil {
-			continue // Somebody else's.
+			continue // It belongs to another deployment.
 		}
 		if instance.DynamoNamespace == dynamoNamespace && ready[instance.Pod] {
 			found = append(found, instance)
@@ -55,8 +55,8 @@ func Find(
 	return found
 }
 
-// Route returns the workers that the request of a number passes: a prefill worker, where there are any, and then one that decodes. Requests
-// go round all of them. None if nobody decodes.
+// Route returns the workers for the request with a number: a prefill worker, if there are any, and then one that
+// decodes. Requests are distributed in turn. None if no worker decodes.
 func Route(found []Instance, request int) []Instance {
 	of := func(components ...string) []Instance {
 		return slices.DeleteFunc(slices.Clone(found),

@@ -131,7 +131,7 @@ func TestRequestsGoRoundAllWorkers(t *testing.T) {
 	}
 }
 
-// serve starts an engine whose workers are these.
+// serve starts an engine with these workers.
 func serve(t *testing.T, pod, component string, workers func() ([]engine.Instance, error)) string {
 	t.Helper()
 	made := &engine.Engine{

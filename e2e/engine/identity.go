@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The components that have a part in a request, as DYN_COMPONENT names them.
+// The components that take part in a request, as in DYN_COMPONENT.
 const (
 	Frontend = "frontend"
 	Prefill  = "prefill"
@@ -14,20 +14,20 @@ const (
 	Worker   = "worker"
 )
 
-// Identity is what a pod is told of itself by its environment.
+// Identity is what a pod knows about itself, from its environment.
 type Identity struct {
 	// Component is Frontend, Prefill, Decode or Worker.
 	Component string
-	// DynamoNamespace is what the pods of one deployment have in common.
+	// DynamoNamespace is common to the pods of one deployment.
 	DynamoNamespace string
 	// Namespace, Pod and UID are the pod's own.
 	Namespace, Pod, UID string
-	// Listen is the address on which it answers; Address is the one at which others reach it.
+	// Listen is the address on which it listens; Address is the one at which others reach it.
 	Listen, Address string
 }
 
-// IdentityFrom reads an environment. ENGINE_ADDRESS, of this engine alone, is for one that runs beside the cluster: it listens there, and others
-// find it there instead of at the pod's address, POD_IP.
+// IdentityFrom reads an environment. ENGINE_ADDRESS, which only this engine has, is for one that runs beside the
+// cluster: it listens there, and others find it there instead of at the pod's address, POD_IP.
 func IdentityFrom(get func(name string) string) (Identity, error) {
 	identity := Identity{
 		Component: get("DYN_COMPONENT"), DynamoNamespace: get("DYN_NAMESPACE"),
@@ -39,8 +39,9 @@ func IdentityFrom(get func(name string) string) (Identity, error) {
 	}
 	var missing []string
 	for name, value := range map[string]string{
-		"DYN_COMPONENT": identity.Component, "DYN_NAMESPACE": identity.DynamoNamespace, "POD_NAMESPACE": identity.Namespace,
-		"POD_NAME": identity.Pod, "POD_UID": identity.UID, "DYN_HTTP_PORT or DYN_SYSTEM_PORT": port,
+		"DYN_COMPONENT": identity.Component, "DYN_NAMESPACE": identity.DynamoNamespace,
+		"POD_NAMESPACE": identity.Namespace,
+		"POD_NAME":      identity.Pod, "POD_UID": identity.UID, "DYN_HTTP_PORT or DYN_SYSTEM_PORT": port,
 	} {
 		if value == "" {
 			missing = append(missing, name)

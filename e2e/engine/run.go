@@ -19,7 +19,7 @@ import (
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
 )
 
-// Run serves until ctx is done, as the pod whose environment get reads, with the rights of what config says.
+// Run serves until ctx is done, for the pod with the environment that get reads, with the rights of config.
 func Run(ctx context.Context, get func(name string) string, config *rest.Config) error {
 	identity, err := IdentityFrom(get)
 	if err != nil {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, get func(name string) string, config *rest.Config)
 	}
 }
 
-// OwnAddress is where others reach this machine or pod; empty if it has no address but its own loopback.
+// OwnAddress is the address at which others reach this machine or pod; empty if it has only loopback.
 func OwnAddress() string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -67,7 +67,7 @@ func OwnAddress() string {
 	return ""
 }
 
-// register applies the pod's DynamoWorkerMetadata, which goes with the pod.
+// register applies the pod's DynamoWorkerMetadata, which is deleted with the pod.
 func register(ctx context.Context, cluster client.Client, identity Identity) error {
 	data, err := json.Marshal(Instance{
 		Pod: identity.Pod, Component: identity.Component, DynamoNamespace: identity.DynamoNamespace,

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Work is a request on its way, and in the end its answer.
+// Work is a request, and at the end its answer.
 type Work struct {
 	Prompt string `json:"prompt"`
-	// Hosts are the pods that it has passed, the frontend first, and Components what they are.
+	// Hosts are the pods on its way so far, the frontend first, and Components their components.
 	Hosts      []string `json:"hosts"`
 	Components []string `json:"components"`
-	// Next are the addresses that it is still to pass.
+	// Next are the addresses that are still ahead.
 	Next []string `json:"next,omitempty"`
 }
 
@@ -31,11 +31,11 @@ type Engine struct {
 	Workers func(ctx context.Context) ([]Instance, error)
 
 	requests atomic.Int64
-	// registered says that others can find it. Frontends need not be found by others.
+	// registered reports whether others can find it. Frontends need not be found.
 	registered atomic.Bool
 }
 
-// Handler answers /live and /health and, by what the engine is, requests of users or those of other pods.
+// Handler answers /live and /health and, depending on the component, requests of users or of other pods.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"live"}`) })
@@ -48,7 +48,8 @@ func (e *Engine) Handler() http.Handler {
 	return mux
 }
 
-// health is good of a worker that is registered, and of a frontend always: it answers that nobody is there rather than not at all.
+// health is good for a registered worker, and always for a frontend: that answers that no worker is there rather than
+// not at all.
 func (e *Engine) health(w http.ResponseWriter, _ *http.Request) {
 	if e.Identity.Component != Frontend && !e.registered.Load() {
 		http.Error(w, `{"status":"notready"}`, http.StatusServiceUnavailable)
@@ -57,7 +58,7 @@ func (e *Engine) health(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, `{"status":"healthy"}`)
 }
 
-// complete takes a request of a user: {"prompt": "…"}.
+// complete takes a user's request: {"prompt": "…"}.
 func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 	work := Work{}
 	if err := json.NewDecoder(r.Body).Decode(&work); err != nil {
@@ -81,7 +82,7 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 	e.pass(w, r, work)
 }
 
-// generate takes a request of another pod.
+// generate takes another pod's request.
 func (e *Engine) generate(w http.ResponseWriter, r *http.Request) {
 	work := Work{}
 	if err := json.NewDecoder(r.Body).Decode(&work); err != nil {
@@ -91,7 +92,7 @@ func (e *Engine) generate(w http.ResponseWriter, r *http.Request) {
 	e.pass(w, r, work)
 }
 
-// pass adds this host to a request and hands it on, or answers it.
+// pass adds this host to a request and passes it on, or answers it.
 func (e *Engine) pass(w http.ResponseWriter, r *http.Request, work Work) {
 	work.Hosts, work.Components = append(work.Hosts, e.Identity.Pod), append(work.Components, e.Identity.Component)
 	if len(work.Next) > 0 {
@@ -110,7 +111,7 @@ func (e *Engine) pass(w http.ResponseWriter, r *http.Request, work Work) {
 	}
 }
 
-// Post sends a request to a URL and returns the answer. An answer other than 200 is an error with its words.
+// Post sends a request to a URL and returns the answer. A status other than 200 is an error with the answer's text.
 func Post(ctx context.Context, url string, work Work) (*Work, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

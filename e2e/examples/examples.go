@@ -1,4 +1,4 @@
-// Package examples gives the demo and the suites the manifests of docs/examples.
+// Package examples reads the manifests of docs/examples for the demo and the suites.
 package examples
 
 import (
@@ -14,9 +14,9 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// Files of docs/examples that play a part of their own.
+// Files of docs/examples with a special role.
 const (
-	// Nodes is the cluster that all examples fit into together.
+	// Nodes is the cluster in which all examples fit together.
 	Nodes = "nodes.yaml"
 	// DefaultTopology is the ClusterTopology that grove-operator makes by itself in a cluster.
 	DefaultTopology = "clustertopology.yaml"
@@ -30,9 +30,9 @@ type Example struct {
 	Name string
 	// File is the whole path.
 	File string
-	// Objects are what the file says, in its order.
+	// Objects of the file, in its order.
 	Objects []*unstructured.Unstructured
-	// Fits is false for the example that is to stay pending.
+	// Fits is false for the example that stays pending.
 	Fits bool
 }
 
@@ -55,8 +55,8 @@ func Directory() (string, error) {
 	}
 }
 
-// Load reads every example with its objects in the given namespace, sorted by name and the one that cannot fit last: it is
-// to find what the others leave.
+// Load reads every example with its objects in the given namespace, sorted by name and the one that cannot fit last: it
+// needs the room that the others leave.
 func Load(directory, namespace string) ([]Example, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
@@ -72,7 +72,8 @@ func Load(directory, namespace string) ([]Example, error) {
 		if err != nil {
 			return nil, err
 		}
-		example := Example{Name: strings.TrimSuffix(base, ".yaml"), File: file, Objects: objects, Fits: base != CannotFit}
+		example := Example{Name: strings.TrimSuffix(base, ".yaml"), File: file, Objects: objects,
+			Fits: base != CannotFit}
 		if example.Fits {
 			fitting = append(fitting, example)
 		} else {

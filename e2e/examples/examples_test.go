@@ -82,7 +82,8 @@ func TestLoad(t *testing.T) {
 			namespaced := object.GetKind() != "ClusterTopology" && object.GetKind() != "Topology" &&
 				object.GetKind() != "PriorityClass"
 			if namespaced != (object.GetNamespace() == "somewhere") {
-				t.Errorf("%s: %s %s is in namespace %q", example.Name, object.GetKind(), object.GetName(), object.GetNamespace())
+				t.Errorf("%s: %s %s is in namespace %q", example.Name, object.GetKind(), object.GetName(),
+					object.GetNamespace())
 			}
 		}
 	}

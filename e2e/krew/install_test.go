@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/krew"
 )
 
-// krewTools builds Krew, and what its index judges manifests by, from the modules that e2e/tools/krew pins.
+// krewTools builds Krew, and the validation of its index, from the modules that e2e/tools/krew pins.
 func krewTools(t *testing.T) string {
 	t.Helper()
 	built := t.TempDir()
@@ -26,7 +26,7 @@ func krewTools(t *testing.T) string {
 	return built
 }
 
-// run calls a program that reads nobody's settings.
+// run calls a program without a user's settings.
 func run(t *testing.T, program string, environment []string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -37,7 +37,8 @@ func run(t *testing.T, program string, environment []string, args ...string) (st
 	return string(said), err
 }
 
-// TestKrewTakesWhatAReleaseMakes has Krew's own validation judge the manifest, and Krew install each archive.
+// TestKrewTakesWhatAReleaseMakes validates the manifest with Krew's own validation, and installs each archive with
+// Krew.
 func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 	tools, directory := krewTools(t), t.TempDir()
 	made := ours(t)
@@ -53,8 +54,10 @@ func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 		t.Run(build.OS+"/"+build.Arch, func(t *testing.T) {
 			root := t.TempDir()
 			archive := filepath.Join(directory, "kubectl-packtree-"+build.OS+"-"+build.Arch+".tar.gz")
-			environment := []string{"KREW_ROOT=" + root, "KREW_OS=" + build.OS, "KREW_ARCH=" + build.Arch, "KREW_NO_UPGRADE_CHECK=1"}
-			said, err := run(t, filepath.Join(tools, "krew"), environment, "install", "--manifest", manifest, "--archive", archive)
+			environment := []string{"KREW_ROOT=" + root, "KREW_OS=" + build.OS, "KREW_ARCH=" + build.Arch,
+				"KREW_NO_UPGRADE_CHECK=1"}
+			said, err := run(t, filepath.Join(tools, "krew"), environment, "install", "--manifest", manifest,
+				"--archive", archive)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, said)
 			}
@@ -75,15 +78,16 @@ func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
 	}
 }
 
-// What Krew's validation lets pass that Check does not is no concern, but what Check lets pass Krew has to take.
+// Check may be stricter than Krew's validation, but not more tolerant.
 func TestKrewTurnsDownWhatCheckDoes(t *testing.T) {
 	tools := krewTools(t)
 	for name, change := range map[string][2]string{
-		"no version":                 {"version: v0.1.0", "version: 0.1"},
-		"no checksum":                {"sha256: ", "sha256: x"},
-		"another kind":               {"kind: Plugin", "kind: Plug"},
-		"another version of its own": {"krew.googlecontainertools.github.com/v1alpha2", "krew.googlecontainertools.github.com/v9"},
-		"no program":                 {"bin: kubectl-packtree", "bin: \"\""},
+		"no version":   {"version: v0.1.0", "version: 0.1"},
+		"no checksum":  {"sha256: ", "sha256: x"},
+		"another kind": {"kind: Plugin", "kind: Plug"},
+		"another version of its own": {"krew.googlecontainertools.github.com/v1alpha2",
+			"krew.googlecontainertools.github.com/v9"},
+		"no program": {"bin: kubectl-packtree", "bin: \"\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := t.TempDir()
@@ -106,7 +110,8 @@ func TestKrewTurnsDownWhatCheckDoes(t *testing.T) {
 			if err == nil {
 				err = read.Check()
 			}
-			said, refused := run(t, filepath.Join(tools, "validate-krew-manifest"), nil, "-skip-install", "-manifest", manifest)
+			said, refused := run(t, filepath.Join(tools, "validate-krew-manifest"), nil, "-skip-install",
+				"-manifest", manifest)
 			if err == nil || refused == nil {
 				t.Errorf("Check says %v, and Krew %v: %s", err, refused, said)
 			}

@@ -1,5 +1,5 @@
-// Package krew makes what Krew installs a kubectl plugin from: an archive for each platform, and the manifest that
-// names them with their checksums.
+// Package krew makes the files from which Krew installs a kubectl plugin: an archive for each platform, and the
+// manifest that names them with their checksums.
 package krew
 
 import (
@@ -26,7 +26,7 @@ const (
 	kind       = "Plugin"
 )
 
-// Plugin is a manifest as Krew reads it.
+// Plugin is a manifest in Krew's format.
 type Plugin struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -39,7 +39,7 @@ type Metadata struct {
 	Name string `json:"name"`
 }
 
-// Spec is what people are told, and what is installed.
+// Spec has the description, and the platforms.
 type Spec struct {
 	Version          string     `json:"version,omitempty"`
 	Homepage         string     `json:"homepage,omitempty"`
@@ -60,7 +60,7 @@ type Platform struct {
 
 // Build is a program for one system.
 type Build struct {
-	// OS and Arch are as Go calls them, and Krew too.
+	// OS and Arch in the words of Go, and of Krew.
 	OS, Arch string
 	// File is the program on this machine.
 	File string
@@ -70,11 +70,11 @@ type Build struct {
 type Release struct {
 	// About is the manifest without version and platforms.
 	About Plugin
-	// Version is that of the plugin, with a v in front.
+	// Version of the plugin, with a v in front.
 	Version string
-	// Downloads is the address of the directory from which the archives are fetched.
+	// Downloads is the URL of the directory with the archives.
 	Downloads string
-	// License is a file that goes into each archive: Krew's index asks for it.
+	// License is a file that is put into each archive: Krew's index requires it.
 	License string
 	Builds  []Build
 }
@@ -132,7 +132,7 @@ type entry struct {
 	mode       int64
 }
 
-// pack makes an archive: times and owners of this machine stay out of it.
+// pack makes an archive, without times and owners of this machine.
 func pack(entries []entry) ([]byte, error) {
 	var packed bytes.Buffer
 	compressed := gzip.NewWriter(&packed)
@@ -169,10 +169,10 @@ var (
 	checksum = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// longest is how many bytes a short description may have in Krew's index.
+// longest is the maximum length of a short description in Krew's index, in bytes.
 const longest = 50
 
-// Check returns all for which Krew, or whoever keeps its index, would turn a whole manifest down.
+// Check returns all errors for which Krew, or the maintainers of its index, would refuse a whole manifest.
 func (p Plugin) Check() error {
 	var wrong []error
 	refuse := func(is bool, format string, values ...any) {
@@ -199,8 +199,8 @@ func (p Plugin) Check() error {
 		refuse(!checksum.MatchString(platform.Sha256), "%s.sha256: %q is no checksum", at, platform.Sha256)
 		refuse(platform.Bin == "", "%s.bin: is not set", at)
 		system := platform.Selector.MatchLabels["os"] + "/" + platform.Selector.MatchLabels["arch"]
-		refuse(len(platform.Selector.MatchLabels) != 2 || strings.HasPrefix(system, "/") || strings.HasSuffix(system, "/"),
-			"%s.selector: needs the labels os and arch, and no other", at)
+		refuse(len(platform.Selector.MatchLabels) != 2 || strings.HasPrefix(system, "/") ||
+			strings.HasSuffix(system, "/"), "%s.selector: needs the labels os and arch, and no other", at)
 		refuse(seen[system], "%s.selector: %s is there already", at, system)
 		seen[system] = true
 	}

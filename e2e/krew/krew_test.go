@@ -24,7 +24,7 @@ var another = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const downloads = "https://example.com/releases/download/kai-topology-plugin/v0.1.0"
 
-// ours is a release of the plugin as it is, with programs that a test can afford.
+// ours is the present release of the plugin, with small programs.
 func ours(t *testing.T) krew.Release {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -101,7 +101,8 @@ func TestAManifestNamesEachArchiveByItsChecksum(t *testing.T) {
 		if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != platform.Sha256 {
 			t.Errorf("%s has checksum %x, the manifest says %s", name, sum, platform.Sha256)
 		}
-		want := []file{{platform.Bin, labels["os"] + " on " + labels["arch"], 0o755}, {"LICENSE", string(license), 0o644}}
+		want := []file{{platform.Bin, labels["os"] + " on " + labels["arch"], 0o755},
+			{"LICENSE", string(license), 0o644}}
 		if diff := cmp.Diff(want, unpack(t, packed), cmp.AllowUnexported(file{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -154,14 +155,18 @@ func TestWhatIsMissingMakesNoManifest(t *testing.T) {
 		"where to fetch it": {func(r *krew.Release) { r.Downloads = "" }, "spec.platforms[0].uri"},
 		"http alone":        {func(r *krew.Release) { r.Downloads = "http://example.com" }, "is no https address"},
 		"all programs":      {func(r *krew.Release) { r.Builds = nil }, "spec.platforms: there is none"},
-		"a system":          {func(r *krew.Release) { r.Builds[0].OS = "" }, "spec.platforms[0].selector: needs the labels"},
-		"another system":    {func(r *krew.Release) { r.Builds[1] = r.Builds[0] }, "spec.platforms[1].selector: linux/amd64 is there already"},
-		"a name":            {func(r *krew.Release) { r.About.Metadata.Name = "Tree" }, "metadata.name: "},
-		"another kind":      {func(r *krew.Release) { r.About.Kind = "Plugins" }, "kind: "},
-		"another API":       {func(r *krew.Release) { r.About.APIVersion = "v1" }, "apiVersion: "},
-		"what it is":        {func(r *krew.Release) { r.About.Spec.ShortDescription = "" }, "spec.shortDescription: "},
-		"one line":          {func(r *krew.Release) { r.About.Spec.ShortDescription = "a\nb" }, "spec.shortDescription: "},
-		"a short line":      {func(r *krew.Release) { r.About.Spec.ShortDescription = strings.Repeat("a", 51) }, "at most 50 bytes"},
+		"a system": {func(r *krew.Release) { r.Builds[0].OS = "" },
+			"spec.platforms[0].selector: needs the labels"},
+		"another system": {func(r *krew.Release) { r.Builds[1] = r.Builds[0] },
+			"spec.platforms[1].selector: linux/amd64 is there already"},
+		"a name":       {func(r *krew.Release) { r.About.Metadata.Name = "Tree" }, "metadata.name: "},
+		"another kind": {func(r *krew.Release) { r.About.Kind = "Plugins" }, "kind: "},
+		"another API":  {func(r *krew.Release) { r.About.APIVersion = "v1" }, "apiVersion: "},
+		"what it is":   {func(r *krew.Release) { r.About.Spec.ShortDescription = "" }, "spec.shortDescription: "},
+		"one line": {func(r *krew.Release) { r.About.Spec.ShortDescription = "a\nb" },
+			"spec.shortDescription: "},
+		"a short line": {func(r *krew.Release) { r.About.Spec.ShortDescription = strings.Repeat("a", 51) },
+			"at most 50 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release, directory := ours(t), filepath.Join(t.TempDir(), "krew")

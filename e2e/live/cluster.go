@@ -23,7 +23,7 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// user owns what Apply writes, as kubectl would.
+// user is the field owner of Apply, as with kubectl.
 const user = client.FieldOwner("packtree-user")
 
 // Cluster is a running cluster with Packtree in it.
@@ -31,8 +31,8 @@ type Cluster struct {
 	client.Client
 }
 
-// Connect makes a client for all kinds that the examples and their children have. Unknown fields in what it writes are errors. It asks 200 times a
-// second at most, unless the configuration says how often.
+// Connect makes a client for all kinds of the examples and their children. Unknown fields in writes are errors. It
+// sends at most 200 requests a second, unless the configuration has another rate.
 func Connect(config *rest.Config) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -65,7 +65,7 @@ func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructur
 	return nil
 }
 
-// Remove deletes objects with all that hangs on them, last first, and does not mind those that are gone.
+// Remove deletes objects with all their dependents, last first, and ignores those that are gone.
 func (c *Cluster) Remove(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for i := len(objects) - 1; i >= 0; i-- {
 		err := c.Delete(ctx, objects[i].DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -76,7 +76,7 @@ func (c *Cluster) Remove(ctx context.Context, objects ...*unstructured.Unstructu
 	return nil
 }
 
-// Gone is whether none of the objects exists any more.
+// Gone reports whether none of the objects exists any more.
 func (c *Cluster) Gone(ctx context.Context, objects ...*unstructured.Unstructured) (bool, error) {
 	for _, object := range objects {
 		err := c.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
@@ -87,7 +87,7 @@ func (c *Cluster) Gone(ctx context.Context, objects ...*unstructured.Unstructure
 	return true, nil
 }
 
-// Standing is which pods and nodes there are.
+// Standing are the present pods and nodes.
 type Standing struct {
 	Pods  []corev1.Pod
 	Nodes []corev1.Node
@@ -106,7 +106,7 @@ func (c *Cluster) Standing(ctx context.Context, namespace string) (Standing, err
 	return Standing{Pods: pods.Items, Nodes: nodes.Items}, nil
 }
 
-// Topologies reads the hierarchies that the cluster knows.
+// Topologies reads the topologies of the cluster.
 func (c *Cluster) Topologies(ctx context.Context) (placement.Topologies, error) {
 	topologies := placement.Topologies{}
 	var ofGrove grovev1alpha1.ClusterTopologyList
@@ -126,7 +126,7 @@ func (c *Cluster) Topologies(ctx context.Context) (placement.Topologies, error) 
 	return topologies, nil
 }
 
-// DefaultTopologyMade looks whether grove-operator has made the topology of its configuration. Until then constraints
+// DefaultTopologyMade checks whether grove-operator has made the topology of its configuration. Until then constraints
 // that name no topology are refused.
 func (c *Cluster) DefaultTopologyMade(ctx context.Context) (bool, string, error) {
 	topologies, err := c.Topologies(ctx)
@@ -163,7 +163,7 @@ func (c *Cluster) Condition(
 	return nil, nil
 }
 
-// Name is an object as people call it.
+// Name is an object's kind and name for people.
 func Name(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if object.GetNamespace() == "" {

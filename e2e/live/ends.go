@@ -11,7 +11,7 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// hopeless is the pause before a component's next start from which on nobody need wait for it: it has ended again and
+// hopeless is the pause before a component's next start from which on waiting for it is in vain: it has ended again and
 // again.
 const hopeless = 30 * time.Second
 
@@ -19,12 +19,12 @@ const hopeless = 30 * time.Second
 type ends struct {
 	mu  sync.Mutex
 	all []devcluster.End
-	// cause is why nothing can come of the cluster any more, and waiting are those to tell.
+	// cause says why the cluster cannot work any more, and waiting are the contexts to cancel then.
 	cause   error
 	waiting []context.CancelCauseFunc
 }
 
-// add notes an end. Who waits is told at once of one after which there is nothing to wait for.
+// add records an end. If waiting is in vain after it, all waits end at once.
 func (e *ends) add(end devcluster.End) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -49,12 +49,12 @@ func (e *ends) while(ctx context.Context) context.Context {
 	return ctx
 }
 
-// supervise starts components that end by themselves again, until TakeDown, and says so on standard error.
+// supervise restarts components that end by themselves, until TakeDown, and reports that on standard error.
 func (o *Own) supervise() {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		// That the control plane is gone is an end that was reported.
+		// An end of the control plane was reported as an end.
 		_ = o.Machine.Supervise(ctx, func(end devcluster.End) {
 			fmt.Fprintln(os.Stderr, end)
 			o.ends.add(end)
@@ -64,7 +64,7 @@ func (o *Own) supervise() {
 }
 
 // While is a context that ends with ctx, and when a program has ended without which the cluster does not work. Its
-// cause says which, and how. It lives as long as ctx or the cluster.
+// cause names the program, and how it ended. It lives as long as ctx or the cluster.
 func (o *Own) While(ctx context.Context) context.Context {
 	return o.ends.while(ctx)
 }

@@ -13,14 +13,15 @@ import (
 func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 	crashed := errors.New("etcd ended (signal: killed), its log ends with: out of memory")
 	for name, test := range map[string]struct {
-		end  devcluster.End
-		told bool
+		end      devcluster.End
+		reported bool
 	}{
 		"a program of the control plane": {devcluster.End{Program: "etcd", How: crashed}, true},
 		"a component that has ended once": {
 			devcluster.End{Program: "podgrouper", How: crashed, Again: time.Second}, false,
 		},
-		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless}, true},
+		"a component that ends again and again": {devcluster.End{Program: "podgrouper", How: crashed, Again: hopeless},
+			true},
 	} {
 		for when, first := range map[string]bool{"before the wait": true, "during the wait": false} {
 			t.Run(name+", "+when, func(t *testing.T) {
@@ -33,11 +34,14 @@ func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
 				if !first {
 					all.add(test.end)
 				}
-				err := Wait(ctx, "all pods run", func(context.Context) (bool, string, error) { return false, "none runs", nil })
-				if told := strings.Contains(err.Error(), "out of memory"); told != test.told {
+				err := Wait(ctx, "all pods run", func(context.Context) (bool, string,
+					error) {
+					return false, "none runs", nil
+				})
+				if reported := strings.Contains(err.Error(), "out of memory"); reported != test.reported {
 					t.Errorf("the wait ends with %v", err)
 				}
-				if told := !errors.Is(err, context.DeadlineExceeded); told != test.told {
+				if reported := !errors.Is(err, context.DeadlineExceeded); reported != test.reported {
 					t.Errorf("the wait ends with %v", err)
 				}
 			})

@@ -12,8 +12,8 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Explained is whether a workload that cannot fit says so: none of its pods has a node, the scheduler proved for one of its
-// PodGroups that there is no place, and the Ready condition of the user's own object carries that sentence.
+// Explained reports whether a workload that cannot fit says so: none of its pods has a node, the scheduler has proved
+// for one of its PodGroups that there is no place, and the Ready condition of the user's own object has that sentence.
 func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructured) (bool, string, error) {
 	if state, err := c.nothingBound(ctx, object); err != nil || state != "" {
 		return false, state, err
@@ -29,13 +29,13 @@ func (c *Cluster) Explained(ctx context.Context, object *unstructured.Unstructur
 	case ready == nil:
 		return false, Name(object) + " has no Ready condition", nil
 	case ready.Status != metav1.ConditionFalse || !strings.Contains(ready.Message, proof):
-		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status, ready.Message,
-			proof), nil
+		return false, fmt.Sprintf("%s is Ready=%s: %q, without the scheduler's %q", Name(object), ready.Status,
+			ready.Message, proof), nil
 	}
 	return true, "", nil
 }
 
-// nothingBound returns what is wrong with it: too few pods yet, or one on a node.
+// nothingBound returns what is wrong: too few pods yet, or a pod on a node.
 func (c *Cluster) nothingBound(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	workload, _, err := c.Workload(ctx, object)
 	if err != nil {
@@ -53,7 +53,8 @@ func (c *Cluster) nothingBound(ctx context.Context, object *unstructured.Unstruc
 		}
 		created++
 		if pod.Spec.NodeName != "" {
-			return fmt.Sprintf("%s: pod %s stands on %s, though its gang cannot", Name(object), pod.Name, pod.Spec.NodeName), nil
+			return fmt.Sprintf("%s: pod %s stands on %s, though its gang cannot", Name(object), pod.Name,
+				pod.Spec.NodeName), nil
 		}
 	}
 	if created < workload.Pods {
@@ -62,7 +63,7 @@ func (c *Cluster) nothingBound(ctx context.Context, object *unstructured.Unstruc
 	return "", nil
 }
 
-// proof is the scheduler's sentence on a PodGroup that the workload's pods belong to; empty if there is none yet.
+// proof is the scheduler's sentence in a PodGroup of the workload's pods; empty if there is none yet.
 func (c *Cluster) proof(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	var groups schedulingv2alpha2.PodGroupList
 	if err := c.List(ctx, &groups, client.InNamespace(object.GetNamespace())); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// LogLines are the last lines of a program's log that have the text, for the report of a failure.
+// LogLines are the last lines of a program's log that contain the text, for the report of a failure.
 func (o *Own) LogLines(program, text string, count int) string {
 	opened, err := os.Open(filepath.Join(o.Machine.Dir, "logs", program+".log"))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// GPU is what pods of the suites compete for.
+// GPU is the resource for which pods of the suites compete.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// FakeNode is a node that KWOK plays: plenty of everything, and so many GPUs. It has its name for a hostname. It says that it is ready from the
-// start: half of what a new node has the control plane write is about one that is not ready yet.
+// FakeNode is a node that KWOK simulates, with plenty of everything, and so many GPUs. Its name is its hostname. It is
+// ready from the start: half of the control plane's writes for a new node are about one that is not ready yet.
 func FakeNode(name string, labels map[string]string, gpus int) *corev1.Node {
 	offers := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
@@ -30,12 +30,13 @@ func FakeNode(name string, labels map[string]string, gpus int) *corev1.Node {
 		LastTransitionTime: now,
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}, Labels: all},
-		Status:     corev1.NodeStatus{Capacity: offers, Allocatable: offers, Conditions: []corev1.NodeCondition{ready}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			Labels: all},
+		Status: corev1.NodeStatus{Capacity: offers, Allocatable: offers, Conditions: []corev1.NodeCondition{ready}},
 	}
 }
 
-// NodesTakePods looks whether nodes are free of taints: new ones are tainted until their kubelet has reported.
+// NodesTakePods checks whether nodes are free of taints: new nodes are tainted until their kubelet has reported.
 func (c *Cluster) NodesTakePods(labels map[string]string) Look {
 	return func(ctx context.Context) (bool, string, error) {
 		var nodes corev1.NodeList
@@ -51,7 +52,7 @@ func (c *Cluster) NodesTakePods(labels map[string]string) Look {
 	}
 }
 
-// NamespaceTakesPods looks whether a namespace has the service account that pods without one of their own need.
+// NamespaceTakesPods checks whether a namespace has the service account that pods without one of their own need.
 func (c *Cluster) NamespaceTakesPods(name string) Look {
 	return func(ctx context.Context) (bool, string, error) {
 		err := c.Get(ctx, client.ObjectKey{Namespace: name, Name: "default"}, &corev1.ServiceAccount{})

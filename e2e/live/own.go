@@ -18,30 +18,30 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// heartbeat is how long a node is believed to live in a suite that does not say: in most of them no node dies, and
-// what renews the leases of nodes would be a quarter of all requests.
+// heartbeat is how long a node counts as alive by default: in most suites no node dies, and the renewal of nodes'
+// leases would be a quarter of all requests.
 const heartbeat = 10 * time.Minute
 
-// patience is how long the operators may take to work once the cluster is up, on a machine that does other things too.
+// patience is how long the operators may take to work once the cluster is up, on a busy machine.
 const patience = 2 * time.Minute
 
-// Own is a dev cluster that a suite has for itself, beside one that the developer may have. What it embeds acts on it
-// as a user.
+// Own is a dev cluster that a suite has for itself, beside the developer's own one. The embedded Cluster acts on it as
+// a user.
 type Own struct {
 	*Cluster
 	// Machine are its programs.
 	Machine *devcluster.Cluster
-	// Server says how an administrator reaches its API server.
+	// Server is the administrator's configuration for its API server.
 	Server *rest.Config
 
 	directory string
 	ends      ends
-	// unsupervise returns when nothing is started again any more.
+	// unsupervise returns when no program is restarted any more.
 	unsupervise func()
 }
 
-// BringUp starts a dev cluster in a directory of its own, whatever Dir the options name, tells its progress on
-// standard error, and returns when constraints that name no topology are understood. If it fails nothing is left.
+// BringUp starts a dev cluster in a directory of its own, whatever Dir the options have, reports its progress on
+// standard error, and returns when constraints that name no topology are accepted. If it fails nothing is left.
 func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {
 	directory, err := os.MkdirTemp("", "packtree-e2e-")
 	if err != nil {
@@ -75,8 +75,8 @@ func (o *Own) connect(ctx context.Context, components []string) (err error) {
 	return Wait(waiting, "grove-operator has made the topology of its configuration", o.DefaultTopologyMade)
 }
 
-// Kubectl runs the real one, as an administrator in a namespace, and returns all that it says. If it fails that
-// stands in the error too.
+// Kubectl runs the real kubectl, as an administrator in a namespace, and returns its whole output. If it fails the
+// error has the output too.
 func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (string, error) {
 	common := []string{
 		"--kubeconfig=" + o.Machine.Kubeconfig, "--namespace=" + namespace,
@@ -90,8 +90,8 @@ func (o *Own) Kubectl(ctx context.Context, namespace string, args ...string) (st
 	return string(output), nil
 }
 
-// StartKubeScheduler gives a cluster without components the scheduler that every other cluster has: kube-scheduler,
-// which ours is without a configuration. It ends with the context, and whoever started it waits for that.
+// StartKubeScheduler starts the scheduler of usual clusters in a cluster without components: kube-scheduler, which our
+// program is without a configuration. It ends with the context, and the caller has to wait for that.
 func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
 	program := filepath.Join(o.Machine.Root(), "bin", "kai-topology-plugin")
 	scheduler := exec.CommandContext(ctx, program, "--kubeconfig="+o.Machine.Kubeconfig, "--leader-elect=false",
@@ -102,7 +102,7 @@ func (o *Own) StartKubeScheduler(ctx context.Context) (*exec.Cmd, error) {
 	return scheduler, nil
 }
 
-// Behind starts a program anew, which reaches the API server through a proxy from then on.
+// Behind restarts a program, which from then on reaches the API server through a proxy.
 func (o *Own) Behind(ctx context.Context, program string, proxy *apiproxy.Proxy) error {
 	if err := o.Machine.Stop(ctx, program); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (o *Own) TakeDown(ctx context.Context) error {
 	return os.RemoveAll(o.directory)
 }
 
-// joined is the first error, and what went wrong in cleaning up after it.
+// joined is the first error, joined with errors of the cleanup after it.
 func joined(err, cleaning error) error {
 	if cleaning == nil {
 		return err

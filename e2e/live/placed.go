@@ -11,7 +11,8 @@ import (
 	"packtree.dev/e2e/placement"
 )
 
-// Workload is what a user asked for in an object, by the hierarchies that the cluster has now; false for an object that is no workload.
+// Workload is what a user asked for in an object, by the cluster's present topologies; false for an object that is no
+// workload.
 func (c *Cluster) Workload(ctx context.Context, object *unstructured.Unstructured) (placement.Workload, bool, error) {
 	topologies, err := c.Topologies(ctx)
 	if err != nil {
@@ -20,7 +21,7 @@ func (c *Cluster) Workload(ctx context.Context, object *unstructured.Unstructure
 	return placement.Read(object, topologies)
 }
 
-// Runs looks whether all pods of a workload run.
+// Runs checks whether all pods of a workload run.
 func (c *Cluster) Runs(workload placement.Workload, namespace string) Look {
 	return func(ctx context.Context) (bool, string, error) {
 		var pods corev1.PodList
@@ -32,8 +33,8 @@ func (c *Cluster) Runs(workload placement.Workload, namespace string) Look {
 	}
 }
 
-// Findings are how the constraints of a workload turned out, by the labels of the nodes where its pods stand now. A workload that claims
-// nothing is an error, for a test of it could not fail.
+// Findings are the results for the constraints of a workload, by the labels of the nodes of its pods. A workload
+// without constraints is an error, because a test of it could not fail.
 func (c *Cluster) Findings(ctx context.Context, object *unstructured.Unstructured) ([]placement.Finding, error) {
 	workload, is, err := c.Workload(ctx, object)
 	if err != nil {

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// reporting is how long a report may take, also when the context that ended the wait has ended with it.
+// reporting is how long a report may take, even if the context of the wait has ended.
 const reporting = time.Minute
 
-// Test is what a scenario needs of a *testing.T, which the commands that import this package have no use for.
+// Test are the methods of a *testing.T that a scenario needs; commands that import this package do not import testing.
 type Test interface {
 	Helper()
 	Fatalf(format string, arguments ...any)
 }
 
-// Scenario is what a test waits for, and what it prints when it waited in vain.
+// Scenario bounds a test's waits, and has the report of a wait that fails.
 type Scenario struct {
 	// Patience is how long to wait for anything.
 	Patience time.Duration
-	// Report shows all that the scenario is about.
+	// Report shows everything that the scenario is about.
 	Report func(context.Context) string
 }
 
-// Until waits, and ends the test with the report when that fails.
+// Until waits, and ends the test with the report if that fails.
 func (s Scenario) Until(ctx context.Context, t Test, what string, look Look) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, s.Patience)

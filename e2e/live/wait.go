@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The time between two looks of Wait grows: what takes long is not worth many looks, of which each costs the API server a list.
+// The time between two looks of Wait grows: a long wait needs few looks, each of which costs the API server a list.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 800 * time.Millisecond
 )
 
-// Look looks once: whether what is waited for holds, and else in a few words how things are.
+// Look looks once: it reports whether the awaited state holds, and if not, describes the present state in a few words.
 type Look func(ctx context.Context) (done bool, state string, err error)
 
-// Wait looks until it holds or the context ends. The error says what was waited for and how things were at the end.
+// Wait looks until the state holds or the context ends. The error says what was awaited and the state at the end.
 func Wait(ctx context.Context, what string, look Look) error {
 	state := "never looked"
 	for pause := firstPause; ; pause = min(pause*5/4, lastPause) {

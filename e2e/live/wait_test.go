@@ -40,7 +40,8 @@ func TestWaitTellsWhatItSawLast(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("error %v, want the context's", err)
 			}
-			if message := err.Error(); !strings.Contains(message, "all pods run") || !strings.Contains(message, test.says) {
+			if message := err.Error(); !strings.Contains(message, "all pods run") ||
+				!strings.Contains(message, test.says) {
 				t.Errorf("%q names neither what was waited for nor what was seen", message)
 			}
 		})

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// writers is how many requests are under way while pods are created.
+	// writers is how many requests are in flight while pods are created.
 	writers = 16
-	// heartbeat keeps the nodes' leases, five hundred renewals a second of 5,000 nodes, out of what is measured.
+	// heartbeat keeps the renewals of the nodes' leases, five hundred a second for 5,000 nodes, out of the measurement.
 	heartbeat = 4 * time.Hour
 )
 
-// bench is the cluster that things are measured on.
+// bench is the cluster of a measurement.
 type bench struct {
 	Common
 	*live.Cluster
@@ -45,7 +45,7 @@ func connect(machine *devcluster.Cluster, c Common) (*bench, error) {
 		return nil, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
 	}
 	config.QPS = -1
-	// A thousand sets would be warned of the same.
+	// A thousand sets would get the same warnings.
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
 	b := &bench{Common: c, machine: machine, config: config, began: time.Now()}
 	if b.Cluster, err = live.Connect(config); err != nil {
@@ -74,7 +74,7 @@ func (b *bench) until(ctx context.Context, what string, look live.Look) error {
 	return live.Wait(ctx, what, look)
 }
 
-// createAll writes objects, many at a time, and returns when the last was taken.
+// createAll creates objects, many at once, and returns when the last one is accepted.
 func createAll[T client.Object](ctx context.Context, b *bench, objects []T) error {
 	return parallel(ctx, objects, func(ctx context.Context, object T) error {
 		if err := b.Create(ctx, object); err != nil {
@@ -102,18 +102,20 @@ func parallel[T any](ctx context.Context, items []T, do func(context.Context, T)
 	return group.Wait()
 }
 
-// clear removes the PodGroups and pods of one workload, and returns when they are gone and nobody works on them any more.
+// clear deletes the PodGroups and pods of one workload, and returns when they are gone and no program works on them any
+// more.
 func (b *bench) clear(ctx context.Context, workload string) error {
 	its := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
 	var pods corev1.PodList
 	err := errors.Join(
-		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}),
+		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace),
+			client.MatchingLabels{runLabel: workload}),
 		b.List(ctx, &pods, its...),
 	)
 	if err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
 	}
-	// One by one: the API server would take a collection one after the other.
+	// One by one: the API server would delete a collection sequentially.
 	err = parallel(ctx, pods.Items, func(ctx context.Context, pod corev1.Pod) error {
 		return client.IgnoreNotFound(b.Delete(ctx, &pod, client.GracePeriodSeconds(0)))
 	})
@@ -130,8 +132,8 @@ func (b *bench) clear(ctx context.Context, workload string) error {
 	return b.quiet(ctx)
 }
 
-// quiet waits until nobody asks anything about pods any more: KWOK still works on those that are gone, at the cost of whoever is measured
-// next.
+// quiet waits until there are no more requests about pods: KWOK still works on deleted pods, which would disturb the
+// next measurement.
 func (b *bench) quiet(ctx context.Context) error {
 	var before float64
 	var busy time.Time

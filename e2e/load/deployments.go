@@ -10,27 +10,28 @@ import (
 	dynamov1beta1 "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// DeploymentsOptions choose what is measured of dynamo-operator.
+// DeploymentsOptions choose the measurements of dynamo-operator.
 type DeploymentsOptions struct {
 	Common
-	// Deployments is how many stand, of a frontend and a worker each; 0 leaves all of that out.
+	// Deployments is how many exist, with a frontend and a worker each; 0 leaves these measurements out.
 	Deployments int
-	// Services is how many services the deployment has whose start is measured, of a pod each.
+	// Services is how many services, with one pod each, the deployment has whose start is measured.
 	Services int
-	// Repeats is how often it is started, each time on its own, and again beside the others.
+	// Repeats is how often it is started, both alone and beside the others.
 	Repeats int
-	// Quiet is how long the steady state is looked at.
+	// Quiet is how long the steady state is measured.
 	Quiet time.Duration
 }
 
-// MeasureDeployments brings a dev cluster up that has dynamo-operator and grove-operator and no scheduler, measures, and takes it down again.
+// MeasureDeployments brings up a dev cluster with dynamo-operator and grove-operator and no scheduler, measures, and
+// takes it down again.
 func MeasureDeployments(ctx context.Context, o DeploymentsOptions) (*OperatorReport, error) {
 	return o.observe(ctx, map[string]any{}, podsOfSets(), func(ctx context.Context, seen *observed) error {
 		return (&deploymentsBench{observed: seen, options: o}).measure(ctx)
 	}, dynamoOperator, groveOperator)
 }
 
-// deploymentsBench is the cluster that dynamo-operator is measured on.
+// deploymentsBench is the cluster for measurements of dynamo-operator.
 type deploymentsBench struct {
 	*observed
 	options DeploymentsOptions
@@ -60,13 +61,14 @@ func (b *deploymentsBench) measure(ctx context.Context) error {
 	return b.starts(ctx, b.options.Deployments)
 }
 
-// starts creates a deployment and deletes it, several times, each after everything has come to rest.
+// starts creates a deployment and deletes it, several times, each time after everything has come to rest.
 func (b *deploymentsBench) starts(ctx context.Context, beside int) error {
 	exist := b.pods.count()
 	for i := range b.options.Repeats {
 		deployment := deploymentOf(fmt.Sprintf("start-%d-%d", beside, i), b.options.Services)
 		create := func() error { return b.Create(ctx, deployment) }
-		if err := b.step(ctx, fmt.Sprintf("start beside %d", beside), create, b.are(exist+b.options.Services)); err != nil {
+		if err := b.step(ctx, fmt.Sprintf("start beside %d", beside), create,
+			b.are(exist+b.options.Services)); err != nil {
 			return err
 		}
 		if err := b.Delete(ctx, deployment); err != nil {

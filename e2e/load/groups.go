@@ -13,34 +13,35 @@ import (
 const (
 	// Job is a large Job: how soon its pods are grouped.
 	Job Part = "job"
-	// Quiet is what is written while nothing happens.
+	// Quiet are the writes while nothing happens.
 	Quiet Part = "quiet"
-	// Beside is the program's memory beside many pods, and what it writes when it starts anew.
+	// Beside is the program's memory beside many pods, and its writes after a restart.
 	Beside Part = "beside"
 )
 
 // GroupsParts are all parts in their order.
 var GroupsParts = []Part{Job, Quiet, Beside}
 
-// GroupsOptions choose what is measured of podgrouper.
+// GroupsOptions choose the measurements of podgrouper.
 type GroupsOptions struct {
 	Common
 	// Pods is how many pods the Job runs.
 	Pods int
 	// Repeats is how often a Job is created.
 	Repeats int
-	// Quiet is how long the part quiet looks.
+	// Quiet is how long the part quiet lasts.
 	Quiet time.Duration
-	// Standing is how many pods there are in the part beside, in Jobs of OfJob.
+	// Standing is how many pods exist in the part beside, in Jobs of OfJob pods.
 	Standing, OfJob int
 }
 
 const grouper = "podgrouper"
 
-// MeasureGroups brings a dev cluster up that has podgrouper and no scheduler, measures, and takes it down again.
+// MeasureGroups brings up a dev cluster with podgrouper and no scheduler, measures, and takes it down again.
 func MeasureGroups(ctx context.Context, o GroupsOptions) (*OperatorReport, error) {
 	grouped := func(pod *corev1.Pod) bool { return pod.Annotations[scheduling.AnnotationPodGroupName] != "" }
-	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context, seen *observed) error {
+	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context,
+		seen *observed) error {
 		b := &groupsBench{observed: seen, options: o}
 		return o.takeParts(ctx, []part{
 			{Job, b.job}, {Quiet, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Beside, b.beside},
@@ -48,7 +49,7 @@ func MeasureGroups(ctx context.Context, o GroupsOptions) (*OperatorReport, error
 	}, grouper)
 }
 
-// groupsBench is the cluster that podgrouper is measured on.
+// groupsBench is the cluster for measurements of podgrouper.
 type groupsBench struct {
 	*observed
 	options GroupsOptions

@@ -14,7 +14,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// job creates Jobs, whose pods come from the Job controller.
+// job creates Jobs, whose pods are made by the Job controller.
 func (b *groupsBench) job(ctx context.Context) error {
 	for i := range b.options.Repeats {
 		job := jobOf(fmt.Sprintf("large-%d", i), b.options.Pods)
@@ -44,7 +44,7 @@ func (b *groupsBench) checkPodGroup(ctx context.Context, job *batchv1.Job) error
 
 const queue = "team"
 
-// jobOf is a Job whose pods no scheduler takes, with the queue on its template, as users write it.
+// jobOf is a Job whose pods no scheduler places, with the queue in its template, as users write it.
 func jobOf(name string, pods int) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: named(name)}
 	job.Spec.Parallelism, job.Spec.Completions = new(int32(pods)), new(int32(pods))
@@ -53,7 +53,7 @@ func jobOf(name string, pods int) *batchv1.Job {
 	return job
 }
 
-// workerOf is a pod of a size that pods have.
+// workerOf is a pod of a usual size.
 func workerOf(name, run string) *corev1.Pod {
 	pod := podOf(run, name, kai.SchedulerName)
 	pod.Labels[kai.LabelQueue] = queue
@@ -66,7 +66,7 @@ func workerOf(name, run string) *corev1.Pod {
 	return pod
 }
 
-// beside fills the cluster with pods of Jobs that no controller acts on, and starts the program anew beside them.
+// beside fills the cluster with pods of Jobs that no controller acts on, and restarts the program beside them.
 func (b *groupsBench) beside(ctx context.Context) error {
 	all := b.pods.count() + b.options.Standing
 	err := b.step(ctx, "filled", func() error {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// tenure is how a scheduler comes to its lease and keeps it.
+// tenure is how a scheduler gets its lease and keeps it.
 type tenure struct {
 	watch watch.Interface
 	began chan time.Time
@@ -23,7 +23,7 @@ type tenure struct {
 	longest time.Duration
 }
 
-// watchLease takes an old lease away, so that nobody waits for it to expire, and watches for the next.
+// watchLease deletes an old lease, so that there is no wait for its end, and watches for the next one.
 func (b *schedulersBench) watchLease(ctx context.Context, s scheduler) (*tenure, error) {
 	leases := b.core.CoordinationV1().Leases(s.leaseNamespace)
 	err := leases.Delete(ctx, s.lease, metav1.DeleteOptions{})
@@ -58,8 +58,8 @@ func (t *tenure) follow() {
 	}
 }
 
-// gap is the longest time between two renewals so far, the one under way included. A renewal is due every two seconds, and after ten
-// without one a scheduler gives up.
+// gap is the longest time between two renewals so far, including the present one. A renewal is due every two seconds,
+// and after ten without one a scheduler gives up.
 func (t *tenure) gap() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// schedulersBench is the cluster that schedulers are measured on.
+// schedulersBench is the cluster for measurements of schedulers.
 type schedulersBench struct {
 	*bench
 	options Options
 	report  *Report
-	// made counts the workloads, so that each has a name of its own.
+	// made counts the workloads, so that each has its own name.
 	made int
 }
 
-// Measure brings a dev cluster up, measures what the options say, and takes it down again.
+// Measure brings a dev cluster up, runs the measurements of the options, and takes it down again.
 func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	if err := buildReference(ctx, o); err != nil {
 		return nil, err
@@ -36,7 +36,8 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	b := &schedulersBench{options: o, report: &Report{
-		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS, FlowControl: o.FlowControl,
+		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS,
+		FlowControl: o.FlowControl,
 	}}
 	if b.bench, err = connect(cluster, o.Common); err != nil {
 		return nil, err
@@ -54,18 +55,19 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	return b.report, err
 }
 
-// next gives a workload a name that was not used before.
+// next returns a new name for a workload.
 func (b *schedulersBench) next() string {
 	b.made++
 	return fmt.Sprintf("w%03d", b.made)
 }
 
-// place creates a workload and returns a function that waits until it is bound, and returns the moment of the last binding.
+// place creates a workload and returns a function that waits until it is bound, and returns the moment of the last
+// binding.
 func (b *schedulersBench) place(
 	ctx context.Context, name string, w workload, by scheduler,
 ) (bound func(context.Context) (time.Time, error), err error) {
 	groups, pods := w.objects(name, by.takes)
-	// Pods that do not match yet enter the watch with the event that binds them, and no other pod is sent.
+	// Pods that do not match yet enter the watch with the event of their binding, and no other pod is sent.
 	counter := &podCounter{
 		labels: runLabel + "=" + name, fields: "spec.nodeName!=", done: func(*corev1.Pod) bool { return true },
 	}

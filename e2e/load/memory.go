@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// bindings is how many pods a scheduler binds before its memory is looked at.
+	// bindings is how many pods a scheduler binds before its memory is read.
 	bindings = 512
-	// looks is how often it is looked at, once a second.
+	// looks is how often it is read, once a second.
 	looks = 10
 )
 
-// fill has gangs stand on all nodes evenly, without a scheduler, unless it has done so before.
+// fill puts gangs on all nodes evenly, without a scheduler, unless it has done so before.
 func (b *schedulersBench) fill(ctx context.Context) error {
 	if b.report.Running > 0 {
 		return nil
@@ -25,7 +25,7 @@ func (b *schedulersBench) fill(ctx context.Context) error {
 	b.say("creating %d running pods", b.options.Running)
 	groups, pods := gangs(4, b.options.Running).objects(b.next(), ours.takes)
 	for i, pod := range pods {
-		// Four pods of a gang on one node, and the next gang on the next.
+		// Four pods of a gang are on one node, and the next gang on the next node.
 		pod.Spec.NodeName = nodeName(i / 4 % b.options.Nodes)
 	}
 	if err := createAll(ctx, b.bench, groups); err != nil {
@@ -49,7 +49,7 @@ func (b *schedulersBench) fill(ctx context.Context) error {
 	})
 }
 
-// memory has the schedulers take turns beside the pods that run.
+// memory measures the schedulers in turn beside the running pods.
 func (b *schedulersBench) memory(ctx context.Context) error {
 	if err := b.fill(ctx); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (b *schedulersBench) memory(ctx context.Context) error {
 	return nil
 }
 
-// resident looks at the memory of a scheduler after it has bound some hundred pods: the median of some seconds at rest, and the most that
-// there ever was.
+// resident reads the memory of a scheduler after it has bound some hundred pods: the median of some seconds at rest,
+// and the maximum.
 func (b *schedulersBench) resident(ctx context.Context, t *turn) error {
 	w := plain(bindings)
 	if t.scheduler == ours {

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metrics are what a program had counted at a moment.
+// metrics are a program's counters at one moment.
 type metrics model.Vector
 
 func parseMetrics(text []byte) (metrics, error) {
@@ -29,7 +29,7 @@ func parseMetrics(text []byte) (metrics, error) {
 	return metrics(samples), err
 }
 
-// sum adds the samples of a name that have these labels.
+// sum adds the samples of a name with these labels.
 func (m metrics) sum(name model.LabelValue, labels model.LabelSet) float64 {
 	total := 0.0
 samples:
@@ -89,7 +89,7 @@ func (b *bench) apiServerMetrics(ctx context.Context) (metrics, error) {
 	return parseMetrics(content)
 }
 
-// requests counts what was answered between two readings, by verb and resource, where it was more than a number.
+// requests counts the answered requests between two readings, by verb and resource, if there were more than a number.
 func requests(before, after metrics, moreThan int) map[string]int {
 	answered := func(by metrics) map[[4]string]float64 {
 		return by.by("apiserver_request_total", "verb", "resource", "subresource", "code")
@@ -106,31 +106,33 @@ func requests(before, after metrics, moreThan int) map[string]int {
 	return counts
 }
 
-// writes counts what was written between two readings. Leases are how the programs of the control plane say that they live, and reviews are
-// questions.
+// writes counts the writes between two readings. Leases are left out because they are heartbeats, and reviews because
+// they are questions.
 func writes(before, after metrics) map[string]int {
 	counts := requests(before, after, 0)
 	maps.DeleteFunc(counts, func(name string, _ int) bool {
 		verb, resource, _ := strings.Cut(name, " ")
 		reads := slices.Contains([]string{"GET", "LIST", "WATCH", "CONNECT"}, verb)
-		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") || resource == "" ||
+		return reads || strings.HasPrefix(resource, "leases") || strings.HasSuffix(resource, "reviews") ||
+			resource == "" ||
 			strings.HasPrefix(resource, "nodes") || strings.HasPrefix(resource, "serviceaccounts/token")
 	})
 	return counts
 }
 
-// Flow is what the API server's flow control did with the requests of one flow schema.
+// Flow has the counters of the API server's flow control for one flow schema.
 type Flow struct {
 	Schema string `json:"schema"`
 	Level  string `json:"priorityLevel"`
-	// Requests were served, Rejected turned down because the level was full.
+	// Requests were served, Rejected were refused because the level was full.
 	Requests float64 `json:"requests"`
 	Rejected float64 `json:"rejected"`
-	// MeanWaitMilliseconds is how long a request was kept waiting before it was served. One that did not wait counts with 0.
+	// MeanWaitMilliseconds is how long a request waited before it was served. A request that did not wait counts with
+	// 0.
 	MeanWaitMilliseconds float64 `json:"meanWaitMilliseconds"`
 }
 
-// flows reads what the API server counted of its flow control.
+// flows reads the counters of the API server's flow control.
 func flows(counted metrics) []Flow {
 	of := func(name model.LabelValue) map[[4]string]float64 {
 		return counted.by("apiserver_flowcontrol_"+name, "flow_schema", "priority_level")
@@ -151,11 +153,11 @@ func flows(counted metrics) []Flow {
 	return found
 }
 
-// Reconciles says how long those of one controller took.
+// Reconciles has the durations of one controller's reconciles.
 type Reconciles struct {
 	Controller string `json:"controller"`
 	Count      int    `json:"count"`
-	// Median and P99 are bounds of the histogram's bucket that has them, in milliseconds.
+	// Median and P99 are bounds of their buckets in the histogram, in milliseconds.
 	Median float64 `json:"medianMilliseconds"`
 	P99    float64 `json:"p99Milliseconds"`
 }

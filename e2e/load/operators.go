@@ -13,10 +13,10 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// observed is a cluster and one of its components, which is measured.
+// observed is a cluster with the component that is measured.
 type observed struct {
 	*bench
-	// measured is the component, and others are those that have to rest too before anything has settled.
+	// measured is the component, and others are those that have to be at rest too before the cluster has settled.
 	measured watched
 	others   []watched
 	profiles profiles
@@ -25,10 +25,9 @@ type observed struct {
 	report *OperatorReport
 }
 
-// observe brings a dev cluster up that has a component, others that it works with, and no scheduler, does something
-// on it, and takes it down
-// again. The values are those of the component's chart, and pods count that have the label and are done as the
-// function says.
+// observe brings up a dev cluster with a component, others that it works with, and no scheduler, runs a function on it,
+// and takes it down again. The values are those of the component's chart. Pods with the label count, and are done if
+// the function says so.
 func (c Common) observe(
 	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
 	component string, others ...string,
@@ -73,7 +72,7 @@ func (c Common) observe(
 	if seen.bench, err = connect(cluster, c); err != nil {
 		return nil, err
 	}
-	// Nobody watches any more when the cluster goes.
+	// All watches end before the cluster is taken down.
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	if err := errors.Join(seen.makeNamespace(working), pods.watch(working, seen.core)); err != nil {
@@ -82,7 +81,7 @@ func (c Common) observe(
 	return report, do(working, seen)
 }
 
-// metricsOf has a component's chart serve metrics where they can be read.
+// metricsOf makes a component's chart serve metrics where they can be read.
 func metricsOf(component string, values map[string]any) (watched, error) {
 	port, err := freeport.Port()
 	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
@@ -102,8 +101,7 @@ func (w watched) read(ctx context.Context) (metrics, error) {
 	return parseMetrics(content)
 }
 
-// reading is what everybody had counted and used at a moment. Without a process of the operator it is the API
-// server's alone.
+// reading are all counters and usages at one moment. Without a process of the operator it has only the API server's.
 type reading struct {
 	process                   int
 	operator, apiServer       metrics
@@ -127,8 +125,8 @@ func (b *observed) read(ctx context.Context) (r reading, err error) {
 	return r, err
 }
 
-// settle waits until all operators have had nothing to do for two seconds, and returns the moment in which they
-// began to rest.
+// settle waits until all operators have had nothing to do for two seconds, and returns the moment since which they
+// rest.
 func (b *observed) settle(ctx context.Context) (time.Time, error) {
 	var since time.Time
 	var work float64
@@ -140,7 +138,8 @@ func (b *observed) settle(ctx context.Context) (time.Time, error) {
 				return false, "", err
 			}
 			busy += counted.sum("workqueue_depth", nil) + counted.sum("controller_runtime_active_workers", nil)
-			done += counted.sum("controller_runtime_reconcile_total", nil) + counted.sum("rest_client_requests_total", nil)
+			done += counted.sum("controller_runtime_reconcile_total", nil) +
+				counted.sum("rest_client_requests_total", nil)
 		}
 		// Each renews its lease every two seconds.
 		const renewals = 3

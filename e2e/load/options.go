@@ -16,9 +16,9 @@ const (
 	Throughput Part = "throughput"
 	// Start is the time from the creation of a gang's last pod until all are bound.
 	Start Part = "start"
-	// Memory is that of the scheduler beside many running pods.
+	// Memory of the scheduler beside many running pods.
 	Memory Part = "memory"
-	// Refusal is what a gang costs that cannot fit.
+	// Refusal is the cost of a gang that cannot fit.
 	Refusal Part = "refusal"
 )
 
@@ -27,13 +27,13 @@ var Parts = []Part{Throughput, Start, Memory, Refusal}
 
 // Common are the options that every measurement has.
 type Common struct {
-	// Dir is the state directory of the dev cluster that is brought up, and taken down in the end.
+	// Dir is the state directory of the dev cluster that is brought up, and taken down at the end.
 	Dir string
-	// Parts are what to measure.
+	// Parts to measure.
 	Parts []Part
 	// Program is the binary of the component that is measured; the one in bin if empty.
 	Program string
-	// Profile, unless empty, is a directory that receives profiles of the component.
+	// Profile, unless empty, is a directory for profiles of the component.
 	Profile string
 	// Patience bounds each wait.
 	Patience time.Duration
@@ -41,7 +41,7 @@ type Common struct {
 	Progress io.Writer
 }
 
-// Options choose what is measured of the schedulers.
+// Options choose the measurements of the schedulers.
 type Options struct {
 	Common
 	// Nodes is how many nodes there are, of 8 GPUs each, 16 to a rack.
@@ -58,17 +58,17 @@ type Options struct {
 	Repeats int
 	// QPS and Burst are the clientConnection of both schedulers.
 	QPS, Burst int
-	// FlowControl says whether our chart's FlowSchemas are installed.
+	// FlowControl reports whether our chart's FlowSchemas are installed.
 	FlowControl bool
 }
 
-// part is one of the measurements, and what takes it.
+// part is one of the measurements, with its function.
 type part struct {
 	name Part
 	take func(context.Context) error
 }
 
-// takeParts takes the parts that are wanted, in their order.
+// takeParts runs the wanted parts, in their order.
 func (c Common) takeParts(ctx context.Context, parts ...part) error {
 	for _, part := range parts {
 		if !slices.Contains(c.Parts, part.name) {

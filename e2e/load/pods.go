@@ -13,17 +13,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podCounter knows how many pods there are, and how many of them are done. It is an informer, for the API server drops single watches when a
-// machine is busy.
+// podCounter counts pods, and how many of them are done. It is an informer, because the API server drops single watches
+// on a busy machine.
 type podCounter struct {
 	// labels and fields select the pods that count.
 	labels, fields string
-	// done is whether a pod is as it is to become.
+	// done reports whether a pod has reached its final state.
 	done func(*corev1.Pod) bool
 
 	mu   sync.Mutex
 	pods map[string]bool
-	// changed is when a pod was seen last, and appeared when one was that had not been there before.
+	// changed is when a pod changed last, and appeared when a new pod was seen last.
 	changed, appeared time.Time
 }
 
@@ -31,7 +31,8 @@ type podCounter struct {
 func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error {
 	c.pods = map[string]bool{}
 	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = c.labels, c.fields }))
+		informers.WithTweakListOptions(
+			func(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = c.labels, c.fields }))
 	informer := factory.Core().V1().Pods().Informer()
 	if err := informer.SetTransform(markOnly); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (c *podCounter) watch(ctx context.Context, core kubernetes.Interface) error
 	return nil
 }
 
-// markOnly keeps of a pod what operators mark it with: gates and annotations.
+// markOnly strips pods to the fields that operators set: gates and annotations.
 func markOnly(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -92,7 +93,8 @@ func (c *podCounter) miss(object any) {
 	c.changed = time.Now()
 }
 
-// counts are how many pods there are and how many of them are done, when that changed last, and when a pod was new last.
+// counts are how many pods there are and how many of them are done, when that changed last, and when a pod was new
+// last.
 func (c *podCounter) counts() (all, done int, changed, appeared time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

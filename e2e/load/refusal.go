@@ -15,16 +15,17 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Names of what our scheduler counts.
+// Names of our scheduler's metrics.
 const (
 	decisionSeconds = "packtree_scheduler_decision_duration_seconds"
 	decisions       = "packtree_scheduler_decisions_total"
 )
 
 const (
-	// hopeless is a gang of ten groups, each of which needs more than a rack has left beside the running pods: half of each node.
+	// hopeless is a gang of ten groups, each of which needs more than a rack has left beside the running pods: half of
+	// each node.
 	hopeless = 1000
-	// drops is how many changes come that make no room.
+	// drops is the number of changes that make no room.
 	drops = 1000
 )
 
@@ -42,7 +43,7 @@ func (b *schedulersBench) refusals(ctx context.Context) error {
 	})
 }
 
-// refuse has a gang come that cannot fit, and then things happen that cannot help it.
+// refuse creates a gang that cannot fit, and then changes that cannot help it.
 func (t *turn) refuse(ctx context.Context) error {
 	before, err := t.metrics(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (t *turn) saysInfeasible(group *scheduling.PodGroup) live.Look {
 	}
 }
 
-// rain has nodes change in ways that make no room: a kubelet's annotation.
+// rain changes nodes in ways that make no room: a kubelet's annotation.
 func (t *turn) rain(ctx context.Context, before metrics) error {
 	began := time.Now()
 	computed, err := usageOf(t.pid)
@@ -108,7 +109,7 @@ func (t *turn) rain(ctx context.Context, before metrics) error {
 	if err != nil {
 		return err
 	}
-	// What was written last has arrived when the scheduler acts on something that was written later.
+	// The last write has arrived when the scheduler acts on a later one.
 	name := t.next()
 	bound, err := t.place(ctx, name, plain(1), ours)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what was measured of the schedulers.
+// Report has the measurements of the schedulers.
 type Report struct {
 	Machine     string    `json:"machine"`
 	Date        string    `json:"date"`
@@ -17,11 +17,11 @@ type Report struct {
 	QPS         int       `json:"qps"`
 	FlowControl bool      `json:"flowControl"`
 	Figures     []*Figure `json:"figures"`
-	// APIServer has what the API server's flow control counted over the whole time, by flow schema.
+	// APIServer has the counters of the API server's flow control for the whole time, by flow schema.
 	APIServer []Flow `json:"apiServer"`
 }
 
-// Figure is one thing that was measured, as often as its scenario was repeated.
+// Figure is one measured quantity, with a value for each repetition of its scenario.
 type Figure struct {
 	Scheduler string    `json:"scheduler"`
 	Scenario  string    `json:"scenario"`
@@ -41,7 +41,7 @@ func (r *Report) add(by scheduler, scenario, name string, value float64) {
 	r.Figures[at].Values = append(r.Figures[at].Values, value)
 }
 
-// unmodified is the median of a figure of the unmodified scheduler; 0 if that was not measured.
+// unmodified is the median of a figure for the unmodified scheduler; 0 if that was not measured.
 func (r *Report) unmodified(name string) float64 {
 	for _, figure := range r.Figures {
 		if figure.Scheduler == unmodified.program && figure.Name == name {
@@ -68,7 +68,8 @@ func (r *Report) Print(out io.Writer) error {
 	}
 	fmt.Fprintf(table, "\nFLOW SCHEMA\tPRIORITY LEVEL\tREQUESTS\tREJECTED\tMEAN WAIT\n")
 	for _, f := range r.APIServer {
-		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.1f ms\n", f.Schema, f.Level, f.Requests, f.Rejected, f.MeanWaitMilliseconds)
+		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.1f ms\n", f.Schema, f.Level, f.Requests, f.Rejected,
+			f.MeanWaitMilliseconds)
 	}
 	return table.Flush()
 }

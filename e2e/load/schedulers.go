@@ -17,7 +17,7 @@ type scheduler struct {
 	program string
 	// takes is the spec.schedulerName of its pods.
 	takes string
-	// lease is what it holds while it schedules.
+	// lease is the one that it holds while it schedules.
 	leaseNamespace, lease string
 }
 
@@ -31,10 +31,12 @@ var (
 // both in the order of their turns.
 var both = []scheduler{unmodified, ours}
 
-// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both.
+// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both
+// schedulers.
 func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 	options := devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program}, Progress: o.Progress,
+		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program},
+		Progress: o.Progress,
 		Values: map[string]map[string]any{ours.program: {
 			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
 			"flowControl":      map[string]any{"enabled": o.FlowControl},
@@ -58,7 +60,8 @@ func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 	return cluster, nil
 }
 
-// runUnmodified starts kube-scheduler as kubeadm would: under its own name, which the API server's flow control knows.
+// runUnmodified starts kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
+// recognizes.
 func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) error {
 	kubeconfig, err := cluster.Identity("system:kube-scheduler")
 	if err != nil {
@@ -78,14 +81,15 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) 
 		Name: unmodified.program,
 		Path: filepath.Join(cluster.Root(), "bin", "tools", "kube-scheduler"),
 		Args: []string{
-			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--config=" + configuration, "--authentication-kubeconfig=" + kubeconfig,
+			"--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--v=2",
 		},
 		Health: fmt.Sprintf("https://127.0.0.1:%d/readyz", port),
 	})
 }
 
-// buildReference leaves the unmodified scheduler where the other tools are.
+// buildReference builds the unmodified scheduler beside the other tools.
 func buildReference(ctx context.Context, o Options) error {
 	root, err := devcluster.Repository()
 	if err != nil {

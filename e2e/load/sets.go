@@ -11,31 +11,31 @@ import (
 
 // The measurements of grove-operator.
 const (
-	// Scale is a large set created, scaled to zero and back.
+	// Scale creates a large set, scales it to zero and back.
 	Scale Part = "scale"
-	// Steady is a large set that nothing happens to.
+	// Steady is a large set without any changes.
 	Steady Part = "steady"
 	// Restart is a start of the operator beside many pods.
 	Restart Part = "restart"
 	// Many is how long reconciles take while many small sets are created at once.
 	Many Part = "many"
-	// Life is how long they take when these sets stand and one of them changes each second.
+	// Life is how long reconciles take when these sets run and one of them changes each second.
 	Life Part = "life"
-	// Topologies is how changes of ClusterTopologies are answered, and how they reach many sets.
+	// Topologies is how fast changes of ClusterTopologies are answered, and reach many sets.
 	Topologies Part = "topologies"
 )
 
 // SetsParts are all parts in their order.
 var SetsParts = []Part{Scale, Steady, Restart, Many, Life, Topologies}
 
-// SetsOptions choose what is measured of grove-operator.
+// SetsOptions choose the measurements of grove-operator.
 type SetsOptions struct {
 	Common
 	// Replicas is how many replicas, of two pods each, the large set has.
 	Replicas int
-	// Quiet is how long the part steady looks.
+	// Quiet is how long the part steady lasts.
 	Quiet time.Duration
-	// Pods is how many pods of sets, and Foreign how many of nobody's, there are at the restart.
+	// Pods is how many pods of sets, and Foreign how many pods of no set, exist at the restart.
 	Pods, Foreign int
 	// Sets is how many small sets there are, of six pods each.
 	Sets int
@@ -54,25 +54,26 @@ const (
 	dynamoOperator = "dynamo-operator"
 )
 
-// MeasureSets brings a dev cluster up that has grove-operator and no scheduler, measures, and takes it down again.
+// MeasureSets brings up a dev cluster with grove-operator and no scheduler, measures, and takes it down again.
 func MeasureSets(ctx context.Context, o SetsOptions) (*OperatorReport, error) {
 	return o.observe(ctx, map[string]any{"config": o.config()}, podsOfSets(),
 		func(ctx context.Context, seen *observed) error {
 			b := &setsBench{observed: seen, options: o}
 			return o.takeParts(ctx, []part{
-				{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }}, {Restart, b.restart},
+				{Scale, b.scale}, {Steady, func(ctx context.Context) error { return b.rest(ctx, o.Quiet) }},
+				{Restart, b.restart},
 				{Many, b.many}, {Life, b.life}, {Topologies, b.topologies},
 			}...)
 		}, groveOperator)
 }
 
-// setsBench is the cluster that grove-operator is measured on.
+// setsBench is the cluster for measurements of grove-operator.
 type setsBench struct {
 	*observed
 	options SetsOptions
 }
 
-// podsOfSets are done when they have no gate of the operator any more.
+// podsOfSets are done when they no longer have a gate of the operator.
 func podsOfSets() *podCounter {
 	return &podCounter{
 		labels: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
@@ -80,7 +81,7 @@ func podsOfSets() *podCounter {
 	}
 }
 
-// config is the operator's configuration, where it differs from the defaults.
+// config is the operator's configuration, without defaults.
 func (o SetsOptions) config() map[string]any {
 	config := map[string]any{}
 	if o.QPS > 0 {

@@ -33,21 +33,21 @@ func (b *setsBench) scale(ctx context.Context) error {
 	return b.checkStatus(ctx, large, b.options.Replicas)
 }
 
-// checkStatus makes sure that what was measured came to the right end.
+// checkStatus makes sure that the measured action had the right result.
 func (b *setsBench) checkStatus(ctx context.Context, name string, replicas int) error {
 	set := &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}
 	if err := b.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
 		return err
 	}
 	if int(set.Status.Replicas) != replicas || len(set.Status.LastErrors) > 0 {
-		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name, set.Status.Replicas,
-			replicas, set.Status.LastErrors)
+		return fmt.Errorf("set %s at rest has %d replicas in its status, not %d, and errors %v", name,
+			set.Status.Replicas, replicas, set.Status.LastErrors)
 	}
 	return nil
 }
 
-// restart makes pods up to the number that is asked for, and starts the operator anew: once with these pods, and once with
-// as many more of nobody's.
+// restart makes pods up to the wanted number, and restarts the operator: once with these pods, and once with as many
+// pods of no set in addition.
 func (b *setsBench) restart(ctx context.Context) error {
 	count := (b.options.Pods - b.pods.count()) / ofStanding
 	if err := b.create(ctx, "standing", count*ofStanding, setOf(standing, count, ofStanding)); err != nil {
@@ -57,7 +57,7 @@ func (b *setsBench) restart(ctx context.Context) error {
 		if err := b.createForeign(ctx, foreign); err != nil {
 			return err
 		}
-		// What comes after the leader's election and the caches: every PodClique is looked at.
+		// After the leader's election and the filling of caches every PodClique is reconciled.
 		var list grovev1alpha1.PodCliqueList
 		if err := b.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return err

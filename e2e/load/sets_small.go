@@ -22,10 +22,10 @@ func (b *setsBench) many(ctx context.Context) error {
 	return b.create(ctx, string(Many), podsOfSmallSet*len(sets), sets...)
 }
 
-// change is one thing that a user does to a small set.
+// change is one change that a user makes to a small set.
 type change func(ctx context.Context, set string) error
 
-// round is what happens to a small set, one change a second. In the end it has as many pods as before.
+// round are the changes of a small set, one a second. At the end it has as many pods as before.
 func (b *setsBench) round() []change {
 	scaleSet := func(to int) change {
 		return func(ctx context.Context, set string) error { return b.scaleSet(ctx, set, to) }
@@ -40,11 +40,12 @@ func (b *setsBench) round() []change {
 			return b.merge(ctx, &grovev1alpha1.PodCliqueScalingGroup{ObjectMeta: named(set + "-0-serve")}, replicas, to)
 		}
 	}
-	return []change{b.edit, scaleSet(2), scaleSet(1), scalePodClique(2), scalePodClique(1), scaleGroup(3), scaleGroup(2)}
+	return []change{b.edit, scaleSet(2), scaleSet(1), scalePodClique(2), scalePodClique(1), scaleGroup(3),
+		scaleGroup(2)}
 }
 
-// life changes one small set a second, whether or not the operator has come to rest. Without the part many it makes the sets
-// first.
+// life changes one small set a second, whether or not the operator has come to rest. Without the part many it creates
+// the sets first.
 func (b *setsBench) life(ctx context.Context) error {
 	first := &grovev1alpha1.PodCliqueSet{ObjectMeta: named(smallName(0))}
 	if err := b.Get(ctx, client.ObjectKeyFromObject(first), first); err != nil {
@@ -77,7 +78,8 @@ func (b *setsBench) life(ctx context.Context) error {
 // edit changes the template of a set, so that its pods are replaced.
 func (b *setsBench) edit(ctx context.Context, name string) error {
 	edit := []byte(`[{"op":"add","path":"/spec/template/cliques/0/labels","value":{"edited":"once"}}]`)
-	err := b.Patch(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)}, client.RawPatch(types.JSONPatchType, edit))
+	err := b.Patch(ctx, &grovev1alpha1.PodCliqueSet{ObjectMeta: named(name)},
+		client.RawPatch(types.JSONPatchType, edit))
 	if err != nil {
 		return fmt.Errorf("editing set %s: %w", name, err)
 	}

@@ -9,12 +9,12 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// reach makes a change of sets and waits until there are so many pods, none of them gated.
+// reach changes sets and waits until there are so many pods, none of them gated.
 func (b *setsBench) reach(ctx context.Context, name string, pods int, change func() error) error {
 	return b.step(ctx, name, change, b.are(pods))
 }
 
-// create creates sets and waits until their pods are there beside those that were, none of them gated.
+// create creates sets and waits until their pods exist beside the earlier ones, none of them gated.
 func (b *setsBench) create(ctx context.Context, name string, pods int, sets ...*grovev1alpha1.PodCliqueSet) error {
 	return b.reach(ctx, name, b.pods.count()+pods, func() error { return createAll(ctx, b.bench, sets) })
 }
@@ -43,7 +43,8 @@ func smallSet(name string) *grovev1alpha1.PodCliqueSet {
 		cliqueOf("front", 1), cliqueOf("router", 1), cliqueOf("leader", 1), cliqueOf("worker", 1),
 	}
 	set.Spec.Template.PodCliqueScalingGroups = []grovev1alpha1.PodCliqueScalingGroupConfig{
-		{Name: "serve", CliqueNames: []string{"leader", "worker"}, Replicas: new(int32(2)), MinAvailable: new(int32(2))},
+		{Name: "serve", CliqueNames: []string{"leader", "worker"}, Replicas: new(int32(2)),
+			MinAvailable: new(int32(2))},
 	}
 	return set
 }

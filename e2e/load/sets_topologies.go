@@ -17,7 +17,7 @@ const (
 	unused = "unused"
 )
 
-// topologies has many sets use a topology, and changes it and another one.
+// topologies makes many sets use a topology, and changes that topology and another one.
 func (b *setsBench) topologies(ctx context.Context) error {
 	for _, name := range []string{used, unused} {
 		if err := b.Create(ctx, clusterTopology(name)); err != nil {
@@ -72,7 +72,7 @@ func (b *setsBench) setLevels(ctx context.Context, name string, domains ...grove
 	return b.merge(ctx, clusterTopology(name), `{"spec":{"levels":[%s]}}`, levels)
 }
 
-// spread changes the levels of the topology in use and waits until the conditions of all sets say so, as a watch sees them.
+// spread changes the levels of the used topology and waits until the conditions of all sets show it, by a watch.
 func (b *setsBench) spread(
 	ctx context.Context, name string, wanted metav1.ConditionStatus, domains ...grovev1alpha1.TopologyDomain,
 ) error {
@@ -106,8 +106,8 @@ func (b *setsBench) spread(
 		for count(said) < len(said) {
 			select {
 			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do", len(said),
-					context.Cause(ctx), count(said))
+				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do",
+					len(said), context.Cause(ctx), count(said))
 			case event, open := <-events.ResultChan():
 				set, ok := event.Object.(*grovev1alpha1.PodCliqueSet)
 				if !open || !ok {

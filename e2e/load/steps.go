@@ -12,30 +12,30 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Step is one thing that happened, and what that cost.
+// Step is one action, with its cost.
 type Step struct {
 	Name string `json:"name"`
-	// Pods is how many pods there are in the end.
+	// Pods at the end.
 	Pods int `json:"pods"`
-	// Answered is the time until the API server has answered all requests, Created until the last new pod was there, Seconds until everything
-	// was as it was to be, and Settled until the operators rest, their statuses included.
+	// Answered is the time until the API server has answered all requests, Created until the last new pod existed,
+	// Seconds until the final state, and Settled until the operators rest, including their statuses.
 	Answered float64 `json:"answeredSeconds"`
 	Created  float64 `json:"createdSeconds,omitempty"`
 	Seconds  float64 `json:"seconds"`
 	Settled  float64 `json:"settledSeconds"`
-	// CPUSeconds are those of the operator, APIServerCPUSeconds those of the API server, until the operators rest.
+	// CPUSeconds of the operator, and APIServerCPUSeconds of the API server, until the operators rest.
 	CPUSeconds          float64 `json:"cpuSeconds"`
 	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
-	// MiB is the operator's resident memory in the end, MostMiB the most that it ever was.
+	// MiB is the operator's resident memory at the end, MostMiB its maximum.
 	MiB     float64 `json:"mib"`
 	MostMiB float64 `json:"mostMiB"`
-	// Writes are all that anybody wrote meanwhile, by verb and resource.
+	// Writes of all programs during the step, by verb and resource.
 	Writes map[string]int `json:"writes"`
-	// Reconciles says how long those of each controller took.
+	// Reconciles has the durations for each controller.
 	Reconciles []Reconciles `json:"reconciles"`
 }
 
-// OperatorReport is what was measured of an operator.
+// OperatorReport has the measurements of an operator.
 type OperatorReport struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
@@ -45,7 +45,7 @@ type OperatorReport struct {
 // profiled is how many seconds of a step a profile covers.
 const profiled = 20
 
-// moment waits for something, and returns the moment in which it came.
+// moment waits for an event, and returns its moment.
 type moment func(context.Context) (time.Time, error)
 
 // are waits until there are so many pods, all of them done.
@@ -53,7 +53,7 @@ func (b *observed) are(pods int) moment {
 	return func(ctx context.Context) (time.Time, error) { return b.become(ctx, b.pods, pods) }
 }
 
-// step makes a change, and waits until it is done, which says when that was, and until the operators rest.
+// step makes a change, and waits until done returns its moment, and until the operators rest.
 func (b *observed) step(ctx context.Context, name string, change func() error, done moment) error {
 	before, err := b.read(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 		return err
 	}
 	if last.Before(answered) {
-		last = answered // Nothing was to change.
+		last = answered // There was nothing to change.
 	}
 	settled, err := b.settle(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (b *observed) add(s Step) {
 		s.Name, s.Pods, s.Seconds, s.Settled, s.Writes, s.MiB)
 }
 
-// cost is what was counted between two readings. A process that was started meanwhile has counted from nothing.
+// cost is the difference of two readings. A process that was started in between has counted from zero.
 func cost(before, after reading) Step {
 	if before.process != after.process {
 		before.operator, before.operatorUse = nil, usage{}
@@ -116,7 +116,7 @@ func cost(before, after reading) Step {
 	}
 }
 
-// rest looks for a while at what nobody should do anything about.
+// rest measures for some time while there is nothing to do.
 func (b *observed) rest(ctx context.Context, quiet time.Duration) error {
 	before, err := b.read(ctx)
 	if err != nil {
@@ -137,7 +137,8 @@ func (b *observed) rest(ctx context.Context, quiet time.Duration) error {
 	return nil
 }
 
-// startAnew starts the operator anew, and waits until a controller of it has made so many passes and it rests.
+// startAnew restarts the operator, and waits until one of its controllers has made so many passes and the operator
+// rests.
 func (b *observed) startAnew(ctx context.Context, name, controller string, passes int) error {
 	if err := b.machine.Stop(ctx, b.measured.program); err != nil {
 		return err
@@ -152,7 +153,8 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 			if err != nil {
 				return false, "", err
 			}
-			seen := counted.sum("controller_runtime_reconcile_total", model.LabelSet{"controller": model.LabelValue(controller)})
+			seen := counted.sum("controller_runtime_reconcile_total",
+				model.LabelSet{"controller": model.LabelValue(controller)})
 			return int(seen) >= passes, fmt.Sprintf("%.0f of %d", seen, passes), nil
 		})
 		return time.Now(), err
@@ -167,10 +169,12 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 func (r *OperatorReport) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %s\n", r.Machine, r.Date)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nSTEP\tPODS\tANSWERED S\tCREATED S\tDONE S\tAT REST S\tCPU S\tAPI SERVER CPU S\tMIB\tMOST MIB")
+	fmt.Fprintln(
+		table, "\nSTEP\tPODS\tANSWERED S\tCREATED S\tDONE S\tAT REST S\tCPU S\tAPI SERVER CPU S\tMIB\tMOST MIB")
 	for _, s := range r.Steps {
 		fmt.Fprintf(table, "%s\t%d\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.0f\n",
-			s.Name, s.Pods, s.Answered, s.Created, s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds, s.MiB, s.MostMiB)
+			s.Name, s.Pods, s.Answered, s.Created, s.Seconds, s.Settled, s.CPUSeconds, s.APIServerCPUSeconds,
+			s.MiB, s.MostMiB)
 	}
 	fmt.Fprintln(table, "\nSTEP\tCONTROLLER\tRECONCILES\tMEDIAN MS\tP99 MS")
 	for _, s := range r.Steps {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// podsPerSecond is from the moment in which a scheduler holds its lease until the last pod is bound.
+// podsPerSecond is measured from the moment in which a scheduler holds its lease until the last pod is bound.
 const podsPerSecond = "pods/s"
 
-// throughput has the schedulers take turns with each workload, and repeats the whole round, every other time in reverse: who comes
-// after another one works beside what the API server still does for that.
+// throughput measures the schedulers in turn with each workload, and repeats the whole round, every other time in
+// reverse: the second scheduler runs beside the API server's remaining work for the first.
 func (b *schedulersBench) throughput(ctx context.Context) error {
 	type pair struct {
 		by scheduler
@@ -86,13 +86,13 @@ func (b *schedulersBench) bind(ctx context.Context, by scheduler, w workload) er
 	return b.clear(ctx, name)
 }
 
-// add reports a figure, and says it.
+// add reports a figure, and prints it.
 func (t *turn) add(scenario, figure string, value float64) {
 	t.say("%s, %s: %.4g %s", t.program, scenario, value, figure)
 	t.report.add(t.scheduler, scenario, figure, value)
 }
 
-// starts measures gangs that come one after the other to a scheduler that runs.
+// starts measures gangs that arrive one after the other at a running scheduler.
 func (b *schedulersBench) starts(ctx context.Context) error {
 	return b.take(ctx, ours, func(ctx context.Context, t *turn) error {
 		for range b.options.Repeats {

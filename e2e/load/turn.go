@@ -27,8 +27,8 @@ type turn struct {
 	began time.Time
 }
 
-// take has a scheduler run while something is done. What it finds it has read before the clock starts, as kube-scheduler reads everything
-// before it asks for its lease. The context of what is done ends with the scheduler.
+// take runs a scheduler during a function. The scheduler has read all existing objects before the clock starts, since
+// kube-scheduler reads everything before it asks for its lease. The function's context ends with the scheduler.
 func (b *schedulersBench) take(ctx context.Context, s scheduler, do func(context.Context, *turn) error) (err error) {
 	tenure, err := b.watchLease(ctx, s)
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *schedulersBench) take(ctx context.Context, s scheduler, do func(context
 	return t.explain(fmt.Errorf("waiting until %s holds its lease: %w", s.program, err))
 }
 
-// end stops the scheduler, whatever came before.
+// end stops the scheduler, whatever the error.
 func (t *turn) end(err error) error {
 	t.tenure.watch.Stop()
 	stopping, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -71,7 +71,7 @@ func (t *turn) end(err error) error {
 	return err
 }
 
-// explain adds what the scheduler said last to an error.
+// explain adds the end of the scheduler's log to an error.
 func (t *turn) explain(err error) error {
 	if err == nil {
 		return nil
@@ -96,7 +96,8 @@ func (t *turn) ask(ctx context.Context, path string) ([]byte, error) {
 		InsecureSkipVerify: true, //nolint:gosec // The scheduler makes its own certificate.
 	}}
 	defer transport.CloseIdleConnections()
-	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program), "/readyz")+path)
+	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program),
+		"/readyz")+path)
 }
 
 func (t *turn) metrics(ctx context.Context) (metrics, error) {

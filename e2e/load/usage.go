@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// usage is what a process has used: seconds of computing, and MiB of resident memory, now and at the most.
+// usage of a process: seconds of CPU time, and MiB of resident memory, now and at most.
 type usage struct{ cpu, resident, most float64 }
 
 func usageOf(pid int) (usage, error) {
@@ -37,7 +37,7 @@ type profiles struct {
 	ask func(ctx context.Context, path string) ([]byte, error)
 }
 
-// cpu writes a profile of the next seconds. What it returns waits until it is written.
+// cpu writes a profile of the next seconds. The returned function waits until it is written.
 func (p profiles) cpu(ctx context.Context, of string, seconds int) func() error {
 	done := make(chan error, 1)
 	go func() { done <- p.save(ctx, of, fmt.Sprintf("profile?seconds=%d", seconds)) }()
@@ -56,7 +56,7 @@ func (p profiles) save(ctx context.Context, of, which string) error {
 	return os.WriteFile(filepath.Join(p.into, of+".pprof"), content, 0o600)
 }
 
-// machine names the processor and how many of it there are.
+// machine names the processor and the number of its cores.
 func machine() string {
 	model := runtime.GOARCH
 	if file, err := os.Open("/proc/cpuinfo"); err == nil {

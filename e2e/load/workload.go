@@ -14,15 +14,15 @@ import (
 
 const (
 	namespace = "load"
-	// runLabel has the name of the workload that a pod or a PodGroup is of.
+	// runLabel has the name of the workload of a pod or a PodGroup.
 	runLabel = "load.packtree.dev/run"
 	// ofSubGroup is how many pods of a big gang share a rack. A rack has room for 128.
 	ofSubGroup = 100
 )
 
-// workload is what a run has to place.
+// workload is what has to be placed in a run.
 type workload struct {
-	// name says what it is in the report.
+	// name in the report.
 	name string
 	// gang is the size of its gangs; 0 for pods without a gang.
 	gang, pods int
@@ -31,11 +31,11 @@ type workload struct {
 func plain(pods int) workload { return workload{name: "plain pods", pods: pods} }
 
 func gangs(size, pods int) workload {
-	// As many whole gangs as make the number of pods; the last one is not smaller than the others.
+	// As many whole gangs as reach the number of pods; the last one is not smaller than the others.
 	return workload{name: fmt.Sprintf("gangs of %d", size), gang: size, pods: (pods + size - 1) / size * size}
 }
 
-// objects returns the PodGroups and pods, for the scheduler of that name. Pods are named after the prefix.
+// objects returns the PodGroups and pods for the scheduler with that name. Names of pods begin with the prefix.
 func (w workload) objects(prefix, schedulerName string) ([]*scheduling.PodGroup, []*corev1.Pod) {
 	var groups []*scheduling.PodGroup
 	created := make([]*corev1.Pod, 0, w.pods)
@@ -85,7 +85,7 @@ func gangOf(run, name string, size int) *scheduling.PodGroup {
 	return group
 }
 
-// sizeOfSubGroup makes at least two groups, so that the constraints are nested in every gang.
+// sizeOfSubGroup makes at least two groups, so that every gang has nested constraints.
 func sizeOfSubGroup(gang int) int {
 	return min(ofSubGroup, (gang+1)/2)
 }

@@ -1,2 +1,2 @@
-// Package monitoring holds the dashboards and alerts of the charts against what the programs export.
+// Package monitoring checks the dashboards and alerts of the charts against the metrics of the programs.
 package monitoring

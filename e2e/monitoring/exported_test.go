@@ -28,7 +28,7 @@ import (
 	"packtree.dev/e2e/examples"
 )
 
-// words are values of labels that come up only when something happens that this test has no way to bring about at once.
+// words are values of labels that appear only after events which this test cannot cause at once.
 var words = map[string][]string{
 	"packtree_scheduler_gangs_waiting": {
 		scheduling.ReasonInfeasible, scheduling.ReasonUnknown, scheduling.ReasonIncomplete, scheduling.ReasonInvalid,
@@ -36,8 +36,8 @@ var words = map[string][]string{
 	},
 }
 
-// counts are what the objects of this test come to: the deployment becomes a PodCliqueSet too, each set a PodGang, and each
-// of these a PodGroup, as both pods of no workload do. Nobody runs pods.
+// counts are the numbers of objects in this test: the deployment becomes a PodCliqueSet too, each set a PodGang, and
+// each of these a PodGroup, as do both pods without a workload. No pods run.
 var counts = []struct {
 	chart, metric, label, value string
 	want                        float64
@@ -54,8 +54,8 @@ var counts = []struct {
 	{"kai-topology-plugin", "packtree_scheduler_gangs_waiting", "reason", scheduling.ReasonIncomplete, 1},
 }
 
-// A panel of a metric that nobody exports is empty, and its alert never fires: nobody would notice. So all programs run, are
-// given something to do, and are asked.
+// A panel of a metric that is not exported is empty, and its alert never fires, which would go unnoticed. So all
+// programs run, get work to do, and are scraped.
 func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 	directory, err := examples.Directory()
 	if err != nil {
@@ -86,7 +86,7 @@ func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 	err = wait.PollUntilContextTimeout(t.Context(), time.Second, 3*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
 			found := lacking(ctx, asked, programs)
-			if ctx.Err() == nil { // Else nobody could answer, and what was found before stands.
+			if ctx.Err() == nil { // Otherwise no program could answer, and the earlier result stands.
 				lacks = found
 			}
 			return len(found) == 0, nil
@@ -96,7 +96,7 @@ func TestEveryMetricOfTheDashboardsAndAlertsIsExported(t *testing.T) {
 	}
 }
 
-// lacking compares what is asked for with what is exported now.
+// lacking compares the used metrics with the exported ones.
 func lacking(ctx context.Context, asked []use, programs map[string]*program) []string {
 	exported := map[string]families{}
 	var lacks []string
@@ -114,9 +114,11 @@ func lacking(ctx context.Context, asked []use, programs map[string]*program) []s
 		}
 	}
 	for _, count := range counts {
-		if scraped, ok := exported[count.chart]; ok && total(scraped[count.metric], count.label, count.value) != count.want {
+		if scraped, ok := exported[count.chart]; ok &&
+			total(scraped[count.metric], count.label, count.value) != count.want {
 			lacks = append(lacks,
-				fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label, count.value, count.want))
+				fmt.Sprintf("%s: %s with %s %q is not %v", count.chart, count.metric, count.label,
+					count.value, count.want))
 		}
 	}
 	for _, use := range asked {
@@ -131,8 +133,9 @@ func lacking(ctx context.Context, asked []use, programs map[string]*program) []s
 	return lacks
 }
 
-// create gives every controller and the scheduler something to do: a deployment, a PodCliqueSet, a gang that fits, one that
-// does not, and one that lacks a pod. Without kubelets and without kube-controller-manager nothing runs, but all is decided.
+// create gives every controller and the scheduler something to do: a deployment, a PodCliqueSet, a gang that fits, one
+// that does not, and one that lacks a pod. Without kubelets and without kube-controller-manager nothing runs, but
+// everything is decided.
 func create(t *testing.T, config *rest.Config) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -193,7 +196,7 @@ func create(t *testing.T, config *rest.Config) {
 			if err := api.Status().Update(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}
-			node.Spec.Taints = nil // The API server has new nodes repel pods until somebody finds them ready.
+			node.Spec.Taints = nil // The API server taints new nodes as not ready.
 			if err := api.Update(t.Context(), node); err != nil {
 				t.Fatal(err)
 			}

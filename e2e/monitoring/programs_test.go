@@ -22,13 +22,13 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// program is one that runs, and where it tells its metrics.
+// program is a running program, with the address of its metrics.
 type program struct {
 	name, metrics, webhooks string
 	log                     *bytes.Buffer
 }
 
-// client trusts whom it talks to: the programs have made their certificates themselves.
+// client trusts every server: the programs have made their certificates themselves.
 var client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	Timeout: time.Minute} //nolint:gosec // see above
 
@@ -75,7 +75,7 @@ func (p *program) scrape(ctx context.Context) (families, error) {
 	return parse(string(text))
 }
 
-// review asks a webhook something, as its metrics of time begin with the first question. The answer does not matter.
+// review sends a review to a webhook, since its metrics of time begin with the first one. The answer does not matter.
 func (p *program) review(ctx context.Context, path string) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.webhooks+path, strings.NewReader("{}"))
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *program) review(ctx context.Context, path string) {
 	}
 }
 
-// address is one of this machine that nobody listens at.
+// address is a free one of this machine.
 func address(t *testing.T) string {
 	t.Helper()
 	free, err := freeport.Address()
@@ -105,7 +105,7 @@ func write(t *testing.T, file, content string) string {
 	return file
 }
 
-// certificates makes a folder with what webhooks are served with.
+// certificates makes a folder with a certificate for webhooks.
 func certificates(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -157,7 +157,8 @@ topologyAwareScheduling:
   enabled: true
   levels: [{domain: rack, key: example.com/rack}, {domain: host, key: kubernetes.io/hostname}]
 `, port(webhooks), certificates(t), port(metrics), port(address(t))))
-	started := &program{name: "grove-operator", metrics: "http://" + metrics + "/metrics", webhooks: "https://" + webhooks}
+	started := &program{name: "grove-operator", metrics: "http://" + metrics + "/metrics",
+		webhooks: "https://" + webhooks}
 	started.start(t, root, kubeconfig, "--config="+config, "--kubeconfig="+kubeconfig)
 	return started
 }

@@ -24,7 +24,8 @@ import (
 	"packtree.dev/shared/apiservertest"
 )
 
-// The scheduler asks the API server who may read its metrics. What the chart gives to monitoring.readers has to be what is needed for that.
+// The scheduler asks the API server who may read its metrics. The rights that the chart gives to monitoring.readers
+// have to suffice.
 func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 	directory, err := examples.Directory()
 	if err != nil {
@@ -43,7 +44,7 @@ func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(server.Config)
 	giveRight(t, api, root, "prometheus")
 	credentials := kubeconfig(t, server.Environment)
-	// With this flag it asks there; in a pod it asks the API server of its cluster.
+	// With this flag it asks that API server; in a pod it asks the API server of its cluster.
 	scheduler := startScheduler(t, root, credentials, "--kubeconfig="+credentials)
 	for name, want := range map[string]int{"prometheus": http.StatusOK, "somebody": http.StatusForbidden} {
 		token := tokenOf(t, api, name)
@@ -56,7 +57,7 @@ func TestReadersReadTheMetricsOfTheScheduler(t *testing.T) {
 	}
 }
 
-// giveRight installs what the chart makes for a reader.
+// giveRight installs the chart's objects for a reader.
 func giveRight(t *testing.T, api kubernetes.Interface, root, name string) {
 	t.Helper()
 	var made bytes.Buffer
@@ -84,7 +85,7 @@ func giveRight(t *testing.T, api kubernetes.Interface, root, name string) {
 	}
 }
 
-// tokenOf makes a service account, and a token of it as pods have one.
+// tokenOf makes a service account, and a token of it like that of a pod.
 func tokenOf(t *testing.T, api kubernetes.Interface, name string) string {
 	t.Helper()
 	accounts := api.CoreV1().ServiceAccounts("default")
@@ -99,7 +100,7 @@ func tokenOf(t *testing.T, api kubernetes.Interface, name string) string {
 	return request.Status.Token
 }
 
-// statusFor is what whoever has the token gets, once the program serves.
+// statusFor is the status of an answer to the holder of the token, once the program serves.
 func (p *program) statusFor(t *testing.T, token string) int {
 	t.Helper()
 	status := 0

@@ -16,14 +16,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// use is what a panel, variable or alert asks for, as the command e2e/tools/promql tells it.
+// use is a metric in a panel, variable or alert, as the command e2e/tools/promql prints it.
 type use struct {
 	Chart, Place, Metric string
 	Labels               []string
 	Values               map[string][]string
 }
 
-// uses asks the command, which is a module by itself because of Prometheus's libraries.
+// uses runs the command, which is a module by itself because of Prometheus's libraries.
 func uses(t *testing.T, root string) []use {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "run", ".", filepath.Join(root, "charts"))
@@ -54,12 +54,12 @@ func parse(text string) (families, error) {
 	return found, err
 }
 
-// fromScraping are labels that Prometheus adds to what it scrapes, up the metric that it makes itself.
+// fromScraping are labels that Prometheus adds when it scrapes, and up is the metric that it makes itself.
 var fromScraping = []string{"job", "instance", "namespace", "pod", "service", "endpoint", "container"}
 
 const up = "up"
 
-// missing says what a use asks for that is not exported; empty if nothing is.
+// missing says what a use needs that is not exported; empty if nothing is missing.
 func missing(asked use, exported families, words map[string][]string) string {
 	if asked.Metric == up {
 		return ""
@@ -79,14 +79,14 @@ func missing(asked use, exported families, words map[string][]string) string {
 			label == model.BucketLabel && family.GetType() == dto.MetricType_HISTOGRAM {
 			continue
 		}
-		told := valuesOf(family, label)
-		if len(told) == 0 {
+		published := valuesOf(family, label)
+		if len(published) == 0 {
 			return "no label " + label
 		}
-		// What others count by, such as a response's code, comes up when it happens; our own words are known.
-		told = append(told, words[series]...)
+		// Values of others, such as a response's code, appear when they happen; our own words are known.
+		published = append(published, words[series]...)
 		for _, value := range asked.Values[label] {
-			if own && !slices.Contains(told, value) {
+			if own && !slices.Contains(published, value) {
 				return fmt.Sprintf("label %s is never %q", label, value)
 			}
 		}
@@ -144,7 +144,7 @@ took_seconds_count{name="a"} 1
 		},
 		"a metric that is not there": {use{Metric: "packtree_y"}, "no series"},
 		"a label that is not there":  {use{Metric: "packtree_x", Labels: []string{"phase"}}, "no label phase"},
-		"a word that is never told": {
+		"a word that is never published": {
 			use{Metric: "packtree_x", Labels: []string{"reason"}, Values: map[string][]string{"reason": {"Knwon"}}},
 			`label reason is never "Knwon"`,
 		},

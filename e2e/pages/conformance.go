@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Statement is one row of a page that says what shows what.
+// Statement is one row of a page of statements and their tests.
 type Statement struct {
-	// Number is the row's own, from 1.
+	// Number of the row, from 1.
 	Number int
-	// Text is what is stated.
+	// Text of the statement.
 	Text string
-	// Tests show it, and Pages are the destinations of links to where it is said; there is at least one of either.
+	// Tests prove it, and Pages are the targets of links to pages that say it; there is at least one of either.
 	Tests []ShownBy
 	Pages []string
 }
@@ -22,7 +22,7 @@ type Statement struct {
 type ShownBy struct {
 	// File is its path below the root of the repository.
 	File string
-	// Words are the name of a Go test, or words that stand in the file.
+	// Words are the name of a Go test, or words in the file.
 	Words string
 }
 
@@ -39,7 +39,8 @@ var (
 	link = regexp.MustCompile(`\]\(([^)]+)\)`)
 )
 
-// Statements reads the rows of a page's tables, which have a number, a statement, and what shows it. The error names the line.
+// Statements reads the rows of a page's tables, which have a number, a statement, and its proof. The error names the
+// line.
 func Statements(page []byte) ([]Statement, error) {
 	var all []Statement
 	for i, line := range strings.Split(string(page), "\n") {
@@ -49,7 +50,8 @@ func Statements(page []byte) ([]Statement, error) {
 			continue // Text, or the head of a table.
 		}
 		if len(cells) != 3 {
-			return nil, fmt.Errorf("line %d: a row has a number, a statement and what shows it, not %d cells", i+1, len(cells))
+			return nil, fmt.Errorf("line %d: a row has a number, a statement and what shows it, not %d cells",
+				i+1, len(cells))
 		}
 		if number != len(all)+1 {
 			return nil, fmt.Errorf("line %d: the row after %d is numbered %d", i+1, len(all), number)

@@ -23,7 +23,8 @@ func TestStatements(t *testing.T) {
 	}
 	want := []pages.Statement{
 		{Number: 1, Text: "gangs are whole",
-			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"}, {File: "c_test.go", Words: "stand or wait"}}},
+			Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "TestGangs"},
+				{File: "c_test.go", Words: "stand or wait"}}},
 		{Number: 2, Text: "labels are needed", Tests: []pages.ShownBy{{File: "a/b_test.go", Words: "names them"}},
 			Pages: []string{"guide.md#labels"}},
 	}
@@ -62,7 +63,7 @@ func TestShownByIsFoundInItsFile(t *testing.T) {
 	}
 }
 
-// TestConformance holds docs/conformance.md: whatever a row says shows its statement is there.
+// TestConformance checks docs/conformance.md: the proof in each row exists.
 func TestConformance(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))

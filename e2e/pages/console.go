@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Exchange is a command in a block of a console, and what the page shows of its answer.
+// Exchange is a command in a block of a console, and the shown part of its output.
 type Exchange struct {
 	Command string
 	Answer  []string
 }
 
-// Exchanges takes a block of a console apart: a line that begins with "$ " is a command, and so are those after it while one ends in a
-// backslash or a pipe. What stands before the first command is no exchange.
+// Exchanges splits a block of a console: a line that begins with "$ " is a command, and so are the next lines while one
+// ends in a backslash or a pipe. Text before the first command is no exchange.
 func Exchanges(code string) []Exchange {
 	var all []Exchange
 	continues := false
@@ -38,8 +38,8 @@ func Exchanges(code string) []Exchange {
 	return all
 }
 
-// Shows is whether an output has all that the page shows of it, in that order. Runs of blanks are alike, and "…" stands for anything:
-// alone on a line for any number of lines.
+// Shows reports whether an output has everything that the page shows of it, in that order. Runs of blanks are equal,
+// and "…" stands for anything: alone on a line for any number of lines.
 func (e Exchange) Shows(output string) (missing string, ok bool) {
 	lines := strings.Split(output, "\n")
 	for _, wanted := range e.Answer {

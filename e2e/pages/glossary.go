@@ -8,7 +8,7 @@ import (
 )
 
 // Replaced reads a glossary: the words of the column "replaces" in its tables, each with the word that is used instead.
-// Several words in one cell are divided by commas. The error names the line.
+// Several words in one cell are separated by commas. The error names the line.
 func Replaced(glossary []byte) (map[string]string, error) {
 	replaced := map[string]string{}
 	column := -1
@@ -24,7 +24,7 @@ func Replaced(glossary []byte) (map[string]string, error) {
 			}
 			continue
 		}
-		// An empty last cell has been trimmed away.
+		// An empty last cell was trimmed.
 		if len(cells) <= column {
 			continue
 		}
@@ -44,14 +44,14 @@ func Replaced(glossary []byte) (map[string]string, error) {
 
 var letters = regexp.MustCompile(`\p{L}+`)
 
-// Text is a text by the words that are in it, for looking for many of them.
+// Text is a text as a list of words, in which many phrases can be looked up.
 type Text struct {
 	words  map[string]bool
 	spoken string
 }
 
-// ReadText reads the words of a text, those that a name in camel case is made of too: "bypassLedger" has three. Neither case nor what stands between
-// the words matters, so that a comment may be broken anywhere.
+// ReadText reads the words of a text, including those of names in camel case: "bypassLedger" has three. Neither case
+// nor the characters between the words matter, so that a comment may be broken anywhere.
 func ReadText(text string) Text {
 	words := map[string]bool{}
 	var spoken strings.Builder

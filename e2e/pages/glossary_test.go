@@ -38,12 +38,14 @@ func TestReplacedRefuses(t *testing.T) {
 			`line 2: the last column of a glossary is headed "replaces"`},
 		"a word that is replaced by two": {glossary + "| node | a machine | parcel |\n",
 			`line 11: "parcel" is replaced already, by "item"`},
-		"a word twice, once with a capital": {glossary + "| node | a machine | Dream |\n", `"dream" is replaced already`},
+		"a word twice, once with a capital": {glossary + "| node | a machine | Dream |\n",
+			`"dream" is replaced already`},
 		"a word twice within a single table": {glossary + "| node | a machine | host |\n| bin | a node | host |\n",
 			`"host" is replaced already, by "node"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := pages.Replaced([]byte(example.glossary)); err == nil || !strings.Contains(err.Error(), example.says) {
+			if _, err := pages.Replaced([]byte(example.glossary)); err == nil ||
+				!strings.Contains(err.Error(), example.says) {
 				t.Errorf("got %v; want an error that says %q", err, example.says)
 			}
 		})
@@ -73,7 +75,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestReplacedWordsAreNotUsed reads what is written by hand: code, pages, charts. A CHANGELOG says what was, in the words of its day.
+// TestReplacedWordsAreNotUsed reads everything that is written by hand: code, pages, charts. A CHANGELOG is left out,
+// since it describes the past in the words of its time.
 func TestReplacedWordsAreNotUsed(t *testing.T) {
 	root := filepath.Join("..", "..")
 	source, err := os.ReadFile(filepath.Join(root, "docs", "glossary.md"))
@@ -90,7 +93,8 @@ func TestReplacedWordsAreNotUsed(t *testing.T) {
 		case err != nil:
 			return err
 		case entry.IsDir() &&
-			slices.Contains([]string{".git", "bin", "dist", "CHANGELOG", "client", "testdata", "node_modules"}, entry.Name()):
+			slices.Contains([]string{".git", "bin", "dist", "CHANGELOG", "client", "testdata", "node_modules"},
+				entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir() || !slices.Contains([]string{".go", ".md", ".yaml", ".tpl", ".sh"}, filepath.Ext(path)),
 			entry.Name() == "glossary.md", entry.Name() == "glossary_test.go":
@@ -104,8 +108,8 @@ func TestReplacedWordsAreNotUsed(t *testing.T) {
 		written := pages.ReadText(string(text))
 		for word, instead := range replaced {
 			if written.Has(word) {
-				t.Errorf("%s: %q is not used any more: docs/glossary.md has %q instead", strings.TrimPrefix(path, root+"/"), word,
-					instead)
+				t.Errorf("%s: %q is not used any more: docs/glossary.md has %q instead",
+					strings.TrimPrefix(path, root+"/"), word, instead)
 			}
 		}
 		return nil

@@ -1,4 +1,4 @@
-// Package pages reads the documentation: the blocks of code on its pages, with what the pages say about trying them, and the links.
+// Package pages reads the documentation: the blocks of code on its pages, with their marks for tests, and the links.
 package pages
 
 import (
@@ -22,9 +22,9 @@ type Page struct {
 	File string
 	// Blocks are its blocks of code, from top to bottom.
 	Blocks []Block
-	// Links are the destinations of its links and images, as they are written.
+	// Links are the targets of its links and images, as they are written.
 	Links []Link
-	// Anchors are the fragments by which its headings can be reached.
+	// Anchors are the fragments of its headings.
 	Anchors []string
 }
 
@@ -42,11 +42,11 @@ type Block struct {
 	Line int
 	// Language is the first word behind the fence. It is empty without one, and "indented" for a block without a fence.
 	Language string
-	// Code is what stands between the fences.
+	// Code between the fences.
 	Code string
-	// Mark is what a comment just above the block says of trying it.
+	// Mark in a comment just above the block.
 	Mark Mark
-	// SavedAs is the file that later commands of the page find the block in, if another comment says so.
+	// SavedAs is the file as which later commands of the page read the block, if another comment says so.
 	SavedAs string
 }
 
@@ -87,7 +87,7 @@ func Read(root string, below ...string) ([]Page, error) {
 	return pages, nil
 }
 
-// Parse reads one page. A comment that begins like a mark and is none is an error: a slip must not switch a test off.
+// Parse reads one page. A comment that begins like a mark and is none is an error: a typo must not switch a test off.
 func Parse(file string, source []byte) (Page, error) {
 	page := Page{File: file}
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
@@ -117,7 +117,8 @@ func Parse(file string, source []byte) (Page, error) {
 }
 
 func (p *Page) take(node ast.Node, language string, source []byte) error {
-	block := Block{Page: p.File, Line: lineOf(node, source), Language: language, Code: string(node.Lines().Value(source))}
+	block := Block{Page: p.File, Line: lineOf(node, source), Language: language,
+		Code: string(node.Lines().Value(source))}
 	for above := node.PreviousSibling(); ; above = above.PreviousSibling() {
 		comment, is := above.(*ast.HTMLBlock)
 		if !is || comment.HTMLBlockType != ast.HTMLBlockType2 {
@@ -149,7 +150,7 @@ func commentText(comment *ast.HTMLBlock, source []byte) string {
 	return strings.Join(strings.Fields(strings.TrimSuffix(whole, "-->")), " ")
 }
 
-// lineOf is the line in which the node, or what it stands in, begins.
+// lineOf is the first line of the node, or of its parent.
 func lineOf(node ast.Node, source []byte) int {
 	for at := node; at != nil; at = at.Parent() {
 		if at.Type() == ast.TypeBlock && at.Lines() != nil && at.Lines().Len() > 0 {
@@ -159,7 +160,7 @@ func lineOf(node ast.Node, source []byte) int {
 	return 1
 }
 
-// plain is what a heading says, without its markup.
+// plain is the text of a heading, without its markup.
 func plain(node ast.Node, source []byte) string {
 	var words strings.Builder
 	_ = ast.Walk(node, func(child ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -171,14 +172,15 @@ func plain(node ast.Node, source []byte) string {
 	return words.String()
 }
 
-// anchor is the fragment that GitHub gives a heading: letters, digits, dashes and underscores of its words in lower case, and a number if
-// another heading of the page has it.
+// anchor is GitHub's fragment of a heading: letters, digits, dashes and underscores of its words in lower case, and a
+// number if another heading of the page has the same.
 func anchor(heading string, taken []string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
 			return '-'
-		case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z', r > 127 && r != '…' && r != '—' && r != '’':
+		case r == '-', r == '_', r >= '0' && r <= '9', r >= 'a' && r <= 'z', r > 127 && r != '…' &&
+			r != '—' && r != '’':
 			return r
 		}
 		return -1

@@ -1,4 +1,5 @@
-// Package picture draws a cluster for the documentation: zones, blocks, racks and hosts, and which group of a gang stands on which host.
+// Package picture draws a cluster for the documentation: zones, blocks, racks and hosts, with the group of a gang on
+// each host.
 package picture
 
 import (
@@ -8,7 +9,7 @@ import (
 	"strings"
 )
 
-// Host is a node, and what to call the group that stands on it; empty for none.
+// Host is a node, and the name of the group on it; empty for none.
 type Host struct {
 	Zone, Block, Rack, Name string
 	Group                   string
@@ -24,8 +25,8 @@ const (
 // colours of groups, in the order of their names.
 var colours = []string{"#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#b83280", "#b7791f"}
 
-// SVG draws zones side by side, in each its blocks one below the other, in each of these its racks side by side, and in these the hosts.
-// The order of hosts does not matter.
+// SVG draws zones side by side, in each zone its blocks one below the other, in each block its racks side by side, and
+// in each rack the hosts. The order of hosts does not matter.
 func SVG(hosts []Host) string {
 	c := canvas{colour: map[string]string{}}
 	groups := distinct(hosts, func(h Host) string { return h.Group })
@@ -55,7 +56,8 @@ func (c *canvas) zone(x, y int, name string, hosts []Host) (right, below int) {
 	inner, widest := c.separate(), x
 	top := y + title
 	for _, block := range distinct(hosts, func(h Host) string { return h.Block }) {
-		blockRight, blockBelow := inner.block(x+margin, top, block, of(hosts, func(h Host) bool { return h.Block == block }))
+		blockRight, blockBelow := inner.block(x+margin, top, block,
+			of(hosts, func(h Host) bool { return h.Block == block }))
 		widest, top = max(widest, blockRight), blockBelow+margin
 	}
 	right, below = widest+margin, top
@@ -96,27 +98,28 @@ func (c *canvas) rack(x, y int, name string, hosts []Host) (right, below int) {
 func (c *canvas) legend(groups []string, y int) {
 	x := margin
 	for _, group := range groups {
-		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y, cell-4,
-			cell-4, c.colour[group])
+		fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" fill=\"%s\"/>\n", x, y,
+			cell-4, cell-4, c.colour[group])
 		fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", x+cell, y+cell-7, html.EscapeString(group))
 		x += 2*cell + 8*len(group)
 	}
 }
 
 func (c *canvas) box(left, top, right, bottom int, fill, name string) {
-	fmt.Fprintf(&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#a0aec0\"/>\n",
+	fmt.Fprintf(
+		&c.drawn, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"%s\" stroke=\"#a0aec0\"/>\n",
 		left, top, right-left, bottom-top, fill)
 	fmt.Fprintf(&c.drawn, "<text x=\"%d\" y=\"%d\">%s</text>\n", left+margin/2, top+title-6, html.EscapeString(name))
 }
 
-// separate is a canvas that is drawn over this one later, when the size of what is around it is known.
+// separate is a canvas that is drawn over this one later, when the size of its surroundings is known.
 func (c *canvas) separate() *canvas { return &canvas{colour: c.colour} }
 
 func of(hosts []Host, keep func(Host) bool) []Host {
 	return slices.DeleteFunc(slices.Clone(hosts), func(host Host) bool { return !keep(host) })
 }
 
-// distinct are the values of the hosts, sorted, and what is unnamed last.
+// distinct are the values of the hosts, sorted, with the unnamed ones last.
 func distinct(hosts []Host, value func(Host) string) []string {
 	var all []string
 	for _, host := range hosts {

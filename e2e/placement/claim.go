@@ -12,49 +12,49 @@ import (
 type Workload struct {
 	// Object is the object, as in "PodCliqueSet default/name".
 	Object string
-	// Pods is how many pods it stands for, at least, when all of it runs.
+	// Pods is how many pods it has, at least, when all of it runs.
 	Pods int
-	// Owns tells the workload's pods from all others.
+	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool
 	// Claims are its topology constraints, outer ones first.
 	Claims []Claim
 }
 
-// Claim is one constraint on one group of pods: they stand in one domain of a level, or items of theirs side by side.
+// Claim is one constraint on one group of pods: they stand in one domain of a level, or their items side by side.
 type Claim struct {
-	// Group is the part of the workload that is meant, in the user's words; empty for all of it.
+	// Group is the constrained part of the workload, in the user's words; empty for all of it.
 	Group string
-	// Level is where the pods are to be together.
+	// Level at which the pods are to be together.
 	Level Level
 	// Preferred claims ask for as few domains as possible, and are never broken.
 	Preferred bool
 	// Pods is how many pods the group has at least.
 	Pods int
-	// Selects tells the group's pods from all others.
+	// Selects reports whether a pod belongs to the group.
 	Selects func(*corev1.Pod) bool
-	// Beside, if not nil, are kinds of items, each of which is told by its pods: each domain in which an item of any kind stands
-	// has Each items of every kind.
+	// Beside, if not nil, are kinds of items, each of which is recognized by its pods: each domain with an item of any
+	// kind has Each items of every kind.
 	Beside [][]func(*corev1.Pod) bool
 	Each   int
 }
 
-// Finding is how a claim turned out.
+// Finding is the result for a claim.
 type Finding struct {
 	Claim
-	// Object is the workload's.
+	// Object of the workload.
 	Object string
-	// Domains are those in which the group's pods stand, sorted.
+	// Domains of the group's pods, sorted.
 	Domains []string
 	// Bound is how many of its pods have a node.
 	Bound int
 	// Outside are bound pods whose node has no domain at the level.
 	Outside []string
-	// Unequal are domains that have more or fewer items of a kind than they should, sorted.
+	// Unequal are domains with more or fewer items of a kind than they should have, sorted.
 	Unequal []string
 }
 
-// Held is whether every pod of the group is bound, and all of them stand in one domain, or every domain has as many items of each
-// kind as it should, unless that was only preferred.
+// Held reports whether every pod of the group is bound, and all of them are in one domain, or every domain has as many
+// items of each kind as it should, unless that was only preferred.
 func (f Finding) Held() bool {
 	if f.Bound < f.Pods {
 		return false
@@ -92,7 +92,7 @@ func (f Finding) String() string {
 	return line
 }
 
-// Judge compares the workload's claims with where pods stand.
+// Judge compares the workload's claims with the placement of pods.
 func (w Workload) Judge(pods []corev1.Pod, nodes []corev1.Node) []Finding {
 	byName := map[string]*corev1.Node{}
 	for i := range nodes {

@@ -20,7 +20,7 @@ const (
 	selectorLabel   = "nvidia.com/selector"
 )
 
-// deployment is as much of a DynamoGraphDeployment, of either version, as placement depends on.
+// deployment has the fields of a DynamoGraphDeployment, in either version, on which placement depends.
 type deployment struct {
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
 	TopologySpread     []deploymentSpread    `json:"topologySpread"`
@@ -31,7 +31,7 @@ type deployment struct {
 	} `json:"experimental"`
 }
 
-// componentGroup is services that scale together: each copy has all pods of each.
+// componentGroup are services that scale together: each copy has all pods of each.
 type componentGroup struct {
 	Name               string                `json:"name"`
 	Replicas           *int32                `json:"replicas"`
@@ -48,7 +48,7 @@ type deploymentConstraint struct {
 	ClusterTopologyName string `json:"clusterTopologyName"`
 }
 
-// deploymentSpread is as much of a spread as a claim can be made of: one that puts items side by side.
+// deploymentSpread has the fields of a spread that puts items side by side.
 type deploymentSpread struct {
 	Domain          string   `json:"domain"`
 	Among           []string `json:"among"`
@@ -63,11 +63,11 @@ type service struct {
 	} `json:"multinode"`
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
 
-	// group is the component group that it scales with; nil if it scales by itself.
+	// group is the component group with which it scales; nil if it scales by itself.
 	group *componentGroup
 }
 
-// pods are how many the service has, of all copies of its group.
+// pods is how many the service has, in all copies of its group.
 func (s service) pods() int {
 	if s.group != nil {
 		return orOne(s.group.Replicas) * orOne(s.Replicas) * s.nodes()
@@ -75,7 +75,7 @@ func (s service) pods() int {
 	return orOne(s.Replicas) * s.nodes()
 }
 
-// services are written as a list with names, or as a map keyed by name.
+// services are written as a list with names, or as a map by name.
 type services []service
 
 func (s *services) UnmarshalJSON(written []byte) error {
@@ -174,7 +174,7 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service, g
 	return nil
 }
 
-// readGroup reads the constraint on a component group, which holds the pods of each copy.
+// readGroup reads the constraint on a component group, which holds for the pods of each copy.
 func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
 	for replica := range orOne(group.Replicas) {
 		if err := r.claim(fmt.Sprintf("%s %d", group.Name, replica), group.TopologyConstraint, pods, map[string]string{
@@ -188,12 +188,13 @@ func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
 	return nil
 }
 
-// readService reads the constraint on a service. All pods of a single-node service are one group, while each replica of a
-// multi-node service is.
+// readService reads the constraint on a service. All pods of a single-node service are one group, while each replica of
+// a multi-node service is one.
 func (r *deploymentReader) readService(each service) error {
 	selector := fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name))
 	if each.Multinode == nil {
-		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas), map[string]string{selectorLabel: selector})
+		return r.claim(each.Name, each.TopologyConstraint, orOne(each.Replicas),
+			map[string]string{selectorLabel: selector})
 	}
 	for replica := range orOne(each.Replicas) {
 		labels := r.replicaLabels(each, replica)
@@ -213,7 +214,7 @@ func (r *deploymentReader) replicaLabels(each service, replica int) map[string]s
 	}
 }
 
-// readSpreads reads which services stand side by side, by replicas of several nodes.
+// readSpreads reads which services stand side by side, by replicas with several nodes.
 func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service) error {
 	for _, spread := range spreads {
 		if spread.OfEachPerDomain == 0 {
@@ -234,7 +235,8 @@ func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service
 			for replica := range orOne(all[at].Replicas) {
 				items = append(items, labelled(r.object.GetNamespace(), r.replicaLabels(all[at], replica)))
 			}
-			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(), append(pods, items...)
+			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(),
+				append(pods, items...)
 		}
 		claim.Selects = func(pod *corev1.Pod) bool {
 			return slices.ContainsFunc(pods, func(of func(*corev1.Pod) bool) bool { return of(pod) })

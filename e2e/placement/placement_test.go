@@ -45,7 +45,8 @@ func TestRead(t *testing.T) {
 		"dgd-block": {Pods: 11, Claims: []string{": one zone", "Decode 0: one block", "Decode 1: one block"}},
 		"dgd-rack":  {Pods: 13, Claims: []string{"Decode 0: one rack", "Decode 1: one rack", "Prefill 0: one rack"}},
 		"dgd-side-by-side": {Pods: 13, Claims: []string{
-			"Decode 0: one rack", "Decode 1: one rack", "Decode 2: one rack", "Prefill 0: one rack", "Prefill 1: one rack",
+			"Decode 0: one rack", "Decode 1: one rack", "Decode 2: one rack", "Prefill 0: one rack",
+			"Prefill 1: one rack",
 			"Prefill 2: one rack",
 			"Prefill beside Decode: 1 of each per rack",
 		}},
@@ -53,7 +54,8 @@ func TestRead(t *testing.T) {
 			": one topology.kubernetes.io/zone", ": few topology.packtree.dev/rack",
 		}},
 		"podgroup-sample2": {Pods: 9, Claims: []string{
-			": one topology/zone", "workers: one topology/block", "prefill: one topology/rack", "decode: one topology/rack",
+			": one topology/zone", "workers: one topology/block", "prefill: one topology/rack",
+			"decode: one topology/rack",
 		}},
 		"podcliqueset-hierarchical-inference": {Pods: 36, Claims: []string{
 			"replica 0: one zone",
@@ -76,7 +78,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// All pods of a copy are held together, those of services that have none by themselves.
+// The pods of a copy are held together; those of services without a group by themselves.
 func TestReadComponentGroups(t *testing.T) {
 	deployment := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(`
@@ -100,7 +102,8 @@ spec:
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 	member := pod("p", "a1", map[string]string{
-		grovev1alpha1.LabelPodCliqueScalingGroup: "d-0-serve", grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: "1",
+		grovev1alpha1.LabelPodCliqueScalingGroup:             "d-0-serve",
+		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: "1",
 	})
 	member.Namespace = "ns"
 	if last := workload.Claims[2]; last.Pods != 5 || !last.Selects(&member) || workload.Claims[1].Selects(&member) {
@@ -132,7 +135,8 @@ func TestJudge(t *testing.T) {
 			want: verdict{Domains: []string{"a/1", "b/1"}}},
 		"a node without the level's label is in no domain": {on: []string{"a1", "a-rackless"},
 			want: verdict{Domains: []string{"a/1"}, Outside: 1}},
-		"a node without the label of a level above is in no domain": {on: []string{"rack-without-zone", "rack-without-zone"},
+		"a node without the label of a level above is in no domain": {on: []string{"rack-without-zone",
+			"rack-without-zone"},
 			want: verdict{Outside: 2}},
 		"a pod that is not bound breaks the claim": {on: []string{"a1", ""}, want: verdict{Domains: []string{"a/1"}}},
 		"a pod too few breaks the claim":           {on: []string{"a1"}, want: verdict{Domains: []string{"a/1"}}},
@@ -143,7 +147,8 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			workload := placement.Workload{Claims: []placement.Claim{{
-				Level: placement.Level{Called: "rack", Path: []string{"zone", "rack"}}, Preferred: test.preferred, Pods: 2,
+				Level:     placement.Level{Called: "rack", Path: []string{"zone", "rack"}},
+				Preferred: test.preferred, Pods: 2,
 				Selects: func(pod *corev1.Pod) bool { return pod.Labels["mine"] == "yes" },
 			}}}
 			pods := []corev1.Pod{pod("foreign", "b1", map[string]string{"mine": "no"})}
@@ -224,7 +229,7 @@ spec:
 	}
 }
 
-// The claims of a real set must see the pods that the operator labels, and no others.
+// The claims of a real set must select the pods that the operator labels, and no others.
 func TestClaimsSelectTheGroupsPods(t *testing.T) {
 	workload := readExample(t, "podcliqueset-disaggregated-inference")
 	labels := map[string]string{

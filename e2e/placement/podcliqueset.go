@@ -148,7 +148,7 @@ func cliquePods(clique grovev1alpha1.PodCliqueTemplateSpec) int {
 	return max(int(clique.Spec.Replicas), 1)
 }
 
-// orOne is the default of every count here.
+// orOne is the value, or the default 1 of all numbers here.
 func orOne(value *int32) int {
 	if value == nil {
 		return 1
@@ -156,7 +156,7 @@ func orOne(value *int32) int {
 	return int(*value)
 }
 
-// claimsOf are the claims of one constraint, which may have a hard and a soft level.
+// claimsOf are the claims of one constraint, which may have a required and a preferred level.
 func claimsOf(topologies Topologies, topology, group, required, preferred string, pods int,
 	selects func(*corev1.Pod) bool,
 ) ([]Claim, error) {

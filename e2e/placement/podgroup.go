@@ -14,7 +14,7 @@ const (
 	subGroupLabel      = "kai.scheduler/subgroup-name"
 )
 
-// readPodGroup takes the minima for the sizes of the groups: a PodGroup does not say how many pods there are beyond them.
+// readPodGroup uses the minima as the sizes of the groups: a PodGroup does not say how many pods there are beyond them.
 func readPodGroup(group *schedulingv2alpha2.PodGroup, topologies Topologies) (Workload, error) {
 	owns := func(pod *corev1.Pod) bool {
 		return pod.Namespace == group.Namespace && pod.Annotations[podGroupAnnotation] == group.Name
@@ -48,7 +48,7 @@ func podGroupClaims(topologies Topologies, group string, constraint *schedulingv
 		constraint.PreferredTopologyLevel, pods, selects)
 }
 
-// leavesBelow are the leaves of the tree under a group; a leaf is its own.
+// leavesBelow are the leaves of the tree under a group; of a leaf, itself.
 func leavesBelow(group *schedulingv2alpha2.PodGroup, name string) []string {
 	var leaves []string
 	for _, child := range group.Spec.SubGroups {

@@ -11,7 +11,8 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Read returns what a user asked for in an object, and false for an object that is no workload. The object needs a namespace.
+// Read returns what a user asked for in an object, and false for an object that is no workload. The object needs a
+// namespace.
 func Read(object *unstructured.Unstructured, topologies Topologies) (Workload, bool, error) {
 	switch object.GetKind() {
 	case "DynamoGraphDeployment":

@@ -18,7 +18,7 @@ const DefaultTopology = "grove-topology"
 type Topology struct {
 	// Keys are the node label keys, broadest first.
 	Keys []string
-	// Domains are what users of Grove and Dynamo call the levels, in the order of Keys. A KAI Topology has none.
+	// Domains are the names of the levels for users of Grove and Dynamo, in the order of Keys. A KAI Topology has none.
 	Domains []string
 }
 
@@ -35,7 +35,7 @@ func (t Topologies) AddClusterTopology(topology *grovev1alpha1.ClusterTopology) 
 	t[topology.Name] = added
 }
 
-// AddTopology adds a KAI Topology unless a ClusterTopology of its name is known, which says more.
+// AddTopology adds a KAI Topology unless there is a ClusterTopology with its name, which has more.
 func (t Topologies) AddTopology(topology *kaiv1alpha1.Topology) {
 	if _, known := t[topology.Name]; known {
 		return
@@ -47,7 +47,7 @@ func (t Topologies) AddTopology(topology *kaiv1alpha1.Topology) {
 	t[topology.Name] = added
 }
 
-// level finds the level of a topology that a user calls by its domain or by its node label key.
+// level finds the level of a topology by its domain or by its node label key.
 func (t Topologies) level(topology, called string) (Level, error) {
 	found, known := t[topology]
 	if !known {
@@ -65,13 +65,13 @@ func (t Topologies) level(topology, called string) (Level, error) {
 
 // Level is one level of a topology.
 type Level struct {
-	// Called is the level in the user's words.
+	// Called is the level's name in the user's words.
 	Called string
 	// Path has the node label keys from the broadest level down to this one.
 	Path []string
 }
 
-// Domain is where a node stands at the level: the path of its label values from the broadest level, because two racks of
+// Domain is a node's domain at the level: the path of its label values from the broadest level, because two racks with
 // one name in two zones are two racks. It is false for a node that lacks one of the labels.
 func (l Level) Domain(node *corev1.Node) (string, bool) {
 	values := make([]string, 0, len(l.Path))

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// BuildAndTest proves that the module of a release works by itself, which is without go.work: it builds from the very files
-// that others get, and its tests pass here. Without a module it does nothing.
+// BuildAndTest proves that the module of a release works by itself, without go.work: it builds from the very files that
+// others get, and its tests pass here. Without a module it does nothing.
 func (r Repository) BuildAndTest(ctx context.Context, release Release, along []Release, output io.Writer) error {
 	if release.GoMod == nil {
 		return nil
@@ -24,7 +24,7 @@ func (r Repository) BuildAndTest(ctx context.Context, release Release, along []R
 		return fmt.Errorf("building %s as others get it, which is without the files around it: %w", release.Tag(), err)
 	}
 	fmt.Fprintf(output, "%s: vet and tests without go.work\n", release.Tag())
-	// The time is that of one package: tests that wait for a real API server take long on a machine that does other things too.
+	// The timeout is for one package: tests that wait for a real API server take long on a busy machine.
 	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "-timeout", "30m", "./..."}} {
 		if err := goCommand(ctx, filepath.Join(r.Root, release.Directory), output, arguments...); err != nil {
 			return fmt.Errorf("GOWORK=off go %s in %s: %w", strings.Join(arguments, " "), release.Directory, err)
@@ -33,14 +33,14 @@ func (r Repository) BuildAndTest(ctx context.Context, release Release, along []R
 	return nil
 }
 
-// buildAsServed builds the module from its zip, with the zips of its siblings at the versions that it requires.
+// buildAsServed builds the module from its zip, with the zips of its siblings at the required versions.
 func (r Repository) buildAsServed(ctx context.Context, release Release, along []Release, output io.Writer) error {
 	directory, err := os.MkdirTemp("", "packtree-release-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(directory)
-	// Of a clone, since the library that makes the zips takes no worktree for a repository.
+	// A clone is needed: the library that makes the zips does not accept a worktree as a repository.
 	clone := Repository{Root: filepath.Join(directory, "clone")}
 	if _, err := r.git(ctx, "clone", "--quiet", "--no-checkout", "--shared", ".", clone.Root); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (r Repository) buildAsServed(ctx context.Context, release Release, along []
 	return goCommand(ctx, unpacked, output, "build", "./...")
 }
 
-// unpack writes what the module's zip holds at a revision: what a module proxy makes of the tag.
+// unpack writes the content of the module's zip at a revision, as a module proxy makes it from the tag.
 func (r Repository) unpack(release Release, revision, into string) error {
 	file, err := os.Create(into + ".zip")
 	if err != nil {

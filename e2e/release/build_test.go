@@ -40,7 +40,8 @@ func TestWhatWorksByItsSurroundingsAloneIsNotReleased(t *testing.T) {
 		"a file that is in no zip": {edit{
 			"podgrouper/words/more.go":  "package words\n\nconst more = 1\n",
 			"podgrouper/words/use.go":   "package words\n\n// Second uses the file.\nconst Second = more\n",
-			"podgrouper/.gitattributes": "words/more.go export-ignore\n"}, "building podgrouper/v0.2.0 as others get it"},
+			"podgrouper/.gitattributes": "words/more.go export-ignore\n"},
+			"building podgrouper/v0.2.0 as others get it"},
 		"a test that fails": {edit{
 			"podgrouper/words/words_test.go": strings.Replace(small["podgrouper/words/words_test.go"], `First == ""`,
 				`First != ""`, 1)}, "GOWORK=off go test -timeout 30m ./... in podgrouper"},
@@ -77,7 +78,8 @@ func buildGrouper(t *testing.T, checkout release.Repository) (printed string, er
 	return output.String(), err
 }
 
-// What a module proxy makes of the tags is built by somebody who requires the component, and who sees no replace line of it.
+// A user who requires the component builds what a module proxy makes from the tags, without the component's replace
+// lines.
 func TestOthersBuildWhatIsTagged(t *testing.T) {
 	for name, test := range map[string]struct {
 		require string
@@ -117,7 +119,8 @@ func proxyOf(t *testing.T, checkout release.Repository) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"}, checkout.Root,
+		if err := zip.CreateFromVCS(archive, module.Version{Path: "packtree.dev/" + name, Version: "v0.1.0"},
+			checkout.Root,
 			"HEAD", name); err != nil {
 			t.Fatal(err)
 		}

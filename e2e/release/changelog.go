@@ -9,11 +9,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// sections are the headings that a file of a CHANGELOG may have, in this order.
+// sections are the allowed headings of a file of a CHANGELOG, in this order.
 var sections = []string{"Upgrading", "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security", "Known limits"}
 
-// CheckChangelog judges the text that a release is described by: a heading with name and version, a paragraph on what the
-// release is about, and at least one section, none of them empty.
+// CheckChangelog checks the description of a release: a heading with name and version, a paragraph about the release,
+// and at least one section, none of them empty.
 func CheckChangelog(release Release, content []byte) []Refusal {
 	var refusals []Refusal
 	say := func(format string, values ...any) {
@@ -54,7 +54,7 @@ func CheckChangelog(release Release, content []byte) []Refusal {
 	return refusals
 }
 
-// endsSection is true of what stands behind a section: the next one, or nothing.
+// endsSection is true for nodes behind a section: the next one, or nothing.
 func endsSection(node ast.Node) bool {
 	heading, ok := node.(*ast.Heading)
 	return node == nil || ok && heading.Level <= 2
@@ -69,13 +69,15 @@ func checkSections(release Release, met []string) []Refusal {
 	rank := func(name string) int { return slices.Index(sections, name) }
 	for i := 1; i < len(met); i++ {
 		if rank(met[i]) <= rank(met[i-1]) {
-			refusals = append(refusals, refuse(release.File(), "section %s comes behind %s: each stands once, in the order %s",
+			refusals = append(refusals, refuse(release.File(),
+				"section %s comes behind %s: each stands once, in the order %s",
 				met[i], met[i-1], strings.Join(sections, ", ")))
 		}
 	}
 	if slices.Contains(met, "Removed") && !slices.Contains(met, "Upgrading") {
 		refusals = append(refusals,
-			refuse(release.File(), "something is removed, and nothing says what users do about it: add a section Upgrading"))
+			refuse(release.File(), "something is removed, and nothing says what users do about it: add a "+
+				"section Upgrading"))
 	}
 	return refusals
 }

@@ -36,7 +36,8 @@ func TestAChangelogIsReadableAndWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			refusals := release.CheckChangelog(
-				release.Release{Train: release.Train{Name: "shared", Directory: "shared"}, Version: "v0.2.0"}, []byte(test.text))
+				release.Release{Train: release.Train{Name: "shared", Directory: "shared"}, Version: "v0.2.0"},
+				[]byte(test.text))
 			switch {
 			case test.want == "" && len(refusals) > 0:
 				t.Errorf("refused: %v", refusals)

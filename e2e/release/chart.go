@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Chart is what a Chart.yaml says of versions.
+// Chart has the versions in a Chart.yaml.
 type Chart struct {
 	Version      string       `json:"version"`
 	AppVersion   string       `json:"appVersion"`
@@ -37,7 +37,7 @@ func ReadChart(root, directory string) (Chart, error) {
 	return chart, nil
 }
 
-// checkChart judges the versions in the chart of a release, and those of the charts that it holds.
+// checkChart checks the versions in the chart of a release, and those of the charts that it contains.
 func checkChart(release Release, chart Chart, standing Standing) ([]Refusal, error) {
 	var refusals []Refusal
 	file := path.Join(release.Chart, "Chart.yaml")
@@ -73,7 +73,8 @@ func checkChart(release Release, chart Chart, standing Standing) ([]Refusal, err
 	return refusals, nil
 }
 
-// checkHolders has every chart that holds the released one name its version, or Helm would not take it from its directory.
+// checkHolders checks that every chart which contains the released one names its version; otherwise Helm would not take
+// it from its directory.
 func checkHolders(release Release, holders map[string]Chart) []Refusal {
 	var refusals []Refusal
 	for directory, holder := range holders {

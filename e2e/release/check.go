@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Plan is what a commit releases.
+// Plan has the releases of a commit.
 type Plan struct {
-	// Releases are those that were asked for, the needed before those who need them.
+	// Releases that were asked for, each after those that it needs.
 	Releases []Release
-	// Along are all that count as made of this commit.
+	// Along are all releases that count as made from this commit.
 	Along []Release
 }
 
-// Plan reads the repository and returns what its commit releases, or all refusals of that, joined. It builds nothing. train
-// narrows it to one train; the tags are those of the remote, or of the checkout without one. With alone, what the other trains
-// have pending does not count as released.
+// Plan reads the repository and returns the releases of its commit, or all refusals, joined. It builds nothing. train
+// narrows it to one train; the tags are those of the remote, or of the checkout without one. With alone, pending
+// releases of other trains do not count as released.
 func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) (Plan, error) {
 	trains, err := Trains(r.Root)
 	if err != nil {
@@ -59,8 +59,8 @@ func (r Repository) Plan(ctx context.Context, train, remote string, alone bool) 
 	return plan, joined(refusals)
 }
 
-// Judge gathers what the rules want to know of one release, and asks each. What is frozen with it is not among them: until the
-// release it may be older than what the commit holds.
+// Judge collects the inputs of the rules for one release, and applies each rule. The frozen files are not checked:
+// until the release they may be older than the commit.
 func (r Repository) Judge(release Release, standing Standing) ([]Refusal, error) {
 	content, err := os.ReadFile(filepath.Join(r.Root, release.File()))
 	if err != nil {

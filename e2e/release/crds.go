@@ -11,7 +11,7 @@ import (
 // generated are the CRDs of the API types.
 const generated = "shared/api/crds"
 
-// checkCRDs compares the CRDs inside a chart with those that the API types have.
+// checkCRDs compares the CRDs inside a chart with those of the API types.
 func checkCRDs(root string, release Release) ([]Refusal, error) {
 	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
 	if err != nil {
@@ -35,16 +35,18 @@ func checkCRDs(root string, release Release) ([]Refusal, error) {
 		if err != nil {
 			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
 		} else if !bytes.Equal(inChart, want) {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'", source))
+			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'",
+				source))
 		}
 	}
 	return refusals, nil
 }
 
-// frozen has a folder for each version of the kinds, with what it leaves in clusters. Later versions are tested against it.
+// frozen has a folder for each version of the kinds, with the objects that it leaves in clusters. Later versions are
+// tested against it.
 const frozen = "e2e/compatibility/testdata"
 
-// checkFrozen compares the CRDs that a release brings with those that are kept of it for the tests of later ones.
+// checkFrozen compares the CRDs of a release with those that are stored for the tests of later releases.
 func checkFrozen(root string, release Release) ([]Refusal, error) {
 	if release.Directory != "shared" {
 		return nil, nil
@@ -56,13 +58,14 @@ func checkFrozen(root string, release Release) ([]Refusal, error) {
 	}
 	if !exists(root, kept) {
 		return []Refusal{refuse(kept,
-			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'", release.Version)}, nil
+			"nothing is kept of this version for the tests of later ones: run 'make freeze RELEASE=%s'",
+			release.Version)}, nil
 	}
 	return []Refusal{refuse(kept, "%s not as in %s: run 'make freeze RELEASE=%s' again",
 		someOf(changed), generated, release.Version)}, nil
 }
 
-// differences names the YAML files that are not the same in two folders.
+// differences names the YAML files that differ between two folders.
 func differences(one, other string) ([]string, error) {
 	var different []string
 	for _, pair := range [][2]string{{one, other}, {other, one}} {

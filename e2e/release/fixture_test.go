@@ -11,7 +11,8 @@ import (
 	"packtree.dev/e2e/release"
 )
 
-// small is a repository like this one: a library, a component that requires it, and a chart that holds the component's.
+// small is a repository like this one: a library, a component that requires it, and a chart that contains the
+// component's.
 var small = map[string]string{
 	frozenAt("v0.1.0"): gang,
 
@@ -54,8 +55,8 @@ func changelog(name, version string) string {
 // edit lays files over a repository and commits them; an empty content removes the file.
 type edit map[string]string
 
-// repository makes one of the small repository and edits, a commit each. Tags are put on the last but one commit: what
-// the last edit changes has changed since.
+// repository makes a commit of the small repository and one for each edit. Tags are put on the last but one commit: the
+// files of the last edit have changed since.
 func repository(t *testing.T, tags []string, edits ...edit) release.Repository {
 	t.Helper()
 	root := t.TempDir()
@@ -122,7 +123,7 @@ func git(t *testing.T, directory string, arguments ...string) string {
 	return strings.TrimSpace(string(printed))
 }
 
-// The tests' git knows nobody's settings.
+// The tests' git uses no settings of a user.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_SYSTEM": os.DevNull, "GIT_AUTHOR_NAME": "a",

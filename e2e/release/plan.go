@@ -11,7 +11,7 @@ import (
 
 // Refusal says why a release cannot be made, and what to do about it.
 type Refusal struct {
-	// At is the file that is wrong.
+	// At is the wrong file.
 	At string
 	// Problem is one sentence, with the remedy behind a colon.
 	Problem string
@@ -23,8 +23,8 @@ func refuse(at, format string, values ...any) Refusal {
 	return Refusal{At: at, Problem: fmt.Sprintf(format, values...)}
 }
 
-// Pending returns one release for each version of a CHANGELOG that is not among the tags, those first that others need, and
-// what is wrong with the versions themselves.
+// Pending returns one release for each version of a CHANGELOG that is not among the tags, needed ones first, and what
+// is wrong with the versions themselves.
 func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 	var pending []Release
 	var refusals []Refusal
@@ -38,7 +38,8 @@ func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 		if len(asked) > 1 {
 			slices.SortFunc(asked, func(a, b Release) int { return semver.Compare(a.Version, b.Version) })
 			refusals = append(refusals, refuse(asked[1].File(),
-				"%s is not tagged yet, and a commit is one version of %s: leave one of the two files out", asked[0].Version,
+				"%s is not tagged yet, and a commit is one version of %s: leave one of the two files out",
+				asked[0].Version,
 				train.Name))
 		}
 		for _, release := range asked {
@@ -49,12 +50,13 @@ func Pending(trains []Train, tags []string) ([]Release, []Refusal) {
 	return inOrder(pending), refusals
 }
 
-// checkVersion judges a version by those that are tagged and by the path of the module.
+// checkVersion checks a version against the tagged ones and the path of the module.
 func checkVersion(release Release, tags []string) []Refusal {
 	var refusals []Refusal
 	if last := lastVersion(release.Name, tags); last != "" && semver.Compare(release.Version, last) <= 0 {
 		refusals = append(refusals,
-			refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one", last))
+			refuse(release.File(), "%s is tagged already: versions only grow, so name the file after a greater one",
+				last))
 	}
 	if release.GoMod == nil {
 		return refusals
@@ -62,13 +64,13 @@ func checkVersion(release Release, tags []string) []Refusal {
 	if _, major, ok := module.SplitPathVersion(release.GoMod.Module.Mod.Path); !ok ||
 		module.CheckPathMajor(release.Version, major) != nil {
 		refusals = append(refusals,
-			refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a module ends in its major version",
-				release.GoMod.Module.Mod.Path, release.Version))
+			refuse(release.File(), "module %s cannot have version %s: from v2 on the path of a module ends in its "+
+				"major version", release.GoMod.Module.Mod.Path, release.Version))
 	}
 	return refusals
 }
 
-// lastVersion is the greatest version that a train has a tag of, or empty.
+// lastVersion is the greatest tagged version of a train, or empty.
 func lastVersion(train string, tags []string) string {
 	last := ""
 	for _, tag := range tags {
@@ -80,7 +82,7 @@ func lastVersion(train string, tags []string) string {
 	return last
 }
 
-// inOrder puts libraries before the modules that require them, and charts that hold others last.
+// inOrder puts libraries before the modules that require them, and charts that contain others last.
 func inOrder(releases []Release) []Release {
 	stage := func(release Release) int {
 		switch {

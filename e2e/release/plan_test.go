@@ -50,11 +50,13 @@ func TestACommitReleasesWhatItsChangelogsAskForAndNoTagHas(t *testing.T) {
 			"podgrouper/go.mod": requiring("v0.1.1"),
 		})}, []string{"shared/v0.1.1", "podgrouper/v0.2.0"}},
 		"a candidate of a version": {allTags,
-			[]edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1"), frozenAt("v0.2.0-rc.1"): gang}},
+			[]edit{{"shared/CHANGELOG/v0.2.0-rc.1.md": changelog("shared", "v0.2.0-rc.1"),
+				frozenAt("v0.2.0-rc.1"): gang}},
 			[]string{"shared/v0.2.0-rc.1"}},
 		"a component whose library has changed in tests and texts": {allTags, []edit{nextGrouper(edit{
-			"shared/greet/greet_test.go": "package greet\n", "shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0"),
-			frozenAt("v0.1.0"): gang + "- Another.\n",
+			"shared/greet/greet_test.go": "package greet\n",
+			"shared/CHANGELOG/v0.1.0.md": changelog("shared", "v0.1.0"),
+			frozenAt("v0.1.0"):           gang + "- Another.\n",
 		})}, []string{"podgrouper/v0.2.0"}},
 		"tags of others do not count": {[]string{"elsewhere/v9.0.0", "v9.0.0", "podgrouper/v9"}, nil, allTags},
 	} {
@@ -82,15 +84,16 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 		"a sibling that has changed since its tag": {nextGrouper(edit{"shared/greet/greet.go": newGreeting}),
 			"it requires shared v0.1.0, but shared has changed since, in shared/greet/greet.go: release shared first"},
 		"a sibling released along, and its predecessor required": {
-			nextGrouper(edit{"shared/greet/greet.go": newGreeting, "shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"),
-				frozenAt("v0.1.1"): gang}),
+			nextGrouper(edit{"shared/greet/greet.go": newGreeting,
+				"shared/CHANGELOG/v0.1.1.md": changelog("shared", "v0.1.1"), frozenAt("v0.1.1"): gang}),
 			"it requires shared v0.1.0, but shared has changed since"},
 		"a module that is never released": {
 			nextGrouper(edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nrequire packtree.dev/e2e v0.0.0\n"}),
 			"it requires packtree.dev/e2e, which is never released"},
 		"a replaced stranger": {
 			nextGrouper(
-				edit{"podgrouper/go.mod": small["podgrouper/go.mod"] + "\nreplace example.com/a => example.com/b v1.0.0\n"}),
+				edit{"podgrouper/go.mod": small["podgrouper/go.mod"] +
+					"\nreplace example.com/a => example.com/b v1.0.0\n"}),
 			"it replaces example.com/a, and whoever requires this module does not see that"},
 		"a version below the last": {
 			edit{"shared/CHANGELOG/v0.0.9.md": changelog("shared", "v0.0.9"), frozenAt("v0.0.9"): gang},
@@ -123,7 +126,8 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 		"a chart that is held at another version": {
 			nextGrouper(edit{"charts/packtree/Chart.yaml": small["charts/packtree/Chart.yaml"] + "# touched\n"}),
 			"charts/packtree/Chart.yaml: dependency podgrouper is 0.1.0, and the release is 0.2.0: set it"},
-		"a CRD that is not the generated one": {nextGrouper(edit{"charts/podgrouper/files/crds/gang.yaml": "kind: Other\n"}),
+		"a CRD that is not the generated one": {nextGrouper(
+			edit{"charts/podgrouper/files/crds/gang.yaml": "kind: Other\n"}),
 			"charts/podgrouper/files/crds/gang.yaml: it is not what shared/api/crds/gang.yaml holds: run 'make generate'"},
 		"a CRD that no type has": {nextGrouper(edit{"charts/podgrouper/files/crds-kai/old.yaml": "kind: Other\n"}),
 			"charts/podgrouper/files/crds-kai/old.yaml: there is no shared/api/crds/old.yaml"},
@@ -142,7 +146,8 @@ func TestWhatCannotBeReleasedIsRefusedWithItsRemedy(t *testing.T) {
 				"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
 					"version: 0.3.0}]\n"},
 			"charts/packtree/Chart.yaml: dependency podgrouper is 0.3.0, which is not released: name the last tag, v0.1.0"},
-		"a chart that holds what has changed": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog("packtree", "v0.2.0"),
+		"a chart that holds what has changed": {edit{"charts/packtree/CHANGELOG/v0.2.0.md": changelog(
+			"packtree", "v0.2.0"),
 			"charts/packtree/Chart.yaml": "version: 0.2.0\nappVersion: \"0.2.0\"\ndependencies: [{name: podgrouper, " +
 				"version: 0.1.0}]\n",
 			"charts/podgrouper/values.yaml": "replicas: 2\n"},

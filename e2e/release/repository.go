@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Repository is a checkout, asked through git.
+// Repository is a checkout, read through git.
 type Repository struct {
 	// Root is its top directory.
 	Root string
 }
 
-// CheckState refuses a checkout that does not tell the truth about a commit: with changes, or without its history and tags.
+// CheckState refuses a checkout that does not represent a commit: with changes, or without its history and tags.
 func (r Repository) CheckState(ctx context.Context) error {
 	changes, err := r.git(ctx, "status", "--porcelain")
 	if err != nil {
@@ -30,12 +30,13 @@ func (r Repository) CheckState(ctx context.Context) error {
 	}
 	if shallow == "true" {
 		return errors.New(
-			"the checkout is shallow, so that it does not show what has been released: run 'git fetch --unshallow --tags'")
+			"the checkout is shallow, so that it does not show what has been released: run 'git fetch " +
+				"--unshallow --tags'")
 	}
 	return nil
 }
 
-// Tags are those of this checkout, or, with the name of a remote, those of the remote.
+// Tags of this checkout or, with the name of a remote, of the remote.
 func (r Repository) Tags(ctx context.Context, remote string) ([]string, error) {
 	if remote == "" {
 		listed, err := r.git(ctx, "tag", "--list")
@@ -62,13 +63,14 @@ func (r Repository) CheckReviewed(ctx context.Context, remote, branch string) er
 		return fmt.Errorf("%s has no branch %s: name the one that releases are made from with BRANCH", remote, branch)
 	}
 	if _, err := r.git(ctx, "merge-base", "--is-ancestor", "HEAD", tip); err != nil {
-		return fmt.Errorf("HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged",
+		return fmt.Errorf(
+			"HEAD is not on %s of %s as far as this checkout knows: fetch, and release what has been merged",
 			branch, remote)
 	}
 	return nil
 }
 
-// Changed lists the files below a directory that differ between a tag and HEAD, but for CHANGELOGs and tests.
+// Changed lists the files below a directory that differ between a tag and HEAD, except CHANGELOGs and tests.
 func (r Repository) Changed(ctx context.Context, tag, directory string) ([]string, error) {
 	listed, err := r.git(ctx, "diff", "--name-only", "refs/tags/"+tag, "HEAD", "--", directory,
 		":(exclude)"+directory+"/"+changelogs, ":(exclude,glob)"+directory+"/**/*_test.go")

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Standing is what the repository tells of versions: which are tagged, and what has changed since.
+// Standing is the repository's state about versions: which are tagged, and what has changed since.
 type Standing struct {
 	// Trains are all trains, whether they are released now or not.
 	Trains []Train
-	// Along are the releases that are made of this commit.
+	// Along are the releases that are made from this commit.
 	Along []Release
-	// Tags are those of the repository.
+	// Tags of the repository.
 	Tags []string
-	// Changed lists the files below a directory that are not as a tag has them. What no build sees is left out: the CHANGELOG
-	// itself and tests.
+	// Changed lists the files below a directory that differ from a tag. Files without an effect on builds are left out:
+	// the CHANGELOG itself and tests.
 	Changed func(tag, directory string) ([]string, error)
 }
 
-// released says whether a version of a train is there for others once this commit is released, and whether that version is
-// made of this commit.
+// released reports whether a version of a train is available to others once this commit is released, and whether that
+// version is made from this commit.
 func (s Standing) released(train, version string) (there, here bool) {
 	here = slices.ContainsFunc(s.Along, func(r Release) bool { return r.Name == train && r.Version == version })
 	return here || slices.Contains(s.Tags, train+"/"+version), here
 }
 
-// Siblings are the modules of this repository that a release requires, at the versions that it requires.
+// Siblings are the modules of this repository that a release requires, at the required versions.
 func Siblings(release Release, trains []Train) []Release {
 	var siblings []Release
 	if release.GoMod == nil {
@@ -42,9 +42,9 @@ func Siblings(release Release, trains []Train) []Release {
 	return siblings
 }
 
-// checkRequires judges what others get who build the module from its tag. They do not see its replace lines, so each sibling
-// has to be required at a version that exists and that is what the sibling's directory holds: or else what is built and tested
-// here is not what they build.
+// checkRequires checks what others get who build the module from its tag. They do not see its replace lines. So each
+// sibling has to be required at a version that exists and equals the sibling's directory: otherwise the builds and
+// tests here are not about what they build.
 func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	if release.GoMod == nil {
 		return nil, nil
@@ -56,7 +56,8 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 		switch {
 		case !there:
 			refusals = append(refusals,
-				refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s along with it",
+				refuse(goMod, "it requires %s %s, which is not released: require the last tag, %s, or release %s "+
+					"along with it",
 					sibling.Name, sibling.Version, orNone(lastVersion(sibling.Name, standing.Tags)), sibling.File()))
 		case !here:
 			changed, err := standing.Changed(sibling.Tag(), sibling.Directory)
@@ -66,7 +67,8 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 			if len(changed) > 0 {
 				refusals = append(refusals,
 					refuse(goMod,
-						"it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and require that version",
+						"it requires %s %s, but %s has changed since, in %s: release %s first, or with it, and "+
+							"require that version",
 						sibling.Name, sibling.Version, sibling.Directory, someOf(changed), sibling.Name))
 			}
 		}
@@ -74,13 +76,14 @@ func checkRequires(release Release, standing Standing) ([]Refusal, error) {
 	return refusals, nil
 }
 
-// checkStrangers refuses lines of go.mod that mean something here and nothing, or something else, to others.
+// checkStrangers refuses lines of go.mod that mean nothing, or something else, for others.
 func checkStrangers(release Release, trains []Train) []Refusal {
 	var refusals []Refusal
 	goMod := path.Join(release.Directory, "go.mod")
 	own, _, _ := strings.Cut(release.GoMod.Module.Mod.Path, "/")
 	isTrain := func(module string) bool {
-		return slices.ContainsFunc(trains, func(t Train) bool { return t.GoMod != nil && t.GoMod.Module.Mod.Path == module })
+		return slices.ContainsFunc(trains,
+			func(t Train) bool { return t.GoMod != nil && t.GoMod.Module.Mod.Path == module })
 	}
 	for _, require := range release.GoMod.Require {
 		if strings.HasPrefix(require.Mod.Path, own+"/") && !isTrain(require.Mod.Path) {
@@ -92,7 +95,8 @@ func checkStrangers(release Release, trains []Train) []Refusal {
 	for _, replace := range release.GoMod.Replace {
 		if !isTrain(replace.Old.Path) {
 			refusals = append(refusals,
-				refuse(goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
+				refuse(
+					goMod, "it replaces %s, and whoever requires this module does not see that: require what is meant",
 					replace.Old.Path))
 		}
 	}

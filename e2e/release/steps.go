@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// packaged is where packaged charts lie, below the root.
+// packaged is the directory of packaged charts, below the root.
 const packaged = "dist/charts"
 
-// Destination is where a release goes.
+// Destination is the target of a release.
 type Destination struct {
 	// Registry is the host and path in front of packtree/<program> and packtree/charts/<chart>.
 	Registry string
 	// Remote is the git remote that gets the tags.
 	Remote string
-	// Downloads is the address in front of <tag>/<file> of what GitHub keeps for people to fetch; empty if there is no such
-	// place.
+	// Downloads is the URL in front of <tag>/<file> of the files that GitHub offers for download; empty if there are
+	// none.
 	Downloads string
-	// Sign has cosign sign what goes into the registry, as whoever cosign takes the caller for.
+	// Sign makes cosign sign everything in the registry, with the identity that cosign finds for the caller.
 	Sign bool
 }
 
@@ -35,12 +35,12 @@ type Step struct {
 	Set []string
 	// Command is the program and its arguments.
 	Command []string
-	// Outward is true of what others see, and of tags: what a dry run leaves out.
+	// Outward is true for steps that others see, and for tags: a dry run leaves them out.
 	Outward bool
 }
 
-// Steps are what is done for one release, in this order. The tag comes last: a version that has its tag is there as a whole, and
-// one without is made again from the start, with the same bytes in its images as long as the commit is the same.
+// Steps are the steps of one release, in this order. The tag comes last: a version with its tag is complete, and one
+// without it is made again from the start, with the same bytes in its images as long as the commit is the same.
 func Steps(release Release, destination Destination) []Step {
 	var steps []Step
 	if release.Chart != "" {
@@ -77,7 +77,7 @@ func Steps(release Release, destination Destination) []Step {
 		}
 	}
 	steps = append(steps, pluginSteps(release, destination)...)
-	// --force is for a tag that was made here and never arrived at the remote, which is what has been asked for tags.
+	// --force is for a tag that was made here and is missing at the remote, whose tags were listed.
 	return append(steps, Step{
 		Says: "tag the commit, with the text of the CHANGELOG",
 		Command: []string{"git", "tag", "--annotate", "--force", "--cleanup=whitespace", "--file", release.File(),
@@ -90,8 +90,8 @@ func Steps(release Release, destination Destination) []Step {
 	})
 }
 
-// pluginSteps have a draft with the archives of the kubectl plugin wait at GitHub: who publishes it does so once the tag
-// is there.
+// pluginSteps make a draft at GitHub with the archives of the kubectl plugin: it is to be published once the tag
+// exists.
 func pluginSteps(release Release, destination Destination) []Step {
 	if release.Plugin == "" || destination.Downloads == "" {
 		return nil
@@ -110,7 +110,8 @@ func pluginSteps(release Release, destination Destination) []Step {
 	}}
 }
 
-// Run runs the steps of one release, and stops at the first that fails. Without push, those that others would see are only told.
+// Run runs the steps of one release, and stops at the first failure. Without push, those that others would see are only
+// printed.
 func (r Repository) Run(
 	ctx context.Context, release Release, destination Destination, push bool, output io.Writer,
 ) error {
@@ -132,7 +133,7 @@ func (r Repository) Run(
 	return nil
 }
 
-// resolved is a program of the repository by its whole path, and any other by its name.
+// resolved is the whole path of a program of the repository, and the name of any other.
 func resolved(root, program string) string {
 	if strings.Contains(program, "/") {
 		return filepath.Join(root, program)

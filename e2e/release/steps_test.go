@@ -16,8 +16,8 @@ import (
 
 var elsewhere = release.Destination{Registry: "registry.example/team", Remote: "origin"}
 
-// scripted are programs that write down how they are called. The image of a program called later cannot be pushed while the
-// file broken is there.
+// scripted are programs that record their calls. The image of a program called later cannot be pushed while the file
+// broken exists.
 var scripted = edit{
 	".gitignore": "/dist/\n/bin/\n/calls\n/broken\n",
 	".ci/images": "#!/bin/sh\necho \"docker $1 of $IMAGES $VERSION as $TAG to $REGISTRY push=$PUSH\" >>calls\n! [ -e " +
@@ -26,7 +26,7 @@ var scripted = edit{
 
 const helm = "#!/bin/sh\necho helm \"$@\" >>calls\n"
 
-// published is a checkout with a remote, whose main it is on.
+// published is a checkout with a remote, whose main branch has its commit.
 func published(t *testing.T) (checkout release.Repository, remote string) {
 	t.Helper()
 	checkout = repository(t, nil, scripted)
@@ -55,7 +55,8 @@ func TestAReleasePublishesAndTagsLast(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	for _, name := range allTags {
-		if tagged := git(t, remote, "rev-parse", name+"^{commit}"); tagged != git(t, checkout.Root, "rev-parse", "HEAD") {
+		if tagged := git(t, remote, "rev-parse", name+"^{commit}"); tagged != git(t, checkout.Root,
+			"rev-parse", "HEAD") {
 			t.Errorf("%s is on %s, want the commit that was released", name, tagged)
 		}
 	}
@@ -169,7 +170,7 @@ func TestAReleaseThatEndsHalfWayIsMadeAgain(t *testing.T) {
 	if tags := git(t, remote, "tag", "--list"); tags != "shared/v0.1.0" {
 		t.Errorf("tags %q, want that of the library alone, since the component's image is not there", tags)
 	}
-	// As if the tag had been made and the push of it had failed.
+	// As if the tag had been made and its push had failed.
 	git(t, checkout.Root, "tag", "podgrouper/v0.1.0")
 	write(t, checkout.Root, map[string]string{"broken": ""})
 	if err := publishAll(t, checkout); err != nil {

@@ -1,5 +1,5 @@
-// Package release decides what is to be released, whether it may be, and by which steps. A release is asked for by a file
-// <train>/CHANGELOG/vX.Y.Z.md that has no tag <train>/vX.Y.Z yet.
+// Package release decides what is to be released, whether it may be, and by which steps. A release is requested by a
+// file <train>/CHANGELOG/vX.Y.Z.md that has no tag <train>/vX.Y.Z yet.
 package release
 
 import (
@@ -16,22 +16,22 @@ import (
 
 const changelogs = "CHANGELOG"
 
-// Train is what is released under one version: a Go module, with the chart and the images of a component; or a chart that holds
-// other charts. All paths are below the root of the repository, with slashes.
+// Train is released under one version: a Go module, with the chart and the images of a component; or a chart that
+// contains other charts. All paths are below the root of the repository, with slashes.
 type Train struct {
-	// Name begins its tags, <Name>/vX.Y.Z.
+	// Name is the prefix of its tags, <Name>/vX.Y.Z.
 	Name string
 	// Directory has the CHANGELOG.
 	Directory string
-	// GoMod is the parsed go.mod; nil for a train that is a chart alone.
+	// GoMod is the parsed go.mod; nil for a train that is only a chart.
 	GoMod *modfile.File
 	// Chart is the directory of its chart; empty for a library.
 	Chart string
-	// Images are the programs that it has an image of.
+	// Images are the programs for which it has images.
 	Images []string
-	// Plugin is what Krew says of a kubectl plugin among its programs; empty if there is none.
+	// Plugin is the Krew manifest of a kubectl plugin among its programs; empty if there is none.
 	Plugin string
-	// Versions are those that the files of its CHANGELOG are named after, in no order.
+	// Versions are the names of the files of its CHANGELOG, in no order.
 	Versions []string
 }
 
@@ -44,10 +44,10 @@ type Release struct {
 // Tag names the commit of the release.
 func (r Release) Tag() string { return r.Name + "/" + r.Version }
 
-// Number is the version as charts and images have it, without the v.
+// Number is the version in charts and images, without the v.
 func (r Release) Number() string { return strings.TrimPrefix(r.Version, "v") }
 
-// File is the file that asks for the release.
+// File that requests the release.
 func (r Release) File() string { return path.Join(r.Directory, changelogs, r.Version+".md") }
 
 // Trains finds every directory with a CHANGELOG at the root and below charts, sorted by name.
@@ -114,7 +114,8 @@ func readGoMod(root, directory string) (*modfile.File, error) {
 	return modfile.Parse(file, content, nil)
 }
 
-// images are named by the recipes: Dockerfile builds the program named like its directory, <program>.Dockerfile another one.
+// images are named by the recipes: Dockerfile builds the program named like its directory, <program>.Dockerfile another
+// one.
 func images(root, directory string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(root, directory, "*Dockerfile"))
 	var programs []string

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// Check says on output whether what the commit of a checkout asks for, or one train of it, can be released. It builds and tests
-// each module. The error has everything that is wrong with the files, or else the first build or test that fails.
+// Check reports on output whether the releases of a checkout's commit, or of one train, can be made. It builds and
+// tests each module. The error has everything that is wrong with the files, or else the first build or test that fails.
 func (r Repository) Check(ctx context.Context, train string, output io.Writer) error {
 	plan, err := r.Plan(ctx, train, "", false)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r Repository) Check(ctx context.Context, train string, output io.Writer) e
 	return nil
 }
 
-// DryRun packages what the commit asks for, or one train of it, and says on output what would be published.
+// DryRun packages the releases of the commit, or of one train, and says on output what would be published.
 func (r Repository) DryRun(ctx context.Context, train string, destination Destination, output io.Writer) error {
 	plan, err := r.Plan(ctx, train, "", true)
 	if err != nil {
@@ -43,8 +43,8 @@ func (r Repository) DryRun(ctx context.Context, train string, destination Destin
 	return nil
 }
 
-// Publish releases what the commit asks for, or one train of it, unless the remote has its tag. The commit has to be on that
-// branch of the remote. Nothing is built to be tested: Check comes before.
+// Publish makes the releases of the commit, or of one train, unless the remote has their tags. The commit has to be on
+// that branch of the remote. Nothing is tested here: Check comes before.
 func (r Repository) Publish(
 	ctx context.Context, train, branch string, destination Destination, output io.Writer,
 ) error {

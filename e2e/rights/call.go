@@ -12,30 +12,30 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Call is one request of a service account, as the API server noted it.
+// Call is one request of a service account, from the API server's audit log.
 type Call struct {
 	// Account is the service account as namespace/name.
 	Account string
 	Verb    string
-	// Group and Resource are the kind as roles name it; Resource includes the subresource, as in pods/binding.
+	// Group and Resource in the words of roles; Resource includes the subresource, as in pods/binding.
 	Group, Resource string
-	// Namespace and Name are empty where the request has none.
+	// Namespace and Name are empty if the request has none.
 	Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Message is why a request was turned down.
+	// Message says why a request was refused.
 	Message string
 
-	// forbidden is whether the authorizer turned it down, before anything was looked at.
+	// forbidden reports whether the authorizer refused it, before anything was read.
 	forbidden bool
 	body      []byte
 }
 
-// accountPrefix begins the user names of service accounts.
+// accountPrefix is the prefix of the user names of service accounts.
 const accountPrefix = "system:serviceaccount:"
 
-// ReadCalls reads an audit log, a JSON event a line, and leaves out whoever is no service account and what is about no resource. A last line
-// without its end is one that is being written, and left out too.
+// ReadCalls reads an audit log, a JSON event a line. It leaves out other users than service accounts, and requests
+// about no resource. An unfinished last line is being written, and left out too.
 func ReadCalls(log io.Reader) ([]Call, error) {
 	var calls []Call
 	lines := bufio.NewReader(log)
@@ -78,12 +78,12 @@ func callOf(event *auditv1.Event) (Call, bool) {
 	return call, true
 }
 
-// Succeeded is whether the request was granted and done.
+// Succeeded reports whether the request was allowed and done.
 func (c Call) Succeeded() bool { return c.Code < http.StatusBadRequest }
 
-// RightsMissed is whether the request was turned down because a right was missing: the right to do it, or one that the API server asks for
-// beside it. Others answer with the same status and are no matter of rights: webhooks, namespaces that are going, and an API server that
-// does not know a new kind in all places yet.
+// RightsMissed reports whether the request was refused because a right was missing: the right to do it, or one that the
+// API server requires in addition. Other refusals have the same status and are not about rights: those of webhooks, of
+// namespaces that are being deleted, and of an API server that does not know a new kind everywhere yet.
 func (c Call) RightsMissed() bool {
 	if c.forbidden {
 		return true

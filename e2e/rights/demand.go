@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Right is one thing that somebody may do, or must be allowed to do: one verb on one resource.
+// Right is one thing that an account may do, or has to be allowed to do: one verb on one resource.
 type Right struct {
-	// Verb, Group and Resource are as roles have them.
+	// Verb, Group and Resource in the words of roles.
 	Verb, Group, Resource string
 	// Name is the only object that it is about; empty for all.
 	Name string
-	// Namespace is where; empty for everywhere.
+	// Namespace of the right; empty for all.
 	Namespace string
 }
 
@@ -44,11 +44,11 @@ func (r Right) rule() rbacv1.PolicyRule {
 	return rule
 }
 
-// Needs are the rights that the API server asks for when it lets a call through: for the call itself, and, if it was done, for what is
-// hidden in it.
+// Needs are the rights that the API server checks when it allows a call: for the call itself, and, if it was done, for
+// what the call implies.
 func (c Call) Needs() []Right {
 	needs := []Right{{Verb: c.Verb, Group: c.Group, Resource: c.Resource, Name: c.Name, Namespace: c.Namespace}}
-	// A name is no restriction yet when the object is only about to exist.
+	// A name cannot restrict a creation.
 	if c.Verb == "create" && !strings.Contains(c.Resource, "/") {
 		needs[0].Name = ""
 	}
@@ -64,8 +64,8 @@ func (c Call) Needs() []Right {
 	return append(needs, c.bindsClaim()...)
 }
 
-// blocking are the rights to hold up the deletion of owners, which the admission plugin OwnerReferencesPermissionEnforcement asks for when
-// an object is made that does.
+// blocking are the rights to delay the deletion of owners, which the admission plugin
+// OwnerReferencesPermissionEnforcement requires for the creation of an object that does so.
 func (c Call) blocking() []Right {
 	var object struct {
 		Metadata struct {
@@ -89,7 +89,7 @@ func (c Call) blocking() []Right {
 	return needs
 }
 
-// handedOn are the rights in a role that is written: nobody can give what they do not have.
+// handedOn are the rights in a role that is written: nobody can grant rights that they do not have.
 func (c Call) handedOn() []Right {
 	var role struct {
 		Rules []rbacv1.PolicyRule `json:"rules"`
@@ -105,7 +105,8 @@ func (c Call) handedOn() []Right {
 	return needs
 }
 
-// bindsClaim is the right to give a claim its devices, or to say who uses them: a claim's status may be written with less.
+// bindsClaim is the right to give a claim its devices, or to set who uses them: other writes of a claim's status need
+// less.
 func (c Call) bindsClaim() []Right {
 	if c.Group != "resource.k8s.io" || c.Resource != "resourceclaims/status" {
 		return nil

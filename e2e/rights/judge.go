@@ -1,17 +1,18 @@
 package rights
 
-// Verdict is what calls say of the rights that their account has.
+// Verdict is what calls show about the rights of their account.
 type Verdict struct {
 	// Needed are the rights without which a call would have been refused, each with such a call.
 	Needed map[Holding]Call
-	// Needless are the others: nobody would have noticed if one of them had been missing.
+	// Needless are the others: none of them would have been missed.
 	Needless []Holding
-	// Uncovered are needs of calls that were let through although nothing that is held grants them: by what every account has, or by mistake.
+	// Uncovered are needs of calls that were allowed although none of the account's rights grants them: by rights of
+	// every account, or by mistake.
 	Uncovered map[Right]Call
 }
 
-// Judge takes away one right after the other and looks which of the calls that were let through would have been refused. A need that two
-// rights grant proves neither.
+// Judge removes one right after the other and checks which of the allowed calls would have been refused. A need that
+// two rights grant proves neither.
 func Judge(held []Holding, calls []Call) Verdict {
 	verdict := Verdict{Needed: map[Holding]Call{}, Uncovered: map[Right]Call{}}
 	seen := map[Right]bool{}

@@ -17,7 +17,8 @@ import (
 func line(account, verb, about string, code int, more string) string {
 	return fmt.Sprintf(
 		`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","stage":"ResponseComplete","verb":%q,`+
-			`"user":{"username":"system:serviceaccount:ns:%s"},"objectRef":{%s},"responseStatus":{"code":%d}%s}`+"\n", verb,
+			`"user":{"username":"system:serviceaccount:ns:%s"},"objectRef":{%s},"responseStatus":{"code":%d}%s}`+"\n",
+		verb,
 		account, about, code, more)
 }
 
@@ -46,13 +47,13 @@ func TestTheLogTellsWhoDidWhat(t *testing.T) {
 		line("two", "create", binding, 201, complete) +
 		`{"kind":"Event","verb":"get","user":{"username":"system:serviceaccount:ns:one"},"requestURI":"/healthz","responseStatus":{"code":200}}` + "\n" +
 		line("one", "get", pod, 403, forbids) + line("one", "list", pods, 200, "")[:20]
-	var told []string
+	var got []string
 	for _, call := range read(t, log) {
-		told = append(told, call.String())
+		got = append(got, call.String())
 	}
 	want := []string{"ns/one: list pods (200)", "ns/two: create pods/binding team/one (201)",
 		"ns/one: get pods team/one (403)"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if its := rights.By("ns/two", read(t, log)); len(its) != 1 || its[0].Resource != "pods/binding" {
@@ -78,7 +79,9 @@ func TestWhatIsRefusedForWantOfARight(t *testing.T) {
 	}{
 		"the authorizer refuses it": {line("one", "get", pod, 403, forbids), true},
 		"a right is missing that is asked beside it": {
-			saying("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"), true,
+			saying(
+				"cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"),
+			true,
 		},
 		"a webhook refuses it": {saying("admission webhook says no"), false},
 		"the namespace is going": {
@@ -118,7 +121,8 @@ func TestWhatACallNeeds(t *testing.T) {
 			[]string{"patch pods one in team"}},
 		"an object that holds up its owner": {line("one", "create", pod, 201, owned),
 			[]string{"create pods in team", "update podcliques/finalizers.grove.io owner in team"}},
-		"a change of one that held it up before": {line("one", "patch", pod, 200, owned), []string{"patch pods one in team"}},
+		"a change of one that held it up before": {line("one", "patch", pod, 200, owned),
+			[]string{"patch pods one in team"}},
 		"a role, which hands rights on": {
 			line("one", "create", role, 201, giving),
 			[]string{"create roles.rbac.authorization.k8s.io in team", "list pods in team", "watch pods in team"},
@@ -132,18 +136,18 @@ func TestWhatACallNeeds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
+			var got []string
 			for _, need := range read(t, test.line)[0].Needs() {
-				told = append(told, need.String())
+				got = append(got, need.String())
 			}
-			if diff := cmp.Diff(test.want, told); diff != "" {
+			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// bound are roles of which account ns/one has a ClusterRole and, in namespace team, a Role.
+// bound are roles by which account ns/one has a ClusterRole and, in namespace team, a Role.
 func bound(everywhere, inTeam []rbacv1.PolicyRule) rights.Roles {
 	one := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "ns", Name: "one"}}
 	everybody := []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "system:authenticated"}}
@@ -159,7 +163,8 @@ func bound(everywhere, inTeam []rbacv1.PolicyRule) rights.Roles {
 		},
 		Roles: []rbacv1.Role{{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "team"}, Rules: inTeam}},
 		RoleBindings: []rbacv1.RoleBinding{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "one"}, Subjects: one,
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "one"},
+			Subjects: one,
 		}},
 	}
 }
@@ -184,8 +189,9 @@ func TestWhatIsNeeded(t *testing.T) {
 			needless:   []string{"ClusterRole one: get nodes", "ClusterRole one: list nodes"},
 		},
 		"what a role of a namespace gives is enough there and not elsewhere": {
-			everywhere: []rbacv1.PolicyRule{rule("list", "pods")}, inTeam: []rbacv1.PolicyRule{rule("get,list", "pods")},
-			needless: []string{"Role one: list pods in team"},
+			everywhere: []rbacv1.PolicyRule{rule("list", "pods")},
+			inTeam:     []rbacv1.PolicyRule{rule("get,list", "pods")},
+			needless:   []string{"Role one: list pods in team"},
 		},
 		"twice the same, of which either would do": {
 			everywhere: []rbacv1.PolicyRule{rule("list,get", "pods")}, inTeam: []rbacv1.PolicyRule{rule("get", "pods")},
@@ -196,16 +202,17 @@ func TestWhatIsNeeded(t *testing.T) {
 			everywhere: []rbacv1.PolicyRule{rule("list", "pods"), rule("get", "pods", "one", "two")},
 			needless:   []string{"ClusterRole one: get pods two"},
 		},
-		"a right that is only given to everybody": {everywhere: []rbacv1.PolicyRule{rule("list", "pods")}, uncovered: 1},
+		"a right that is only given to everybody": {everywhere: []rbacv1.PolicyRule{rule("list", "pods")},
+			uncovered: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			verdict := rights.Judge(bound(test.everywhere, test.inTeam).Of("ns", "one"), read(t, log))
-			var told []string
+			var got []string
 			for _, holding := range verdict.Needless {
-				told = append(told, holding.String())
+				got = append(got, holding.String())
 			}
-			slices.Sort(told)
-			if diff := cmp.Diff(test.needless, told); diff != "" {
+			slices.Sort(got)
+			if diff := cmp.Diff(test.needless, got); diff != "" {
 				t.Errorf("needless (-want +got):\n%s", diff)
 			}
 			if len(verdict.Uncovered) != test.uncovered {
@@ -215,7 +222,7 @@ func TestWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// A refused call proves no need: the right was not there.
+// A refused call proves no need: the right was missing.
 func TestARefusalProvesNothing(t *testing.T) {
 	held := bound([]rbacv1.PolicyRule{rule("get", "pods")}, nil).Of("ns", "one")
 	if verdict := rights.Judge(held, read(t, line("one", "get", pod, 403, forbids))); len(verdict.Needed) != 0 {

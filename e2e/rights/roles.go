@@ -8,7 +8,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Roles are all roles of a cluster and who has them.
+// Roles are all roles of a cluster with their bindings.
 type Roles struct {
 	ClusterRoles        []rbacv1.ClusterRole
 	ClusterRoleBindings []rbacv1.ClusterRoleBinding
@@ -25,8 +25,8 @@ type Holding struct {
 
 func (h Holding) String() string { return h.Role + ": " + h.Right.String() }
 
-// Of are the rights that a service account has by its own name, one for each verb, resource and name of every rule. What every account has
-// is left out: nobody knows whether the next cluster gives it.
+// Of are the rights that a service account has by its own name, one for each verb, resource and name of every rule.
+// Rights of every account are left out: another cluster may not grant them.
 func (r Roles) Of(namespace, name string) []Holding {
 	var held []Holding
 	for _, binding := range r.ClusterRoleBindings {
@@ -58,7 +58,8 @@ func (r Roles) holdings(reference rbacv1.RoleRef, roleNamespace, namespace strin
 		}
 	}
 	for i := range r.Roles {
-		if role := &r.Roles[i]; reference.Kind == "Role" && role.Name == reference.Name && role.Namespace == roleNamespace {
+		if role := &r.Roles[i]; reference.Kind == "Role" && role.Name == reference.Name &&
+			role.Namespace == roleNamespace {
 			rules = role.Rules
 		}
 	}
@@ -71,7 +72,8 @@ func (r Roles) holdings(reference rbacv1.RoleRef, roleNamespace, namespace strin
 	return held
 }
 
-// rightsOf takes a rule apart. Rights on paths that are no resources are left out: no object is behind them.
+// rightsOf splits a rule into rights. Rights on paths that are no resources are left out: there is no object behind
+// them.
 func rightsOf(rule rbacv1.PolicyRule, namespace string) []Right {
 	var rights []Right
 	for _, part := range validation.BreakdownRule(rule) {
@@ -87,7 +89,7 @@ func rightsOf(rule rbacv1.PolicyRule, namespace string) []Right {
 	return rights
 }
 
-// grants is whether a right that is held suffices for one that is needed, as Kubernetes' own comparison of rules has it.
+// grants reports whether a right suffices for a needed one, by Kubernetes' own comparison of rules.
 func (h Holding) grants(needed Right) bool {
 	if h.Namespace != "" && h.Namespace != needed.Namespace {
 		return false

@@ -18,20 +18,22 @@ import (
 
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.FixedZone("", 3600))
 
-// info is of a program with two modules, one of which another stands for.
+// info is that of a program with two modules, one of which is replaced by another.
 func info() *debug.BuildInfo {
 	return &debug.BuildInfo{
-		GoVersion: "go1.26.0", Path: "example.com/p/cmd/p", Main: debug.Module{Path: "example.com/p", Version: "v1.0.0"},
+		GoVersion: "go1.26.0", Path: "example.com/p/cmd/p", Main: debug.Module{Path: "example.com/p",
+			Version: "v1.0.0"},
 		Deps: []*debug.Module{
 			{Path: "example.com/a", Version: "v0.1.0"},
-			{Path: "example.com/b", Version: "v0.2.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v0.2.1"}},
+			{Path: "example.com/b", Version: "v0.2.0", Replace: &debug.Module{Path: "example.com/fork",
+				Version: "v0.2.1"}},
 			{Path: "example.com/sibling", Version: "v0.3.0", Replace: &debug.Module{Path: "../sibling"}},
 		},
 	}
 }
 
-// told are the packages of a document and what depends on what, by their names.
-func told(made sbom.Document) (packages, relationships []string) {
+// listed are the packages of a document and their dependencies, by name.
+func listed(made sbom.Document) (packages, relationships []string) {
 	names := map[string]string{made.ID: "document"}
 	for _, one := range made.Packages {
 		names[one.ID] = one.Name
@@ -55,7 +57,7 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 	other := info()
 	other.Main, other.Deps = debug.Module{Path: "example.com/q", Version: "(devel)"}, other.Deps[:1]
 	made := sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)
-	packages, relationships := told(made)
+	packages, relationships := listed(made)
 	want := []string{
 		"pkg:golang/example.com/p@v1.0.0", "pkg:golang/example.com/q", "pkg:golang/example.com/a@v0.1.0",
 		"pkg:golang/example.com/fork@v0.2.1",
@@ -78,7 +80,8 @@ func TestADocumentHasEachModuleOnce(t *testing.T) {
 		t.Errorf("created %s, want the time in UTC", made.Creation.Created)
 	}
 	if diff := cmp.Diff(made,
-		sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}}, noon)); diff != "" {
+		sbom.Describe("image", []sbom.Program{{Path: "/p", Info: info()}, {Path: "/q", Info: other}},
+			noon)); diff != "" {
 		t.Errorf("the same programs give another document:\n%s", diff)
 	}
 }
@@ -121,7 +124,7 @@ func TestAScanWritesWhatBuildKitTakes(t *testing.T) {
 	if statement.Type != "https://in-toto.io/Statement/v0.1" || statement.PredicateType != "https://spdx.dev/Document" {
 		t.Errorf("the statement is %s of %s", statement.Type, statement.PredicateType)
 	}
-	packages, _ := told(statement.Predicate)
+	packages, _ := listed(statement.Predicate)
 	all := strings.Join(packages, "\n")
 	for _, want := range []string{"pkg:golang/stdlib@" + runtime.Version(),
 		"pkg:golang/github.com/google/go-containerregistry@v", "pkg:golang/packtree.dev/e2e"} {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Programs finds the Go programs in a folder, sorted by their paths. Other files are passed over; that there is none is an error.
+// Programs finds the Go programs in a folder, sorted by their paths. Other files are ignored; a folder without programs
+// is an error.
 func Programs(folder string) ([]Program, error) {
 	var found []Program
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -35,15 +36,16 @@ func Programs(folder string) ([]Program, error) {
 	return found, nil
 }
 
-// statement is in-toto's, as BuildKit takes it: the subject is BuildKit's to name.
+// statement is in-toto's, in the form that BuildKit reads: BuildKit itself names the subject.
 type statement struct {
 	Type          string   `json:"_type"`
 	PredicateType string   `json:"predicateType"`
 	Predicate     Document `json:"predicate"`
 }
 
-// Scan is a scanner of BuildKit's, as its protocol for SBOMs has it: BUILDKIT_SCAN_SOURCE names the folder with an image's files, and
-// BUILDKIT_SCAN_DESTINATION the one that takes statements. Folders of BUILDKIT_SCAN_SOURCE_EXTRAS, which are stages of the build, are not looked at.
+// Scan is a scanner of BuildKit's, by its protocol for SBOMs: BUILDKIT_SCAN_SOURCE names the folder with an image's
+// files, and BUILDKIT_SCAN_DESTINATION the one for statements. Folders of BUILDKIT_SCAN_SOURCE_EXTRAS, which are stages
+// of the build, are not scanned.
 func Scan(get func(string) string, now time.Time) error {
 	source, destination := get("BUILDKIT_SCAN_SOURCE"), get("BUILDKIT_SCAN_DESTINATION")
 	if source == "" || destination == "" {

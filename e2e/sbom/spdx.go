@@ -1,5 +1,5 @@
-// Package sbom says what Go programs are made of, as their own build information tells it, in the format of SPDX 2.3: no network, no database,
-// no package manager. What it does not do is say which of it is vulnerable.
+// Package sbom lists the modules of Go programs, from their own build information, in the format of SPDX 2.3: no
+// network, no database, no package manager. It does not say which of them are vulnerable.
 package sbom
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Program is a Go program and its build information.
 type Program struct {
-	// Path is where it lies in the image, with a slash in front.
+	// Path in the image, with a slash in front.
 	Path string
 	Info *debug.BuildInfo
 }
@@ -31,13 +31,13 @@ type Document struct {
 	Relationships []Relationship `json:"relationships"`
 }
 
-// Creation is when and by what a document was made.
+// Creation has the time and the creator of a document.
 type Creation struct {
 	Created  string   `json:"created"`
 	Creators []string `json:"creators"`
 }
 
-// Package is a module, Go's standard library among them.
+// Package is a module, or Go's standard library.
 type Package struct {
 	ID               string      `json:"SPDXID"`
 	Name             string      `json:"name"`
@@ -89,7 +89,7 @@ func Describe(name string, programs []Program, now time.Time) Document {
 		relationships[Relationship{document, "DESCRIBES", main}] = true
 		relationships[Relationship{main, "DEPENDS_ON", add("stdlib", program.Info.GoVersion)}] = true
 		for _, module := range program.Info.Deps {
-			// What a directory stands for is of the same repository and keeps its name.
+			// A module that is replaced by a directory is from the same repository and keeps its name.
 			if module.Replace != nil && module.Replace.Version != "" {
 				module = module.Replace
 			}
@@ -110,7 +110,8 @@ func Describe(name string, programs []Program, now time.Time) Document {
 	return made
 }
 
-// packageOf names a module. IDs may have letters, digits, dots and dashes alone, so the digest of name and version keeps them apart.
+// packageOf names a module. IDs may have only letters, digits, dots and dashes, so the digest of name and version makes
+// them unique.
 func packageOf(module, version string) Package {
 	if version == "(devel)" {
 		version = ""

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// timed runs a test binary and prints a line with the CPU time of all its processes. A script, for `go test -exec` is told one, and the path of
-// the runner's own executable changes whenever it is compiled anew, which would make every result that go remembers worthless.
+// timed runs a test binary and prints a line with the CPU time of all its processes. It is a script, because the
+// argument of `go test -exec` is part of the key under which go caches results, and the path of the runner's own
+// executable changes with each compilation.
 //
 //go:embed timed.sh
 var timed []byte
 
-// writeTimed puts the script beside the logs and returns its absolute path.
+// writeTimed writes the script beside the logs and returns its absolute path.
 func writeTimed(logs string) (string, error) {
 	script, err := filepath.Abs(filepath.Join(logs, "timed.sh"))
 	if err != nil {
@@ -25,7 +26,7 @@ func writeTimed(logs string) (string, error) {
 
 const cpuLine = "testrun: user and system: "
 
-// cpuOf reads the script's line: "0m1.25s 0m0.50s", as the times of a shell are; 0 if the text is another line.
+// cpuOf reads the script's line: "0m1.25s 0m0.50s", in the format of a shell's times; 0 if the text is another line.
 func cpuOf(line string) time.Duration {
 	text, is := strings.CutPrefix(line, cpuLine)
 	if !is {

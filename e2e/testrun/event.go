@@ -15,7 +15,8 @@ type event struct {
 	Test    string
 	Elapsed float64
 	Output  string
-	// ImportPath is set for the compiler's output, and FailedBuild is the import path whose output explains why a package has no test binary.
+	// ImportPath is set for the compiler's output, and FailedBuild is the import path whose output explains why a
+	// package has no test binary.
 	ImportPath  string
 	FailedBuild string
 }
@@ -24,10 +25,10 @@ func (e event) took() time.Duration {
 	return time.Duration(e.Elapsed * float64(time.Second))
 }
 
-// read hands over each event. Lines that are none go to the writer: tests print them past the testing package.
+// read passes each event to handle. Other lines go to the writer: tests print them past the testing package.
 func read(from io.Reader, to io.Writer, handle func(event) error) error {
 	lines := bufio.NewScanner(from)
-	// A test prints whole objects in one line.
+	// A test may print a whole object in one line.
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		var e event

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// state is what became of a package.
+// state is the result of a package.
 type state string
 
 const (
@@ -28,15 +28,15 @@ type result struct {
 	state   state
 	started time.Time
 	took    time.Duration
-	// cpu is the time that all processes of the package computed, the API servers and clusters that it started included; 0 if go remembered the
-	// result of an earlier run.
+	// cpu is the CPU time of all processes of the package, including the API servers and clusters that it started; 0 if
+	// go cached the result of an earlier run.
 	cpu time.Duration
-	// passed and skipped count tests and subtests, and failed has the names of those that failed.
+	// passed and skipped count tests and subtests, and failed has the names of failed ones.
 	passed, skipped int
 	failed          []string
-	// said has the first and last lines that each test printed which has not passed, those outside of tests under the empty name.
+	// said has the first and last lines of each test that has not passed, those outside of tests under the empty name.
 	said map[string][]string
-	// log has all that the tests printed.
+	// log has the whole output.
 	log *os.File
 }
 
@@ -51,7 +51,7 @@ func newResult(importPath, logs string, now time.Time) (*result, error) {
 	return &result{name: name, state: running, started: now, said: map[string][]string{}, log: log}, nil
 }
 
-// take counts the end of a test, or notes the end of the package, and returns whether it was the package's.
+// take counts the end of a test, or records the end of the package, and returns whether it was the package's.
 func (r *result) take(e event) (ended bool) {
 	switch {
 	case e.Action == "output":
@@ -83,7 +83,7 @@ func (r *result) count(e event) {
 	}
 }
 
-// So many lines of a test at its beginning and end say what went wrong: a panic does so at the beginning.
+// The first and last lines of a test say what went wrong: those of a panic are the first ones.
 const first, last = 6, 10
 
 func (r *result) keep(test, output string) {
@@ -99,7 +99,7 @@ func (r *result) keep(test, output string) {
 	r.said[test] = lines
 }
 
-// line says how the package ended, and below it what the tests said that failed.
+// line says how the package ended, followed by the output of failed tests.
 func (r *result) line() string {
 	line := fmt.Sprintf("%-4s %8s %8s  %s", r.state, seconds(r.took), seconds(r.cpu), r.name)
 	if r.state == failed {
@@ -108,8 +108,8 @@ func (r *result) line() string {
 	return line
 }
 
-// why has what each test said that failed, but of none whose failure is that of a part of it; if none is known to have failed, those of
-// the package.
+// why has the output of each failed test, without those that failed only because a subtest did; if no test is known to
+// have failed, the output of the package.
 func (r *result) why() string {
 	var why strings.Builder
 	causes := slices.DeleteFunc(slices.Clone(r.failed), func(test string) bool {
@@ -126,7 +126,7 @@ func (r *result) why() string {
 	return why.String()
 }
 
-// part is what the summary has a line for: a suite, or the module that the package belongs to.
+// part is the summary's line for the package: a suite, or its module.
 func (r *result) part() string {
 	if directory, suite := path.Split(r.name); directory == suites {
 		return directory + suite

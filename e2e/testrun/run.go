@@ -1,4 +1,4 @@
-// Package testrun runs several `go test` side by side and says what becomes of their packages: a line for each that takes its time or fails,
+// Package testrun runs several `go test` in parallel and reports their packages: a line for each that is slow or fails,
 // the output of each in a file, and a summary with the time of each suite and module.
 package testrun
 
@@ -18,20 +18,20 @@ import (
 
 // Command is one `go test`.
 type Command struct {
-	// Directory is where it runs, the working directory if empty, and Environment is added to that of the process.
+	// Directory in which it runs, the working directory if empty; Environment is added to that of the process.
 	Directory   string
 	Environment []string
-	// Exec is a program that runs the test binaries, which it is given as its arguments; none if empty.
+	// Exec is a program that runs the test binaries, which are its arguments; none if empty.
 	Exec string
 	// Arguments follow `go test -json`.
 	Arguments []string
 }
 
-// Run is a set of commands that run side by side.
+// Run is a set of commands that run in parallel.
 type Run struct {
 	// Output gets the progress and the summary.
 	Output io.Writer
-	// Logs is the directory that the output of packages goes to. What was in it is removed.
+	// Logs is the directory for the output of packages. Its old content is removed.
 	Logs string
 
 	// lines is Output for several goroutines.
@@ -41,18 +41,18 @@ type Run struct {
 
 	mu      sync.Mutex
 	results map[string]*result
-	// cpu is the time that the commands which have ended computed, with all their processes.
+	// cpu is the CPU time of the ended commands, with all their processes.
 	cpu time.Duration
-	// compiler has what it said about each import path.
+	// compiler has its output about each import path.
 	compiler map[string]string
 }
 
 const (
 	// short is how long a package may take without a line of its own.
 	short = time.Second
-	// heartbeat is how often the packages under way are named, while nothing else is said.
+	// heartbeat is how often the running packages are named, while there is no other output.
 	heartbeat = 30 * time.Second
-	// grace is what tests get to take their clusters down when the run is called off.
+	// grace is the time in which tests may take their clusters down when the run is cancelled.
 	grace = 30 * time.Second
 )
 
@@ -87,7 +87,7 @@ func (r *Run) Do(ctx context.Context, commands ...Command) error {
 	return one(errs)
 }
 
-// one is what stopped a command, or else that tests failed, once however many commands say so.
+// one is the error that stopped a command, or else ErrFailed, once however many commands return it.
 func one(errs []error) error {
 	failed := slices.Contains(errs, ErrFailed)
 	others := slices.DeleteFunc(errs, func(err error) bool { return err == nil || errors.Is(err, ErrFailed) })
@@ -160,7 +160,7 @@ func (r *Run) result(importPath string) (*result, error) {
 	return added, err
 }
 
-// watch names the packages under way now and then.
+// watch names the running packages from time to time.
 func (r *Run) watch(done <-chan struct{}) {
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
@@ -216,7 +216,7 @@ func (s *shared) Write(text []byte) (int, error) {
 	return s.to.Write(text)
 }
 
-// quiet reports whether nothing was written since it was asked last.
+// quiet reports whether nothing was written since its last call.
 func (s *shared) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

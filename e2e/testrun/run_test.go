@@ -16,7 +16,8 @@ func module(t *testing.T, files map[string]string) Command {
 	files["go.mod"] = "module packtree.dev/m\n\ngo 1.26.0\n"
 	for name, content := range files {
 		file := filepath.Join(directory, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,8 +43,9 @@ func TestWhatPassedIsCountedAndSlowPackagesHaveALine(t *testing.T) {
 	output, logs, err := run(t, module(t, map[string]string{
 		"slow/slow_test.go": "package slow\n" + header +
 			`func TestSlow(t *testing.T) { time.Sleep(1100*time.Millisecond); t.Run("part", func(t *testing.T) { fmt.Println("heard") }) }`,
-		"fast/fast_test.go": "package fast\n" + header + "func TestFast(t *testing.T) {}\nfunc TestLeft(t *testing.T) { t.Skip() }",
-		"none/none.go":      "package none",
+		"fast/fast_test.go": "package fast\n" + header +
+			"func TestFast(t *testing.T) {}\nfunc TestLeft(t *testing.T) { t.Skip() }",
+		"none/none.go": "package none",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -55,10 +57,12 @@ func TestWhatPassedIsCountedAndSlowPackagesHaveALine(t *testing.T) {
 	if !strings.Contains(progress, "m/slow") || strings.Contains(progress, "m/fast") {
 		t.Errorf("lines of progress:\n%s", progress)
 	}
-	if fields := strings.Fields(strings.Split(summary, "\n")[1]); len(fields) != 5 || fields[2] != "3" || fields[3] != "3" || fields[4] != "m" {
+	if fields := strings.Fields(strings.Split(summary, "\n")[1]); len(fields) != 5 || fields[2] != "3" ||
+		fields[3] != "3" || fields[4] != "m" {
 		t.Errorf("the module's line has %q, want 3 tests in 3 packages of m", fields)
 	}
-	if log, err := os.ReadFile(filepath.Join(logs, "m_slow.log")); err != nil || !strings.Contains(string(log), "heard") {
+	if log, err := os.ReadFile(filepath.Join(logs, "m_slow.log")); err != nil ||
+		!strings.Contains(string(log), "heard") {
 		t.Errorf("the log has not what the test printed: %v\n%s", err, log)
 	}
 }
@@ -70,12 +74,15 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 		says   string
 	}{
 		"a test fails": {
-			`func TestWrong(t *testing.T) { t.Run("part", func(t *testing.T) { t.Error("two is not three") }) }`, "TestWrong/part", "two is not three",
+			`func TestWrong(t *testing.T) { t.Run("part", func(t *testing.T) { t.Error("two is not three") }) }`,
+			"TestWrong/part", "two is not three",
 		},
-		"it does not compile":  {`func TestWrong(t *testing.T) { undeclared() }`, "", "undefined: undeclared"},
-		"it panics":            {`func TestWrong(t *testing.T) { panic("out of its mind") }`, "TestWrong", "out of its mind"},
-		"it ends the process":  {`func init() { fmt.Println("bad start"); var p *int; *p = 1 }`, "", "bad start"},
-		"no test runs to fail": {"func TestMain(m *testing.M) { fmt.Println(\"no cluster\"); panic(1) }", "", "no cluster"},
+		"it does not compile": {`func TestWrong(t *testing.T) { undeclared() }`, "", "undefined: undeclared"},
+		"it panics": {`func TestWrong(t *testing.T) { panic("out of its mind") }`, "TestWrong",
+			"out of its mind"},
+		"it ends the process": {`func init() { fmt.Println("bad start"); var p *int; *p = 1 }`, "", "bad start"},
+		"no test runs to fail": {"func TestMain(m *testing.M) { fmt.Println(\"no cluster\"); panic(1) }", "",
+			"no cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			output, logs, err := run(t,
@@ -92,7 +99,8 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 			if !strings.Contains(output, "\nFAIL m/a: "+log+"\n") || !strings.Contains(output, c.failed) {
 				t.Errorf("it must name %q and %s:\n%s", c.failed, log, output)
 			}
-			if said, _, _ := strings.Cut(output, "\ntime"); !strings.Contains(said, c.failed) || !strings.Contains(said, c.says) {
+			if said, _, _ := strings.Cut(output, "\ntime"); !strings.Contains(said, c.failed) ||
+				!strings.Contains(said, c.says) {
 				t.Errorf("the line of the package must say %q and %q at once:\n%s", c.failed, c.says, said)
 			}
 			if content, err := os.ReadFile(log); err != nil || !strings.Contains(string(content), c.says) {
@@ -105,7 +113,8 @@ func TestEveryWayToFailIsNamedWithItsLog(t *testing.T) {
 func TestAProgramRunsTheTests(t *testing.T) {
 	wrapper := filepath.Join(t.TempDir(), "a directory", "wrapper")
 	script := "#!/bin/sh\necho the wrapper speaks\nINSIDE=yes exec \"$@\"\n"
-	if err := errors.Join(os.Mkdir(filepath.Dir(wrapper), 0o755), os.WriteFile(wrapper, []byte(script), 0o700)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Dir(wrapper), 0o755), os.WriteFile(wrapper, []byte(script),
+		0o700)); err != nil {
 		t.Fatal(err)
 	}
 	command := module(t, map[string]string{"a/a_test.go": "package a\nimport (\"os\"; \"testing\")\n" +
@@ -122,7 +131,7 @@ func TestAProgramRunsTheTests(t *testing.T) {
 }
 
 func TestWhatProcessesComputeIsTheirPackages(t *testing.T) {
-	// The test itself waits, and has a process compute that it waits for.
+	// The test itself waits for a process that computes.
 	const source = `import ("os"; "os/exec"; "testing")
 func TestMain(m *testing.M) {
 	if os.Getenv("COMPUTES") != "" {
@@ -168,7 +177,8 @@ func TestCPUOf(t *testing.T) {
 }
 
 func TestACommandThatCannotRunIsAnError(t *testing.T) {
-	output, _, err := run(t, Command{Directory: t.TempDir(), Environment: []string{"GOWORK=off"}, Arguments: []string{"./..."}})
+	output, _, err := run(t, Command{Directory: t.TempDir(), Environment: []string{"GOWORK=off"},
+		Arguments: []string{"./..."}})
 	if err == nil {
 		t.Errorf("a directory without a module passes:\n%s", output)
 	}

@@ -16,14 +16,16 @@ type share struct {
 	packages, passed int
 }
 
-// summarize has the time of each suite and module, what computed longest first, what failed, and counts of tests at the end, on a line of their
-// own. A package that never ended has failed. All is the CPU time of the whole run; what no package took, the compiler did.
+// summarize has the time of each suite and module, the packages with most CPU time, the failures, and counts of tests
+// at the end, on a line of their own. A package that never ended has failed. All is the CPU time of the whole run; the
+// compiler used what no package did.
 func summarize(results []*result, took, all time.Duration) string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\ntime\tcpu\ttests\tpackages\t")
 	for _, part := range shares(results) {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", seconds(part.took), seconds(part.cpu), part.passed, part.packages, part.name)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", seconds(part.took), seconds(part.cpu), part.passed,
+			part.packages, part.name)
 	}
 	fmt.Fprintf(table, "%s\t%s\t\t\tfrom start to end, with compiling\n", seconds(took), seconds(all))
 	table.Flush()
@@ -50,7 +52,8 @@ func shares(results []*result) []share {
 		part.packages++
 		part.passed += result.passed
 	}
-	slices.SortStableFunc(all, func(a, b *share) int { return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.took, a.took)) })
+	slices.SortStableFunc(
+		all, func(a, b *share) int { return cmp.Or(cmp.Compare(b.cpu, a.cpu), cmp.Compare(b.took, a.took)) })
 	var shares []share
 	for _, part := range all {
 		shares = append(shares, *part)
@@ -58,7 +61,8 @@ func shares(results []*result) []share {
 	return shares
 }
 
-// failures says what failed in a package and returns how much: the tests, or the package as one, if it ended otherwise.
+// failures lists the failures of a package and returns their number: its tests, or the package itself if it ended
+// otherwise.
 func failures(out *strings.Builder, of *result) int {
 	if of.state == passed || of.state == skipped {
 		return 0

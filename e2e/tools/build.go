@@ -19,8 +19,8 @@ const heartbeat = 15 * time.Second
 // temporary begins the name of a directory with binaries that are not finished.
 const temporary = ".building-"
 
-// build compiles tools beside their place and renames them, so that whoever looks finds a whole binary or none. One call of the compiler makes
-// them all: what they have in common is compiled once, and while one is linked the next is compiled.
+// build compiles tools in another directory and renames them, so that others find a whole binary or none. One call of
+// the compiler makes them all: common packages are compiled once, and while one tool is linked the next is compiled.
 func build(ctx context.Context, tools []tool, ldflags, into string, progress io.Writer) error {
 	unfinished, err := os.MkdirTemp(into, temporary)
 	if err != nil {
@@ -47,11 +47,11 @@ func build(ctx context.Context, tools []tool, ldflags, into string, progress io.
 	return nil
 }
 
-// compile runs go and says every now and then how far it is.
+// compile runs go and prints its progress from time to time.
 func compile(ctx context.Context, arguments []string, progress io.Writer) error {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	// An interrupt lets go clean its own temporary files up.
+	// After an interrupt go removes its own temporary files.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
 	output := &compileOutput{}
@@ -64,7 +64,8 @@ func compile(ctx context.Context, arguments []string, progress io.Writer) error 
 	for {
 		select {
 		case <-ticker.C:
-			fmt.Fprintf(progress, "still building after %s, %s\n", time.Since(started).Round(time.Second), output.done())
+			fmt.Fprintf(progress, "still building after %s, %s\n", time.Since(started).Round(time.Second),
+				output.done())
 		case err := <-done:
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -77,7 +78,7 @@ func compile(ctx context.Context, arguments []string, progress io.Writer) error 
 	}
 }
 
-// removeLeftovers removes what a build that was killed has left. The caller holds the lock.
+// removeLeftovers removes the rest of a killed build. The caller holds the lock.
 func removeLeftovers(into string) {
 	leftovers, _ := filepath.Glob(filepath.Join(into, temporary+"*"))
 	for _, leftover := range leftovers {
@@ -121,7 +122,7 @@ func (o *compileOutput) add(line string) {
 	}
 }
 
-// done says how far the compiler is.
+// done describes the compiler's progress.
 func (o *compileOutput) done() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

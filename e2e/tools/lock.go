@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lock takes the file's lock, waiting for whoever holds it. The kernel gives it back when the holder dies.
+// lock takes the file's lock, and waits for its holder. The kernel releases it when the holder ends.
 func lock(ctx context.Context, file string, progress io.Writer) (unlock func(), err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

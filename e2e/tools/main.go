@@ -1,9 +1,9 @@
 // Command tools builds the programs that the tests, the dev cluster and code generation run, from the Go modules that
-// the `tool` lines of this directory's go.mod pin: etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm and the
-// code generators. Nothing is downloaded but Go modules, so what runs is what go.sum says.
+// the `tool` lines of this directory's go.mod pin: etcd, kube-apiserver, kube-controller-manager, kubectl, KWOK, helm
+// and the code generators. Nothing is downloaded but Go modules, so what runs is what go.sum says.
 //
-// A finished binary carries the versions that it was made of, and they are compared with go.mod: a tool is built only
-// when it is absent or made of something else.
+// A finished binary contains the versions from which it was made. They are compared with go.mod: a tool is built only
+// if it is missing or made from others.
 package main
 
 import (
@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// clusterTools are built when no names are given: what a dev cluster and a real kube-apiserver in tests need.
+// clusterTools are built when no names are given: the programs for a dev cluster and for a real kube-apiserver in
+// tests.
 var clusterTools = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok", "helm"}
 
 func main() {
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	return ensure(ctx, tools, pins, *into, progress)
 }
 
-// choose looks the names up among the pinned tools.
+// choose finds the names among the pinned tools.
 func choose(pins pins, names []string) ([]tool, error) {
 	var chosen []tool
 	for _, name := range names {
@@ -81,7 +82,7 @@ func choose(pins pins, names []string) ([]tool, error) {
 	return chosen, nil
 }
 
-// ensure leaves every tool in the directory, built from the pinned versions. Invocations that overlap take turns.
+// ensure leaves every tool in the directory, built from the pinned versions. Concurrent calls take turns.
 func ensure(ctx context.Context, tools []tool, pins pins, into string, progress io.Writer) error {
 	if len(stale(tools, pins, into)) == 0 {
 		return nil
@@ -95,7 +96,7 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 	}
 	defer unlock()
 	removeLeftovers(into)
-	// Whoever held the lock before may have built them.
+	// The earlier holder of the lock may have built them.
 	missing := stale(tools, pins, into)
 	if len(missing) == 0 {
 		return nil
@@ -104,8 +105,8 @@ func ensure(ctx context.Context, tools []tool, pins pins, into string, progress 
 	for _, t := range missing {
 		names = append(names, t.name+" "+pins.version(t.pkg))
 	}
-	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and takes minutes.\n",
-		into, strings.Join(names, ", "))
+	fmt.Fprintf(progress, "Building from source into %s: %s. The first time this compiles Kubernetes and "+
+		"takes minutes.\n", into, strings.Join(names, ", "))
 	started := time.Now()
 	if err := build(ctx, missing, ldflags(pins), into, progress); err != nil {
 		return fmt.Errorf("building %s: %w", strings.Join(names, ", "), err)

@@ -16,7 +16,7 @@ type tool struct {
 	pkg  string // import path
 }
 
-// pins is what go.mod fixes: the tools, and the version of every module.
+// pins has what go.mod fixes: the tools, and the version of every module.
 type pins struct {
 	tools    []tool
 	versions map[string]string
@@ -61,7 +61,7 @@ func parsePins(text string) pins {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// binaryName is that of the program: etcd's main package is its server module.
+// binaryName is the program's own name: etcd's main package is its server module.
 func binaryName(pkg string) string {
 	if strings.HasPrefix(pkg, "go.etcd.io/etcd/server") {
 		return "etcd"
@@ -69,7 +69,7 @@ func binaryName(pkg string) string {
 	return tool{pkg: pkg}.built()
 }
 
-// built is what `go build` calls the binary: the last element of the import path that is no major version.
+// built is the name of the binary by `go build`: the last element of the import path that is no major version.
 func (t tool) built() string {
 	name := path.Base(t.pkg)
 	if majorVersion.MatchString(name) {
@@ -88,8 +88,9 @@ func (p pins) version(pkg string) string {
 	return ""
 }
 
-// ldflags strip the binaries and stamp them as their own release builds would: from the module cache, Kubernetes calls itself v0.0.0-master,
-// which clients then compare with, and helm takes the cluster that it renders for to be v1.20. Variables that a program lacks do not disturb it.
+// ldflags strip the binaries and stamp them as their own release builds do. Built from the module cache without them,
+// Kubernetes calls itself v0.0.0-master, with which clients compare, and helm renders for a cluster of v1.20. Variables
+// that a program lacks do no harm.
 func ldflags(pins pins) string {
 	flags := []string{"-s", "-w"}
 	stamp := func(variable, value string) {
@@ -114,8 +115,8 @@ func ldflags(pins pins) string {
 	return strings.Join(flags, " ")
 }
 
-// current says whether the binary exists and was made by this Go, with these flags, of the pinned versions alone. Go
-// writes all of that into every binary, so there is no stamp file that could disagree with it.
+// current reports whether the binary exists and was made by this Go, with these flags, from the pinned versions alone.
+// Go writes all of that into every binary, so no stamp file is needed that could disagree with it.
 func current(binary string, pins pins, ldflags string) bool {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil || info.GoVersion != runtime.Version() {

@@ -56,7 +56,8 @@ func TestPinsComeFromGoMod(t *testing.T) {
 func TestBinariesAreStampedWithTheVersionOfGoMod(t *testing.T) {
 	p := parsePins(goMod)
 	for _, want := range []string{
-		"-s -w", "-X k8s.io/component-base/version.gitVersion=v1.36.3", "-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
+		"-s -w", "-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
 		"-X helm.sh/helm/v3/internal/version.version=v3.21.4",
 	} {
 		if got := ldflags(p); !strings.Contains(got, want) {
@@ -72,7 +73,8 @@ func TestAnUnknownNameIsAnsweredWithTheKnownOnes(t *testing.T) {
 	}
 }
 
-// compiler puts a `go` in front of the real one: a script that is given the directory after -o as $out, and as $name what go calls the one tool.
+// compiler puts a `go` in front of the real one: a script with the directory after -o as $out, and as $name go's name
+// for the one tool.
 func compiler(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()

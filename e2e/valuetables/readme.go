@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// The table stands between these lines of a README, and everything else there is written by hand.
+// The table is between these lines of a README; everything else there is written by hand.
 const (
 	begin = "<!-- values: made by make generate out of values.yaml and values.schema.json -->"
 	end   = "<!-- end of values -->"
 )
 
-// Table is Markdown.
+// Table writes the rows in Markdown.
 func Table(rows []Row) string {
 	var out strings.Builder
 	out.WriteString("| value | type | default | meaning |\n|---|---|---|---|\n")
@@ -26,13 +26,13 @@ func Table(rows []Row) string {
 	return out.String()
 }
 
-// cell keeps a bar from ending the cell.
+// cell escapes bars, which would end the cell.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// angles keep <a placeholder> from being taken for HTML, which is not shown.
+// angles escapes <a placeholder>, which would be read as HTML and not shown.
 var angles = strings.NewReplacer("<", "&lt;", ">", "&gt;")
 
-// Replaced is a README with the table in the place of the one that it has.
+// Replaced is a README with the table in place of its old one.
 func Replaced(readme, table string) (string, error) {
 	before, rest, begins := strings.Cut(readme, begin+"\n")
 	_, after, ends := strings.Cut(rest, end)

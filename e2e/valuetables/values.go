@@ -1,5 +1,5 @@
-// Package valuetables writes the table of a chart's values for its README: the names, order, defaults and meanings of values.yaml, with the
-// types of values.schema.json.
+// Package valuetables writes the table of a chart's values for its README: the names, order, defaults and meanings of
+// values.yaml, with the types of values.schema.json.
 package valuetables
 
 import (
@@ -16,15 +16,15 @@ import (
 type Row struct {
 	// Name is the path of the value, with dots.
 	Name string
-	// Type is what the schema takes: a type, or the values that can be chosen.
+	// Type by the schema: a type, or the allowed values.
 	Type string
-	// Default is what values.yaml has, as JSON.
+	// Default in values.yaml, as JSON.
 	Default string
-	// Meaning is the comment above the value, or where there is none what the schema says.
+	// Meaning is the comment above the value, or without one the schema's description.
 	Meaning string
 }
 
-// schema is as much of a JSON schema as is shown.
+// schema has the fields of a JSON schema that are shown.
 type schema struct {
 	Type        any               `json:"type"`
 	Enum        []string          `json:"enum"`
@@ -32,7 +32,8 @@ type schema struct {
 	Properties  map[string]schema `json:"properties"`
 }
 
-// Rows reads values.yaml and values.schema.json. Every value that nobody explains, or that the schema does not have, is an error.
+// Rows reads values.yaml and values.schema.json. Every value without an explanation, or that the schema does not have,
+// is an error.
 func Rows(values, valuesSchema []byte) ([]Row, error) {
 	var root schema
 	if err := json.Unmarshal(valuesSchema, &root); err != nil {
@@ -91,7 +92,8 @@ func rowsOfValue(name string, key, value *yaml.Node, of schema) ([]Row, error) {
 	return []Row{{Name: name, Type: typeOf(of), Default: string(initial), Meaning: said}}, nil
 }
 
-// holdsAny is whether the schema knows what is in a mapping. Labels, for example, are for the user to choose, and are one value.
+// holdsAny reports whether the schema has any key of a mapping. If it has none, the mapping is one value: labels, for
+// example, are chosen by the user.
 func holdsAny(of schema, mapping *yaml.Node) bool {
 	for pair := range slices.Chunk(mapping.Content, 2) {
 		if _, known := of.Properties[pair[0].Value]; known {

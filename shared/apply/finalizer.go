@@ -25,9 +25,9 @@ func (w Writer) RemoveFinalizer(ctx context.Context, object client.Object, final
 	return w.failed("removing finalizer from", object, err)
 }
 
-// changeFinalizers writes the list of finalizers as a whole, which is why it is bound to the version that it was read from.
-// A conflict is resolved here, with a fresh look at the object: what caused it, such as a status, need not bring the object
-// back to a controller. An object that is gone is no error.
+// changeFinalizers writes the list of finalizers as a whole, bound to the version from which it was read. A conflict is
+// resolved here, with a fresh read of the object: its cause, such as a status, may not bring another pass of a
+// controller. An object that is gone is no error.
 func (w Writer) changeFinalizers(ctx context.Context, object client.Object, change func(client.Object) bool) error {
 	current := object.DeepCopyObject().(client.Object)
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// takeOver makes the fields that the field owner has by a creation or an update, of an object or of a subresource, its own
-// by server-side apply, and reports whether there were any. Server-side apply does not remove them otherwise when they are
-// no longer wanted. Object has the managed fields as they are in the cluster.
+// takeOver makes the field owner's fields of an object or a subresource that come from a creation or an update its own
+// by server-side apply, and reports whether there were any. Otherwise server-side apply does not remove them when they
+// are no longer wanted. Object has the managed fields as they are in the cluster.
 func (w Writer) takeOver(ctx context.Context, object client.Object, subresource string) (bool, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(object, sets.New(string(w.FieldOwner)), string(w.FieldOwner),
 		csaupgrade.Subresource(subresource))

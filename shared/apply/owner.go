@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// What is done to an object when an Error comes up.
+// The verbs of an Error.
 const (
 	Applying      = "applying"
 	Deleting      = "deleting"
 	WritingStatus = "writing status of"
 )
 
-// Error is why an object could not be written.
+// Error says why an object could not be written.
 type Error struct {
-	// Verb is what was done to the object, such as Applying.
+	// Verb for the action, such as Applying.
 	Verb, Kind, Name string
-	// Cause is mostly what the API server answered.
+	// Cause is mostly the answer of the API server.
 	Cause error
 }
 
@@ -36,8 +36,8 @@ func (e *Error) Unwrap() error { return e.Cause }
 // Doing is "applying Service web".
 func (e *Error) Doing() string { return fmt.Sprintf("%s %s %s", e.Verb, e.Kind, e.Name) }
 
-// failed returns why an object could not be written; nil without a cause. Objects of the cache carry no kind, but their
-// scheme knows it.
+// failed returns an Error about an object; nil without a cause. Objects of the cache have no kind, but their scheme
+// knows it.
 func (w Writer) failed(verb string, object client.Object, cause error) error {
 	if cause == nil {
 		return nil
@@ -49,12 +49,12 @@ func (w Writer) failed(verb string, object client.Object, cause error) error {
 	return &Error{Verb: verb, Kind: kind.Kind, Name: object.GetName(), Cause: cause}
 }
 
-// ForeignError says that an object of somebody else has the name.
+// ForeignError says that an object with the name belongs to somebody else.
 type ForeignError struct {
 	Kind, Name string
-	// Owner is the controller that the object was to have.
+	// Owner is the controller that the wanted object has.
 	Owner metav1.OwnerReference
-	// Holder is the controller that the object has; nil if it has none.
+	// Holder is the controller that the existing object has; nil if it has none.
 	Holder *metav1.OwnerReference
 }
 
@@ -68,7 +68,7 @@ func (e ForeignError) Error() string {
 		e.Kind, e.Name, holder, e.Owner.Kind, e.Owner.Name)
 }
 
-// checkOwner returns a ForeignError if the object that was found is somebody else's.
+// checkOwner returns a ForeignError if the object that was found belongs to somebody else.
 func (w Writer) checkOwner(wanted, found client.Object) error {
 	owner, holder := metav1.GetControllerOf(wanted), metav1.GetControllerOf(found)
 	if owner == nil || holder != nil && holder.UID == owner.UID || w.Own != nil && w.Own(found) {
@@ -79,7 +79,7 @@ func (w Writer) checkOwner(wanted, found client.Object) error {
 	}
 }
 
-// checkName returns a ForeignError if the wanted name is taken. Found is an empty object for what the reader finds.
+// checkName returns a ForeignError if the wanted name is taken. Found is an empty object to read into.
 func (w Writer) checkName(ctx context.Context, reader client.Reader, wanted, found client.Object) error {
 	err := reader.Get(ctx, client.ObjectKeyFromObject(wanted), found)
 	if apierrors.IsNotFound(err) {
@@ -91,7 +91,7 @@ func (w Writer) checkName(ctx context.Context, reader client.Reader, wanted, fou
 	return w.checkOwner(wanted, found)
 }
 
-// Replaced reports whether a write that carries a UID was refused because another object has got the name since.
+// Replaced reports whether a write with a UID was refused because another object has the name now.
 func Replaced(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AnnotationFields has a hash of the names of the fields that were applied last. A field that is no longer wanted shows
-// in this annotation and nowhere else.
+// AnnotationFields has a hash of the names of the fields that were applied last. Only by it can be seen that a field is
+// no longer wanted.
 const AnnotationFields = "packtree.dev/applied-fields"
 
 func sign(wanted *unstructured.Unstructured) {
@@ -27,7 +27,8 @@ func sign(wanted *unstructured.Unstructured) {
 	wanted.SetAnnotations(annotations)
 }
 
-// fieldPaths returns the path of every leaf, sorted. The resourceVersion is a condition of the write and not part of it.
+// fieldPaths returns the path of every leaf, sorted. The resourceVersion is a condition of the write and no field of
+// it.
 func fieldPaths(prefix string, value any) []string {
 	var paths []string
 	switch value := value.(type) {
@@ -48,8 +49,8 @@ func fieldPaths(prefix string, value any) []string {
 	return append(paths, prefix)
 }
 
-// same reports whether seen has every field that is wanted, with its value, and whether the wanted fields are those that
-// were applied last. What seen has besides, such as defaults and the fields of others, does not matter.
+// same reports whether seen has every wanted field, with its value, and whether the wanted fields are those that were
+// applied last. Other fields of seen, such as defaults and the fields of others, do not matter.
 func same(wanted *unstructured.Unstructured, seen client.Object) bool {
 	if seen.GetAnnotations()[AnnotationFields] != wanted.GetAnnotations()[AnnotationFields] {
 		return false
@@ -60,13 +61,13 @@ func same(wanted *unstructured.Unstructured, seen client.Object) bool {
 	}
 	for key, value := range wanted.Object {
 		if key != "apiVersion" && key != "kind" && !contains(fields[key], value, key == "metadata") {
-			return false // Typed objects of the cache carry no apiVersion and kind.
+			return false // Typed objects of the cache have no apiVersion and kind.
 		}
 	}
 	return true
 }
 
-// contains reports whether seen has everything of wanted. Lists are compared position by position, but for those of the
+// contains reports whether seen has all of wanted. Lists are compared position by position, except those of the
 // metadata, to which others add.
 func contains(seen, wanted any, metadata bool) bool {
 	switch wanted := wanted.(type) {

@@ -20,7 +20,7 @@ func desired() *grovev1alpha1.PodCliqueScalingGroup {
 	return made
 }
 
-// applied is what Apply would send for an object.
+// applied is the object that Apply would send.
 func applied(t *testing.T, object runtime.Object) *unstructured.Unstructured {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -40,7 +40,8 @@ func TestSame(t *testing.T) {
 		want    bool
 	}{
 		"nothing differs": {want: true},
-		"others added labels, finalizers and a status": {want: true, live: func(live *grovev1alpha1.PodCliqueScalingGroup) {
+		"others added labels, finalizers and a status": {want: true, live: func(
+			live *grovev1alpha1.PodCliqueScalingGroup) {
 			live.Labels["c"] = "d"
 			live.Finalizers = []string{"theirs", "ours"}
 			live.Status.Replicas = 2

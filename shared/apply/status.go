@@ -10,14 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Status writes the status of an object where it is to be another than before, and reports whether it did. Before and
-// after are pointers to the kind's status type; the fields that after sets become the field owner's, and what others set
-// stays. An object that is gone is left alone; another object of its name is a conflict.
+// Status writes the status of an object if after differs from before, and reports whether it did. Before and after are
+// pointers to the kind's status type; the fields that after sets become the field owner's, and fields of others stay.
+// An object that is gone is left alone; another object of its name causes a conflict.
 func (w Writer) Status(ctx context.Context, object client.Object, before, after any) (bool, error) {
 	return w.status(ctx, object, before, after, "")
 }
 
-// StatusOfSeen is Status for what was decided on the object as it was seen: one that has changed since is a conflict.
+// StatusOfSeen is Status for a decision about the object as it was seen: if the object has changed since, that is a
+// conflict.
 func (w Writer) StatusOfSeen(ctx context.Context, object client.Object, before, after any) (bool, error) {
 	return w.status(ctx, object, before, after, object.GetResourceVersion())
 }
@@ -56,8 +57,8 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		if err != nil {
 			return err
 		}
-		// The answer shows whether an older version of the program has updated the status. What it set is then taken over and
-		// applied once more. A crash in between is no harm: what is left over makes the next status another one.
+		// The answer shows whether an older version of the program has updated the status. Its fields are then taken
+		// over and applied once more. A crash in between does no harm: the leftover fields make the next status differ.
 		taken, err := w.takeOver(ctx, wanted, "status")
 		if !taken || err != nil {
 			return err

@@ -134,7 +134,7 @@ func TestFinalizersAreAddedAndRemovedBesideThoseOfOthers(t *testing.T) {
 		found[0] != "example.com/theirs" {
 		t.Errorf("finalizers %v, want those of others", found)
 	}
-	replaced := held.DeepCopy() // Its resourceVersion is old, so that the cluster is asked, which has another UID.
+	replaced := held.DeepCopy() // Its resourceVersion is old, so the cluster is read, which has another UID.
 	replaced.UID = "of-one-before"
 	replaced.Finalizers = nil
 	if err := w.AddFinalizer(t.Context(), replaced, "example.com/ours"); err != nil {

@@ -1,4 +1,4 @@
-// Package apply writes whole desired objects by server-side apply, and writes nothing where the cluster has them already.
+// Package apply writes whole desired objects by server-side apply, and writes nothing if the cluster has them already.
 package apply
 
 import (
@@ -25,15 +25,16 @@ type Writer struct {
 	Live client.Reader
 	// FieldOwner is the name in managed fields.
 	FieldOwner client.FieldOwner
-	// CompleteGroups are the API groups of which the cache has every object. Of the kinds of other groups it has the
+	// CompleteGroups are the API groups of which the cache has every object. Of other kinds the cache has the
 	// operator's own objects only, so that an object of somebody else may have the name.
 	CompleteGroups []string
-	// Own reports whether an object of another controller, or of none, is the operator's all the same. Nil: none is.
+	// Own reports whether an object of another controller, or of none, belongs to the operator nevertheless. Nil means
+	// that none does.
 	Own func(client.Object) bool
 }
 
-// Manifest returns an object in the form in which it is applied: what is wanted, without status and without fields that
-// are only a Go type's zero value. The object carries its apiVersion and kind.
+// Manifest returns an object in the form in which it is applied: the wanted fields, without status and without fields
+// that only have their Go type's zero value. The object has its apiVersion and kind.
 func Manifest(object client.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -43,12 +44,12 @@ func Manifest(object client.Object) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// Apply makes the cluster's object what desired says, and reports whether that changed the object. Seen is the object as
-// the cache has it; nil if the cache has none. What the API server answers comes back in an *Error.
+// Apply makes the cluster's object equal to desired, and reports whether that changed the object. Seen is the object in
+// the cache; nil if the cache has none. An error of the API server is returned in an *Error.
 //
-// An object of another controller is a ForeignError and stays as it is. An object that is being deleted is left alone.
-// If desired carries a resourceVersion, an object that has changed since is a conflict; so is always another object that
-// got the name since. Desired becomes the object as stored; where nothing is written it gets the generation of seen.
+// An object of another controller causes a ForeignError and stays as it is. An object that is being deleted is left
+// alone. If desired has a resourceVersion, an object that has changed since causes a conflict; another object with the
+// name always does. Desired becomes the stored object; if nothing is written it gets the generation of seen.
 func (w Writer) Apply(ctx context.Context, desired, seen client.Object) (bool, error) {
 	wanted, err := Manifest(desired)
 	if err != nil {
@@ -72,7 +73,7 @@ func (w Writer) Apply(ctx context.Context, desired, seen client.Object) (bool, e
 	if err := w.applyChanged(ctx, wanted); err != nil {
 		return false, w.failed(Applying, wanted, err)
 	}
-	// Where another writer undoes what is applied, each write may leave the object as it is.
+	// If another writer undoes each write, the write may leave the object unchanged.
 	changed := wanted.GetResourceVersion() != seen.GetResourceVersion()
 	return changed, runtime.DefaultUnstructuredConverter.FromUnstructured(wanted.Object, desired)
 }
@@ -89,13 +90,14 @@ func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured)
 	if err := w.checkName(ctx, w.Client, wanted, typed.(client.Object)); err != nil {
 		return err
 	}
-	// Without force: what somebody else made meanwhile is a conflict and not taken over.
+	// Without force: an object that somebody else has made meanwhile causes a conflict, and is not taken over.
 	return w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner)
 }
 
-// create makes an object of which the cache may lack others' objects of the name. A creation fails where the name is taken,
-// so that nobody need be asked before, and costs the API server less than an apply. An object of the same owner that the
-// cache does not show yet is left as it is: its appearance in the cache brings the next look.
+// create makes an object if the cache may lack objects of others with that name. The creation fails if the name is
+// taken, so that no read is needed before, and costs the API server less than an apply. If the object exists already
+// with the same owner, and the cache does not show it yet, it is left as it is: its appearance in the cache brings the
+// next pass.
 func (w Writer) create(ctx context.Context, wanted *unstructured.Unstructured) error {
 	err := w.Client.Create(ctx, wanted, w.FieldOwner)
 	if !apierrors.IsAlreadyExists(err) {
@@ -124,7 +126,8 @@ func (w Writer) applyChanged(ctx context.Context, wanted *unstructured.Unstructu
 	err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner, client.ForceOwnership)
 	if Replaced(err) {
 		kind := wanted.GroupVersionKind()
-		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, wanted.GetName(), err)
+		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind},
+			wanted.GetName(), err)
 	}
 	return err
 }
@@ -133,7 +136,8 @@ func (w Writer) complete(object client.Object) bool {
 	return slices.Contains(w.CompleteGroups, object.GetObjectKind().GroupVersionKind().Group)
 }
 
-// Delete removes an object, unless it is being deleted or another object has its name now. An object that is gone is no error.
+// Delete deletes an object, unless it is being deleted or another object has its name now. An object that is gone is no
+// error.
 func (w Writer) Delete(ctx context.Context, object client.Object) error {
 	if object.GetDeletionTimestamp() != nil {
 		return nil

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// requests counts what a writer asks of the API server.
+// requests counts a writer's requests to the API server.
 type requests struct{ reads, writes int }
 
 // writer returns a writer that counts its requests. Its cache is the cluster itself.
@@ -102,7 +102,7 @@ func owned(owner *corev1.ConfigMap, name string) metav1.ObjectMeta {
 	}
 }
 
-// service is of a kind of which the writer's cache lacks the objects of others.
+// service is of a kind of which the writer's cache lacks objects of others.
 func service(owner *corev1.ConfigMap, name string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: owned(owner, name),
@@ -123,12 +123,12 @@ func podClique(owner *corev1.ConfigMap, name string) *grovev1alpha1.PodClique {
 	}
 }
 
-// kinds are the two ways in which objects are made, each with an object that differs in what is given up.
+// kinds are the two ways in which objects are made, each with an object without one of its fields.
 var kinds = map[string]struct {
 	make   func(owner *corev1.ConfigMap, name string) client.Object
 	change func(client.Object)
 	seen   func() client.Object
-	// reads is how often the cache is asked about a new object.
+	// reads is how often the cache is read for a new object.
 	reads int
 }{
 	"of a kind that the cache has in part": {
@@ -207,7 +207,8 @@ func TestAChangeLeavesWhatOthersSetAndRemovesWhatIsGivenUp(t *testing.T) {
 
 			stored := read(t, owner.Name, kind.seen())
 			if stored.GetLabels()["theirs"] != "yes" || len(stored.GetFinalizers()) != 1 {
-				t.Errorf("labels %v, finalizers %v; what somebody else set is gone", stored.GetLabels(), stored.GetFinalizers())
+				t.Errorf("labels %v, finalizers %v; what somebody else set is gone", stored.GetLabels(),
+					stored.GetFinalizers())
 			}
 			if stored.GetLabels()["wanted"] != "yes" {
 				t.Errorf("labels %v; what somebody changed is not put right", stored.GetLabels())
@@ -243,7 +244,8 @@ func TestAnObjectOfAnotherOwnerIsLeftAlone(t *testing.T) {
 				}
 				desired := kind.make(mine, mine.Name)
 				w := writer(&requests{})
-				for seen, object := range map[string]client.Object{"unseen": nil, "seen": read(t, mine.Name, kind.seen())} {
+				for seen, object := range map[string]client.Object{"unseen": nil,
+					"seen": read(t, mine.Name, kind.seen())} {
 					_, err := w.Apply(t.Context(), desired.DeepCopyObject().(client.Object), object)
 					if !errors.As(err, new(apply.ForeignError)) {
 						t.Fatalf("%s: error %v, want a ForeignError", seen, err)
@@ -256,7 +258,8 @@ func TestAnObjectOfAnotherOwnerIsLeftAlone(t *testing.T) {
 						t.Errorf("%s: error\n%s\nwant\n%s", seen, err, want)
 					}
 				}
-				if stored := read(t, mine.Name, kind.seen()); stored.GetResourceVersion() != theirs.GetResourceVersion() {
+				if stored := read(t, mine.Name,
+					kind.seen()); stored.GetResourceVersion() != theirs.GetResourceVersion() {
 					t.Error("the object was changed")
 				}
 			})
@@ -383,7 +386,8 @@ func TestWhatOthersMadeMeanwhileIsNotForced(t *testing.T) {
 	}
 	behind := interceptor.NewClient(cluster, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-			return apierrors.NewNotFound(grovev1alpha1.GroupVersion.WithResource("podcliques").GroupResource(), owner.Name)
+			return apierrors.NewNotFound(grovev1alpha1.GroupVersion.WithResource("podcliques").GroupResource(),
+				owner.Name)
 		},
 	})
 	w.Client = behind

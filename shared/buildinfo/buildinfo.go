@@ -1,4 +1,4 @@
-// Package buildinfo tells at /metrics which build of a program is running.
+// Package buildinfo publishes at /metrics which build of a program is running.
 package buildinfo
 
 import (
@@ -7,7 +7,7 @@ import (
 	"packtree.dev/shared/version"
 )
 
-// Metric returns the gauge packtree_build_info of a component. It is always 1; what it tells is in its labels.
+// Metric returns the gauge packtree_build_info of a component. It is always 1; the build is in its labels.
 func Metric(component string) prometheus.Collector {
 	labels := prometheus.Labels(version.Fields())
 	labels["component"] = component

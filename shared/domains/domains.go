@@ -1,11 +1,11 @@
-// Package domains holds the vocabulary of topology: the seven domains of a ClusterTopology, and how domains are compared
-// whose order somebody else has decided.
+// Package domains has the domains of a ClusterTopology in their order, and compares domains in an order that somebody
+// else has decided.
 package domains
 
 import "slices"
 
-// Domain is an infrastructure-neutral name for one level of a cluster's topology. Which node label identifies it in a
-// given cluster is the business of a ClusterTopology or ClusterTopologyBinding.
+// Domain is an infrastructure-neutral name for one level of a cluster's topology. A ClusterTopology or
+// ClusterTopologyBinding says which node label it has in a cluster.
 type Domain = string
 
 // The domains of a ClusterTopology.
@@ -27,7 +27,7 @@ func All() Order {
 	return Order{Region, Zone, Datacenter, Block, Rack, Host, Numa}
 }
 
-// OrderOf is the order of domains of any string type, broadest first, each of which counts where it stands first.
+// OrderOf is the order of domains of any string type, broadest first. Of repeated domains the first one counts.
 func OrderOf[T ~string](broadestFirst []T) Order {
 	order := make(Order, 0, len(broadestFirst))
 	for _, domain := range broadestFirst {

@@ -1,5 +1,5 @@
-// Package installation reports when a kind of somebody else's is installed, for programs that start before it. A
-// controller that watched such a kind from the start would not start itself, and end its program after a while.
+// Package installation waits for a kind that others install, for programs that start before it. A controller that
+// watched such a kind from the start would not start itself, and end its program after some time.
 package installation
 
 import (
@@ -26,13 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Only narrows a cache of CustomResourceDefinitions to one of them, by its name. A program may then be allowed to see
+// Only narrows a cache of CustomResourceDefinitions to one of them, by its name. A program then needs the right to read
 // that one only.
 func Only(name string) cache.ByObject {
 	return cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
 }
 
-// Cache holds one definition. It is for a manager whose own cache has to hold others; it starts and stops with the
+// Cache has one definition. It is for a manager whose own cache has to have others; it starts and stops with the
 // manager.
 func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
@@ -55,13 +55,13 @@ func Cache(mgr manager.Manager, name string) (cache.Cache, error) {
 	return definitions, nil
 }
 
-// start has a controller watch a kind, and returns what it has to look at then: what happened before it was in sync, it
-// has not seen.
+// start makes a controller watch a kind, and returns the requests for everything that happened before the watch was in
+// sync.
 type start func(context.Context) ([]reconcile.Request, error)
 
-// When is a source that calls start as soon as objects of the named definition can be asked for. Start may add sources
-// to the controller that this one belongs to. One that fails is called again, less and less often, until it succeeds;
-// a source that it adds twice has each object looked at once all the same.
+// When is a source that calls start as soon as the API server serves the kind of the named definition. Start may add
+// sources to the controller that this source belongs to. If it fails it is called again, less and less often, until it
+// succeeds; if it adds a source twice, each object is still enqueued once.
 func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start start) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		informer, err := definitions.GetInformer(
@@ -84,7 +84,7 @@ func When(definitions cache.Cache, mapper meta.RESTMapper, name string, start st
 	})
 }
 
-// begin starts once the kind is discovered, and gives up only when the context ends.
+// begin calls start once the kind is discovered, and gives up only when the context ends.
 func (s start) begin(
 	ctx context.Context, mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition,
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request],
@@ -107,15 +107,15 @@ func (s start) begin(
 	})
 }
 
-// lessAndLessOften tries at once and again until it is done, and reports false if the context ended before.
+// lessAndLessOften tries at once and again until it succeeds, and returns false if the context ends before.
 func lessAndLessOften(ctx context.Context, done func() bool) bool {
 	often := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Cap: 10 * time.Second, Steps: math.MaxInt32}
 	tried := func(context.Context) (bool, error) { return done(), nil }
 	return often.DelayFunc().Until(ctx, true, true, tried) == nil
 }
 
-// discovered reports whether the API server names an established kind among those that it serves, some moments later,
-// which nothing can be watched for. A source that is asked sooner tries again only after ten seconds.
+// discovered reports whether the API server serves an established kind, which it does some moments later, without an
+// event. A source that is started earlier tries again only after ten seconds.
 func discovered(mapper meta.RESTMapper, definition *apiextensionsv1.CustomResourceDefinition) bool {
 	kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
 	missing := func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {

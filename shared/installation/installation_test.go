@@ -37,8 +37,8 @@ func definition(name string, established apiextensionsv1.ConditionStatus) *apiex
 	}
 }
 
-// when starts a source that fails so often before it succeeds. It returns what tells it of definitions, the number of
-// each start, and the queue of its controller.
+// when starts a source that fails so often before it succeeds. It returns the cache of definitions that triggers it,
+// the number of each start, and the queue of its controller.
 func when(
 	t *testing.T, failures int,
 ) (*controllertest.FakeInformer, chan int, workqueue.TypedRateLimitingInterface[reconcile.Request]) {

@@ -12,15 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Kind is one that the API server need not serve when a program starts, and that no definition need announce: a kind of a
-// newer Kubernetes, or one of our own where the programs were upgraded before the definitions.
+// Kind is a kind that the API server may not serve when a program starts, and that may have no definition to wait for:
+// a kind of a newer Kubernetes, or one of our own if the programs were upgraded before the definitions.
 type Kind struct {
 	mapper meta.RESTMapper
 	kind   schema.GroupVersionKind
 	served chan struct{} // Closed once the kind is served.
 }
 
-// Await returns a kind that the manager asks for when it starts, and from then on less and less often, until it is served.
+// Await returns a kind for which the manager asks when it starts, and from then on less and less often, until it is
+// served.
 func Await(mgr manager.Manager, kind schema.GroupVersionKind) (*Kind, error) {
 	awaited := NewKind(mgr.GetRESTMapper(), kind)
 	if err := mgr.Add(awaited); err != nil {
@@ -29,7 +30,7 @@ func Await(mgr manager.Manager, kind schema.GroupVersionKind) (*Kind, error) {
 	return awaited, nil
 }
 
-// NewKind returns a kind that is served when Start has found it.
+// NewKind returns a kind that counts as served once Start has found it.
 func NewKind(mapper meta.RESTMapper, kind schema.GroupVersionKind) *Kind {
 	return &Kind{mapper: mapper, kind: kind, served: make(chan struct{})}
 }
@@ -57,7 +58,7 @@ func (k *Kind) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: a replica that stands by has its caches filled too.
+// NeedLeaderElection is false: a standby replica has its caches filled too.
 func (k *Kind) NeedLeaderElection() bool { return false }
 
 // Served reports whether the kind was found.
@@ -72,7 +73,8 @@ func (k *Kind) Served() bool {
 
 // Once is a source that starts when the kind is served. A controller does not wait for it to be in sync.
 func Once[Request comparable](kind *Kind, started source.TypedSource[Request]) source.TypedSource[Request] {
-	return source.TypedFunc[Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
+	return source.TypedFunc[Request](func(ctx context.Context,
+		queue workqueue.TypedRateLimitingInterface[Request]) error {
 		go func() {
 			select {
 			case <-ctx.Done():

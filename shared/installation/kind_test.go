@@ -16,7 +16,7 @@ import (
 	"packtree.dev/shared/installation"
 )
 
-// answers is a mapper that gives its errors one after the other, and then finds every kind.
+// answers is a mapper that returns its errors one after the other, and then finds every kind.
 type answers struct {
 	meta.RESTMapper
 	lock   sync.Mutex
@@ -34,7 +34,7 @@ func (a *answers) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RESTMap
 	return &meta.RESTMapping{GroupVersionKind: kind.WithVersion(gadgets.Version)}, nil
 }
 
-// awaited is a kind, and the queue into which its source puts a request when it starts.
+// awaited is a kind, and the queue to which its source adds a request when it starts.
 func awaited(
 	t *testing.T, mapper meta.RESTMapper,
 ) (*installation.Kind, workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -42,7 +42,8 @@ func awaited(
 	kind := installation.NewKind(mapper, gadgets)
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	watched := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	watched := source.Func(func(_ context.Context,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		queue.Add(reconcile.Request{})
 		return nil
 	})

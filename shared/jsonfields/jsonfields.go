@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Type returns the Go type of a JSON field of a struct; nil where parent is no struct or has no such field.
+// Type returns the Go type of a JSON field of a struct; nil if parent is no struct or has no such field.
 func Type(parent reflect.Type, name string) reflect.Type {
 	if parent == nil || parent.Kind() != reflect.Struct {
 		return nil
@@ -27,7 +27,7 @@ func Type(parent reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// Names returns the JSON fields of a struct, in the order in which they are declared; none where parent is no struct.
+// Names returns the JSON fields of a struct, in the order of their declaration; none if parent is no struct.
 func Names(parent reflect.Type) []string {
 	if parent == nil || parent.Kind() != reflect.Struct {
 		return nil

@@ -1,4 +1,4 @@
-// Package kubeconfig finds the API server that a program is to talk to.
+// Package kubeconfig finds the API server for a program.
 package kubeconfig
 
 import (
@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Load reads a kubeconfig file; without one what $KUBECONFIG names, that of the user, or else the service account of the pod.
-// Context chooses one of the file's; empty means its current one.
+// Load reads a kubeconfig file; without one, the file in $KUBECONFIG, then the user's default file, or else the service
+// account of the pod. Context is the name of a context in the file; empty means its current one.
 func Load(file, context string) (*rest.Config, error) {
 	loading := clientcmd.NewDefaultClientConfigLoadingRules()
 	loading.ExplicitPath = file

@@ -28,7 +28,7 @@ func newLogger(settings Settings, to io.Writer) (logr.Logger, error) {
 	default:
 		return logr.Logger{}, fmt.Errorf("log format %q: must be json or text", settings.LogFormat)
 	}
-	// A stack trace says nothing to whoever reads the log of an error that is tried again.
+	// A stack trace does not help readers of an error that is tried again.
 	logger := zap.New(zap.WriteTo(to), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel), encoder)
 	return logger.WithSink(calmSink{LogSink: logger.GetSink()}), nil
 }

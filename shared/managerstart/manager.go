@@ -34,23 +34,23 @@ import (
 // Off is the bind address that switches an endpoint off.
 const Off = "0"
 
-// Program is what a program is, whoever runs it.
+// Program describes a program, whatever its settings.
 type Program struct {
-	// Name is the component's, and so the Service's that fronts its webhooks.
+	// Name of the component, and of the Service for its webhooks.
 	Name string
 	// Scheme knows every kind that the program reads or writes typed.
 	Scheme *runtime.Scheme
-	// Cache narrows what is watched; may be the zero value.
+	// Cache narrows the watches; may be the zero value.
 	Cache cache.Options
-	// CertifiedWebhooks are the configurations whose caBundle certificate mode auto keeps.
+	// CertifiedWebhooks are the configurations whose caBundle is kept in certificate mode auto.
 	CertifiedWebhooks []rotator.WebhookInfo
-	// AddControllers registers what runs under leader election.
+	// AddControllers registers the parts that run under leader election.
 	AddControllers func(context.Context, manager.Manager) error
 	// AddWebhooks registers the handlers as soon as there is a certificate; nil for a program without webhooks.
 	AddWebhooks func(manager.Manager) error
 }
 
-// Run starts a program and returns when the context ends or something breaks.
+// Run starts a program and returns when the context ends or something fails.
 func Run(ctx context.Context, program Program, settings Settings) error {
 	logger, err := newLogger(settings, os.Stderr)
 	if err != nil {
@@ -66,7 +66,7 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 	if err != nil {
 		return err
 	}
-	tellBuild(program.Name)
+	addBuild(program.Name)
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return fmt.Errorf("creating manager: %w", err)
@@ -77,14 +77,14 @@ func Run(ctx context.Context, program Program, settings Settings) error {
 	return serve(ctx, mgr, program, settings, served)
 }
 
-var told sync.Once
+var registered sync.Once
 
-// tellBuild has the build in the metrics of this process, in which there is one program.
-func tellBuild(program string) {
-	told.Do(func() { metrics.Registry.MustRegister(buildinfo.Metric(program)) })
+// addBuild adds the build to the metrics of this process, which runs one program.
+func addBuild(program string) {
+	registered.Do(func() { metrics.Registry.MustRegister(buildinfo.Metric(program)) })
 }
 
-// Config returns how to reach the API server.
+// Config returns the configuration for the API server.
 func Config(settings Settings) (*rest.Config, error) {
 	config, err := kubeconfig.Load(settings.Kubeconfig, "")
 	if err != nil {
@@ -99,8 +99,9 @@ func Config(settings Settings) (*rest.Config, error) {
 	return config, nil
 }
 
-// Controllers says how all controllers of a manager run: with the queue of client-go. That of controller-runtime, which is the default, has its
-// workers wait for ever now and then when the program is told to end while there is work (kubernetes-sigs/controller-runtime#3538).
+// Controllers configures all controllers of a manager to use the queue of client-go. With that of controller-runtime,
+// which is the default, workers sometimes wait for ever when the program ends while there is work
+// (kubernetes-sigs/controller-runtime#3538).
 func Controllers() config.Controller {
 	return config.Controller{UsePriorityQueue: new(false)}
 }
@@ -150,7 +151,7 @@ func splitAddress(address string) (string, int, error) {
 	return host, int(port), nil
 }
 
-// serve runs the manager, and adds the webhooks once they have a certificate: in mode auto that takes a running
+// serve runs the manager, and adds the webhooks once they have a certificate: in mode auto that needs a running
 // manager.
 func serve(
 	ctx context.Context, mgr manager.Manager, program Program, settings Settings, served *servingcerts.Served,
@@ -195,7 +196,7 @@ func serve(
 	return errors.Join(mgr.Start(ctx), broken(ctx))
 }
 
-// broken returns why the context ended, if that was an error of ours and not the caller's wish.
+// broken returns why the context ended, if that was an error of the program and not the caller's wish.
 func broken(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

@@ -44,7 +44,8 @@ func TestRunRefusesWrongSettings(t *testing.T) {
 		"a kubeconfig that is not": {[]string{"--kubeconfig=" + kubeconfig}, "reading kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Run(context.Background(), Program{Name: "program", Scheme: runtime.NewScheme()}, settings(t, c.args...))
+			err := Run(context.Background(), Program{Name: "program", Scheme: runtime.NewScheme()},
+				settings(t, c.args...))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Run = %v, want %q in it", err, c.want)
 			}
@@ -107,7 +108,7 @@ func TestMetricsTellWhichBuildRuns(t *testing.T) {
 	}
 }
 
-// runUntilControllers runs a program up to the moment at which it adds its controllers.
+// runUntilControllers runs a program until it adds its controllers.
 func runUntilControllers(t *testing.T, add func() error) error {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -121,7 +122,8 @@ func runUntilControllers(t *testing.T, add func() error) error {
 		AddControllers: func(context.Context, manager.Manager) error { return add() },
 	}
 	return Run(context.Background(), program, settings(t,
-		"--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false"))
+		"--kubeconfig="+kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--leader-elect=false"))
 }
 
 func TestLogLevelIsKept(t *testing.T) {

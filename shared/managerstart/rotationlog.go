@@ -7,11 +7,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// rotationLogger is the name under which the library that renews certificates logs.
+// rotationLogger is the logger name of the library that renews certificates.
 const rotationLogger = "cert-rotation"
 
-// calmSink says as information what the library that renews certificates calls errors, and tries again at once: two of its controllers write one Secret, and
-// the Secret of a fresh installation is empty.
+// calmSink logs as information what that library calls errors, and tries again at once: two of its controllers write
+// one Secret, and the Secret of a fresh installation is empty.
 type calmSink struct {
 	logr.LogSink
 	rotation bool

@@ -1,5 +1,5 @@
-// Package managerstart starts the programs that are controller-runtime managers in one and the same way: flags,
-// logging, leader election, health and metrics endpoints, webhook certificates and a clean end on a signal.
+// Package managerstart starts programs that are controller-runtime managers in the same way: flags, logging, leader
+// election, health and metrics endpoints, webhook certificates and a clean end on a signal.
 package managerstart
 
 import (
@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/servingcerts"
 )
 
-// Settings are what an operator of a program chooses, by flags or in a configuration file.
+// Settings are the choices of whoever runs a program, by flags or in a configuration file.
 type Settings struct {
 	// Kubeconfig is a file; empty means the service account of the pod, or the KUBECONFIG environment variable.
 	Kubeconfig string
@@ -18,8 +18,8 @@ type Settings struct {
 	QPS   float32
 	Burst int
 
-	// LeaderElection lets several replicas run of which one acts. Namespace, where the Lease lives, may be empty inside
-	// a cluster. The durations are the library's where they are nil; ID is <program>.packtree.dev where it is empty.
+	// LeaderElection allows several replicas, of which one is active. Namespace, that of the Lease, may be empty inside
+	// a cluster. Durations that are nil are the library's; an empty ID is <program>.packtree.dev.
 	LeaderElection          bool
 	LeaderElectionNamespace string
 	LeaderElectionID        string
@@ -31,10 +31,11 @@ type Settings struct {
 	MetricsBindAddress     string
 	HealthProbeBindAddress string
 	WebhookBindAddress     string
-	// PprofBindAddress serves profiles of the running program to whoever reaches it; empty or "0" for nobody.
+	// PprofBindAddress serves profiles of the running program to everybody who can reach it; empty or "0" switches that
+	// off.
 	PprofBindAddress string
 
-	// WebhookCertDir holds tls.crt and tls.key in mode manual. WebhookSecretName is the Secret of mode auto.
+	// WebhookCertDir has tls.crt and tls.key in mode manual. WebhookSecretName is the Secret of mode auto.
 	WebhookCertDir    string
 	WebhookCertMode   string
 	WebhookSecretName string
@@ -44,7 +45,7 @@ type Settings struct {
 	LogFormat string
 }
 
-// BindFlags makes every setting but the rates a flag, with defaults that fit a pod.
+// BindFlags makes every setting except the rates a flag, with defaults for a pod.
 func (s *Settings) BindFlags(flags *pflag.FlagSet, program string) {
 	flags.StringVar(&s.Kubeconfig, "kubeconfig", "",
 		"kubeconfig file; without it the pod's service account, or $KUBECONFIG")

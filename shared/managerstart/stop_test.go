@@ -19,7 +19,7 @@ import (
 	"packtree.dev/shared/managerstart"
 )
 
-// requests adds more of them until the context ends, in the way of an operator that is told to end while there is work.
+// requests adds requests until the context ends, as for an operator that has to end while there is work.
 func requests(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		for i := 0; ctx.Err() == nil; i++ {

@@ -12,30 +12,30 @@ import (
 
 // Document is one object of the input.
 type Document struct {
-	// Source is the file and the number of the document in it, counted from 1: `dgd.yaml[2]`. The items of a list share
+	// Source is the file and the number of the document in it, counted from 1: `dgd.yaml[2]`. The items of a list have
 	// the number of the list.
 	Source string
 	// Object is the object as it was written; it has an apiVersion and a kind.
 	Object *unstructured.Unstructured
 }
 
-// Finding is one thing that is wrong with the input.
+// Finding is one mistake in the input.
 type Finding struct {
 	// Source is as in Document.
 	Source string
-	// Kind, Namespace and Name say which object; they are empty where the document could not be read so far.
+	// Kind, Namespace and Name of the object; empty if they could not be read.
 	Kind, Namespace, Name string
-	// Path is the field, as in spec.template.cliques[0].name; empty where the whole document is meant.
+	// Path is the field, as in spec.template.cliques[0].name; empty for the whole document.
 	Path string
-	// Reason says what is wrong and, where it is known, what would be right.
+	// Reason says what is wrong and, if it is known, what would be right.
 	Reason string
 	// Unknown marks a field that does not exist, or exists twice.
 	Unknown bool
-	// Warning marks a finding that does not turn the input down.
+	// Warning marks a finding that does not reject the input.
 	Warning bool
 }
 
-// String is the line that is shown to a user: FILE[document]: Kind namespace/name: field.path: reason.
+// String is the line for users: FILE[document]: Kind namespace/name: field.path: reason.
 func (f Finding) String() string {
 	parts := []string{f.Source}
 	if f.Kind != "" {
@@ -66,7 +66,7 @@ func (d Document) Finding(path, reason string) Finding {
 	}
 }
 
-// FieldFindings turns the errors of a validation into findings about the document, in the same order.
+// FieldFindings converts the errors of a validation to findings about the document, in the same order.
 func (d Document) FieldFindings(errs field.ErrorList) []Finding {
 	var findings []Finding
 	for _, err := range errs {
@@ -75,7 +75,7 @@ func (d Document) FieldFindings(errs field.ErrorList) []Finding {
 	return findings
 }
 
-// Warnings returns findings that do not turn the document down.
+// Warnings returns findings that do not reject the document.
 func (d Document) Warnings(messages []string) []Finding {
 	var findings []Finding
 	for _, message := range messages {
@@ -87,7 +87,7 @@ func (d Document) Warnings(messages []string) []Finding {
 }
 
 // DecodeInto fills object, a pointer to an API type, from the document. Unknown and duplicate fields are findings with
-// a suggestion, as is a value of the wrong type. Object is only to be used when there is no finding.
+// a suggestion, as is a value of the wrong type. Object may be used only if there are no findings.
 func (d Document) DecodeInto(object any) []Finding {
 	written, err := json.Marshal(d.Object)
 	if err != nil {

@@ -232,7 +232,8 @@ func TestDecodeStrictTellsOfWhatIsNoObject(t *testing.T) {
 }
 
 func TestWriteIsReadBack(t *testing.T) {
-	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	for _, format := range []manifests.Format{manifests.YAML, manifests.JSON} {
 		t.Run(string(format), func(t *testing.T) {
 			var printed bytes.Buffer

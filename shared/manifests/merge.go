@@ -2,8 +2,8 @@ package manifests
 
 import "go.yaml.in/yaml/v3"
 
-// onlyMergedTwice reports whether a document has mappings merged into others (<<) and no key that is written twice. The strict
-// reader takes a key that overrides a merged one for such a key; kubectl does not.
+// onlyMergedTwice reports whether a document has mappings merged into others (<<) and no key that is written twice. The
+// strict reader reports a key that overrides a merged one as repeated; kubectl does not.
 func onlyMergedTwice(chunk []byte) bool {
 	var document yaml.Node
 	if err := yaml.Unmarshal(chunk, &document); err != nil {
@@ -13,7 +13,7 @@ func onlyMergedTwice(chunk []byte) bool {
 	return merges && unique
 }
 
-// keysOf reports whether anything is merged below a node, and whether in no mapping a key is written twice.
+// keysOf reports whether there is a merge below a node, and whether no mapping has a repeated key.
 func keysOf(node *yaml.Node) (merges, unique bool) {
 	unique = true
 	seen := map[string]bool{}

@@ -16,8 +16,8 @@ import (
 	"packtree.dev/shared/jsonfields"
 )
 
-// misfits returns every value of a JSON object that does not fit the Go type to which it belongs, innermost first, and the
-// object without these values. A Go decoder stops at some of them, tells of the first alone and of that without its place.
+// misfits returns every value of a JSON object that does not fit its Go type, innermost first, and the object without
+// these values. A Go decoder stops at some of them, and reports only the first, without its path.
 func misfits(written []byte, target reflect.Type) ([]Problem, []byte) {
 	var root any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(written, &root); err != nil {
@@ -31,7 +31,7 @@ func misfits(written []byte, target reflect.Type) ([]Problem, []byte) {
 	return problems, rest
 }
 
-// inside looks at one value. Misfits below it are taken out of it; where there are none, it is the misfit itself.
+// inside checks one value. Misfits below it are removed from it; if there are none, the value itself is the misfit.
 func inside(path string, value any, target reflect.Type) []Problem {
 	if fits(value, target) {
 		return nil
@@ -80,7 +80,7 @@ func below(path string, value any, target reflect.Type) []Problem {
 	return problems
 }
 
-// child returns the path and type of an object's field or of a map's value; a nil type where there is none.
+// child returns the path and type of an object's field or of a map's value; a nil type if there is none.
 func child(path, key string, target reflect.Type) (string, reflect.Type) {
 	if target.Kind() == reflect.Map {
 		return fmt.Sprintf("%s[%s]", path, key), target.Elem()
@@ -100,7 +100,7 @@ func decodesItself(target reflect.Type) bool {
 	return reflect.PointerTo(target).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// wanted says in a user's words what fits a type.
+// wanted describes the values of a type in a user's words.
 func wanted(value any, target reflect.Type) string {
 	switch target {
 	case reflect.TypeFor[resource.Quantity]():
@@ -143,7 +143,7 @@ func number(value any) bool {
 	}
 }
 
-// found shows a value as it was written, if that is short.
+// found shows a short value as it was written.
 func found(value any) string {
 	switch value.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ import (
 var extensions = []string{".yaml", ".yml", ".json"}
 
 // Read returns the documents of the named files in order. "-" is standard input, and a directory means its *.yaml,
-// *.yml and *.json, sorted by name. Lists are taken apart. Whatever cannot be read is a finding.
+// *.yml and *.json, sorted by name. Lists are split into their items. Each input that cannot be read is a finding.
 func Read(paths []string, stdin io.Reader) ([]Document, []Finding) {
 	var documents []Document
 	var findings []Finding
@@ -77,7 +77,7 @@ func contentOf(file string, stdin io.Reader) ([]byte, error) {
 	return content, reasonOf(err)
 }
 
-// reasonOf drops the path from an error of the file system: a finding names it already.
+// reasonOf drops the path from an error of the file system: the finding has it already.
 func reasonOf(err error) error {
 	var located *os.PathError
 	if errors.As(err, &located) {
@@ -115,7 +115,7 @@ func Parse(file string, content []byte) ([]Document, []Finding) {
 	}
 }
 
-// parseChunk hands on what stands between two separators: one YAML document, or any number of JSON documents.
+// parseChunk parses the text between two separators: one YAML document, or any number of JSON documents.
 func parseChunk(chunk []byte, take func(map[string]any, error)) {
 	if !bytes.HasPrefix(bytes.TrimSpace(chunk), []byte("{")) {
 		for _, part := range splitConcatenated(chunk) {
@@ -142,9 +142,9 @@ func parseChunk(chunk []byte, take func(map[string]any, error)) {
 	}
 }
 
-// splitConcatenated takes apart what `cat a.yaml b.yaml` runs together when b does not start with a separator: an
-// apiVersion or kind at the beginning of a line, where the document has one already, starts the next document. In one
-// document it could only be a mistake.
+// splitConcatenated splits what `cat a.yaml b.yaml` joins if b does not start with a separator: an apiVersion or kind
+// at the beginning of a line, in a document that has one already, starts the next document. In one document it could
+// only be a mistake.
 func splitConcatenated(chunk []byte) [][]byte {
 	var parts [][]byte
 	seen := map[string]bool{}
@@ -203,7 +203,8 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 		fields, ok := item.(map[string]any)
 		if !ok {
 			path := fmt.Sprintf("items[%d]", i)
-			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path, Reason: "must be an object"})
+			findings = append(findings, Finding{Source: source, Kind: object.GetKind(), Path: path,
+				Reason: "must be an object"})
 			continue
 		}
 		lendKind(fields, object)
@@ -213,14 +214,14 @@ func objectsOf(source string, content map[string]any) ([]Document, []Finding) {
 	return documents, findings
 }
 
-// isList also knows lists of nothing: Go writes the items of an empty one as null.
+// isList also recognizes empty lists, whose items Go writes as null.
 func isList(object *unstructured.Unstructured) bool {
 	items, written := object.Object["items"]
 	generic := object.GetAPIVersion() == "v1" && object.GetKind() == "List"
 	return object.IsList() || items == nil && (generic || written && strings.HasSuffix(object.GetKind(), "List"))
 }
 
-// lendKind gives an item of a list of one kind, such as a PodList, the kind that API servers leave out of it.
+// lendKind gives an item of a list of one kind, such as a PodList, the kind that API servers leave out.
 func lendKind(item map[string]any, list *unstructured.Unstructured) {
 	kind := strings.TrimSuffix(list.GetKind(), "List")
 	if item["apiVersion"] == nil && item["kind"] == nil && kind != "" {

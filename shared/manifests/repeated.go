@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Repeated returns a finding for each object of one of these kinds that the documents have had already, in whatever version:
-// of two that contradict each other none can be chosen, and what is made of both would exist twice.
+// Repeated returns a finding for each object of one of these kinds that an earlier document has already, in any
+// version: neither of two contradicting objects can be chosen, and the objects made from both would exist twice.
 func Repeated(documents []Document, kinds ...schema.GroupKind) []Finding {
 	type key struct {
 		kind            schema.GroupKind
@@ -19,7 +19,7 @@ func Repeated(documents []Document, kinds ...schema.GroupKind) []Finding {
 	for _, document := range documents {
 		kind, name := document.Object.GroupVersionKind().GroupKind(), document.Object.GetName()
 		if name == "" || !slices.Contains(kinds, kind) {
-			continue // One with a generated name differs from all others.
+			continue // An object with a generated name differs from all others.
 		}
 		namespace := document.Object.GetNamespace()
 		if namespace == "" {

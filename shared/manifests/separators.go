@@ -5,14 +5,14 @@ import (
 	"regexp"
 )
 
-// versionDirective is what may stand above a document's separator.
+// versionDirective may be above a document's separator.
 var versionDirective = regexp.MustCompile(`^%YAML\s`)
 
-// withPlainSeparators returns YAML in which documents are separated as the reader that follows wants it: it takes nothing
-// but a comment behind the three dashes, and no directive above them, both of which YAML allows.
+// withPlainSeparators returns YAML with separators that the reader accepts: it allows only a comment behind the three
+// dashes, and no directive above them, while YAML allows more.
 func withPlainSeparators(content []byte) []byte {
 	plain := make([]byte, 0, len(content))
-	begun := false // The document at hand has content.
+	begun := false // The current document has content.
 	for line := range bytes.Lines(content) {
 		rest, separator := bytes.CutPrefix(line, []byte("---"))
 		trimmed := bytes.TrimSpace(rest)

@@ -11,20 +11,21 @@ import (
 	"packtree.dev/shared/didyoumean"
 )
 
-// Problem is a field that a strict decoder does not take.
+// Problem is a field that a strict decoder does not accept.
 type Problem struct {
 	// Path is the field, as in spec.template.cliques[0].name.
 	Path string
-	// Reason says what is wrong and, where it is known, what would be right.
+	// Reason says what is wrong and, if it is known, what would be right.
 	Reason string
 	// Unknown marks a field that does not exist, or exists twice.
 	Unknown bool
-	// Meant is the field that was probably meant by an unknown one; empty if none comes near.
+	// Meant is the field that was probably meant by an unknown one; empty if none is similar.
 	Meant string
 }
 
-// DecodeStrict fills object, a pointer, from JSON, with regard to case, and returns every value of a wrong type and every
-// unknown field; fields that are written twice only where no type is wrong. Object is only to be used where none is.
+// DecodeStrict fills object, a pointer, from JSON, with regard to case, and returns every value of a wrong type and
+// every unknown field. Repeated fields are returned only if no type is wrong. Object may be used only if there are no
+// problems.
 func DecodeStrict(written []byte, object any) []Problem {
 	strict, err := kjson.UnmarshalStrict(written, object)
 	if err == nil {
@@ -34,7 +35,7 @@ func DecodeStrict(written []byte, object any) []Problem {
 	if len(wrong) == 0 {
 		return []Problem{{Reason: err.Error()}}
 	}
-	// The decoder tells of nothing else where a type is wrong.
+	// The decoder reports nothing else if a type is wrong.
 	strict, _ = kjson.UnmarshalStrict(rest, reflect.New(reflect.TypeOf(object).Elem()).Interface())
 	return append(wrong, unknownFields(object, strict)...)
 }

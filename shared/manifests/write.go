@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Format is how objects are printed.
+// Format of printed objects.
 type Format string
 
 // The formats of Write: YAML documents, or one v1 List in JSON.
@@ -19,8 +19,8 @@ const (
 	JSON Format = "json"
 )
 
-// Write prints objects in order. Typed objects must carry their apiVersion and kind; what only the API server fills in
-// (an empty status, a null creation time) is left out.
+// Write prints objects in order. Typed objects must have their apiVersion and kind; fields that only the API server
+// sets (an empty status, a null creation time) are left out.
 func Write(w io.Writer, format Format, objects []runtime.Object) error {
 	written := make([]map[string]any, 0, len(objects))
 	for _, object := range objects {
@@ -50,8 +50,8 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return WithoutUnset(fields), nil
 }
 
-// WithoutUnset removes from an object's fields, in place, what the conversion of a typed object leaves there although
-// nobody set it: an empty status and null creation times.
+// WithoutUnset removes from an object's fields, in place, those that the conversion of a typed object adds although
+// nobody set them: an empty status and null creation times.
 func WithoutUnset(fields map[string]any) map[string]any {
 	if status, ok := fields["status"].(map[string]any); ok && len(status) == 0 {
 		delete(fields, "status")
@@ -60,7 +60,7 @@ func WithoutUnset(fields map[string]any) map[string]any {
 	return fields
 }
 
-// dropNullCreationTimes also reaches the metadata of pod templates.
+// dropNullCreationTimes also changes the metadata of pod templates.
 func dropNullCreationTimes(value any) {
 	switch value := value.(type) {
 	case map[string]any:

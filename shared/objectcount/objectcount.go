@@ -1,5 +1,5 @@
-// Package objectcount tells at /metrics how many objects there are of a kind, by how they stand. It reads the cache of the
-// program when it is asked, so that a restart, a missed event or a deletion never leaves a wrong figure behind.
+// Package objectcount publishes at /metrics how many objects of a kind there are, by their state. It reads the
+// program's cache on each scrape, so that a restart, a missed event or a deletion never leaves a wrong number behind.
 package objectcount
 
 import (
@@ -22,27 +22,29 @@ const patience = 2 * time.Second
 
 // Gauge is a metric with one label.
 type Gauge struct {
-	// Name is the metric's, in full.
+	// Name of the metric, in full.
 	Name string
-	// Help says what is counted, and who looks at it.
+	// Help says what is counted, and who uses it.
 	Help string
 	// Label is the name of the only label.
 	Label string
-	// Known are values of the label that are told of even where no object has them, so that an alert tells 0 from silence.
+	// Known are values of the label that are published even if no object has them, so that an alert can distinguish 0
+	// from silence.
 	Known []string
 	// List makes an empty list of the kind. A controller of the same manager must watch the kind.
 	List func() client.ObjectList
-	// Stand returns the label's value for an object, one of a short list, and "" for an object that does not count. It must
-	// not change the object, which is the cache's own.
+	// Stand returns the label's value for an object, one of a short list, and "" for an object that does not count. It
+	// must not change the object, which belongs to the cache.
 	Stand func(runtime.Object) string
 }
 
-// Add serves the gauges of a manager's program. They are silent until it leads: only then are the caches filled, and replicas
-// that tell the same would be added up. A second manager of the same process takes the place of the first.
+// Add publishes the gauges in the metrics of a manager's program. They are empty until it leads: only then are the
+// caches filled, and the same numbers from several replicas would be added up. A second manager of the same process
+// takes the place of the first.
 func Add(mgr manager.Manager, gauges ...Gauge) error {
 	for _, gauge := range gauges {
 		counted := newCollector(gauge, mgr.GetCache(), mgr.Elected())
-		metrics.Registry.Unregister(counted) // Collectors are told apart by what they describe.
+		metrics.Registry.Unregister(counted) // Collectors are identified by what they describe.
 		if err := metrics.Registry.Register(counted); err != nil {
 			return fmt.Errorf("adding metric %s: %w", gauge.Name, err)
 		}
@@ -50,7 +52,7 @@ func Add(mgr manager.Manager, gauges ...Gauge) error {
 	return nil
 }
 
-// collector counts when it is asked.
+// collector counts on each scrape.
 type collector struct {
 	gauge  Gauge
 	desc   *prometheus.Desc
@@ -68,7 +70,7 @@ func newCollector(gauge Gauge, reader client.Reader, leads <-chan struct{}) *col
 // Describe names the metric.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect counts. Where the kind cannot be read it tells nothing: a scrape that failed would lose all other metrics too.
+// Collect counts. If the kind cannot be read it publishes nothing: a failed scrape would lose all other metrics too.
 func (c *collector) Collect(found chan<- prometheus.Metric) {
 	select {
 	case <-c.leads:
@@ -89,7 +91,7 @@ func (c *collector) Collect(found chan<- prometheus.Metric) {
 
 func (c *collector) count(ctx context.Context) (map[string]int, error) {
 	list := c.gauge.List()
-	// Objects are looked at and not kept, and there may be thousands.
+	// Objects are only read and not kept, and there may be thousands.
 	if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing: %w", err)
 	}
@@ -106,7 +108,7 @@ func (c *collector) count(ctx context.Context) (map[string]int, error) {
 	return counts, err
 }
 
-// Unjudged is what objects are counted as that do not have the condition that they are counted by.
+// Unjudged is the label value of objects without the condition by which they are counted.
 const Unjudged = "NotYetJudged"
 
 // Reason is the reason of a condition, or Unjudged.

@@ -24,7 +24,8 @@ var byPhase = Gauge{
 }
 
 func pod(name string, phase corev1.PodPhase) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}, Status: corev1.PodStatus{Phase: phase}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name},
+		Status: corev1.PodStatus{Phase: phase}}
 }
 
 func leading() <-chan struct{} {
@@ -47,8 +48,8 @@ func TestObjectsAreCountedByHowTheyStandNow(t *testing.T) {
 
 func TestWhoeverDoesNotLeadTellsNothing(t *testing.T) {
 	server := fake.NewClientBuilder().WithObjects(pod("a", "Running")).Build()
-	if told := testutil.CollectAndCount(newCollector(byPhase, server, make(chan struct{}))); told != 0 {
-		t.Errorf("%d series are told before the program leads", told)
+	if series := testutil.CollectAndCount(newCollector(byPhase, server, make(chan struct{}))); series != 0 {
+		t.Errorf("%d series are told before the program leads", series)
 	}
 }
 
@@ -58,8 +59,8 @@ func TestAKindThatCannotBeReadDoesNotBreakTheScrape(t *testing.T) {
 			return errors.New("not installed")
 		},
 	}).Build()
-	if told := testutil.CollectAndCount(newCollector(byPhase, server, leading())); told != 0 {
-		t.Errorf("%d series are told of what cannot be read", told)
+	if series := testutil.CollectAndCount(newCollector(byPhase, server, leading())); series != 0 {
+		t.Errorf("%d series are told of what cannot be read", series)
 	}
 }
 

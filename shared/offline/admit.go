@@ -13,12 +13,13 @@ import (
 
 // Admission is what a component's webhooks add to the schema of a kind. Any function may be nil.
 type Admission[T runtime.Object] struct {
-	// Default fills in what the schema cannot.
+	// Default sets the defaults that the schema cannot express.
 	Default func(T)
-	// Judge returns the findings for which the webhook that sets defaults turns an object down, so that the schema is not asked.
+	// Judge returns the findings for which the webhook that sets defaults refuses an object, so that the schema is not
+	// checked.
 	Judge func(T) field.ErrorList
-	// WithoutRules leaves the schema's CEL rules unasked: whoever uses the object judges what they do, and has another answer
-	// to it than turning the object down.
+	// WithoutRules skips the schema's CEL rules: the user of the object checks the same, and does something else than
+	// refusing it.
 	WithoutRules bool
 	// Validate returns every finding of a creation, and warnings.
 	Validate func(T) (warnings []string, errs field.ErrorList)
@@ -40,7 +41,8 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	if wrongType := slices.ContainsFunc(flaws,
 		func(finding manifests.Finding) bool { return !finding.Unknown }); wrongType {
 		return append(flaws,
-			elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object, !admission.WithoutRules)))...)
+			elsewhere(flaws, document.FieldFindings(schema.validate(document.Object.Object,
+				!admission.WithoutRules)))...)
 	}
 	if admission.Judge != nil {
 		if errs := admission.Judge(object); len(errs) > 0 {
@@ -54,18 +56,20 @@ func Admit[T runtime.Object](document manifests.Document, object T, admission Ad
 	if err != nil {
 		return append(flaws, document.Finding("", fmt.Sprintf("cannot be read back: %v", err)))
 	}
-	// Go writes an unset list as null, and a webhook's answer passes through the schema's defaults once more.
+	// Go writes an unset list as null, and the API server applies the schema's defaults to a webhook's answer once
+	// more.
 	schema.setDefaults(manifests.WithoutUnset(fields))
 	errs := schema.validate(fields, !admission.WithoutRules)
 	if admission.Validate == nil {
 		return append(flaws, document.FieldFindings(notMisspelt(errs, flaws))...)
 	}
 	warnings, more := admission.Validate(object)
-	return slices.Concat(flaws, document.FieldFindings(notMisspelt(union(errs, more), flaws)), document.Warnings(warnings))
+	return slices.Concat(flaws, document.FieldFindings(notMisspelt(union(errs, more), flaws)),
+		document.Warnings(warnings))
 }
 
-// notMisspelt drops that a field is missing where an unknown one stands beside it: it was probably meant, or something
-// else was that would make it needless.
+// notMisspelt drops errors about a missing field beside an unknown one: the unknown field was probably meant to be it,
+// or a field that makes it unnecessary.
 func notMisspelt(errs field.ErrorList, flaws []manifests.Finding) field.ErrorList {
 	return slices.DeleteFunc(errs, func(err *field.Error) bool {
 		return err.Type == field.ErrorTypeRequired && slices.ContainsFunc(flaws, func(flaw manifests.Finding) bool {
@@ -78,7 +82,7 @@ func parent(path string) string {
 	return path[:max(strings.LastIndex(path, "."), 0)]
 }
 
-// union drops what the webhook says again about a field that the schema has already turned down in the same way.
+// union drops the webhook's errors about a field that the schema has already refused in the same way.
 func union(schema, webhook field.ErrorList) field.ErrorList {
 	all := schema
 	for _, finding := range webhook {
@@ -98,10 +102,10 @@ func contains(errs field.ErrorList, finding *field.Error) bool {
 	return false
 }
 
-// inDots writes a path so that two can be compared: some write a map's key as a field, some in brackets.
+// inDots normalizes paths for comparison: some write a map's key as a field, some in brackets.
 var inDots = strings.NewReplacer("[", ".", "]", "")
 
-// elsewhere drops what the schema says again about a field that the decoder has already turned down.
+// elsewhere drops the schema's errors about a field that the decoder has already refused.
 func elsewhere(decoder, schema []manifests.Finding) []manifests.Finding {
 	return slices.DeleteFunc(schema, func(finding manifests.Finding) bool {
 		return slices.ContainsFunc(decoder,

@@ -1,6 +1,6 @@
-// Package offline puts an object through what an API server does at admission, without one: unknown fields are found,
-// the schema's defaults filled in, the webhook's own defaulting and validation called, and the schema's rules checked,
-// CEL included. The schemas are the very CRDs that are installed into clusters.
+// Package offline does without an API server what one does at admission: it finds unknown fields, sets the schema's
+// defaults, calls the webhook's own defaulting and validation, and checks the schema's rules, CEL included. The schemas
+// are the very CRDs that are installed into clusters.
 package offline
 
 import (
@@ -21,7 +21,7 @@ import (
 	"packtree.dev/shared/definitions"
 )
 
-// crdSchema is one version's schema of a kind, in the forms that the API server's own code wants it.
+// crdSchema is one version's schema of a kind, in the forms that the API server's own code needs.
 type crdSchema struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
@@ -62,7 +62,7 @@ func compile(written *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 	}, nil
 }
 
-// setDefaults fills the schema's defaults into object, in place. A null counts as unset, as it does to an API server.
+// setDefaults sets the schema's defaults in object, in place. A null counts as unset, as it does for an API server.
 func (s *crdSchema) setDefaults(object map[string]any) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
@@ -78,7 +78,7 @@ func (s *crdSchema) validate(object map[string]any, rules bool) field.ErrorList 
 	return errs
 }
 
-// located gives an error its field where the schema's code has it in the message alone, as for a number out of its format's range.
+// located adds the field to errors that name it only in the message, as for a number out of its format's range.
 func located(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if at := strings.LastIndex(err.Detail, " in "); err.Field == (*field.Path)(nil).String() && at >= 0 {

@@ -10,23 +10,24 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Blockers returns what keeps the gang from being scheduled as long as it stays so: more children needed than there are,
-// and topologies or levels that are missing. They are no reason to reject a PodGroup, since Topologies come and go and
-// others write PodGroups too; but who holds the gang back must say so.
+// Blockers returns what keeps the gang from being scheduled as long as nothing changes: a minimum above the number of
+// children, and missing topologies or levels. They are no reason to reject a PodGroup, since Topologies come and go and
+// others write PodGroups too; but a scheduler that holds the gang back must report them.
 func (t *Tree) Blockers(levels Levels) field.ErrorList {
 	var found field.ErrorList
 	for _, group := range t.order {
 		if children := len(group.Children); !group.Leaf() && int(group.MinSubGroup) > children {
 			found = append(found, field.Invalid(group.Path.Child("minSubGroup"), group.MinSubGroup,
-				fmt.Sprintf("must not be above the number of groups that have this one as their parent, which is %d", children)))
+				fmt.Sprintf("must not be above the number of groups that have this one as their parent, which is %d",
+					children)))
 		}
 		found = append(found, CheckConstraint(group.Constraint, group.Path.Child("topologyConstraint"), levels)...)
 	}
 	return found
 }
 
-// CheckConstraint returns what keeps a constraint, written at path, from being followed: a level without a topology, a
-// Topology that does not exist or whose levels make no tree, a level that it does not have, an alias that is two levels.
+// CheckConstraint returns why a constraint, written at path, cannot be followed: a level without a topology, a Topology
+// that does not exist or whose levels make no tree, a level that it does not have, an alias of two levels.
 func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels Levels) field.ErrorList {
 	if c.Topology == "" {
 		if c.RequiredTopologyLevel == "" && c.PreferredTopologyLevel == "" {
@@ -65,7 +66,8 @@ func CheckConstraint(c scheduling.TopologyConstraint, path *field.Path, levels L
 	return found
 }
 
-// flawOf says why levels make no tree of domains, or "". Our own CRD keeps such a Topology out, somebody else's may not.
+// flawOf says why levels make no tree of domains, or "". Our own CRD does not allow such a Topology, but somebody
+// else's may.
 func flawOf(levels []string) string {
 	if len(levels) == 0 {
 		return "there are none"
@@ -75,7 +77,7 @@ func flawOf(levels []string) string {
 			return fmt.Sprintf("%q stands there twice", level)
 		}
 		below := levels[i+1:]
-		// That one level is inside of hosts the Topology's kind has seen to.
+		// The Topology's kind checks that one level is inside of hosts.
 		if level == corev1.LabelHostname && len(below) > 1 {
 			return level + " must be the narrowest, unless a numa level follows it"
 		}
@@ -83,9 +85,9 @@ func flawOf(levels []string) string {
 	return ""
 }
 
-// Remarks returns what can be scheduled as it stands, but is probably not what its author meant: minMember on a parent,
-// which counts for nothing, a preferred level broader than the required one, and a group whose level is broader than
-// that of a group above it, which implies it.
+// Remarks returns constraints and minima that can be scheduled, but are probably not meant: minMember on a parent,
+// which has no effect; a preferred level broader than the required one; and a group whose level is broader than that of
+// a group above it, which implies it.
 func (t *Tree) Remarks(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
 	var found field.ErrorList
 	for i, group := range t.order[1:] {
@@ -125,7 +127,8 @@ func (g *Group) remarks(levels Levels) field.ErrorList {
 	return found
 }
 
-// levelKinds are the two kinds of level that a constraint can have. Each is compared only with its like.
+// levelKinds are the two kinds of level that a constraint can have. Levels are compared only with levels of the same
+// kind.
 var levelKinds = []struct {
 	field string
 	of    func(scheduling.TopologyConstraint) string
@@ -151,7 +154,7 @@ func (g *Group) describe() string {
 	return fmt.Sprintf("group %q above it", g.Name)
 }
 
-// broader reports whether level a lies strictly above level b. A level that is not known is not broader than any.
+// broader reports whether level a is above level b. An unknown level is not broader than any.
 func broader(known Hierarchy, a, b string) bool {
 	i, j := known.Index(a), known.Index(b)
 	return i >= 0 && j >= 0 && i < j

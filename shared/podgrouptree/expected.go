@@ -12,15 +12,17 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Expected is how many pods leaves are expected to have, by the name of the leaf. Of a leaf that is not in it nothing is
-// known but that it needs its MinMember.
+// Expected is how many pods leaves are expected to have, by the name of the leaf. Of a leaf without an entry only its
+// MinMember is known.
 type Expected map[string]int32
 
-// longestExpected is how many bytes of a PodGroup's annotations the numbers may take. The API server takes 256 KiB of all of them.
+// longestExpected is the maximum size of these numbers in a PodGroup's annotations, in bytes. The API server allows 256
+// KiB for all annotations.
 const longestExpected = 128 << 10
 
-// String returns the numbers as AnnotationExpectedPods has them: a JSON object with sorted names, such as {"leader":1,"worker":4}.
-// It is empty if there are none, or more than an annotation holds: leaves are then expected to have what they need.
+// String returns the numbers in the form of AnnotationExpectedPods: a JSON object with sorted names, such as
+// {"leader":1,"worker":4}. It is empty if there are none, or more than an annotation can have: leaves are then expected
+// to have their MinMember.
 func (e Expected) String() string {
 	if len(e) == 0 {
 		return ""
@@ -32,8 +34,8 @@ func (e Expected) String() string {
 	return string(written)
 }
 
-// ParseExpected reads the annotations of a PodGroup or a PodGang. It returns nil if they do not speak of expected pods, and what is
-// wrong if they do so in a way that cannot be understood.
+// ParseExpected reads the annotations of a PodGroup or a PodGang. It returns nil if they have no expected pods, and an
+// error if they are malformed.
 func ParseExpected(annotations map[string]string) (Expected, *field.Error) {
 	return parseCounts(annotations, scheduling.AnnotationExpectedPods)
 }
@@ -49,7 +51,9 @@ func parseCounts(annotations map[string]string, key string) (map[string]int32, *
 	}
 	var counts map[string]int32
 	if err := json.Unmarshal([]byte(written), &counts); err != nil || counts == nil {
-		return nil, wrong(fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
+		return nil, wrong(
+			fmt.Sprintf("must be a JSON object of names of leaves and numbers of pods up to %d, "+
+				"such as "+`{"worker":4}, or {"":4} without subgroups`, math.MaxInt32))
 	}
 	for _, name := range sortedKeys(counts) {
 		if counts[name] < 0 {

@@ -11,13 +11,13 @@ import (
 
 // Level is a level of a Topology.
 type Level struct {
-	// Key is the node label that tells its domains apart.
+	// Key is the node label that distinguishes its domains.
 	Key string
-	// Alias is another name by which PodGroups and annotations may call it; empty if it has none.
+	// Alias is another name for it in PodGroups and annotations; empty if it has none.
 	Alias string
 }
 
-// Hierarchy is the levels of a Topology, broadest first.
+// Hierarchy are the levels of a Topology, broadest first.
 type Hierarchy []Level
 
 // HierarchyOf returns the levels of a Topology.
@@ -38,8 +38,8 @@ func (h Hierarchy) Keys() []string {
 	return keys
 }
 
-// Named returns the keys of the levels that a name means: the one whose key it is, or else those whose alias it is. More than one key
-// says that nobody can say which level is meant.
+// Named returns the keys of the levels that a name means: the level with that key, or else those with that alias. More
+// than one key means that the name is ambiguous.
 func (h Hierarchy) Named(name string) []string {
 	var keys []string
 	for _, level := range h {
@@ -54,7 +54,7 @@ func (h Hierarchy) Named(name string) []string {
 	return keys
 }
 
-// Key returns the key of the level that a name means, or the name itself where it means none, or several.
+// Key returns the key of the level that a name means, or the name itself if it means none, or several.
 func (h Hierarchy) Key(name string) string {
 	if keys := h.Named(name); len(keys) == 1 {
 		return keys[0]
@@ -71,7 +71,8 @@ func (h Hierarchy) Problem(topology, name string) string {
 		return ""
 	default:
 		return fmt.Sprintf(
-			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it another alias",
+			"is the alias of %d levels of Topology %q, %s: name the one that is meant by its label, or give it "+
+				"another alias",
 			len(keys), topology, strings.Join(keys, " and "))
 	}
 }
@@ -88,11 +89,11 @@ func (h Hierarchy) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Levels returns the levels of the named Topology and whether it exists. A nil Levels says that nothing is known about Topologies: then
-// names of them and of their levels are not judged.
+// Levels returns the levels of the named Topology and whether it exists. A nil Levels means that Topologies are not
+// known: then names of them and of their levels are not checked.
 type Levels func(topology string) (levels Hierarchy, exists bool)
 
-// WithKeys returns a constraint with levels named by their keys, as far as it is known which are meant.
+// WithKeys returns a constraint with levels named by their keys, as far as they are known.
 func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyConstraint {
 	if l == nil || c.Topology == "" {
 		return c
@@ -104,14 +105,14 @@ func (l Levels) WithKeys(c scheduling.TopologyConstraint) scheduling.TopologyCon
 	return c
 }
 
-// Resolve names the levels of all constraints by their keys, as far as it is known which are meant. What they were called is not kept.
+// Resolve replaces the levels of all constraints by their keys, as far as they are known. The names are not kept.
 func (t *Tree) Resolve(levels Levels) {
 	for _, group := range t.order {
 		group.Constraint = levels.WithKeys(group.Constraint)
 	}
 }
 
-// Index returns where the level stands that a name means, or a negative number.
+// Index returns the position of the level that a name means, or a negative number.
 func (h Hierarchy) Index(name string) int {
 	key := h.Key(name)
 	return slices.IndexFunc(h, func(level Level) bool { return level.Key == key })

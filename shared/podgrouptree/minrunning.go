@@ -8,22 +8,22 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// MinRunning is how many pods leaves need once their gang has started, by the name of the leaf. A leaf that is not in it
+// MinRunning is how many pods leaves need once their gang has started, by the name of the leaf. A leaf without an entry
 // needs as many as to start: its MinMember.
 type MinRunning map[string]int32
 
-// String returns the numbers as AnnotationMinRunning has them; empty if there are none.
+// String returns the numbers in the form of AnnotationMinRunning; empty if there are none.
 func (m MinRunning) String() string { return Expected(m).String() }
 
-// ParseMinRunning reads the annotations of a PodGroup, or of what it is made from. It returns nil if they do not speak of
-// it, and what is wrong if they do so in a way that cannot be understood.
+// ParseMinRunning reads the annotations of a PodGroup, or of the object that it is made from. It returns nil if there
+// is no such annotation, and an error if it is malformed.
 func ParseMinRunning(annotations map[string]string) (MinRunning, *field.Error) {
 	read, err := parseCounts(annotations, scheduling.AnnotationMinRunning)
 	return MinRunning(read), err
 }
 
-// CheckMinRunning returns what is wrong with how many pods leaves need once their gang has started: a gang cannot need more
-// then than to start. A spec that is wrong itself is not judged.
+// CheckMinRunning returns what is wrong with the numbers of pods that leaves need once their gang has started: a gang
+// cannot need more then than to start. A wrong spec is not checked.
 func CheckMinRunning(annotations map[string]string, spec *scheduling.PodGroupSpec) field.ErrorList {
 	running, wrong := ParseMinRunning(annotations)
 	if wrong != nil {
@@ -48,7 +48,7 @@ func CheckMinRunning(annotations map[string]string, spec *scheduling.PodGroupSpe
 	return errs
 }
 
-// Started returns the tree with what its leaves need once the gang has started. Numbers that are wrong are left out.
+// Started returns the tree with the minima that its leaves have once the gang has started. Wrong numbers are left out.
 func (t *Tree) Started(running MinRunning) *Tree {
 	started := &Tree{groups: make(map[string]*Group, len(t.order))}
 	for _, group := range t.order {
@@ -64,7 +64,8 @@ func (t *Tree) Started(running MinRunning) *Tree {
 	for _, group := range t.order {
 		for _, child := range group.Children {
 			started.groups[child.Name].Parent = started.groups[group.Name]
-			started.groups[group.Name].Children = append(started.groups[group.Name].Children, started.groups[child.Name])
+			started.groups[group.Name].Children = append(started.groups[group.Name].Children,
+				started.groups[child.Name])
 		}
 	}
 	return started

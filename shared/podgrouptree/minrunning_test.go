@@ -12,7 +12,8 @@ import (
 
 func minima(leaf, other int32) *scheduling.PodGroupSpec {
 	return &scheduling.PodGroupSpec{SubGroups: []scheduling.SubGroup{
-		{Name: "pair"}, {Name: "leader", Parent: ptr.To("pair"), MinMember: &leaf}, {Name: "worker", Parent: ptr.To("pair"), MinMember: &other},
+		{Name: "pair"}, {Name: "leader", Parent: ptr.To("pair"), MinMember: &leaf},
+		{Name: "worker", Parent: ptr.To("pair"), MinMember: &other},
 	}}
 }
 
@@ -27,17 +28,23 @@ func TestCheckMinRunning(t *testing.T) {
 		"fewer than to start":      {spec: minima(1, 4), written: `{"worker":3}`},
 		"as many as to start":      {spec: minima(1, 4), written: `{"leader":1,"worker":4}`},
 		"a gang without subgroups": {spec: alone, written: `{"":1}`},
-		"more than to start":       {spec: minima(1, 4), written: `{"worker":5}`, wrong: path + `5: must be at least 1 and at most the minMember of "worker", which is 4`},
-		"none":                     {spec: alone, written: `{"":0}`, wrong: path + `0: must be at least 1 and at most the minMember of "", which is 4`},
-		"a parent":                 {spec: minima(1, 4), written: `{"pair":1}`, wrong: path + `"pair": no group of pods has this name`},
-		"nobody":                   {spec: minima(1, 4), written: `{"prefill":1}`, wrong: path + `"prefill": no group of pods has this name`},
-		"a spec that is wrong":     {spec: &scheduling.PodGroupSpec{}, written: `{"prefill":1}`},
-		"no JSON": {spec: alone, written: `3`, wrong: path + `"3": must be a JSON object of names of leaves and numbers of pods up to 2147483647, ` +
+		"more than to start": {spec: minima(1, 4), written: `{"worker":5}`, wrong: path +
+			`5: must be at least 1 and at most the minMember of "worker", which is 4`},
+		"none": {spec: alone, written: `{"":0}`, wrong: path +
+			`0: must be at least 1 and at most the minMember of "", which is 4`},
+		"a parent": {spec: minima(1, 4), written: `{"pair":1}`, wrong: path +
+			`"pair": no group of pods has this name`},
+		"nobody": {spec: minima(1, 4), written: `{"prefill":1}`, wrong: path +
+			`"prefill": no group of pods has this name`},
+		"a spec that is wrong": {spec: &scheduling.PodGroupSpec{}, written: `{"prefill":1}`},
+		"no JSON": {spec: alone, written: `3`, wrong: path +
+			`"3": must be a JSON object of names of leaves and numbers of pods up to 2147483647, ` +
 			`such as {"worker":4}, or {"":4} without subgroups`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wrong := ""
-			if errs := podgrouptree.CheckMinRunning(map[string]string{scheduling.AnnotationMinRunning: c.written}, c.spec); len(errs) > 0 {
+			if errs := podgrouptree.CheckMinRunning(map[string]string{scheduling.AnnotationMinRunning: c.written},
+				c.spec); len(errs) > 0 {
 				wrong = errs.ToAggregate().Error()
 			}
 			if wrong != c.wrong {
@@ -53,7 +60,8 @@ func TestCheckMinRunning(t *testing.T) {
 func TestMinRunningIsReadAsItIsWritten(t *testing.T) {
 	const written = `{"a":1,"b":2}`
 	got, wrong := podgrouptree.ParseMinRunning(map[string]string{scheduling.AnnotationMinRunning: written})
-	if diff := cmp.Diff(podgrouptree.MinRunning{"a": 1, "b": 2}, got); diff != "" || wrong != nil || got.String() != written {
+	if diff := cmp.Diff(podgrouptree.MinRunning{"a": 1, "b": 2}, got); diff != "" || wrong != nil ||
+		got.String() != written {
 		t.Errorf("%v, %s (-want +got):\n%s", wrong, got, diff)
 	}
 }

@@ -94,9 +94,10 @@ func TestValidateCreate(t *testing.T) {
 			},
 		},
 		"both minima": {
-			spec: scheduling.PodGroupSpec{MinMember: number(1), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{
-				parent("p", ""), {Name: "a", Parent: new("p"), MinMember: number(1), MinSubGroup: number(2)},
-			}},
+			spec: scheduling.PodGroupSpec{MinMember: number(1), MinSubGroup: number(1),
+				SubGroups: []scheduling.SubGroup{
+					parent("p", ""), {Name: "a", Parent: new("p"), MinMember: number(1), MinSubGroup: number(2)},
+				}},
 			want: []string{
 				`spec.minSubGroup: Invalid value: 1: minMember and minSubGroup exclude each other`,
 				`spec.subGroups[1].minSubGroup: Invalid value: 2: minMember and minSubGroup exclude each other`,
@@ -125,9 +126,10 @@ func TestValidateCreate(t *testing.T) {
 			},
 		},
 		"minMember 0 beside minSubGroup": {
-			spec: scheduling.PodGroupSpec{MinMember: number(0), MinSubGroup: number(1), SubGroups: []scheduling.SubGroup{
-				{Name: "p", MinMember: number(0), MinSubGroup: number(1)}, leaf("a", 1, "p"),
-			}},
+			spec: scheduling.PodGroupSpec{MinMember: number(0), MinSubGroup: number(1),
+				SubGroups: []scheduling.SubGroup{
+					{Name: "p", MinMember: number(0), MinSubGroup: number(1)}, leaf("a", 1, "p"),
+				}},
 		},
 		"minMember 0 on a parent": {spec: groups(leaf("p", 0, ""), leaf("a", 1, "p"))},
 		"negative minima": {
@@ -237,7 +239,8 @@ func TestAdvice(t *testing.T) {
 		"a leaf broader than the root, past a parent without a constraint": {
 			spec: scheduling.PodGroupSpec{
 				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
-				SubGroups:          []scheduling.SubGroup{parent("p", ""), constrained(leaf("a", 1, "p"), "network", "zone", "")},
+				SubGroups: []scheduling.SubGroup{parent("p", ""),
+					constrained(leaf("a", 1, "p"), "network", "zone", "")},
 			},
 			remarks: []string{
 				`spec.subGroups[1].topologyConstraint.requiredTopologyLevel: Invalid value: "zone": is broader than "rack" of the whole PodGroup, which implies it`,
@@ -338,12 +341,14 @@ func TestAdviceIsSilentOnLevelsOfDifferentTopologies(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	spec := groups(
-		leaf("prefill", 3, "workers"), parentNeeding(1, "workers", ""), leaf("decode", 5, "workers"), leaf("frontend", 1, ""))
+		leaf("prefill", 3, "workers"), parentNeeding(1, "workers", ""), leaf("decode", 5, "workers"),
+		leaf("frontend", 1, ""))
 	tree, errs := podgrouptree.New(&spec)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if got, want := names(tree.Groups()), []string{"", "prefill", "workers", "decode", "frontend"}; !cmp.Equal(got, want) {
+	if got, want := names(tree.Groups()), []string{"", "prefill", "workers", "decode",
+		"frontend"}; !cmp.Equal(got, want) {
 		t.Errorf("groups: got %q, want %q", got, want)
 	}
 	if got, want := names(tree.Leaves()), []string{"prefill", "decode", "frontend"}; !cmp.Equal(got, want) {
@@ -356,7 +361,8 @@ func TestTree(t *testing.T) {
 		t.Error("Leaf must return leaves, and only those")
 	}
 	if got := tree.Root.MinPods(); got != 4 {
-		t.Errorf("the root needs %d pods, want 4: the frontend's one and prefill's three, the cheaper of the workers", got)
+		t.Errorf("the root needs %d pods, want 4: the frontend's one and prefill's three, the cheaper of the workers",
+			got)
 	}
 	if tree.Root.MinSubGroup != 2 {
 		t.Errorf("the root needs %d children, want both", tree.Root.MinSubGroup)

@@ -1,5 +1,5 @@
-// Package podgrouptree reads the tree of groups inside a PodGroup and says what is wrong with it. The webhook, the pod
-// grouper and the scheduler judge PodGroups by the same functions.
+// Package podgrouptree reads the tree of groups inside a PodGroup and validates it. The webhook, the pod grouper and
+// the scheduler use the same functions.
 package podgrouptree
 
 import (
@@ -28,16 +28,16 @@ type Group struct {
 	Children []*Group
 	// MinMember is how many pods a leaf needs. A parent has 0, whatever its spec says.
 	MinMember int32
-	// MinSubGroup is how many of its Children a parent needs: all, if its spec does not say. A leaf has 0.
+	// MinSubGroup is how many of its Children a parent needs: all, if its spec has no number. A leaf has 0.
 	MinSubGroup int32
 	// Constraint is the group's own topology constraint; the zero value if it has none.
 	Constraint scheduling.TopologyConstraint
-	// Path is where the group is written, for findings about it.
+	// Path of the group in the spec, for errors about it.
 	Path *field.Path
 }
 
-// New returns the tree of groups of a PodGroup's spec, or what Validate finds wrong with it. Neither shares memory with
-// the other.
+// New returns the tree of groups of a PodGroup's spec, or the errors of Validate. The tree shares no memory with the
+// spec.
 func New(spec *scheduling.PodGroupSpec) (*Tree, field.ErrorList) {
 	if errs := Validate(spec); len(errs) > 0 {
 		return nil, errs
@@ -83,8 +83,8 @@ func (g *Group) Leaf() bool {
 	return len(g.Children) == 0
 }
 
-// MinPods returns how many pods the group needs at least: of a leaf its MinMember, of a parent the smallest number of
-// pods by which MinSubGroup of its children are satisfied.
+// MinPods returns how many pods the group needs at least: for a leaf its MinMember, for a parent the smallest number of
+// pods that satisfies MinSubGroup of its children.
 func (g *Group) MinPods() int {
 	if g.Leaf() {
 		return int(g.MinMember)
@@ -101,7 +101,7 @@ func (g *Group) MinPods() int {
 	return total
 }
 
-// Satisfied reports whether the group has what it needs, when pods says how many pods each leaf has.
+// Satisfied reports whether the group has its minimum, given how many pods each leaf has.
 func (g *Group) Satisfied(pods func(leaf *Group) int) bool {
 	if g.Leaf() {
 		return pods(g) >= int(g.MinMember)
@@ -115,7 +115,8 @@ func (g *Group) Satisfied(pods func(leaf *Group) int) bool {
 	return satisfied >= int(g.MinSubGroup)
 }
 
-// Groups returns all groups, the root first and then in the order of the spec. The slice is the tree's: do not change it.
+// Groups returns all groups, the root first and then in the order of the spec. The slice belongs to the tree: do not
+// change it.
 func (t *Tree) Groups() []*Group {
 	return t.order
 }

@@ -11,15 +11,15 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Validate returns what makes the spec meaningless: no tree can be read from it. Paths start at "spec".
+// Validate returns the errors for which no tree can be built from the spec. Paths start at "spec".
 func Validate(spec *scheduling.PodGroupSpec) field.ErrorList {
 	errs := validateNames(spec)
 	errs = append(errs, validateParents(spec)...)
 	return append(errs, validateMinima(spec)...)
 }
 
-// ValidateCreate returns what Validate does and, in addition, what was tolerated in PodGroups of older writers: minMember
-// on a parent, which counts for nothing. 0 is still accepted, as some always write the field.
+// ValidateCreate returns the errors of Validate and, in addition, those that are tolerated in PodGroups of older
+// writers: minMember on a parent, which has no effect. 0 is still accepted, since some always write the field.
 func ValidateCreate(spec *scheduling.PodGroupSpec) field.ErrorList {
 	errs := Validate(spec)
 	parents := parentNames(spec)
@@ -91,7 +91,7 @@ func validateAcyclic(spec *scheduling.PodGroupSpec) field.ErrorList {
 	return errs
 }
 
-// cycleError takes the groups on the cycle, each followed by its parent, and the last one's parent is the first.
+// cycleError takes the groups of the cycle, each followed by its parent; the parent of the last group is the first.
 func cycleError(spec *scheduling.PodGroupSpec, cycle []string) *field.Error {
 	first := slices.IndexFunc(spec.SubGroups,
 		func(sub scheduling.SubGroup) bool { return slices.Contains(cycle, sub.Name) })
@@ -106,7 +106,8 @@ func validateMinima(spec *scheduling.PodGroupSpec) field.ErrorList {
 	parents := parentNames(spec)
 	for i := range spec.SubGroups {
 		sub := &spec.SubGroups[i]
-		errs = append(errs, validateGroupMinima(subGroupPath(i), sub.MinMember, sub.MinSubGroup, parents.Has(sub.Name))...)
+		errs = append(errs, validateGroupMinima(subGroupPath(i), sub.MinMember, sub.MinSubGroup,
+			parents.Has(sub.Name))...)
 	}
 	return errs
 }
@@ -121,7 +122,8 @@ func validateGroupMinima(path *field.Path, minMember, minSubGroup *int32, parent
 		errs = append(errs, field.Invalid(path.Child("minSubGroup"), *minSubGroup,
 			"is for groups of groups, and no subGroup has this one as its parent: use minMember"))
 	case !parent && minMember == nil:
-		errs = append(errs, field.Required(path.Child("minMember"), "a group of pods must say how many of them it needs"))
+		errs = append(errs, field.Required(path.Child("minMember"),
+			"a group of pods must say how many of them it needs"))
 	}
 	errs = append(errs, validateNotNegative(path.Child("minMember"), minMember)...)
 	return append(errs, validateNotNegative(path.Child("minSubGroup"), minSubGroup)...)

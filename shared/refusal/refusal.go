@@ -1,4 +1,4 @@
-// Package refusal answers admission requests the way the API server itself answers for an invalid object, so that clients
+// Package refusal answers admission requests as the API server itself answers for an invalid object, so that clients
 // treat both alike: each finding is a cause with its field.
 package refusal
 
@@ -15,7 +15,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// Of turns a request down for these causes.
+// Of refuses a request for these causes.
 func Of(request admission.Request, causes []metav1.StatusCause) admission.Response {
 	var reasons []string
 	for _, cause := range causes {
@@ -32,7 +32,7 @@ func Of(request admission.Request, causes []metav1.StatusCause) admission.Respon
 	}}}
 }
 
-// Errors are the findings of a validation as causes.
+// Errors converts the errors of a validation to causes.
 func Errors(errs field.ErrorList) []metav1.StatusCause {
 	var causes []metav1.StatusCause
 	for _, err := range errs {
@@ -42,7 +42,7 @@ func Errors(errs field.ErrorList) []metav1.StatusCause {
 	return causes
 }
 
-// Problems are the findings of a strict decoder as causes.
+// Problems converts the problems of a strict decoder to causes.
 func Problems(problems []manifests.Problem) []metav1.StatusCause {
 	var causes []metav1.StatusCause
 	for _, problem := range problems {

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/shared/relations"
 )
 
-// ample is three zones of three racks of three hosts, each of which takes everything.
+// ample is three zones of three racks of three hosts, each with room for everything.
 func ample(t *testing.T) *packing.Cluster {
 	t.Helper()
 	c := packing.NewCluster()
@@ -30,8 +30,8 @@ func ample(t *testing.T) *packing.Cluster {
 	return c
 }
 
-// Every pair of a bound at a level and of constraints, on the group around the items and on each of them: what is refused fits
-// nowhere, and what is not does where there is room.
+// For every pair of a bound at a level and of constraints, on the group around the items and on each of them: a
+// relation that is refused fits nowhere, and one that is not refused fits if there is room.
 func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 	cluster, levels := ample(t), podgrouptree.Levels(levels)
 	refused := 0
@@ -45,17 +45,18 @@ func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 			for _, around := range []string{"", "zone", "rack", "host"} {
 				for _, each := range []string{"", "zone", "rack", "host"} {
 					for _, needed := range []int32{2, 3} {
-						bound.Name, bound.Topology, bound.Level, bound.SubGroups = "r", "gpu", level, []string{"a", "b", "c"}
+						bound.Name, bound.Topology, bound.Level, bound.SubGroups = "r", "gpu", level,
+							[]string{"a", "b", "c"}
 						for _, required := range []bool{true, false} {
 							bound.Required = &required
 							tree, gang := between(t, &bound, around, each, needed)
 							wrong := relations.Validate([]relations.Relation{bound}, tree, levels)
 							d := cluster.Decide(gang, packing.Options{Terse: true, Budget: 10_000})
-							// A group that may span domains counts in several, so that numbers can be odd.
+							// A group that may span domains counts in several, so that counts can be odd.
 							mayBe := d.Verdict == packing.Unknown && bound.PerDomain > 1 && rank(each) < rank(level)
 							if fits := d.Verdict == packing.Placed || mayBe; fits != (len(wrong) == 0) {
-								t.Errorf("%s, around %q, each %q, %d needed, required %v: %v, but %s: %s", bound.String(), around, each, needed,
-									required, wrong, d.Verdict, d.Message())
+								t.Errorf("%s, around %q, each %q, %d needed, required %v: %v, but %s: %s",
+									bound.String(), around, each, needed, required, wrong, d.Verdict, d.Message())
 							}
 							refused += len(wrong)
 						}
@@ -71,7 +72,7 @@ func TestARelationIsRefusedIfAndOnlyIfAConstraintContradictsIt(t *testing.T) {
 
 func rank(level string) int { return slices.Index([]string{"", "zone", "rack", "host"}, level) }
 
-// between makes a PodGroup of three groups of two pods each in another one, and the gang that it is.
+// between makes a PodGroup of three groups of two pods each inside another group, and the gang of it.
 func between(
 	t *testing.T, r *relations.Relation, around, each string, needed int32,
 ) (*podgrouptree.Tree, *packing.Gang) {
@@ -92,7 +93,8 @@ func between(
 		spec.SubGroups = append(spec.SubGroups,
 			scheduling.SubGroup{Name: name, Parent: &parent, MinMember: ptr(2), TopologyConstraint: constraint(each)})
 		root.Children = append(root.Children, packing.Group{
-			Name: name, MinMember: 2, Constraint: packing.Constraint{Topology: "gpu", Required: each}, Relations: []string{"r"},
+			Name: name, MinMember: 2, Constraint: packing.Constraint{Topology: "gpu", Required: each},
+			Relations: []string{"r"},
 			Pending: []packing.Pods{
 				{Shape: packing.Shape{Key: "pod", Requests: packing.Resources{"device": 1}},
 					Names: []string{name + "0", name + "1"}},

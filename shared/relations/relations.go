@@ -1,6 +1,6 @@
-// Package relations has the relations between the groups, the pods and the gangs of PodGroups: apart, at most so many in a
-// domain, evenly, near. Operators, the pod grouper, the webhook and the scheduler read them by the same functions from
-// the annotation packtree.dev/relations, which any PodGroup can carry.
+// Package relations has the relations between the groups, the pods and the gangs of PodGroups: apart, at most so many
+// in a domain, evenly, near. Operators, the pod grouper, the webhook and the scheduler read them by the same functions
+// from the annotation packtree.dev/relations, which any PodGroup can have.
 package relations
 
 import (
@@ -16,43 +16,44 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// Relation says how items stand in the domains of one level. An item counts in each domain in which one of its pods stands,
-// so that an item that spans two domains counts in both.
+// Relation says how items stand in the domains of one level. An item counts in each domain in which it has a pod, so
+// that an item that spans two domains counts in both.
 //
-// Items are the SubGroups, the pods of PodsOf, or gangs; where none of the three is named, the pods of a PodGroup without
-// subgroups. What is said of them is exactly one of MaxPerDomain, MaxPercentPerDomain, Even and Near.
+// Items are the SubGroups, the pods of PodsOf, or gangs; if none of the three is set, the pods of a PodGroup without
+// subgroups. Exactly one of MaxPerDomain, MaxPercentPerDomain, Even and Near is set.
 type Relation struct {
-	// Name is what users and sentences call the relation, unique in its PodGroup: up to 253 letters, digits and -_.
+	// Name of the relation for users and messages, unique in its PodGroup: up to 253 letters, digits and -_.
 	Name string `json:"name"`
-	// SubGroups are items: names of subgroups, of which none is inside another. With Gangs they are what the relation means of
-	// this gang, with Near what stands near; without them it is the whole gang.
+	// SubGroups are items: names of subgroups, of which none is inside another. With Gangs they are the items of this
+	// gang, with Near the subgroups that stand near; without them it is the whole gang.
 	SubGroups []string `json:"subGroups,omitempty"`
 	// PodsOf names a leaf whose pods are the items; empty without subgroups.
 	PodsOf string `json:"podsOf,omitempty"`
-	// Gangs is a key: the items are the gangs of all PodGroups of the namespace with a relation of the same Gangs, each of
-	// which is one item, or as many as its relation has SubGroups.
+	// Gangs is a key: the items are the gangs of all PodGroups of the namespace with a relation of the same Gangs. Each
+	// gang is one item, or as many as its relation has SubGroups.
 	Gangs string `json:"gangs,omitempty"`
-	// Item is, with Gangs and without SubGroups, the name under which this gang counts: gangs of the same Item are one item, as
-	// the gangs of one replica of a PodCliqueSet. Empty: the gang is an item by itself.
+	// Item is, with Gangs and without SubGroups, the name under which this gang counts: gangs with the same Item are
+	// one item, such as the gangs of one replica of a PodCliqueSet. Empty: the gang is an item by itself.
 	Item string `json:"item,omitempty"`
-	// Near is the name of another PodGroup of the namespace: all items stand in a domain in which that one has pods. It is one
-	// domain for all of them if all pods of that PodGroup are in one.
+	// Near is the name of another PodGroup of the namespace: all items stand in domains in which that one has pods.
+	// They stand in one domain if all pods of that PodGroup are in one.
 	Near string `json:"near,omitempty"`
-	// Topology is the Topology of the level; empty for the one of the PodGroup's constraints, of which the first in the order of
-	// the tree counts.
+	// Topology is the Topology of the level; empty for that of the first of the PodGroup's constraints in the order of
+	// the tree.
 	Topology string `json:"topology,omitempty"`
 	// Level is the node label key of a level of the Topology, or its alias.
 	Level string `json:"level"`
-	// MaxPerDomain is how many items may stand in one domain; 1 keeps them apart. 0 says nothing.
+	// MaxPerDomain is how many items may stand in one domain; 1 keeps them apart. 0 means unset.
 	MaxPerDomain int32 `json:"maxPerDomain,omitempty"`
-	// MaxPercentPerDomain is the share of the items that may stand in one domain, from 1 to 100, rounded up. 0 says nothing.
+	// MaxPercentPerDomain is the share of the items that may stand in one domain, from 1 to 100, rounded up. 0 means
+	// unset.
 	MaxPercentPerDomain int32 `json:"maxPercentPerDomain,omitempty"`
-	// Even says that each domain that has items has as many as the others.
+	// Even means that all domains with items have equally many.
 	Even bool `json:"even,omitempty"`
-	// PerDomain is, with Even, how many items each domain has that has any. 0 leaves it open.
+	// PerDomain is, with Even, how many items each domain with items has. 0 leaves the number open.
 	PerDomain int32 `json:"perDomain,omitempty"`
-	// Required is nil or true where no pod is placed against the relation; false where it is met as far as possible, after the
-	// preferred levels.
+	// Required is nil or true if no pod is placed against the relation; false if the relation is met as far as
+	// possible, after the preferred levels.
 	Required *bool `json:"required,omitempty"`
 }
 
@@ -61,8 +62,8 @@ func (r *Relation) Preferred() bool {
 	return r.Required != nil && !*r.Required
 }
 
-// Limit returns how many of a number of items may stand in one domain, at least 1; all of them where the relation sets no
-// maximum. Of Even with PerDomain that is the exact number.
+// Limit returns how many of a number of items may stand in one domain, at least 1; all of them if the relation has no
+// maximum. For Even with PerDomain it is the exact number.
 func (r *Relation) Limit(items int) int {
 	switch {
 	case r.MaxPerDomain > 0:
@@ -76,8 +77,8 @@ func (r *Relation) Limit(items int) int {
 	}
 }
 
-// TopologyIn returns the name of the Topology that the relation's level belongs to, in a PodGroup with these groups; empty
-// where neither the relation nor any constraint names one.
+// TopologyIn returns the name of the Topology that the relation's level belongs to, in a PodGroup with these groups;
+// empty if neither the relation nor any constraint names one.
 func (r *Relation) TopologyIn(tree *podgrouptree.Tree) string {
 	if r.Topology != "" {
 		return r.Topology
@@ -90,7 +91,7 @@ func (r *Relation) TopologyIn(tree *podgrouptree.Tree) string {
 	return ""
 }
 
-// String says in words what the relation asks for, such as "at most 1 per domain of example.com/rack".
+// String describes the relation, such as "at most 1 per domain of example.com/rack".
 func (r *Relation) String() string {
 	switch {
 	case r.MaxPerDomain > 0:
@@ -106,7 +107,7 @@ func (r *Relation) String() string {
 	}
 }
 
-// Format returns the relations as the annotation has them; empty for none.
+// Format returns the relations in the form of the annotation; empty for none.
 func Format(relations []Relation) string {
 	if len(relations) == 0 {
 		return ""
@@ -115,21 +116,22 @@ func Format(relations []Relation) string {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(relations); err != nil {
-		panic(err) // Strings, numbers and booleans alone.
+		panic(err) // They are strings, numbers and booleans.
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// Path is where the relations of an object are written.
+// Path of the relations in an object.
 func Path() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(scheduling.AnnotationRelations)
 }
 
-// longest is how many bytes of annotations the relations may take. The API server takes 256 KiB of all of them.
+// longest is the maximum size of the relations in annotations, in bytes. The API server allows 256 KiB for all
+// annotations.
 const longest = 128 << 10
 
-// Parse reads the relations from the annotations of a PodGroup, a PodGang or a workload. It returns none where they are not
-// there, and what is wrong where they cannot be understood. What a relation means in a PodGroup is for Validate to judge.
+// Parse reads the relations from the annotations of a PodGroup, a PodGang or a workload. It returns none if there is no
+// annotation, and errors if it is malformed. Validate checks the relations against a PodGroup.
 func Parse(annotations map[string]string) ([]Relation, field.ErrorList) {
 	written, found := annotations[scheduling.AnnotationRelations]
 	if !found {
@@ -139,12 +141,12 @@ func Parse(annotations map[string]string) ([]Relation, field.ErrorList) {
 		return nil, field.ErrorList{field.TooLong(Path(), "", longest)}
 	}
 	const shape = `must be a JSON list of relations, such as [{"name":"apart","podsOf":"worker","level":"example.com/rack","maxPerDomain":1}]`
-	// Whatever else is wrong with what has another shape, its author wants to see the shape.
+	// If the value has another shape, only that is reported.
 	var shaped []json.RawMessage
 	if err := json.Unmarshal([]byte(written), &shaped); err != nil || shaped == nil {
 		return nil, field.ErrorList{field.Invalid(Path(), written, shape)}
 	}
-	// Fields are suggested for a struct's, not for a list's.
+	// Fields are suggested for a struct, not for a list.
 	var list struct {
 		Relations []Relation `json:"relations"`
 	}

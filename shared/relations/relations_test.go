@@ -21,7 +21,8 @@ func TestRelationsAreReadAsTheyAreWritten(t *testing.T) {
 	for annotation, want := range map[string][]relations.Relation{
 		`[]`: {},
 		`[{"name":"prefill-apart","subGroups":["prefill-0","prefill-1"],"level":"example.com/rack","maxPerDomain":1}]`: {
-			{Name: "prefill-apart", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "example.com/rack", MaxPerDomain: 1},
+			{Name: "prefill-apart", SubGroups: []string{"prefill-0", "prefill-1"}, Level: "example.com/rack",
+				MaxPerDomain: 1},
 		},
 		`[{"name":"a","podsOf":"decode","topology":"gpu","level":"zone","maxPercentPerDomain":34,"required":false}]`: {
 			{Name: "a", PodsOf: "decode", Topology: "gpu", Level: "zone", MaxPercentPerDomain: 34, Required: &no},
@@ -118,7 +119,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 			`[0].podsOf: Invalid value: "k": is for pods, and gangs for gangs: only one`,
 		`[{"name":"a","level":"zone","even":true,"podsOf":"k","subGroups":["x"]}]`: at +
 			`[0].podsOf: Invalid value: "k": is for the pods of one group, and subGroups for groups: only one`,
-		`[{"name":"a","level":"zone","even":true,"subGroups":["x","x"]}]`: at + `[0].subGroups[1]: Duplicate value: "x"`,
+		`[{"name":"a","level":"zone","even":true,"subGroups":["x","x"]}]`: at +
+			`[0].subGroups[1]: Duplicate value: "x"`,
 		`[{"name":"a","level":"zone","even":true},{"name":"a","level":"zone","even":true}]`: at +
 			`[1].name: Duplicate value: "a"`,
 		`["` + strings.Repeat("x", 128<<10) + `"]`: at + `: Too long: may not be more than 131072 bytes`,
@@ -165,7 +167,8 @@ func sub(name, parent, required string, minMember int32) scheduling.SubGroup {
 	return group
 }
 
-// serving has two workers of prefill and three of decode, of which two are needed, in one zone. Each worker stands in one host.
+// serving has two workers of prefill and three of decode, of which two are needed, in one zone. Each worker is on one
+// host.
 func serving() scheduling.PodGroupSpec {
 	two := int32(2)
 	decode := sub("decode", "", "rack", 0)
@@ -174,7 +177,8 @@ func serving() scheduling.PodGroupSpec {
 		TopologyConstraint: &scheduling.TopologyConstraint{Topology: "gpu", RequiredTopologyLevel: "zone"},
 		SubGroups: []scheduling.SubGroup{
 			sub("prefill", "", "", 0), sub("prefill-0", "prefill", "host", 4), sub("prefill-1", "prefill", "host", 4),
-			decode, sub("decode-0", "decode", "", 2), sub("decode-1", "decode", "", 2), sub("decode-2", "decode", "", 2),
+			decode, sub("decode-0", "decode", "", 2), sub("decode-1", "decode", "", 2),
+			sub("decode-2", "decode", "", 2),
 		},
 	}
 }
@@ -192,7 +196,7 @@ func TestValidate(t *testing.T) {
 		relation relations.Relation
 		spec     scheduling.PodGroupSpec
 		levels   podgrouptree.Levels // Those of levels, if nil.
-		blind    bool                // Nothing is known of Topologies.
+		blind    bool                // Topologies are not known.
 		want     string
 	}{
 		"workers apart by rack in one zone": {
@@ -217,8 +221,9 @@ func TestValidate(t *testing.T) {
 				Required: &no},
 		},
 		"of three in one rack two are needed": {
-			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "tor", MaxPerDomain: 1},
-			want:     `contradicts spec.subGroups[3].topologyConstraint.requiredTopologyLevel: "rack", by which 2 of the items stand in one domain`,
+			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "tor",
+				MaxPerDomain: 1},
+			want: `contradicts spec.subGroups[3].topologyConstraint.requiredTopologyLevel: "rack", by which 2 of the items stand in one domain`,
 		},
 		"two in a rack are enough where two are needed": {
 			relation: relations.Relation{SubGroups: []string{"decode-0", "decode-1", "decode-2"}, Level: "rack",
@@ -237,13 +242,16 @@ func TestValidate(t *testing.T) {
 			relation: relations.Relation{PodsOf: "prefill-0", Level: "host", MaxPerDomain: 1},
 			want:     `contradicts spec.subGroups[1].topologyConstraint.requiredTopologyLevel: "host", by which 4 of the items`,
 		},
-		"pods apart by host in one rack": {relation: relations.Relation{PodsOf: "decode-0", Level: "host", MaxPerDomain: 1}},
+		"pods apart by host in one rack": {relation: relations.Relation{PodsOf: "decode-0", Level: "host",
+			MaxPerDomain: 1}},
 		"four in each zone, and there are two in one": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true, PerDomain: 4},
-			want:     `"4 per domain of zone": contradicts spec.topologyConstraint`,
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true,
+				PerDomain: 4},
+			want: `"4 per domain of zone": contradicts spec.topologyConstraint`,
 		},
 		"two in each zone, and there are two in one": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true, PerDomain: 2},
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true,
+				PerDomain: 2},
 		},
 		"as many in each zone where there is one": {
 			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true},
@@ -294,8 +302,9 @@ func TestValidate(t *testing.T) {
 			spec:     scheduling.PodGroupSpec{MinMember: ptr(3)},
 		},
 		"a level of no Topology": {
-			relation: relations.Relation{Level: "rack", MaxPerDomain: 1}, spec: scheduling.PodGroupSpec{MinMember: ptr(3)},
-			want: at + `[0].topology: Required value: name the Topology that the level belongs to`,
+			relation: relations.Relation{Level: "rack", MaxPerDomain: 1},
+			spec:     scheduling.PodGroupSpec{MinMember: ptr(3)},
+			want:     at + `[0].topology: Required value: name the Topology that the level belongs to`,
 		},
 		"a Topology that does not exist": {
 			relation: relations.Relation{PodsOf: "decode-0", Level: "rack", MaxPerDomain: 1}, levels: unknown,

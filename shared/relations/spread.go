@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Spread is a relation as users of the operators write it, in a topologySpread.
+// Spread is a relation in the form of the operators' field topologySpread.
 type Spread struct {
 	MaxPerDomain, MaxPercentPerDomain, PerDomain, OfEachPerDomain *int32
 
@@ -16,10 +16,10 @@ type Spread struct {
 	Among []string
 }
 
-// mostPerDomain is the largest number that one can have, as the definitions of the kinds say.
+// mostPerDomain is the largest allowed number, as in the definitions of the kinds.
 const mostPerDomain = 10000
 
-// said are the fields of which a spread has one, with their values; 1 for those that are no numbers.
+// said are the fields of which a spread has one, with their values; 1 for fields that are no numbers.
 func (s Spread) said() (named []string, values []int32) {
 	say := func(name string, value *int32) {
 		if value != nil {
@@ -72,7 +72,7 @@ func (s Spread) Validate(path *field.Path) field.ErrorList {
 	return nil
 }
 
-// Limit is how many of so many items may stand in one domain; exact where a domain that has any has no fewer either.
+// Limit is how many of so many items may stand in one domain; exact if a domain with items may not have fewer either.
 func (s Spread) Limit(items int) (limit int, exact bool) {
 	orNone := func(number *int32) int32 {
 		if number == nil {
@@ -96,8 +96,8 @@ func (s Spread) Contradicts(items int) bool {
 	return items > limit || exact && items != limit
 }
 
-// Contradiction is the error of a spread by which so many items, as they are called, cannot stand in one domain, where the
-// constraint at another path wants them to.
+// Contradiction is the error of a spread by which so many items cannot stand in one domain, while the constraint at
+// another path requires that. Called is the word for items.
 func (s Spread) Contradiction(
 	path *field.Path, items int, called string, constraint *field.Path, domain string,
 ) *field.Error {

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// validateEach returns what is wrong with relations whatever PodGroup they are in.
+// validateEach returns the errors of relations by themselves, whatever their PodGroup.
 func validateEach(relations []Relation) field.ErrorList {
 	var errs field.ErrorList
 	names := sets.New[string]()
@@ -43,7 +43,7 @@ func validateName(name string, path *field.Path, seen sets.Set[string]) field.Er
 	return errs
 }
 
-// validateItems looks at what the relation names as its items, whether these exist or not.
+// validateItems checks the names of the relation's items, whether or not these exist.
 func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if r.PodsOf != "" && len(r.SubGroups) > 0 {
@@ -76,7 +76,7 @@ func (r *Relation) validateItems(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidateNear returns why a name is none that a gang can have.
+// ValidateNear returns an error if a gang cannot have that name.
 func ValidateNear(name string, path *field.Path) field.ErrorList {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return field.ErrorList{field.Invalid(path, name, "is no name of a PodGroup: "+strings.Join(problems, "; "))}
@@ -84,7 +84,7 @@ func ValidateNear(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateBound looks at what the relation says of its items: exactly one thing.
+// validateBound checks that the relation says exactly one thing about its items.
 func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, number := range []struct {
@@ -126,8 +126,8 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// Validate returns what keeps relations that Parse took from being followed in a PodGroup: groups and levels that do not exist,
-// and bounds that contradict a required level, with both places named. Nothing is judged by levels where levels is nil.
+// Validate returns why relations from Parse cannot be followed in a PodGroup: groups and levels that do not exist, and
+// bounds that contradict a required level, with both paths. If levels is nil, levels are not checked.
 func Validate(relations []Relation, tree *podgrouptree.Tree, levels podgrouptree.Levels) field.ErrorList {
 	var errs field.ErrorList
 	for i := range relations {
@@ -161,7 +161,8 @@ func (r *Relation) validateGroups(tree *podgrouptree.Tree, path *field.Path) fie
 	switch {
 	case len(r.SubGroups) > 0 || r.Gangs != "" || r.Near != "":
 	case r.PodsOf == scheduling.RootGroup && !tree.Root.Leaf():
-		errs = append(errs, field.Required(path, "name the items in subGroups, podsOf or gangs: the PodGroup has subgroups"))
+		errs = append(errs, field.Required(path,
+			"name the items in subGroups, podsOf or gangs: the PodGroup has subgroups"))
 	case tree.Group(r.PodsOf) == nil:
 		errs = append(errs, field.Invalid(path.Child("podsOf"), r.PodsOf, "no subGroup has this name"))
 	case tree.Leaf(r.PodsOf) == nil:
@@ -194,8 +195,8 @@ func (r *Relation) validateLevel(
 	return nil
 }
 
-// contradictions returns where a required relation cannot hold beside a required level, which brings too many items into one
-// domain, or too few for an exact number. Only what must be placed counts.
+// contradictions returns the required relations that cannot hold with a required level, which brings too many items
+// into one domain, or too few for an exact number. Only items that must be placed count.
 func (r *Relation) contradictions(
 	tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path,
 ) field.ErrorList {
@@ -220,13 +221,15 @@ func (r *Relation) contradictions(
 			return field.ErrorList{field.Invalid(path, r.String(), fmt.Sprintf(
 				"contradicts %s: %q, by which %d of the items stand in one domain: "+
 					"relate them at a narrower level, require a broader one, or set \"required\": false",
-				group.Path.Child("topologyConstraint", "requiredTopologyLevel"), group.Constraint.RequiredTopologyLevel, items))}
+				group.Path.Child("topologyConstraint", "requiredTopologyLevel"),
+				group.Constraint.RequiredTopologyLevel, items))}
 		}
 	}
 	return r.odd(tree, levels, path)
 }
 
-// odd returns where no number of groups that may be placed is a multiple of an exact number, though each stands in one domain.
+// odd returns an error if no number of groups that may be placed is a multiple of an exact number, though each group is
+// in one domain.
 func (r *Relation) odd(tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path) field.ErrorList {
 	if r.PerDomain == 0 || r.Gangs != "" || len(r.SubGroups) == 0 {
 		return nil
@@ -249,7 +252,8 @@ func (r *Relation) odd(tree *podgrouptree.Tree, levels podgrouptree.Levels, path
 			"neither is any number between them a multiple of it", least, most))}
 }
 
-// confines reports whether all pods of the group stand in one domain of the relation's level, by the group's own constraint.
+// confines reports whether all pods of the group are in one domain of the relation's level, by the group's own
+// constraint.
 func (r *Relation) confines(group *podgrouptree.Group, tree *podgrouptree.Tree, levels podgrouptree.Levels) bool {
 	required, topology := group.Constraint.RequiredTopologyLevel, group.Constraint.Topology
 	if required == "" || topology != r.TopologyIn(tree) {
@@ -262,7 +266,7 @@ func (r *Relation) confines(group *podgrouptree.Group, tree *podgrouptree.Tree, 
 	return known.Index(required) >= known.Index(r.Level)
 }
 
-// How many children of a group are counted: all, or no more than its minimum asks for.
+// extent says how many children of a group are counted: all, or no more than its minimum.
 type extent bool
 
 const (
@@ -270,7 +274,7 @@ const (
 	needed extent = true
 )
 
-// count returns how many items are inside of a group; with needed, how many of them at least are placed with it.
+// count returns how many items are inside of a group; with needed, how many of them are placed with it at least.
 func (r *Relation) count(group *podgrouptree.Group, which extent) int {
 	if slices.Contains(r.SubGroups, group.Name) {
 		return 1

@@ -1,5 +1,5 @@
-// Package render is the offline face of every component: a cobra command that reads manifests, asks the component's
-// own decision code, and prints what its controller would create.
+// Package render is the offline command of every component: a cobra command that reads manifests, runs the component's
+// own decisions, and prints what its controller would create.
 package render
 
 import (
@@ -22,11 +22,11 @@ const (
 	ExitUsage    = 2
 )
 
-// Decide turns the documents of the input into the objects to print, in the order to print them. What the component
-// does not consume it returns as it was, in its place. With any finding that is not a warning nothing is printed.
+// Decide converts the documents of the input to the objects to print, in their order. Documents that the component does
+// not consume are returned unchanged, in their place. With any finding that is not a warning nothing is printed.
 type Decide func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding)
 
-// Rejected says that the input was turned down; its findings have been printed.
+// Rejected says that the input was refused; its findings have been printed.
 type Rejected struct {
 	// Findings is never empty.
 	Findings []manifests.Finding
@@ -37,8 +37,8 @@ func (r Rejected) Error() string {
 	return fmt.Sprintf("the input was rejected for %d reason(s)", len(r.Findings))
 }
 
-// Command returns the subcommand `render` of the named program. Short says in one line what it turns into what; long
-// says what is consumed, printed and passed through.
+// Command returns the subcommand `render` of the named program. Short is one line about what it converts; long says
+// what is consumed, printed and passed through.
 func Command(program, short, long string, decide Decide) *cobra.Command {
 	var files []string
 	var output string
@@ -82,7 +82,7 @@ func BindFiles(command *cobra.Command, files *[]string) {
 	}
 }
 
-// Input reads the documents of the files that -f names; findings are printed and returned as Rejected.
+// Input reads the documents of the files in -f; findings are printed and returned as Rejected.
 func Input(command *cobra.Command, files []string) ([]manifests.Document, error) {
 	documents, findings := manifests.Read(files, command.InOrStdin())
 	return documents, Reject(command, findings)
@@ -113,7 +113,7 @@ func write(w io.Writer, format manifests.Format, objects []runtime.Object) error
 	return err
 }
 
-// Usage marks an error as a mistake in flags or arguments.
+// Usage marks an error about flags or arguments.
 type Usage struct{ error }
 
 // Unwrap returns the mistake.
@@ -127,7 +127,7 @@ type Coder interface {
 }
 
 // Execute runs a root command with the arguments of the process and returns the exit code: 0, 2 for wrong flags or
-// arguments, what a Coder says, else 1. Errors are printed to standard error, but for Rejected, whose findings have
+// arguments, that of a Coder, or else 1. Errors are printed to standard error, except Rejected, whose findings have
 // been printed already.
 func Execute(root *cobra.Command) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -156,8 +156,8 @@ func exitCode(stderr io.Writer, command *cobra.Command, err error) int {
 	}
 }
 
-// isUsage recognises cobra's own complaints about missing flags and unexpected arguments, which it returns unmarked:
-// they come before the command runs.
+// isUsage recognizes cobra's own errors about missing flags and unexpected arguments, which it returns unmarked: they
+// come before the command runs.
 func isUsage(command *cobra.Command, err error) bool {
 	missing := command.ValidateRequiredFlags()
 	return missing != nil && missing.Error() == err.Error() || command.ValidateArgs(command.Flags().Args()) != nil

@@ -8,12 +8,12 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Fields are the fields by which kinds of users say a policy; an empty one says nothing.
+// Fields are the fields of a policy in the kinds of users; an empty one is unset.
 type Fields struct {
 	Move, After string
 }
 
-// Annotations returns the annotations that say the same. They are as written: 2m stays 2m.
+// Annotations returns the annotations for the same policy. Values stay as written: 2m stays 2m.
 func (f Fields) Annotations() map[string]string {
 	said := map[string]string{}
 	for _, one := range f.each() {
@@ -24,9 +24,11 @@ func (f Fields) Annotations() map[string]string {
 	return said
 }
 
-// Validate returns what is wrong with the fields at path, and where annotations of the same object, which are at
-// annotated, say something else: nobody could know which of them is meant.
-func (f Fields) Validate(path *field.Path, annotations map[string]string, annotated *field.Path) (errs field.ErrorList) {
+// Validate returns what is wrong with the fields at path, and annotations of the same object, at annotated, that
+// contradict them: it would not be known which of them is meant.
+func (f Fields) Validate(
+	path *field.Path, annotations map[string]string, annotated *field.Path,
+) (errs field.ErrorList) {
 	for _, one := range f.each() {
 		if one.value == "" {
 			continue
@@ -37,7 +39,8 @@ func (f Fields) Validate(path *field.Path, annotations map[string]string, annota
 			continue
 		}
 		said, found := annotations[one.key]
-		if other, wrong := Parse(map[string]string{one.key: said}, Policy{}); found && (len(wrong) > 0 || other != own) {
+		if other, wrong := Parse(map[string]string{one.key: said}, Policy{}); found &&
+			(len(wrong) > 0 || other != own) {
 			errs = append(errs, field.Invalid(path.Child(one.field), one.value,
 				fmt.Sprintf("contradicts %s, which is %q: leave one of them out", annotated.Key(one.key), said)))
 		}
@@ -48,5 +51,6 @@ func (f Fields) Validate(path *field.Path, annotations map[string]string, annota
 type said struct{ field, key, value string }
 
 func (f Fields) each() []said {
-	return []said{{"move", scheduling.AnnotationRepairMove, f.Move}, {"after", scheduling.AnnotationRepairAfter, f.After}}
+	return []said{{"move", scheduling.AnnotationRepairMove, f.Move},
+		{"after", scheduling.AnnotationRepairAfter, f.After}}
 }

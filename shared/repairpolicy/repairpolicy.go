@@ -1,4 +1,4 @@
-// Package repairpolicy reads from annotations what may be moved for the repair of a gang, and when.
+// Package repairpolicy reads from annotations which groups may be moved for the repair of a gang, and when.
 package repairpolicy
 
 import (
@@ -11,14 +11,14 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// DefaultAfter is for how long a gang runs below its minimum before pods are moved, where nobody says anything.
+// DefaultAfter is for how long a gang runs below its minimum before pods are moved, by default.
 const DefaultAfter = 2 * time.Minute
 
-// Policy is what may be moved for the repair of a gang, and when. The zero value moves nothing.
+// Policy says which groups may be moved for the repair of a gang, and when. The zero value moves nothing.
 type Policy struct {
 	// Move is a value of scheduling.AnnotationRepairMove; empty is scheduling.RepairMoveNone.
 	Move string
-	// After is for how long the gang runs below its minimum first.
+	// After is for how long the gang has to be below its minimum first.
 	After time.Duration
 }
 
@@ -39,7 +39,8 @@ func Musts() map[string]string {
 	}
 }
 
-// Parse returns what annotations say; what they leave open is as in unset. If one of them is wrong the policy moves nothing.
+// Parse returns the policy in annotations; unset fields are as in unset. If one of them is wrong the policy moves
+// nothing.
 func Parse(annotations map[string]string, unset Policy) (Policy, field.ErrorList) {
 	policy := unset
 	var errs field.ErrorList

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Served is the certificate that a webhook server shows: what its Secret says, at once whenever that changes. It
+// Served is the certificate of a webhook server: that of its Secret, updated at once whenever the Secret changes. It
 // needs no mounted Secret, which the kubelet renews only once a minute or so, and no other volume, which `kubectl
-// drain` would refuse to give up.
+// drain` would refuse to delete.
 type Served struct {
 	certificate atomic.Pointer[tls.Certificate]
 	once        sync.Once
@@ -28,10 +28,10 @@ type Served struct {
 	there chan struct{}
 }
 
-// NewServed returns one without a certificate yet.
+// NewServed returns a Served without a certificate yet.
 func NewServed() *Served { return &Served{there: make(chan struct{})} }
 
-// Configure has a TLS server show the certificate.
+// Configure makes a TLS server use the certificate.
 func (s *Served) Configure(config *tls.Config) {
 	config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if certificate := s.certificate.Load(); certificate != nil {
@@ -41,7 +41,7 @@ func (s *Served) Configure(config *tls.Config) {
 	}
 }
 
-// take shows what a Secret has from now on. It reports whether there is a certificate in it; without one, the former
+// take uses the certificate of a Secret from now on. It reports whether the Secret has one; otherwise the former one
 // stays.
 func (s *Served) take(secret *corev1.Secret) (bool, error) {
 	content, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
@@ -57,7 +57,7 @@ func (s *Served) take(secret *corev1.Secret) (bool, error) {
 	return true, nil
 }
 
-// follow has a manager keep what is served as the Secret says, and do something else meanwhile.
+// follow makes a manager follow the Secret, and run another function at the same time.
 func follow(manager ctrl.Manager, options Options, meanwhile func(context.Context) error) error {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -86,10 +86,10 @@ type everywhere struct{ cache.Cache }
 // NeedLeaderElection returns false.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// follower has Served take each version of a Secret.
+// follower passes each version of a Secret to Served.
 type follower struct {
 	served *Served
-	// secrets holds that Secret and no other.
+	// secrets has that Secret only.
 	secrets   cache.Cache
 	meanwhile func(context.Context) error
 }

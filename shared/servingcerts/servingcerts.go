@@ -19,11 +19,11 @@ import (
 type Mode string
 
 const (
-	// Auto lets the program keep a Secret with its own authority and certificate, and put the authority into its webhook
-	// configurations.
+	// Auto lets the program keep a Secret with its own authority and certificate, and write the authority into its
+	// webhook configurations.
 	Auto Mode = "auto"
-	// Manual expects tls.crt and tls.key in the certificate directory, from cert-manager or a Secret, and leaves the
-	// webhook configurations alone.
+	// Manual expects tls.crt and tls.key in the certificate directory, from cert-manager or a Secret, and does not
+	// change the webhook configurations.
 	Manual Mode = "manual"
 )
 
@@ -31,9 +31,9 @@ const (
 type Options struct {
 	// Mode is Auto or Manual.
 	Mode Mode
-	// Served is what the webhook server shows in mode Auto.
+	// Served is the certificate of the webhook server in mode Auto.
 	Served *Served
-	// Secret is where Auto keeps authority and certificate.
+	// Secret in which Auto keeps authority and certificate.
 	Secret types.NamespacedName
 	// Service is the name of the Service that fronts the webhooks, in the Secret's namespace.
 	Service string
@@ -56,7 +56,7 @@ func Start(manager ctrl.Manager, options Options) (<-chan struct{}, error) {
 	}
 }
 
-// keep has a manager keep the Secret, what is served of it, and the authority in the webhook configurations. The
+// keep makes a manager keep the Secret, the served certificate, and the authority in the webhook configurations. The
 // channel is closed once the API server can call the webhooks.
 func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
 	directory, err := standIn()
@@ -93,8 +93,7 @@ func keep(manager ctrl.Manager, options Options, ready chan<- struct{}) error {
 }
 
 // standIn makes a directory with an empty tls.crt. The rotator waits for that file, as it expects the Secret to be
-// mounted, and never reads it. In a container whose root is read-only, the memory that its processes share is the
-// place that can be written.
+// mounted, and never reads it. In a container with a read-only root, only the shared memory can be written.
 func standIn() (string, error) {
 	var errs []error
 	for _, parent := range []string{os.TempDir(), "/dev/shm"} {

@@ -26,10 +26,10 @@ import (
 	"packtree.dev/shared/servingcerts"
 )
 
-// patience is for what takes a second or two.
+// patience bounds waits that take a second or two.
 const patience = 3 * time.Minute
 
-// program serves webhooks on an API server that has just been started, where nobody mounts a Secret.
+// program serves webhooks for a fresh API server, without a mounted Secret.
 type program struct {
 	*testing.T
 	client.Client
@@ -86,12 +86,13 @@ func startProgram(t *testing.T) *program {
 	case <-time.After(patience):
 		t.Fatal("there is no certificate")
 	}
-	// As a program that registers its webhooks now, this has the manager start the server.
+	// A program registers its webhooks now; here this makes the manager start the server.
 	mgr.GetWebhookServer()
 	return p
 }
 
-// install makes what the chart does: an empty Secret, and where the API server finds webhooks.
+// install does what the chart does: it makes an empty Secret, and the configurations by which the API server finds
+// webhooks.
 func (p *program) install() {
 	p.Helper()
 	url := "https://" + p.address + "/validate"
@@ -123,7 +124,7 @@ func (p *program) run(mgr ctrl.Manager) {
 	})
 }
 
-// shown returns the certificate that the program shows to whoever trusts the authority that the API server trusts.
+// shown returns the program's certificate, for clients that trust the same authority as the API server.
 func (p *program) shown() (string, error) {
 	if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.caller), p.caller); err != nil {
 		return "", err
@@ -153,7 +154,7 @@ func (p *program) eventually(what string, holds func() error) {
 	}
 }
 
-// edit changes what the Secret has.
+// edit changes the data of the Secret.
 func (p *program) edit(change func(data map[string][]byte)) {
 	p.Helper()
 	if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {

@@ -1,7 +1,7 @@
 // Package successors has a question and its answer: whether the pods that an update is about to make would have room in
-// place of those that would leave for them. Whoever updates a workload asks before it deletes anything; the scheduler
-// answers. The question is the annotation packtree.dev/successors of a PodGang and its PodGroup, the answer their
-// condition SuccessorsFit.
+// place of those that would leave for them. A program that updates a workload asks before it deletes anything; the
+// scheduler answers. The question is the annotation packtree.dev/successors of a PodGang and its PodGroup, the answer
+// their condition SuccessorsFit.
 package successors
 
 import (
@@ -19,34 +19,34 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Question asks whether successors of pods would all have a node if these pods left, all of them at once. Pods that are
-// added come before that: they are to have a node beside those that leave.
+// Question asks whether successors of pods would all have a node if these pods left, all of them at once. Added pods
+// come before that: they need a node beside those that leave.
 type Question struct {
-	// ID tells the question apart from others; the answer names it. It follows from the groups.
+	// ID identifies the question; the answer names it. It follows from the groups.
 	ID string `json:"id"`
 	// Asked is when it was first asked.
 	Asked metav1.Time `json:"asked"`
-	// Groups are the pods that leave, those that are alike together.
+	// Groups are the pods that leave, equal ones together.
 	Groups []Group `json:"groups"`
 }
 
-// Group is pods of one leaf of one PodGroup that leave, and what their successors are like: one for each of them; or
-// pods that are added.
+// Group are pods of one leaf of one PodGroup that leave, with the template of their successors, one for each of them;
+// or pods that are added.
 type Group struct {
-	// PodGroup is the name of their PodGroup, in the namespace of the one that is asked.
+	// PodGroup is the name of their PodGroup, in the namespace of the PodGroup with the question.
 	PodGroup string `json:"podGroup"`
-	// SubGroup is the leaf of the PodGroup; one that it does not have means the PodGroup itself.
+	// SubGroup is the leaf of the PodGroup; if the PodGroup does not have it, the PodGroup itself is meant.
 	SubGroup string `json:"subGroup,omitempty"`
 	// Pods are the names of those that leave, sorted.
 	Pods []string `json:"pods"`
-	// Added is how many pods come beside those that there are. A PodGroup of which pods are added has none that leave.
+	// Added is how many pods come beside the existing ones. A PodGroup with added pods has none that leave.
 	Added int32 `json:"added,omitempty"`
-	// Template is what a scheduler looks at of a successor, or of a pod that is added: see TemplateOf.
+	// Template has the fields that a scheduler reads of a successor, or of an added pod: see TemplateOf.
 	Template corev1.PodTemplateSpec `json:"template"`
 }
 
-// longest is how many bytes a question may take. The API server takes 256 KiB of all annotations of an object, of which
-// the numbers of expected pods may take half.
+// longest is the maximum size of a question, in bytes. The API server allows 256 KiB for all annotations of an object,
+// of which the numbers of expected pods may take half.
 const longest = 64 << 10
 
 // New returns the question about groups, which are in any order.
@@ -70,7 +70,7 @@ func New(groups []Group, asked metav1.Time) (Question, error) {
 	return Question{ID: hex.EncodeToString(sum[:6]), Asked: asked, Groups: groups}, nil
 }
 
-// String is the question as the annotation has it.
+// String is the form of the annotation.
 func (q Question) String() string {
 	written, err := json.Marshal(q)
 	if err != nil {
@@ -79,8 +79,8 @@ func (q Question) String() string {
 	return string(written)
 }
 
-// Parse returns the question in the annotations of a PodGang or PodGroup; nil if there is none. Of one that cannot be
-// read it returns the ID, if it has one, and the error.
+// Parse returns the question in the annotations of a PodGang or PodGroup; nil if there is none. For a malformed one it
+// returns the ID, if it has one, and the error.
 func Parse(annotations map[string]string) (*Question, error) {
 	written := annotations[scheduling.AnnotationSuccessors]
 	if written == "" {
@@ -91,7 +91,7 @@ func Parse(annotations map[string]string) (*Question, error) {
 		var readable struct {
 			ID string `json:"id"`
 		}
-		_ = json.Unmarshal([]byte(written), &readable) // What does not say its ID has none.
+		_ = json.Unmarshal([]byte(written), &readable) // Without a readable ID it has none.
 		return &Question{ID: readable.ID}, fmt.Errorf("reading annotation %s: %w", scheduling.AnnotationSuccessors, err)
 	}
 	return question, nil
@@ -102,8 +102,7 @@ func (q *Question) Adds() bool {
 	return slices.ContainsFunc(q.Groups, func(group Group) bool { return group.Added > 0 })
 }
 
-// Covers reports whether another question asks about nothing that this one does not ask about: some of its pods, and
-// the same successors.
+// Covers reports whether another question asks only about pods of this one, with the same successors.
 func (q *Question) Covers(other *Question) bool {
 	return !slices.ContainsFunc(other.Groups, func(asked Group) bool {
 		return !slices.ContainsFunc(q.Groups, func(group Group) bool { return group.covers(asked) })
@@ -118,36 +117,36 @@ func (g Group) covers(other Group) bool {
 	return !slices.ContainsFunc(other.Pods, func(pod string) bool { return !slices.Contains(g.Pods, pod) })
 }
 
-// sameTemplate compares as they are written: one was read, the other made.
+// sameTemplate compares the encoded forms: one template was read, the other made.
 func sameTemplate(a, b corev1.PodTemplateSpec) bool {
 	first, err := json.Marshal(a)
 	second, other := json.Marshal(b)
 	return err == nil && other == nil && string(first) == string(second)
 }
 
-// Answer is what a scheduler says to a question.
+// Answer is a scheduler's answer to a question.
 type Answer struct {
-	// ID is the question's.
+	// ID of the question.
 	ID string
-	// Fits is True if each successor would have a node, False if not, Unknown if nobody knows.
+	// Fits is True if each successor would have a node, False if not, Unknown if it is not known.
 	Fits metav1.ConditionStatus
 	// Reason is one of ConditionSuccessorsFit.
 	Reason string
-	// Sentence says why.
+	// Sentence with the reason.
 	Sentence string
 }
 
-// between divides the ID from the sentence in the message of a condition.
+// between separates the ID from the sentence in the message of a condition.
 const between = ": "
 
-// Condition is how an answer is written down. The times are left to the writer.
+// Condition is the form of an answer in a status. The times are left to the writer.
 func (a Answer) Condition() metav1.Condition {
 	return metav1.Condition{
 		Type: scheduling.ConditionSuccessorsFit, Status: a.Fits, Reason: a.Reason, Message: a.ID + between + a.Sentence,
 	}
 }
 
-// AnswerIn returns the answer among conditions, the zero value if there is none.
+// AnswerIn returns the answer among conditions; the zero value if there is none.
 func AnswerIn(conditions []metav1.Condition) Answer {
 	condition := meta.FindStatusCondition(conditions, scheduling.ConditionSuccessorsFit)
 	if condition == nil {

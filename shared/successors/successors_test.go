@@ -16,7 +16,8 @@ import (
 func podWith(cpu string) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "c", Image: "x:1",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(
+			cpu)}},
 	}}}}
 }
 
@@ -33,7 +34,7 @@ func asked(t *testing.T, groups ...successors.Group) successors.Question {
 	return question
 }
 
-// parsed is a question as it comes back from the API server.
+// parsed is a question after it was stored in the API server.
 func parsed(t *testing.T, question successors.Question) *successors.Question {
 	t.Helper()
 	read, err := successors.Parse(map[string]string{scheduling.AnnotationSuccessors: question.String()})
@@ -50,8 +51,8 @@ func TestTheIDIsThatOfWhatIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.ID != later.ID {
-		t.Errorf("the same question in another order, at another time and in other words has the ID %s, not %s", later.ID,
-			first.ID)
+		t.Errorf("the same question in another order, at another time and in other words has the ID %s, not %s",
+			later.ID, first.ID)
 	}
 	for name, other := range map[string]successors.Question{
 		"another pod":      asked(t, group("a", "1", "p", "s"), group("b", "1", "r")),
@@ -91,7 +92,7 @@ func TestAQuestionCoversAPartOfItself(t *testing.T) {
 	}
 }
 
-// added is pods that are added to a leaf.
+// added are pods that are added to a leaf.
 func added(leaf string, pods int32) successors.Group {
 	made := group(leaf, "1")
 	made.Added = pods
@@ -160,7 +161,8 @@ func TestATemplateIsWhatAFilterLooksAt(t *testing.T) {
 		return made
 	}
 	id := func(change func(*corev1.Pod)) string {
-		return asked(t, successors.Group{PodGroup: "g", Pods: []string{"p"}, Template: successors.TemplateOf(pod(change))}).ID
+		return asked(t, successors.Group{PodGroup: "g", Pods: []string{"p"},
+			Template: successors.TemplateOf(pod(change))}).ID
 	}
 	plain := id(func(*corev1.Pod) {})
 	for name, c := range map[string]struct {
@@ -181,9 +183,15 @@ func TestATemplateIsWhatAFilterLooksAt(t *testing.T) {
 		"a limit without a request": {asks: true, change: func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("2")}
 		}},
-		"its labels":   {asks: true, change: func(p *corev1.Pod) { p.Labels["a"] = "c" }},
-		"its selector": {asks: true, change: func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"gpu": "h100"} }},
-		"a toleration": {asks: true, change: func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}} }},
+		"its labels": {asks: true, change: func(p *corev1.Pod) { p.Labels["a"] = "c" }},
+		"its selector": {asks: true, change: func(
+			p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{"gpu": "h100"}
+		}},
+		"a toleration": {asks: true, change: func(
+			p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
+		}},
 		"a port of its node": {asks: true, change: func(p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 		}},

@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TemplateOf returns what decides where a pod can stand, beside volumes and device claims: its labels, and of its spec what
-// filters of a scheduler look at. So the question stays short, and a change of anything else leaves it the same.
+// TemplateOf returns the fields that decide where a pod can be placed, beside volumes and device claims: its labels,
+// and the fields of its spec that filters of a scheduler read. So the question stays short, and a change of any other
+// field does not change it.
 func TemplateOf(pod *corev1.Pod) corev1.PodTemplateSpec {
 	spec := &pod.Spec
 	return corev1.PodTemplateSpec{
@@ -36,7 +37,7 @@ func containersOf(spec *corev1.PodSpec, containers []corev1.Container) []corev1.
 	return pruned
 }
 
-// requestsOf are the requests as the API server completes them: what is only limited is requested as well.
+// requestsOf are the requests as the API server completes them: a limit without a request is a request too.
 func requestsOf(resources corev1.ResourceRequirements) corev1.ResourceList {
 	requests := resources.Requests.DeepCopy()
 	for name, limit := range resources.Limits {
@@ -50,7 +51,7 @@ func requestsOf(resources corev1.ResourceRequirements) corev1.ResourceList {
 	return requests
 }
 
-// hostPortsOf are the ports of the node that a container takes: with the node's network all that it names.
+// hostPortsOf are the ports of the node that a container uses: with the node's network all its ports.
 func hostPortsOf(spec *corev1.PodSpec, container *corev1.Container) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for _, port := range container.Ports {
@@ -59,7 +60,8 @@ func hostPortsOf(spec *corev1.PodSpec, container *corev1.Container) []corev1.Con
 		}
 		if port.HostPort != 0 {
 			ports = append(ports, corev1.ContainerPort{
-				ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol,
+				ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+				Protocol: port.Protocol,
 			})
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // viewerRole is the ClusterRole of the scheduler's chart that allows to list every kind of a bundle.
 const viewerRole = "packtree-viewer"
 
-// pageSize is how many objects are asked for at once: 20,000 pods in one answer would hold up the API server.
+// pageSize is how many objects are listed at once: 20,000 pods in one answer would block the API server.
 const pageSize = 500
 
 // kind is one of the kinds in a bundle.
@@ -32,9 +32,9 @@ type kind struct {
 	resource schema.GroupVersionResource
 	// selector leaves out objects by their fields.
 	selector string
-	// needed kinds decide everything: without them there is no bundle.
+	// needed kinds are indispensable: without them there is no bundle.
 	needed bool
-	// reduce returns what a bundle has of an object; nil if it has nothing of this one.
+	// reduce returns the part of an object that goes into a bundle; nil if the object is left out.
 	reduce func(*unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
@@ -46,13 +46,13 @@ var kinds = []kind{
 	{resource: grove.GroupVersion.WithResource("podcliquesets"), reduce: of(reduceWorkload)},
 	{resource: grovescheduler.GroupVersion.WithResource("podgangs"), reduce: of(reduceWorkload)},
 	{resource: scheduling.GroupVersion.WithResource("podgroups"), reduce: of(reducePodGroup)},
-	// Pods that are over use no node and wait for none.
+	// Pods that have ended use no node and wait for none.
 	{resource: corev1.SchemeGroupVersion.WithResource("pods"), selector: "status.phase!=Succeeded,status.phase!=Failed",
 		needed: true, reduce: of(reducePod)},
 	{resource: corev1.SchemeGroupVersion.WithResource("events"), reduce: of(reduceEvent)},
 }
 
-// of makes the reduction of a type one of its fields.
+// of converts the reduction of a type to one of unstructured objects.
 func of[T any](reduce func(*T) *T) func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		whole := new(T)
@@ -71,14 +71,14 @@ func of[T any](reduce func(*T) *T) func(*unstructured.Unstructured) (*unstructur
 	}
 }
 
-// bundle is what was collected.
+// bundle has the collected objects.
 type bundle struct {
 	objects []runtime.Object
-	// notes say what is not in the bundle, and what that means.
+	// notes say what is missing in the bundle, and what that means.
 	notes []string
 }
 
-// collect lists every kind of a bundle. Nodes and pods must be readable; of what else is not, a note is made.
+// collect lists every kind of a bundle. Nodes and pods must be readable; for other kinds that are not, it adds a note.
 func collect(ctx context.Context, client dynamic.Interface) (*bundle, error) {
 	collected := &bundle{}
 	for _, kind := range kinds {
@@ -88,12 +88,13 @@ func collect(ctx context.Context, client dynamic.Interface) (*bundle, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case kind.needed && apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s", kind.resource.Resource, err,
-				viewerRole)
+			return nil, fmt.Errorf("listing %s of the whole cluster: %w; ask for ClusterRole %s",
+				kind.resource.Resource, err, viewerRole)
 		case kind.needed:
 			return nil, fmt.Errorf("listing %s: %w", kind.resource.Resource, err)
 		case apierrors.IsNotFound(err):
-			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?", kind.resource.GroupResource())
+			collected.note("the cluster serves no %s: is the CustomResourceDefinition installed?",
+				kind.resource.GroupResource())
 		case apierrors.IsForbidden(err):
 			collected.note("%s are left out, since you may not list them: ClusterRole %s allows it",
 				kind.resource.GroupResource(), viewerRole)
@@ -131,7 +132,7 @@ func (b *bundle) add(ctx context.Context, client dynamic.Interface, kind kind) e
 		return nil
 	})
 	if err != nil {
-		return err // Half of a kind would be decided about as if it were all.
+		return err // A part of a kind would be mistaken for all of it.
 	}
 	b.objects = append(b.objects, whole...)
 	return nil

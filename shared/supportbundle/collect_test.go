@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// clusterWithout is a cluster with one object of each kind, which answers with an error when one of them is listed.
+// clusterWithout is a cluster with one object of each kind, which returns an error when one of them is listed.
 func clusterWithout(resource string, failure error) *fake.FakeDynamicClient {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, kind := range kinds {
@@ -27,10 +27,12 @@ func clusterWithout(resource string, failure error) *fake.FakeDynamicClient {
 			return true, nil, failure
 		}
 		item := unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": listed.GroupVersion().String(), "kind": listed.Resource, "metadata": map[string]any{"name": "one"},
-			"involvedObject": map[string]any{"kind": "PodGroup"}, // Of events those are kept that are about gangs.
+			"apiVersion": listed.GroupVersion().String(), "kind": listed.Resource,
+			"metadata":       map[string]any{"name": "one"},
+			"involvedObject": map[string]any{"kind": "PodGroup"}, // Only events about gangs are kept.
 		}}
-		return true, &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{item}}, nil
+		return true, &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{item}},
+			nil
 	})
 	return client
 }
@@ -45,7 +47,8 @@ func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
 			"the cluster serves no podgroups.scheduling.run.ai: is the CustomResourceDefinition installed?"},
 		"not allowed": {apierrors.NewForbidden(gangs, "", nil),
 			"podgroups.scheduling.run.ai are left out, since you may not list them: ClusterRole packtree-viewer allows it"},
-		"broken": {errors.New("no etcd"), "podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
+		"broken": {errors.New("no etcd"),
+			"podgroups.scheduling.run.ai are left out, since they cannot be listed: no etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			collected, err := collect(t.Context(), clusterWithout("podgroups", test.failure))
@@ -65,8 +68,9 @@ func TestABundleDoesWithoutWhatIsNotDecisiveAndSaysSo(t *testing.T) {
 func TestThereIsNoBundleWithoutNodesOrPods(t *testing.T) {
 	for _, resource := range []string{"nodes", "pods"} {
 		for want, failure := range map[string]error{
-			"ask for ClusterRole packtree-viewer": apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil),
-			"listing " + resource + ": no etcd":   errors.New("no etcd"),
+			"ask for ClusterRole packtree-viewer": apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "",
+				nil),
+			"listing " + resource + ": no etcd": errors.New("no etcd"),
 		} {
 			_, err := collect(t.Context(), clusterWithout(resource, failure))
 			if err == nil || !strings.Contains(err.Error(), want) {

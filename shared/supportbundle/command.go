@@ -1,6 +1,6 @@
-// Package supportbundle dumps what the decisions of a cluster's scheduler are made from, so that somebody else can make them
-// again without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither what they run
-// nor what they are told.
+// Package supportbundle dumps the inputs of a cluster's scheduler, so that somebody else can repeat its decisions
+// without the cluster. A bundle is safe to hand on: it has no Secrets and ConfigMaps, and of pods neither images and
+// commands nor environment.
 package supportbundle
 
 import (
@@ -19,7 +19,7 @@ import (
 	"packtree.dev/shared/version"
 )
 
-// Command returns the subcommand `support-bundle` of a program, with flags of its own to say which cluster.
+// Command returns the subcommand `support-bundle` of a program, with flags that choose the cluster.
 func Command() *cobra.Command {
 	var file, context string
 	command := CommandFor(func() (*rest.Config, error) { return kubeconfig.Load(file, context) })
@@ -34,19 +34,20 @@ func CommandFor(connect func() (*rest.Config, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "support-bundle",
 		Short: "Dump what decides where pods go, for others to decide it again",
-		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and conditions
-of the workloads above them, and what events say of gangs, so that somebody without the cluster can repeat the scheduler's
-decisions:
+		Long: `support-bundle prints the nodes, Topologies, PodGroups and pods of a cluster as YAML, the names and
+conditions of the workloads above them, and what events say of gangs, so that somebody without the cluster can repeat
+the scheduler's decisions:
 
   kai-topology-plugin place -f bundle.yaml -o tree
   kubectl packtree explain NAME -n NAMESPACE -f bundle.yaml
 
-Every object is reduced to what such a decision reads: names, labels, owners, resources, selectors, affinity, tolerations and
-the like. Secrets and ConfigMaps are never read. Images, commands, arguments, environment, volumes and annotations, but for
-Packtree's own that the scheduler reads, never appear. Names and labels do; read the bundle before you hand it on.
+Every object is reduced to what such a decision reads: names, labels, owners, resources, selectors, affinity,
+tolerations and the like. Secrets and ConfigMaps are never read. Images, commands, arguments, environment, volumes and
+annotations, but for Packtree's own that the scheduler reads, never appear. Names and labels do; read the bundle before
+you hand it on.
 
-It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-topology-plugin chart. What may not be read, or
-is not installed, is left out, which standard error and the bundle's first lines say.`,
+It only reads, and takes the rights of ClusterRole packtree-viewer of the kai-topology-plugin chart. What may not be
+read, or is not installed, is left out, which standard error and the bundle's first lines say.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := connect()
@@ -60,7 +61,7 @@ is not installed, is left out, which standard error and the bundle's first lines
 
 func run(command *cobra.Command, config *rest.Config) error {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // One list at a time is what this asks for; none should wait at this end.
+	config.QPS = -1 // Lists are requested one at a time, without a limit of the client's own.
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func run(command *cobra.Command, config *rest.Config) error {
 	if err := manifests.Write(&printed, manifests.YAML, collected.objects); err != nil {
 		return err
 	}
-	// All or nothing: half a cluster would be decided about as if it were whole.
+	// All or nothing: a part of a cluster would be mistaken for all of it.
 	_, err = printed.WriteTo(command.OutOrStdout())
 	return err
 }
@@ -96,7 +97,7 @@ func serverVersion(config *rest.Config) string {
 	return found.GitVersion
 }
 
-// head says in comments what a bundle is.
+// head explains in comments what a bundle is.
 func head(w io.Writer, program, kubernetes string, notes []string) {
 	fmt.Fprintf(w, "# Support bundle of %s %s\n", program, version.String())
 	fmt.Fprintf(w, "# Kubernetes: %s\n", kubernetes)

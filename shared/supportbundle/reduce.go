@@ -11,8 +11,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Every object of a bundle is built anew, of fields that are named here one by one: a field that nobody thought of, or that
-// a later Kubernetes adds, stays out.
+// Every object of a bundle is built anew, from fields that are named here one by one: a field that was forgotten, or
+// that a later Kubernetes adds, is left out.
 
 // annotations are the keys that the scheduler reads on pods, PodGroups and Topologies.
 var annotations = append(scheduling.CarriedAnnotations(),
@@ -25,7 +25,7 @@ var annotations = append(scheduling.CarriedAnnotations(),
 	kai.AnnotationLeftAlone,
 )
 
-// identity is what names an object, orders it among others and ties it to its owners.
+// identity has the fields that name an object, order it among others and tie it to its owners.
 func identity(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name:              meta.Name,
@@ -67,9 +67,10 @@ func reduceTopology(topology *kai.Topology) *kai.Topology {
 	return &kai.Topology{TypeMeta: topology.TypeMeta, ObjectMeta: identity(&topology.ObjectMeta), Spec: topology.Spec}
 }
 
-// reducePodGroup keeps the spec as a whole: it has names and numbers, and nothing of the pods' templates.
+// reducePodGroup keeps the whole spec: it has names and numbers, and nothing of the pods' templates.
 func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
-	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta), Spec: podGroup.Spec}
+	kept := &scheduling.PodGroup{TypeMeta: podGroup.TypeMeta, ObjectMeta: labelled(&podGroup.ObjectMeta),
+		Spec: podGroup.Spec}
 	kept.Status.Conditions = reduceConditions(podGroup.Status.Conditions)
 	for i := range podGroup.Status.SchedulingConditions {
 		condition := podGroup.Status.SchedulingConditions[i]
@@ -81,8 +82,8 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 	return kept
 }
 
-// reduceConditions keeps messages of the scheduler only, which are made of names and amounts, if they do not quote an annotation. Those of others can quote an
-// answer of the API server, and that the values of a pod template.
+// reduceConditions keeps only messages of the scheduler, which consist of names and amounts, unless they quote an
+// annotation. Messages of others can quote an answer of the API server, and with it values of a pod template.
 func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
 	said := []string{scheduling.ConditionScheduled, scheduling.ConditionRepairable, scheduling.ConditionRepairPlanned}
 	kept := slices.Clone(conditions)
@@ -125,8 +126,8 @@ func reducePod(pod *corev1.Pod) *corev1.Pod {
 	return kept
 }
 
-// reduceContainers keeps what a container takes of a node: resources and ports of the host. That an init container restarts
-// always makes it count beside the others.
+// reduceContainers keeps what a container uses of a node: resources and ports of the host. restartPolicy Always of an
+// init container is kept, because the container then counts beside the others.
 func reduceContainers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {
@@ -137,7 +138,8 @@ func reduceContainers(containers []corev1.Container) []corev1.Container {
 		for _, port := range container.Ports {
 			if port.HostPort != 0 {
 				reduced.Ports = append(reduced.Ports, corev1.ContainerPort{
-					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol,
+					ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIP: port.HostIP,
+					Protocol: port.Protocol,
 				})
 			}
 		}
@@ -146,7 +148,7 @@ func reduceContainers(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// reduceContainerStatuses keeps what a container holds while it is being resized.
+// reduceContainerStatuses keeps the resources that a container holds while it is being resized.
 func reduceContainerStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range statuses {
@@ -164,7 +166,8 @@ func reducePodConditions(conditions []corev1.PodCondition) []corev1.PodCondition
 	var kept []corev1.PodCondition
 	for _, condition := range conditions {
 		reduced := corev1.PodCondition{
-			Type: condition.Type, Status: condition.Status, Reason: condition.Reason, LastTransitionTime: condition.LastTransitionTime,
+			Type: condition.Type, Status: condition.Status, Reason: condition.Reason,
+			LastTransitionTime: condition.LastTransitionTime,
 		}
 		if condition.Type == corev1.PodScheduled {
 			reduced.Message = condition.Message
@@ -174,8 +177,8 @@ func reducePodConditions(conditions []corev1.PodCondition) []corev1.PodCondition
 	return kept
 }
 
-// workload is what a bundle has of the objects that gangs are made for: their templates have everything that a pod must not
-// give away, so only who they are and how they are is left.
+// workload is the reduced form of the objects that gangs are made for: their templates have everything that a bundle
+// must not contain, so only identity and status are left.
 type workload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -197,11 +200,11 @@ func reduceWorkload(object *workload) *workload {
 // historic are the kinds whose events make up the history of a gang.
 var historic = []string{"PodGroup", "PodGang", "Pod"}
 
-// schedulers are the actions that kube-scheduler and the plugin in it name in their events.
+// schedulers are the actions in the events of kube-scheduler and its plugin.
 var schedulers = []string{"Scheduling", "Binding", "Preempting"}
 
-// reduceEvent keeps notes of schedulers only, which are made of names and amounts. Those of others can quote a manifest.
-// Of pods what a kubelet does is left out, but for warnings: it says nothing of where they go.
+// reduceEvent keeps only notes of schedulers, which consist of names and amounts. Notes of others can quote a manifest.
+// A kubelet's events about pods are left out, except warnings: they say nothing about placement.
 func reduceEvent(event *corev1.Event) *corev1.Event {
 	scheduling := slices.Contains(schedulers, event.Action)
 	about := event.InvolvedObject

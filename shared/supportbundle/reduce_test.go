@@ -29,8 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestEveryTextThatLeavesTheClusterIsListed fills every field that can hold text, however deep, with its own path, and holds
-// what is left of it in a bundle against a list that people read. A field that is kept by mistake adds a line.
+// TestEveryTextThatLeavesTheClusterIsListed fills every text field, however deep, with its own path, and compares the
+// texts in a bundle with a list that people read. A field that is kept by mistake adds a line.
 func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 	for name, object := range map[string]any{
 		"events":                 &corev1.Event{},
@@ -45,7 +45,7 @@ func TestEveryTextThatLeavesTheClusterIsListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plant(reflect.ValueOf(object).Elem(), "")
 			if event, ok := object.(*corev1.Event); ok {
-				event.InvolvedObject.Kind, event.Action = "PodGroup", "Scheduling" // Of others less is kept, or nothing.
+				event.InvolvedObject.Kind, event.Action = "PodGroup", "Scheduling" // Less is kept of other events, or nothing.
 			}
 			reduced := reduced(t, name, object)
 			got := strings.Join(planted(reduced), "\n") + "\n"
@@ -88,7 +88,7 @@ func reduced(t *testing.T, resource string, object any) string {
 	return string(printed)
 }
 
-// plant writes "planted:<path>" wherever there is room for text. Lists and maps get one entry.
+// plant writes "planted:<path>" into every text field. Lists and maps get one entry.
 func plant(value reflect.Value, path string) {
 	text := "planted:" + path + ";"
 	switch value.Interface().(type) {
@@ -176,7 +176,7 @@ func TestOfMessagesOnlyTheSchedulersAreKept(t *testing.T) {
 func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, kindOf, action string
-		// note is what is left of "a note"; "nothing" where the event is left out.
+		// note is the kept part of "a note"; "nothing" if the event is left out.
 		note string
 	}{
 		"the scheduler about a gang":           {"PodGroup", "Warning", "Scheduling", "a note"},
@@ -191,7 +191,8 @@ func TestOfEventsWhatSaysWhereGangsGoIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := reduceEvent(&corev1.Event{
-				InvolvedObject: corev1.ObjectReference{Kind: c.kind, Name: "one"}, Type: c.kindOf, Action: c.action, Reason: "R", Message: "a note",
+				InvolvedObject: corev1.ObjectReference{Kind: c.kind, Name: "one"}, Type: c.kindOf, Action: c.action,
+				Reason: "R", Message: "a note",
 			})
 			note := "nothing"
 			if kept != nil {

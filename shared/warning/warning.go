@@ -1,5 +1,5 @@
-// Package warning writes log lines of level warn. The logging interface of Kubernetes knows info and error alone, so that what
-// somebody should look at, and is no failure of the program, would not be found by its level.
+// Package warning writes log lines of level warn. The logging interface of Kubernetes has only info and error, so that
+// messages that somebody should look at, and that are no failures of the program, could not be found by their level.
 package warning
 
 import (
@@ -7,9 +7,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// Log writes a line of level warn with keys and values as for Info. A logger that is not zap's gets it as info, with the key level.
+// Log writes a line of level warn with keys and values as for Info. A logger that is not zap's gets it as info, with
+// the key level.
 func Log(logger logr.Logger, message string, keysAndValues ...any) {
-	// With its values a logger is the one of zap, and no longer the one that stood in for it until the program had set it.
+	// After WithValues the logger is zap's own, and no longer the one that delegates until the program has set it.
 	logger = logger.WithValues(keysAndValues...)
 	if under, ok := logger.GetSink().(interface{ GetUnderlying() *zap.Logger }); ok {
 		under.GetUnderlying().Warn(message)

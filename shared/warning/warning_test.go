@@ -16,7 +16,7 @@ import (
 	"packtree.dev/shared/warning"
 )
 
-// written are the level, the message and the values of the line that a program would write at a log level.
+// written are the level, the message and the values of a program's line at a log level.
 func written(t *testing.T, level zapcore.Level, logger func(logr.Logger) logr.Logger) map[string]any {
 	t.Helper()
 	var out bytes.Buffer
@@ -44,7 +44,7 @@ func TestALineHasTheLevelWarn(t *testing.T) {
 	}
 }
 
-// Controllers are given a logger that stands in for the program's, which is set later.
+// Controllers get a logger that delegates to the program's, which is set later.
 func TestTheLoggerOfControllersIsNoOther(t *testing.T) {
 	var out bytes.Buffer
 	stands := log.Log.WithName("controller")
@@ -59,7 +59,8 @@ func TestAnyLoggerIsWritten(t *testing.T) {
 	var lines []string
 	warning.Log(funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), "a level is gone",
 		"domain", "rack")
-	if len(lines) != 1 || !strings.Contains(lines[0], `"level"="warn"`) || !strings.Contains(lines[0], `"domain"="rack"`) {
+	if len(lines) != 1 || !strings.Contains(lines[0], `"level"="warn"`) ||
+		!strings.Contains(lines[0], `"domain"="rack"`) {
 		t.Errorf("written: %v", lines)
 	}
 	warning.Log(logr.Logger{}, "nobody hears that")

@@ -1,5 +1,5 @@
-// Command dynamo-operator carries out DynamoGraphDeployments on Grove. Its subcommand render answers offline what one
-// becomes.
+// Command dynamo-operator carries out DynamoGraphDeployments on Grove. Its subcommand render prints, without a cluster,
+// the objects that a deployment becomes.
 package main
 
 import (
@@ -33,9 +33,9 @@ const (
 	program = "dynamo-operator"
 
 	renderShort = "print what DynamoGraphDeployments become"
-	renderLong  = `Render replaces each DynamoGraphDeployment of the input by what the controller would create for it: a PodCliqueSet,
-Services, and the service account of its pods. It is checked as at its creation; the ClusterTopology that its
-constraints refer to has to be in the input. Everything else is printed as it is.`
+	renderLong  = `Render replaces each DynamoGraphDeployment of the input by what the controller would create for it: a
+PodCliqueSet, Services, and the service account of its pods. It is checked as at its creation; the ClusterTopology that
+its constraints refer to has to be in the input. Everything else is printed as it is.`
 )
 
 func main() {
@@ -43,7 +43,7 @@ func main() {
 }
 
 func rootCommand() *cobra.Command {
-	// A deployment is some twenty requests when it is created, and none once it stands.
+	// A deployment takes about twenty requests when it is created, and none once it is ready.
 	settings := managerstart.Settings{QPS: 200, Burst: 400}
 	var infrastructure pods.Infrastructure
 	root := &cobra.Command{
@@ -68,7 +68,7 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// bindInfrastructure adds the flags for what the pods of every deployment are told of.
+// bindInfrastructure adds the flags for the addresses that the pods of every deployment get.
 func bindInfrastructure(flags *pflag.FlagSet, to *pods.Infrastructure) {
 	flags.StringVar(&to.NATSAddress, "nats-address", "", "NATS_SERVER of the pods; empty: the variable is not set")
 	flags.StringVar(&to.EtcdAddress, "etcd-address", "", "ETCD_ENDPOINTS of the pods; empty: the variable is not set")

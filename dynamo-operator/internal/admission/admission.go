@@ -37,7 +37,7 @@ func FromV1Beta1(written *v1beta1.DynamoGraphDeployment) Candidate {
 	return Candidate{Hub: written, words: betaWords}
 }
 
-// Validate returns what is wrong with the deployment by itself. Paths are those of the version that was written.
+// Validate returns the errors of the deployment by itself. Paths are those of the version that was written.
 func (c Candidate) Validate() field.ErrorList {
 	var errs field.ErrorList
 	if c.written != nil {
@@ -46,19 +46,19 @@ func (c Candidate) Validate() field.ErrorList {
 	return c.naming(append(errs, validate(c.Hub, c.words)...))
 }
 
-// ValidateConstraints returns what is wrong with the topology constraints by themselves, of which the schema knows a part in words
-// that tell neither the choices nor what to do.
+// ValidateConstraints returns the errors of the topology constraints by themselves. The schema finds a part of them
+// too, but its messages name neither the choices nor what to do.
 func (c Candidate) ValidateConstraints() field.ErrorList {
 	return c.naming(validateTopology(c.Hub, c.words))
 }
 
-// ValidateCreate returns what is wrong with creating the deployment in a cluster of that topology.
+// ValidateCreate returns the errors of creating the deployment in a cluster with that topology.
 func (c Candidate) ValidateCreate(topology Topology) field.ErrorList {
 	errs := append(c.Validate(), c.naming(validateSchedulers(c.Hub, c.words))...)
 	return append(errs, c.naming(checkTopology(c.Hub, topology, c.words))...)
 }
 
-// ValidateUpdate returns what is wrong with writing the deployment over an older state of itself. Constraints of that
+// ValidateUpdate returns the errors of writing the deployment over an older state of itself. Constraints of the old
 // state are not judged again, since they cannot be changed.
 func (c Candidate) ValidateUpdate(old Candidate) field.ErrorList {
 	errs := c.Validate()
@@ -89,11 +89,12 @@ func (c Candidate) Warnings() []string {
 	return warnings
 }
 
-// multinodeWarning tells of pods that will not become one engine because nobody knows how to tell them of one another.
+// multinodeWarning warns of pods that will not become one engine because their command takes no flags for finding one
+// another.
 func (c Candidate) multinodeWarning(index int) string {
 	component, err := pods.OfRole(&c.Hub.Spec.Components[index], v1beta1.RoleLeader)
 	if err != nil {
-		return "" // That is an error, and has been told.
+		return "" // That is an error, which Validate returns.
 	}
 	at := slices.IndexFunc(component.PodTemplate.Spec.Containers, isMain)
 	if component.Multinode == nil || at < 0 || len(validateFramework(c.Hub.Spec.BackendFramework)) > 0 {
@@ -105,7 +106,8 @@ func (c Candidate) multinodeWarning(index int) string {
 	switch {
 	case framework == "":
 		return fmt.Sprintf(
-			"%s: starts no framework that is known, so its %d nodes get no flags to find one another; set spec.backendFramework",
+			"%s: starts no framework that is known, so its %d nodes get no flags to find one another; set "+
+				"spec.backendFramework",
 			path, component.Multinode.NodeCount)
 	case !launch.Takes(framework, main.DeepCopy()):
 		return fmt.Sprintf(
@@ -114,7 +116,8 @@ func (c Candidate) multinodeWarning(index int) string {
 	case launch.Fits(framework, main, max(component.Multinode.NodeCount, 1)):
 		return fmt.Sprintf(
 			"%s: all parallel ranks fit into the GPUs of one pod, so that %d nodes run as many engines; "+
-				"raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave multinode out",
+				"raise --tensor-parallel-size, --pipeline-parallel-size or --data-parallel-size, or leave "+
+				"multinode out",
 			path, component.Multinode.NodeCount)
 	default:
 		return ""

@@ -13,7 +13,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-var levels = admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: []string{"zone", "block", "rack", "host"}}
+var levels = admission.Topology{Kind: "ClusterTopology", Name: "grove-topology",
+	Domains: []string{"zone", "block", "rack", "host"}}
 
 func TestCreation(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -25,10 +26,12 @@ func TestCreation(t *testing.T) {
 			services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
 		},
 		"equal domains are fine": {
-			spec: "topologyConstraint: {packDomain: rack}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
+			spec:     "topologyConstraint: {packDomain: rack}",
+			services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
 		},
 		"a narrower service is fine": {
-			spec: "topologyConstraint: {packDomain: zone}", services: "[{name: A, topologyConstraint: {packDomain: host}}, {name: B}]",
+			spec:     "topologyConstraint: {packDomain: zone}",
+			services: "[{name: A, topologyConstraint: {packDomain: host}}, {name: B}]",
 		},
 		"a broader service is not": {
 			spec:     "topologyConstraint: {packDomain: rack}",
@@ -54,7 +57,8 @@ func TestCreation(t *testing.T) {
 			spec: "topologyConstraint: {preferredDomain: rack}", services: "[{name: A}]",
 		},
 		"what may be moved": {
-			spec: "repair: {move: gang, after: 2m}\n  annotations: {packtree.dev/repair-after: 120s}", services: "[{name: A}]",
+			spec:     "repair: {move: gang, after: 2m}\n  annotations: {packtree.dev/repair-after: 120s}",
+			services: "[{name: A}]",
 		},
 		"what may be moved, in words that are none": {
 			spec: "repair: {move: all, after: -1m}", services: "[{name: A}]",
@@ -93,7 +97,8 @@ func TestCreation(t *testing.T) {
 			want: []string{`spec.topologyConstraint.topologyProfile: Forbidden: no constraint refers to it: set packDomain here or on a service, or leave it out`},
 		},
 		"a topology for a service's constraint": {
-			spec: "topologyConstraint: {topologyProfile: aws}", services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
+			spec:     "topologyConstraint: {topologyProfile: aws}",
+			services: "[{name: A, topologyConstraint: {packDomain: rack}}]",
 		},
 		"names that differ in case only": {
 			services: "[{name: Worker}, {name: worker}]",
@@ -270,7 +275,8 @@ spec:
 func TestAMissingTopologyIsNamedWhereItIsChosen(t *testing.T) {
 	gone := admission.Topology{Name: "aws", Problem: `ClusterTopology "aws" does not exist; existing ones: gcp`}
 	compare(t, []string{`spec.topologyConstraint.topologyProfile: Invalid value: "aws": ClusterTopology "aws" does not exist; existing ones: gcp`},
-		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(gone).ToAggregate())
+		alpha(t, "topologyConstraint: {topologyProfile: aws, packDomain: rack}", "[{name: A}]").ValidateCreate(
+			gone).ToAggregate())
 	compare(t, []string{`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "aws" does not exist; existing ones: gcp (service "A")`},
 		alpha(t, "", "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(gone).ToAggregate())
 	compare(t, nil, alpha(t, "", "[{name: A}]").ValidateCreate(gone).ToAggregate())
@@ -296,7 +302,8 @@ func TestWarnings(t *testing.T) {
 	if diff := cmp.Diff(want, candidate.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	named := alpha(t, "backendFramework: vllm", `[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
+	named := alpha(t, "backendFramework: vllm",
+		`[{name: B, multinode: {nodeCount: 2}, extraPodSpec: {mainContainer: {image: i, command: [./start]}}}]`)
 	want = []string{"spec.services[0].extraPodSpec.mainContainer.args: no place for the flags by which 2 nodes of vllm find one another; start it with python3 -m dynamo.vllm (service \"B\")"}
 	if diff := cmp.Diff(want, named.Warnings()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -369,7 +376,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// alpha is a deployment of that spec and those services, with an image where the services say nothing of their pods.
+// alpha is a deployment with that spec and those services, with an image if the services have none.
 func alpha(t *testing.T, spec, services string) admission.Candidate {
 	t.Helper()
 	written := &v1alpha1.DynamoGraphDeployment{}
@@ -401,7 +408,7 @@ func read(t *testing.T, manifest string, into any) {
 	}
 }
 
-// compare wants exactly these errors; what Kubernetes writes itself may be cut short with an ellipsis.
+// compare expects exactly these errors; messages of Kubernetes may be shortened with an ellipsis.
 func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
 	t.Helper()
 	var lines []string
@@ -421,9 +428,11 @@ func compare(t *testing.T, want []string, got interface{ Errors() []error }) {
 }
 
 func TestDomainsOfABindingHaveItsOwnOrder(t *testing.T) {
-	binding := admission.Topology{Kind: "ClusterTopologyBinding", Name: "net", Domains: []string{"rack", "spine", "zone"}}
+	binding := admission.Topology{Kind: "ClusterTopologyBinding", Name: "net",
+		Domains: []string{"rack", "spine", "zone"}}
 	const named = "topologyConstraint: {topologyProfile: net, packDomain: spine}"
-	compare(t, nil, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]").ValidateCreate(binding).ToAggregate())
+	compare(t, nil, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: zone}}]").ValidateCreate(
+		binding).ToAggregate())
 	compare(t, []string{
 		`spec.services[0].topologyConstraint.packDomain: Invalid value: "rack": broader than the deployment's packDomain "spine": choose spine or zone (service "A")`,
 	}, alpha(t, named, "[{name: A, topologyConstraint: {packDomain: rack}}]").ValidateCreate(binding).ToAggregate())

@@ -13,12 +13,12 @@ import (
 	"packtree.dev/shared/didyoumean"
 )
 
-// groupPath is where a component group stands, in both versions.
+// groupPath is the path of a component group, in both versions.
 func groupPath(index int) *field.Path {
 	return field.NewPath("spec", "experimental", "componentGroups").Index(index)
 }
 
-// validateGroups is what holds for component groups, and for what is in them.
+// validateGroups validates component groups and their members.
 func validateGroups(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	var errs field.ErrorList
 	taken := map[string]string{} // Who has a name, by the name in lower case.
@@ -40,7 +40,8 @@ func validateGroups(deployment *v1beta1.DynamoGraphDeployment, words words) fiel
 		taken[lower] = fmt.Sprintf("component group %q", group.Name)
 		errs = append(errs, validateGroupNumbers(group, path)...)
 		if len(group.Components) == 0 {
-			errs = append(errs, field.Required(path.Child("components"), "a component group has at least one "+words.part))
+			errs = append(errs, field.Required(path.Child("components"),
+				"a component group has at least one "+words.part))
 		}
 		for j, member := range group.Components {
 			errs = append(errs, validateMember(deployment, group.Name, member.Name,
@@ -61,7 +62,7 @@ func validateGroupNumbers(group *v1beta1.ComponentGroup, path *field.Path) field
 	return errs
 }
 
-// validateMember judges what is named as a member of a group, and remembers it.
+// validateMember validates one name in a group's list of members, and remembers it.
 func validateMember(
 	deployment *v1beta1.DynamoGraphDeployment, group, name string, path *field.Path, groupOf map[string]string,
 	words words,
@@ -88,11 +89,13 @@ func validateMember(
 	}
 	if replicas(component) == 0 {
 		errs = append(errs, field.Invalid(own.Child("replicas"), 0,
-			fmt.Sprintf("are those in each copy of component group %q, at least 1; replicas: 0 of the group stops it", group)))
+			fmt.Sprintf("are those in each copy of component group %q, at least 1; replicas: 0 of the group stops it",
+				group)))
 	}
 	if component.Multinode != nil && component.TopologyConstraint != nil {
 		errs = append(errs, field.Forbidden(own.Child("topologyConstraint"), fmt.Sprintf(
-			"leader and workers in a copy are held together by the constraint of component group %q: set it there", group)))
+			"leader and workers in a copy are held together by the constraint of component group %q: set it there",
+			group)))
 	}
 	if component.Multinode != nil && len(component.TopologySpread) > 0 {
 		errs = append(errs, field.Forbidden(own.Child("topologySpread"),
@@ -101,7 +104,7 @@ func validateMember(
 	return errs
 }
 
-// noSuchPart says that nothing has a name, and what was probably meant.
+// noSuchPart says that no component has a name, and which one was probably meant.
 func noSuchPart(deployment *v1beta1.DynamoGraphDeployment, name string, words words) string {
 	var known []string
 	for _, component := range deployment.Spec.Components {
@@ -114,8 +117,8 @@ func noSuchPart(deployment *v1beta1.DynamoGraphDeployment, name string, words wo
 	return reason
 }
 
-// validateGroupsUpdate is what may not change of component groups: who is in which, their minima and constraints, and how many replicas
-// of a component a copy has.
+// validateGroupsUpdate refuses changes of component groups: of their members, minima and constraints, and of how many
+// replicas of a component a copy has.
 func validateGroupsUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	var errs field.ErrorList
 	for i := range updated.Spec.Components {
@@ -131,7 +134,8 @@ func validateGroupsUpdate(old, updated *v1beta1.DynamoGraphDeployment, words wor
 				"%s %q was in %s: %s", words.part, component.Name, orNone(nameOf(was)), recreate)))
 		case is != nil && replicas(before) != replicas(component):
 			errs = append(errs, field.Invalid(path.Child("replicas"), replicas(component), fmt.Sprintf(
-				"was %d in each copy of component group %q, which cannot change: scale the group, or %s", replicas(before), is.Name,
+				"was %d in each copy of component group %q, which cannot change: scale the group, or %s",
+				replicas(before), is.Name,
 				recreate)))
 		}
 	}
@@ -140,7 +144,7 @@ func validateGroupsUpdate(old, updated *v1beta1.DynamoGraphDeployment, words wor
 		at := slices.IndexFunc(names.Groups(old),
 			func(group v1beta1.ComponentGroup) bool { return group.Name == groups[i].Name })
 		if at < 0 {
-			continue // Its members have told of it.
+			continue // The errors of its members say that it is new.
 		}
 		before := &names.Groups(old)[at]
 		errs = append(errs, changed(groupPath(i).Child("minAvailable"), ptr.Deref(before.MinAvailable, 1),

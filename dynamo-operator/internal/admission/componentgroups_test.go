@@ -139,7 +139,8 @@ func TestComponentGroups(t *testing.T) {
 		},
 		"nor that there is one": {
 			oldGroups: "{name: g, components: [{name: A}]}", oldServices: "[{name: A}]", services: "[{name: A}]",
-			want: []string{`spec.experimental.componentGroups: Forbidden: service "A" was in component group "g": ` + again},
+			want: []string{`spec.experimental.componentGroups: Forbidden: service "A" was in component group "g": ` +
+				again},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

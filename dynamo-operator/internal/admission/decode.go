@@ -1,5 +1,5 @@
-// Package admission decides whether a DynamoGraphDeployment may be written, and completes it first. It is what the
-// webhooks and the offline command share; it reads nothing itself.
+// Package admission decides whether a DynamoGraphDeployment may be written, and completes it first. The webhooks and
+// the offline command share it; it reads nothing itself.
 package admission
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 // Complete brings the written form of a deployment, in either version, into the form in which it is stored: services as
-// a list, sorted by name where they were written as a map, and each with its replicas. Fields are changed in place. What
-// is malformed stays as it is, for Unknown to find.
+// a list, sorted by name if they were written as a map, and each with its replicas. Fields are changed in place.
+// Malformed fields stay as they are, for Unknown to find.
 func Complete(version string, fields map[string]any) []manifests.Problem {
 	if version != v1alpha1.GroupVersion.Version {
 		return nil
@@ -41,7 +41,7 @@ func Complete(version string, fields map[string]any) []manifests.Problem {
 	return nil
 }
 
-// completeService fills in the numbers that a schema would.
+// completeService fills in the numbers that a schema would fill in.
 func completeService(service map[string]any) {
 	if service["replicas"] == nil {
 		service["replicas"] = int64(1)
@@ -77,8 +77,8 @@ func listed(byName map[string]any) ([]any, []manifests.Problem) {
 }
 
 // Unknown returns the fields of a completed deployment that do not exist or have a wrong type. The API server looks for
-// them only as strictly as each client asks, and not at all inside services. The status is not its writer's: another operator may
-// have written it.
+// them only as strictly as each client asks, and not at all inside services. The status is not checked: another
+// operator may have written it.
 func Unknown(version string, fields map[string]any) []manifests.Problem {
 	fields = maps.Clone(fields)
 	delete(fields, "status")
@@ -115,8 +115,8 @@ func unknownInServices(written any) []manifests.Problem {
 	return problems
 }
 
-// withoutServices takes the services out of a copy: their Go type reads lists and maps alike and so hides from a strict
-// decoder what is inside.
+// withoutServices takes the services out of a copy. Their Go type reads lists and maps alike, and so hides their fields
+// from a strict decoder.
 func withoutServices(fields map[string]any) (map[string]any, any) {
 	spec, _ := fields["spec"].(map[string]any)
 	services := spec["services"]

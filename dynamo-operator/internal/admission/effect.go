@@ -15,40 +15,41 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// componentWarnings names what of a component is accepted and is not carried out, and what happens instead.
+// componentWarnings names the fields of a component that are accepted and have no effect, and what happens instead.
 func (c Candidate) componentWarnings(index int) []string {
 	component, at := &c.Hub.Spec.Components[index], c.words.component(index)
 	experimental := component.Experimental
 	if c.written != nil {
-		experimental = c.written.Spec.Services[index].Experimental // The older spellings have been told of.
+		experimental = c.written.Spec.Services[index].Experimental // The warnings name the fields that the user wrote.
 	}
 	var warnings []string
 	if experimental != nil {
 		warnings = experimentWarnings(experimental, at.Child("experimental"))
 	}
-	tell := func(path *field.Path, sentence string) { warnings = append(warnings, path.String()+": "+sentence) }
+	warn := func(path *field.Path, sentence string) { warnings = append(warnings, path.String()+": "+sentence) }
 	warnings = append(warnings,
 		overrideWarnings(component.ProviderOverride, at, overrides.OfComponent, component.TopologyConstraint != nil)...)
 	if component.LPX != nil {
-		tell(at.Child("lpx"), "lpx has no effect: no pods are placed onto LPUs; they run as their template says")
+		warn(at.Child("lpx"), "lpx has no effect: no pods are placed onto LPUs; they run as their template says")
 	}
 	if component.RuntimeVersionOverride != "" {
-		tell(at.Child("runtimeVersionOverride"), "has no effect: the pods are the same for every version of the runtime")
+		warn(at.Child("runtimeVersionOverride"),
+			"has no effect: the pods are the same for every version of the runtime")
 	}
 	if model := component.ModelRef; model != nil && model.Revision != "" {
-		tell(at.Child("modelRef", "revision"), "has no effect: the Service is by the model's name alone")
+		warn(at.Child("modelRef", "revision"), "has no effect: the Service is by the model's name alone")
 	}
 	for i, role := range component.Roles {
 		if role.ProviderOverride != nil {
-			tell(at.Child("roles").Index(i).Child("providerOverride"), overriddenRole)
+			warn(at.Child("roles").Index(i).Child("providerOverride"), overriddenRole)
 		}
 	}
 	if nodes := component.Multinode; nodes != nil {
 		if nodes.Leader != nil && nodes.Leader.ProviderOverride != nil {
-			tell(at.Child("multinode", "leader", "providerOverride"), overriddenRole)
+			warn(at.Child("multinode", "leader", "providerOverride"), overriddenRole)
 		}
 		if nodes.Worker != nil && nodes.Worker.ProviderOverride != nil {
-			tell(at.Child("multinode", "worker", "providerOverride"), overriddenRole)
+			warn(at.Child("multinode", "worker", "providerOverride"), overriddenRole)
 		}
 	}
 	return append(warnings, c.mountWarnings(index)...)
@@ -56,7 +57,8 @@ func (c Candidate) componentWarnings(index int) []string {
 
 const overriddenRole = "has no effect: one constraint holds leader and workers together; set topologyConstraint"
 
-// overrideWarnings names what of an override is not carried out: all but the constraint, and that too where the place has one of its own.
+// overrideWarnings names the fields of an override that have no effect: all but the constraint, and the constraint too
+// if the component or deployment has one in its own words.
 func overrideWarnings(override *v1beta1.ProviderOverride, at *field.Path, path []string, constrained bool) []string {
 	if override == nil {
 		return nil
@@ -76,13 +78,14 @@ func overrideWarnings(override *v1beta1.ProviderOverride, at *field.Path, path [
 	}
 	if constraint == nil && len(rest) == 0 {
 		warnings = append(warnings,
-			fmt.Sprintf("%s: has no effect: it sets nothing; of an override %s is carried out", at.Child("providerOverride"),
-				strings.Join(path, ".")))
+			fmt.Sprintf("%s: has no effect: it sets nothing; of an override %s is carried out",
+				at.Child("providerOverride"), strings.Join(path, ".")))
 	}
 	return warnings
 }
 
-// mountWarnings tells of mounts in v1beta1 that no volume has. They are taken for claims, and may be misspelt.
+// mountWarnings warns of mounts in v1beta1 whose name no volume has. Such a name is taken for that of a claim, and may
+// be misspelt.
 func (c Candidate) mountWarnings(index int) []string {
 	component := &c.Hub.Spec.Components[index]
 	main := pods.Named(component.PodTemplate.Spec.Containers, v1beta1.MainContainer)
@@ -104,14 +107,14 @@ func (c Candidate) mountWarnings(index int) []string {
 		if !slices.Contains(known, mount.Name) {
 			at := c.words.main(index, component).Child("volumeMounts").Index(i).Child("name")
 			warnings = append(warnings,
-				fmt.Sprintf("%s: no volume of the pod is called %q: taken for the claim of that name, for which the pods wait", at,
-					mount.Name))
+				fmt.Sprintf("%s: no volume of the pod is called %q: taken for the claim of that name, for which the "+
+					"pods wait", at, mount.Name))
 		}
 	}
 	return warnings
 }
 
-// experimentWarnings names the features that are not carried out.
+// experimentWarnings names the features that have no effect.
 func experimentWarnings(experimental *v1beta1.ComponentExperimental, at *field.Path) []string {
 	var warnings []string
 	for _, feature := range []struct {
@@ -134,7 +137,7 @@ func experimentWarnings(experimental *v1beta1.ComponentExperimental, at *field.P
 	return warnings
 }
 
-// switchedOff says whether a feature is asked for not to be.
+// switchedOff reports whether a feature is written with enabled: false.
 func switchedOff(feature *runtime.RawExtension) bool {
 	var written struct {
 		Enabled *bool `json:"enabled"`
@@ -142,7 +145,7 @@ func switchedOff(feature *runtime.RawExtension) bool {
 	return json.Unmarshal(feature.Raw, &written) == nil && written.Enabled != nil && !*written.Enabled
 }
 
-// deploymentWarnings names what of a deployment as a whole is accepted and is not carried out.
+// deploymentWarnings names the fields of a deployment as a whole that are accepted and have no effect.
 func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	var warnings []string
 	if spec.ProviderOverride != nil {
@@ -152,7 +155,8 @@ func deploymentWarnings(spec *v1beta1.DynamoGraphDeploymentSpec) []string {
 	return warnings
 }
 
-// TransferWarnings says what keeps workers from being told where they stand. The topology is the one that kvTransferPolicy names.
+// TransferWarnings says why workers will not learn in which domain they are. The topology is the one that
+// kvTransferPolicy names.
 func (c Candidate) TransferWarnings(topology Topology) []string {
 	policy := pods.KVTransferPolicyOf(c.Hub)
 	switch {
@@ -166,7 +170,8 @@ func (c Candidate) TransferWarnings(topology Topology) []string {
 		return []string{fmt.Sprintf(
 			"spec.experimental.kvTransferPolicy.domain: %q is not a level of %s %q; available domains: %s; until it "+
 				"is no pod gets the label %s, and workers do not know where they stand",
-			policy.Domain, topology.Kind, topology.Name, strings.Join(topology.Domains, ", "), pods.TopologyLabel(policy))}
+			policy.Domain, topology.Kind, topology.Name, strings.Join(topology.Domains, ", "),
+			pods.TopologyLabel(policy))}
 	}
 }
 
@@ -175,22 +180,25 @@ var obeyed = []string{
 	v1beta1.AnnotationQueue, v1beta1.AnnotationVLLMExecutor, v1beta1.AnnotationDiscoveryBackend,
 	v1beta1.AnnotationDiscoveryMode,
 	v1beta1.AnnotationEnableMetrics,
-	// Another operator notes on what it made which version of it that was. Nobody asks for anything by it.
+	// Another operator writes here which version of it made the object. Nobody asks for anything by it.
 	"nvidia.com/dynamo-operator-origin-version",
 }
 
-// annotationWarnings tells of annotations of this group that nobody obeys, and of values that none of those has.
+// annotationWarnings warns of annotations of this group that nothing reads, and of values that an annotation does not
+// know.
 func annotationWarnings(annotations map[string]string) []string {
 	var warnings []string
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		group, _, _ := strings.Cut(key, "/")
 		ours := group == v1beta1.GroupName || strings.HasSuffix(group, "."+v1beta1.GroupName)
 		if ours && !slices.Contains(obeyed, key) {
-			warnings = append(warnings, fmt.Sprintf("metadata.annotations[%s]: has no effect: nothing here reads it", key))
+			warnings = append(warnings, fmt.Sprintf("metadata.annotations[%s]: has no effect: nothing here reads it",
+				key))
 		}
 	}
 	for key, known := range map[string][]string{
-		v1beta1.AnnotationDiscoveryBackend: {"kubernetes", "etcd"}, v1beta1.AnnotationDiscoveryMode: {"pod", "container"},
+		v1beta1.AnnotationDiscoveryBackend: {"kubernetes", "etcd"},
+		v1beta1.AnnotationDiscoveryMode:    {"pod", "container"},
 	} {
 		if value, set := annotations[key]; set && !slices.Contains(known, value) {
 			warnings = append(warnings,

@@ -2,7 +2,8 @@ package admission
 
 import "packtree.dev/shared/api/dynamo/v1beta1"
 
-// WithoutEffect says of a kind of Dynamo's that it is left as it is, and what to do instead; empty for all other kinds.
+// WithoutEffect says of one of Dynamo's kinds that its objects have no effect, and what to do instead; empty for all
+// other kinds.
 func WithoutEffect(group, kind string) string {
 	if group != v1beta1.GroupName {
 		return ""

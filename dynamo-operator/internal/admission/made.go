@@ -21,7 +21,8 @@ import (
 // maxPods is how many pods can be made for one deployment.
 const maxPods = 100_000
 
-// validateMade is what would otherwise be refused only of what is made for a deployment, in words that its writer has not used.
+// validateMade finds what Kubernetes would refuse in the objects that are made for a deployment. Errors about these
+// would name fields that the deployment's writer has not written.
 func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	errs := validateExecutor(deployment.Annotations, field.NewPath("metadata", "annotations"))
 	errs = append(errs, validateQueue(deployment.Annotations)...)
@@ -29,7 +30,8 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	for i := range deployment.Spec.Components {
 		component := &deployment.Spec.Components[i]
 		template := &component.PodTemplate
-		if !words.v1alpha1 { // Its metadata is put together from several maps, each of which is judged where it stands.
+		// Its metadata is put together from several maps, each of which is validated at its own path.
+		if !words.v1alpha1 {
 			errs = append(errs, validateMetadata(template.Labels, template.Annotations,
 				words.component(i).Child("podTemplate", "metadata"))...)
 		}
@@ -38,7 +40,8 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 				fmt.Sprintf("the pods' host names stand under a Service %s already: rename it", hosts)))
 		}
 		if at := slices.IndexFunc(template.Spec.Containers, isMain); at >= 0 {
-			errs = append(errs, validateRequests(template.Spec.Containers[at].Resources, words.requests(i, component))...)
+			errs = append(errs, validateRequests(template.Spec.Containers[at].Resources,
+				words.requests(i, component))...)
 		}
 		if template.Spec.NodeName != "" {
 			errs = append(errs, field.Forbidden(words.podSpec(i).Child("nodeName"),
@@ -53,8 +56,8 @@ func validateMade(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 	return append(errs, validateSize(deployment, words)...)
 }
 
-// validateSchedulers refuses pods that go to different schedulers: those of one gang are placed together, by one. A deployment that had them before
-// stays as it is.
+// validateSchedulers refuses pods that go to different schedulers: one scheduler places all pods of a gang. A
+// deployment that had such pods before stays as it is.
 func validateSchedulers(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	var errs field.ErrorList
 	var first string
@@ -68,7 +71,8 @@ func validateSchedulers(deployment *v1beta1.DynamoGraphDeployment, words words) 
 			first = cmp.Or(first, own)
 			if own != first {
 				errs = append(errs, field.Invalid(words.podSpec(i).Child("schedulerName"), own, fmt.Sprintf(
-					"all pods of a deployment are placed by one scheduler, and those of %s %s are by %s: name the same one",
+					"all pods of a deployment are placed by one scheduler, and those of %s %s are by %s: name "+
+						"the same one",
 					words.part, deployment.Spec.Components[0].Name, first)))
 				break
 			}
@@ -77,7 +81,7 @@ func validateSchedulers(deployment *v1beta1.DynamoGraphDeployment, words words) 
 	return errs
 }
 
-// validateKept is there because what only v1alpha1 can say is kept in an annotation of what is stored.
+// validateKept bounds the annotation in which a stored deployment keeps the fields that only v1alpha1 has.
 func validateKept(annotations map[string]string) field.ErrorList {
 	if apivalidation.ValidateAnnotationsSize(annotations) == nil {
 		return nil
@@ -88,7 +92,7 @@ func validateKept(annotations map[string]string) field.ErrorList {
 				"or write components of v1beta1", apivalidation.TotalAnnotationSizeLimitB))}
 }
 
-// validateMetadata judges labels and annotations of pods, each at its key.
+// validateMetadata validates labels and annotations of pods, each at its key.
 func validateMetadata(labels, annotations map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -97,7 +101,8 @@ func validateMetadata(labels, annotations map[string]string, path *field.Path) f
 	}
 	path = path.Child("annotations")
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		errs = append(errs, apivalidation.ValidateAnnotations(map[string]string{key: annotations[key]}, path.Key(key))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(map[string]string{key: annotations[key]},
+			path.Key(key))...)
 	}
 	return append(errs, validateExecutor(annotations, path)...)
 }
@@ -111,7 +116,8 @@ func validateExecutor(annotations map[string]string, path *field.Path) field.Err
 	return field.ErrorList{field.NotSupported(path.Key(v1beta1.AnnotationVLLMExecutor), executor, known)}
 }
 
-// validateRequests is there because Kubernetes takes no pod that asks for more than it may have, or for another number of GPUs.
+// validateRequests refuses requests above their limit, and GPU requests that differ from it: Kubernetes takes no such
+// pod.
 func validateRequests(amounts corev1.ResourceRequirements, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(amounts.Requests)) {
@@ -130,7 +136,7 @@ func validateRequests(amounts corev1.ResourceRequirements, path *field.Path) fie
 	return errs
 }
 
-// validateQueue is there because the queue becomes a label.
+// validateQueue validates the queue as a label value, which it becomes.
 func validateQueue(annotations map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	queue := annotations[v1beta1.AnnotationQueue]
@@ -141,13 +147,15 @@ func validateQueue(annotations map[string]string) field.ErrorList {
 	return errs
 }
 
-// validateNodeNames turns down a component whose pods would be named like the leader or the workers of another.
+// validateNodeNames refuses a component whose pods would be named like the leader or the workers of another one.
 func validateNodeNames(components []v1beta1.ComponentSpec, words words) field.ErrorList {
 	nodes := map[string]string{}
 	for i := range components {
 		if lower := names.Component(components[i].Name); components[i].Multinode != nil {
-			nodes[lower+names.LeaderSuffix] = fmt.Sprintf("the leader of multinode %s %q has", words.part, components[i].Name)
-			nodes[lower+names.WorkerSuffix] = fmt.Sprintf("the workers of multinode %s %q have", words.part, components[i].Name)
+			nodes[lower+names.LeaderSuffix] = fmt.Sprintf("the leader of multinode %s %q has", words.part,
+				components[i].Name)
+			nodes[lower+names.WorkerSuffix] = fmt.Sprintf("the workers of multinode %s %q have", words.part,
+				components[i].Name)
 		}
 	}
 	var errs field.ErrorList
@@ -193,8 +201,8 @@ func validateSize(deployment *v1beta1.DynamoGraphDeployment, words words) field.
 			"%d of the deployment's %d pods, and it may have %d; use more than one deployment", most, all, maxPods))}
 }
 
-// podsOf counts what a component has as soon as it is switched on. Numbers beyond their own bounds, of which that has been said,
-// count for nothing.
+// podsOf counts the pods that a component has as soon as it is switched on. Numbers beyond their own bounds count as 0:
+// they have errors of their own.
 func podsOf(component *v1beta1.ComponentSpec) int64 {
 	nodes, standing := int32(1), max(replicas(component), minimum(component))
 	if component.Multinode != nil {

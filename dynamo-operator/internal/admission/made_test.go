@@ -8,7 +8,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// What is made for a deployment has rules too. They are told of the deployment, where its writer can mend them.
+// The objects that are made for a deployment have rules too. Errors name the fields of the deployment, where its writer
+// can mend them.
 func TestWhatIsMadeHasToBePossible(t *testing.T) {
 	for name, c := range map[string]struct {
 		services string
@@ -119,7 +120,7 @@ func TestADeploymentThatHadTwoSchedulersCanStillBeChanged(t *testing.T) {
 	}, alpha(t, "", two).ValidateUpdate(alpha(t, "", one)).ToAggregate())
 }
 
-// A map by name cannot have a name twice, but it can have it in two ways of writing; nor may a list of the newer version.
+// A map by name cannot have a name twice, but it can have two spellings of it, and so can a list of v1beta1.
 func TestNamesThatDifferInCaseOnly(t *testing.T) {
 	compare(t, []string{
 		`spec.services[2].name: Invalid value: "worker": differs from "Worker" only in case, and what is made for them has names in lower case: rename one`,

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// naming adds the service's name to each error about one. Of a map that was made a list the writer knows no places, and
-// what is validated does not tell any more which of the two it was.
+// naming adds the service's name to each error about a service. Services may be written as a map, and are validated as
+// a list: an index alone means nothing to a user who wrote a map.
 func (c Candidate) naming(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Detail = withService(err.Detail, c.serviceAt(err.Field))
@@ -16,8 +16,8 @@ func (c Candidate) naming(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// serviceAt is the name of the service that a path leads into. It is empty where the path leads elsewhere, or to the
-// name itself.
+// serviceAt is the name of the service that a path leads into. It is empty if the path leads elsewhere, or to the name
+// itself.
 func (c Candidate) serviceAt(path string) string {
 	if c.written == nil {
 		return ""

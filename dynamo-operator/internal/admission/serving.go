@@ -13,13 +13,14 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// validateServing is what a component can get wrong of what Dynamo's runtime needs in its pods.
+// validateServing validates the fields of a component that Dynamo's runtime needs in its pods.
 func validateServing(deployment *v1beta1.DynamoGraphDeployment, index int, words words) field.ErrorList {
 	component := &deployment.Spec.Components[index]
 	at := words.component(index)
 	errs := validatePicker(component, index, words)
 	errs = append(errs, validateRoles(component, at)...)
-	if name := component.FrontendSidecar; name != nil && pods.Named(component.PodTemplate.Spec.Containers, *name) == nil {
+	if name := component.FrontendSidecar; name != nil &&
+		pods.Named(component.PodTemplate.Spec.Containers, *name) == nil {
 		errs = append(errs, noContainer(at.Child("frontendSidecar"), *name, words.containers(index),
 			component.PodTemplate.Spec.Containers))
 	} else if name != nil && *name == v1beta1.MainContainer {
@@ -30,7 +31,8 @@ func validateServing(deployment *v1beta1.DynamoGraphDeployment, index int, words
 		errs = append(errs, validateDynamoSidecar(component, index, words)...)
 	}
 	if model := component.ModelRef; model != nil && model.Name == "" {
-		errs = append(errs, field.Required(at.Child("modelRef", "name"), "the name of the model, as the command has it"))
+		errs = append(errs, field.Required(at.Child("modelRef", "name"),
+			"the name of the model, as the command has it"))
 	}
 	if component.CompilationCache != nil {
 		errs = append(errs, validateCache(deployment, index, words)...)
@@ -38,7 +40,7 @@ func validateServing(deployment *v1beta1.DynamoGraphDeployment, index int, words
 	return errs
 }
 
-// noContainer says that nothing has a name that is to be a container's, and what has.
+// noContainer says that no container has a name, and which containers there are.
 func noContainer(at *field.Path, name string, list *field.Path, containers []corev1.Container) *field.Error {
 	var known []string
 	for _, container := range containers {
@@ -61,23 +63,26 @@ func validateDynamoSidecar(component *v1beta1.ComponentSpec, index int, words wo
 	case container.RestartPolicy == nil || *container.RestartPolicy != corev1.ContainerRestartPolicyAlways:
 		return field.ErrorList{
 			field.Invalid(at, name,
-				fmt.Sprintf("main would wait for it to end: set restartPolicy Always on container %s of %s", name, list)),
+				fmt.Sprintf("main would wait for it to end: set restartPolicy Always on container %s of %s", name,
+					list)),
 		}
 	case component.Multinode != nil:
 		return field.ErrorList{
 			field.Forbidden(at,
-				"the flags of several nodes are for a main container that runs Dynamo itself: leave it out, or multinode"),
+				"the flags of several nodes are for a main container that runs Dynamo itself: leave it out, "+
+					"or multinode"),
 		}
 	case !pods.IsWorker(component.Type):
 		return field.ErrorList{
-			field.Forbidden(at, fmt.Sprintf("it is for types worker, prefill and decode, and this is %q", component.Type)),
+			field.Forbidden(at, fmt.Sprintf("it is for types worker, prefill and decode, and this is %q",
+				component.Type)),
 		}
 	default:
 		return nil
 	}
 }
 
-// validateRoles turns down roles that a component does not have.
+// validateRoles refuses roles that a component does not have.
 func validateRoles(component *v1beta1.ComponentSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
@@ -91,8 +96,8 @@ func validateRoles(component *v1beta1.ComponentSpec, at *field.Path) field.Error
 		switch {
 		case component.Multinode == nil:
 			errs = append(errs, field.Forbidden(path,
-				"only a component of several nodes has roles: set multinode.nodeCount, or leave the role out and write "+
-					"podTemplate"))
+				"only a component of several nodes has roles: set multinode.nodeCount, or leave the role "+
+					"out and write podTemplate"))
 		case !known:
 			errs = append(errs, field.NotSupported(path.Child("name"), role.Name,
 				[]string{v1beta1.RoleLeader, v1beta1.RoleWorker}))
@@ -131,7 +136,7 @@ func validateRoleTemplates(component *v1beta1.ComponentSpec, at *field.Path, nam
 	return errs
 }
 
-// validateCache wants a directory where the framework's own is not known.
+// validateCache requires a directory where the framework's own one is not known.
 func validateCache(deployment *v1beta1.DynamoGraphDeployment, index int, words words) field.ErrorList {
 	component := &deployment.Spec.Components[index]
 	cache, at := component.CompilationCache, words.cache(index)
@@ -152,19 +157,20 @@ func validateCache(deployment *v1beta1.DynamoGraphDeployment, index int, words w
 	}
 }
 
-// validatePicker wants one configuration of an endpoint picker, and none of anything else.
+// validatePicker requires one configuration of an endpoint picker, and refuses one for any other type.
 func validatePicker(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
 	at, config := words.component(index).Child("eppConfig"), component.EPPConfig
 	switch {
 	case component.Type != v1beta1.TypeEPP && config != nil:
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("only type epp has one, and this is %q", component.Type))}
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("only type epp has one, and this is %q",
+			component.Type))}
 	case component.Type != v1beta1.TypeEPP || config == nil && configured(component):
 		return nil
 	case config == nil || config.ConfigMapRef == nil && config.Config == nil:
 		return field.ErrorList{
 			field.Required(at,
-				"an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap that holds an "+
-					"EndpointPickerConfig, or config to one"),
+				"an endpoint picker has no configuration of its own: set configMapRef to the key of a ConfigMap "+
+					"that holds an EndpointPickerConfig, or config to one"),
 		}
 	case config.ConfigMapRef != nil && config.Config != nil:
 		return field.ErrorList{
@@ -177,11 +183,11 @@ func validatePicker(component *v1beta1.ComponentSpec, index int, words words) fi
 	}
 }
 
-// configured reports whether an endpoint picker is told of a configuration by its command.
+// configured reports whether the command of an endpoint picker names a configuration.
 func configured(component *v1beta1.ComponentSpec) bool {
 	main := pods.Named(component.PodTemplate.Spec.Containers, v1beta1.MainContainer)
 	if main == nil {
-		return true // That is the mistake to tell of.
+		return true // The missing container is the error to report.
 	}
 	for _, word := range slices.Concat(main.Command, main.Args) {
 		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
@@ -192,7 +198,7 @@ func configured(component *v1beta1.ComponentSpec) bool {
 	return false
 }
 
-// validateOnePicker turns down a second endpoint picker: the deployment has one pool.
+// validateOnePicker refuses a second endpoint picker: the deployment has one pool.
 func validateOnePicker(components []v1beta1.ComponentSpec, words words) field.ErrorList {
 	var errs field.ErrorList
 	first := ""
@@ -209,7 +215,8 @@ func validateOnePicker(components []v1beta1.ComponentSpec, words words) field.Er
 	return errs
 }
 
-// validateTransfer wants one source of the level that a policy names, and a weight where that is weighed.
+// validateTransfer requires one source of the level that a policy names, and a weight if the policy is one that takes a
+// weight.
 func validateTransfer(policy *v1beta1.KVTransferPolicy) field.ErrorList {
 	at := field.NewPath("spec", "experimental", "kvTransferPolicy")
 	switch {
@@ -224,11 +231,13 @@ func validateTransfer(policy *v1beta1.KVTransferPolicy) field.ErrorList {
 		}
 	case policy.Enforcement == "preferred" && policy.PreferredWeight == nil:
 		return field.ErrorList{
-			field.Required(at.Child("preferredWeight"), "how much is preferred, from 0 to 1, with enforcement preferred"),
+			field.Required(at.Child("preferredWeight"),
+				"how much is preferred, from 0 to 1, with enforcement preferred"),
 		}
 	case policy.Enforcement != "preferred" && policy.PreferredWeight != nil:
 		return field.ErrorList{
-			field.Forbidden(at.Child("preferredWeight"), "only enforcement preferred has a weight: leave it out, or set that"),
+			field.Forbidden(at.Child("preferredWeight"),
+				"only enforcement preferred has a weight: leave it out, or set that"),
 		}
 	default:
 		return nil

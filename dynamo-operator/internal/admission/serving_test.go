@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// TestWhatServesHasToBeWhole has every refusal of what Dynamo's runtime needs in its pods.
+// TestWhatServesHasToBeWhole has every error about the fields that Dynamo's runtime needs in its pods.
 func TestWhatServesHasToBeWhole(t *testing.T) {
 	const at = "spec.services[0]."
 	for name, c := range map[string]struct {
@@ -42,7 +42,8 @@ func TestWhatServesHasToBeWhole(t *testing.T) {
 			[]string{at + `eppConfig.configMapRef.name: Required value: the name of the ConfigMap (service "A")`},
 		},
 		"a picker whose command names one": {
-			"[{name: A, componentType: epp, extraPodSpec: {mainContainer: {image: i, args: [--config-file=/mine]}}}]", nil,
+			"[{name: A, componentType: epp, extraPodSpec: {mainContainer: {image: i, args: [--config-file=/mine]}}}]",
+			nil,
 		},
 		"a second picker": {
 			"[{name: B, componentType: epp, eppConfig: {config: {}}}, {name: A, componentType: epp, eppConfig: {config: {}}}]",
@@ -183,7 +184,8 @@ func TestTransferPolicies(t *testing.T) {
 		"domain: zone, labelKey: z": nil,
 	} {
 		compare(t, want,
-			alpha(t, "experimental: {kvTransferPolicy: {"+policy+"}}", "[{name: A}]").ValidateCreate(levels).ToAggregate())
+			alpha(t, "experimental: {kvTransferPolicy: {"+policy+"}}", "[{name: A}]").ValidateCreate(
+				levels).ToAggregate())
 	}
 }
 
@@ -215,7 +217,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestFeaturesThatAreNotCarriedOut has every warning of these.
+// TestFeaturesThatAreNotCarriedOut has every warning of fields without effect.
 func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
 	candidate := alpha(t,
 		"providerOverride: {value: {}}\n  experimental: {kvTransferPolicy: {domain: rack, clusterTopologyName: t}}", `[
@@ -225,7 +227,8 @@ func TestFeaturesThatAreNotCarriedOut(t *testing.T) {
      roles: [{name: leader, providerOverride: {value: {}}}],
      extraPodSpec: {mainContainer: {image: i, command: [python3, -m, dynamo.sglang]}}}]`)
 	candidate.Hub.Annotations = map[string]string{
-		"nvidia.com/enable-grove": "true", "dynamo.nvidia.com/gpu-power-limit": "300", "nvidia.com/kai-scheduler-queue": "q",
+		"nvidia.com/enable-grove": "true", "dynamo.nvidia.com/gpu-power-limit": "300",
+		"nvidia.com/kai-scheduler-queue":      "q",
 		"nvidia.com/dynamo-discovery-backend": "consul", "example.com/other": "x",
 	}
 	want := []string{
@@ -306,7 +309,7 @@ spec:
 	}
 }
 
-// Fields of today's schemas are known, whatever becomes of them; what is misspelt is not.
+// Fields of today's schemas are known, even without effect; misspelt ones are not.
 func TestTodaysFieldsAreKnown(t *testing.T) {
 	for version, manifest := range map[string]string{
 		"v1alpha1": `

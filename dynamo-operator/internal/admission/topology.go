@@ -19,7 +19,7 @@ const (
 	preferredField = "preferredDomain"
 )
 
-// constraint is a topology constraint at either level and where it stands.
+// constraint is a topology constraint of a deployment, a component or a group, with its path.
 type constraint struct {
 	path            *field.Path
 	pack, preferred v1beta1.TopologyDomain
@@ -27,7 +27,8 @@ type constraint struct {
 	group *constraint
 }
 
-// constraints returns the deployment's constraint, which may be empty, and those of the components and component groups that have one.
+// constraints returns the deployment's constraint, which may be empty, and those of the components and component groups
+// that have one.
 func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constraint, []constraint) {
 	whole := constraint{path: specTopology()}
 	if deployment.Spec.TopologyConstraint == nil && deployment.Spec.ProviderOverride != nil {
@@ -52,13 +53,14 @@ func constraints(deployment *v1beta1.DynamoGraphDeployment, words words) (constr
 	for i, group := range names.Groups(folded) {
 		if own := group.TopologyConstraint; own != nil {
 			parts = append(parts,
-				constraint{path: groupPath(i).Child("topologyConstraint"), pack: own.PackDomain, preferred: own.PreferredDomain})
+				constraint{path: groupPath(i).Child("topologyConstraint"), pack: own.PackDomain,
+					preferred: own.PreferredDomain})
 		}
 	}
 	return whole, parts
 }
 
-// overridden is where a constraint stands that is written in Grove's words.
+// overridden is the path of a constraint that is written in Grove's words.
 func overridden(at *field.Path, path []string) *field.Path {
 	return at.Child("providerOverride", append([]string{"value"}, path...)...)
 }
@@ -84,7 +86,7 @@ type namedDomain struct {
 	domain v1beta1.TopologyDomain
 }
 
-// validateTopology is what can be said of the constraints without the cluster's topology.
+// validateTopology validates the constraints as far as that needs no topology of the cluster.
 func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
 	errs := validateSpecConstraint(deployment.Spec.TopologyConstraint, whole, parts,
@@ -98,8 +100,8 @@ func validateTopology(deployment *v1beta1.DynamoGraphDeployment, words words) fi
 	return errs
 }
 
-// validateNesting compares the domains of constraints in the order of the topology that they refer to. Those that it does not have are
-// not compared.
+// validateNesting compares the domains of constraints in the order of the topology that they refer to. Domains that the
+// topology does not have are not compared.
 func validateNesting(deployment *v1beta1.DynamoGraphDeployment, order domains.Order, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
 	errs := validatePreference(whole, order)
@@ -139,7 +141,7 @@ func validatePreference(c constraint, order domains.Order) field.ErrorList {
 		fmt.Sprintf("broader than packDomain %q, which holds all pods together already: choose one inside it", c.pack))}
 }
 
-// validateHierarchy turns down what a component may not ask for because the deployment, or its group, has asked for something narrower.
+// validateHierarchy refuses a constraint of a component if the deployment, or its group, asks for something narrower.
 func validateHierarchy(whose string, whole, part constraint, order domains.Order) field.ErrorList {
 	var errs field.ErrorList
 	for _, pair := range []struct {
@@ -185,7 +187,7 @@ type Topology struct {
 	Domains []string
 	// Labels are the node labels of these levels.
 	Labels []string
-	// Problem says why there are no domains to check against, and what to do about it; empty if there are.
+	// Problem says why there are no domains to check against, and what to do about it; empty if there are domains.
 	Problem string
 }
 
@@ -198,7 +200,8 @@ func (t Topology) LabelOf(domain string) string {
 	return t.Labels[at]
 }
 
-// order is how domains are compared. A ClusterTopology has a place also for those that it does not have.
+// order is the order of domains by which they are compared. A ClusterTopology has a place also for domains that it
+// lacks.
 func (t Topology) order() domains.Order {
 	if t.Kind == grovev1alpha1.KindClusterTopologyBinding {
 		return t.Domains
@@ -206,8 +209,8 @@ func (t Topology) order() domains.Order {
 	return domains.All()
 }
 
-// checkTopology says which domains the topology does not have. It is asked when a deployment is created and never
-// again: a topology that changes later is no mistake of the deployment.
+// checkTopology says which domains the topology does not have. It is asked only when a deployment is created: a
+// topology that changes later is no mistake of the deployment.
 func checkTopology(deployment *v1beta1.DynamoGraphDeployment, topology Topology, words words) field.ErrorList {
 	whole, parts := constraints(deployment, words)
 	var named []namedDomain

@@ -15,29 +15,30 @@ import (
 	"packtree.dev/shared/relations"
 )
 
-// spread is what a deployment says of how replicas stand to one another, and where.
+// spread is one topologySpread of a deployment, with its path.
 type spread struct {
 	path *field.Path
 	v1beta1.TopologySpread
-	// relation is what it says of its items.
+	// relation of its items.
 	relation relations.Spread
-	// whole is set where the deployment says it, of several components.
+	// whole is set if the deployment has it for several components together.
 	whole bool
-	// count is how many replicas there are.
+	// count is how many replicas it is about.
 	count int
-	// within are the constraints that hold for all of them together.
+	// within are the constraints that hold for all these replicas together.
 	within []constraint
 }
 
-// spreads returns all that a deployment says.
+// spreads returns all spreads of a deployment.
 func spreads(deployment *v1beta1.DynamoGraphDeployment, words words) []spread {
 	whole, parts := constraints(deployment, words)
 	var all []spread
 	add := func(path *field.Path, written []v1beta1.TopologySpread, count int, within ...constraint) {
 		for i := range written {
 			all = append(all, spread{
-				path: path.Child("topologySpread").Index(i), TopologySpread: written[i], relation: relationOf(&written[i]),
-				count: count, within: within,
+				path: path.Child("topologySpread").Index(i), TopologySpread: written[i],
+				relation: relationOf(&written[i]),
+				count:    count, within: within,
 			})
 		}
 	}
@@ -49,7 +50,8 @@ func spreads(deployment *v1beta1.DynamoGraphDeployment, words words) []spread {
 		component, path := &deployment.Spec.Components[i], words.component(i)
 		within := []constraint{whole}
 		for _, part := range parts {
-			// One constraint holds all replicas of a component of one node, and each of those of other components.
+			// A component that is no scaling group has one constraint for all its replicas; otherwise each replica has
+			// its own.
 			if strings.HasPrefix(part.path.String(), path.String()+".") && !names.Grouped(component) {
 				within = append(within, part)
 			}
@@ -90,7 +92,7 @@ func countOf(deployment *v1beta1.DynamoGraphDeployment, among []string) int {
 	return count
 }
 
-// validateSpreads is what can be said of spreads without the cluster's topology.
+// validateSpreads validates the spreads as far as that needs no topology of the cluster.
 func validateSpreads(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	var errs field.ErrorList
 	for _, spread := range spreads(overrides.Folded(deployment), words) {
@@ -111,7 +113,8 @@ func relationOf(s *v1beta1.TopologySpread) relations.Spread {
 func (s spread) validateBound() field.ErrorList {
 	var errs field.ErrorList
 	if s.Domain == "" {
-		errs = append(errs, field.Required(s.path.Child("domain"), "name the level in whose domains replicas are counted"))
+		errs = append(errs, field.Required(s.path.Child("domain"),
+			"name the level in whose domains replicas are counted"))
 	}
 	return append(errs, s.relation.Validate(s.path)...)
 }
@@ -120,11 +123,13 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 	path := s.path.Child("among")
 	switch {
 	case !s.whole && len(s.Among) > 0:
-		return field.ErrorList{field.Forbidden(path, "is for spec.topologySpread alone: here the items are the replicas")}
+		return field.ErrorList{field.Forbidden(path,
+			"is for spec.topologySpread alone: here the items are the replicas")}
 	case s.whole && len(s.Among) == 0 && s.Near == "":
 		return field.ErrorList{
 			field.Required(path,
-				fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s", words.part, words.part)),
+				fmt.Sprintf("name the %ss whose replicas are counted; of one alone set it on the %s",
+					words.part, words.part)),
 		}
 	}
 	units := names.Units(deployment)
@@ -136,19 +141,21 @@ func (s spread) validateAmong(deployment *v1beta1.DynamoGraphDeployment, words w
 		case slices.Contains(s.Among[:i], name):
 			errs = append(errs, field.Duplicate(path, name))
 		case group != nil:
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("scales with component group %q: name that", group.Name)))
+			errs = append(errs, field.Invalid(path, name,
+				fmt.Sprintf("scales with component group %q: name that", group.Name)))
 		case at < 0:
 			errs = append(errs, field.Invalid(path, name, noSuchPart(deployment, name, words)))
 		case !names.Grouped(units[at]) && replicas(units[at]) > 1:
 			errs = append(errs, field.Invalid(path, name, fmt.Sprintf(
-				"its %d replicas are pods of one group: set experimental.grove.forceScalingGroup on it", replicas(units[at]))))
+				"its %d replicas are pods of one group: set experimental.grove.forceScalingGroup on it",
+				replicas(units[at]))))
 		}
 	}
 	return errs
 }
 
-// validateNear returns where the gang that others are to be near is the deployment's own, for which they would wait, or
-// where only parts of the deployment are to be near, each of which can say so by itself.
+// validateNear refuses near with a gang of the deployment itself, for which its other gangs would wait, and near for
+// only some components of a deployment: each component can say so by itself.
 func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	path := s.path.Child("near")
 	switch {
@@ -156,7 +163,8 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 		return nil
 	case s.whole && len(s.Among) > 0:
 		return field.ErrorList{field.Invalid(path, s.Near, fmt.Sprintf(
-			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there", s.path.Child("among"),
+			"contradicts %s: it is for all gangs of the deployment; for those of one %s set it there",
+			s.path.Child("among"),
 			words.part))}
 	case names.IsGang(deployment, s.Near):
 		return field.ErrorList{
@@ -166,7 +174,7 @@ func (s spread) validateNear(deployment *v1beta1.DynamoGraphDeployment, words wo
 	return relations.ValidateNear(s.Near, path)
 }
 
-// spreadContradictions returns required spreads that cannot hold within a required domain, with both fields named.
+// spreadContradictions returns the required spreads that cannot hold within a required domain, with both fields named.
 func spreadContradictions(deployment *v1beta1.DynamoGraphDeployment, order domains.Order, words words) field.ErrorList {
 	var errs field.ErrorList
 	for _, spread := range spreads(overrides.Folded(deployment), words) {

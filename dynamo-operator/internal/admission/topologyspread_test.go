@@ -37,7 +37,8 @@ func TestSpreads(t *testing.T) {
 		"near one within one rack": {spec: "topologyConstraint: {packDomain: rack}",
 			own: "topologySpread: [{domain: rack, near: router-0}]"},
 		"near itself": {
-			spec: "topologySpread: [{domain: block, near: d-0}]", own: "topologySpread: [{domain: rack, near: d-0-c-1}]",
+			spec: "topologySpread: [{domain: block, near: d-0}]",
+			own:  "topologySpread: [{domain: rack, near: d-0-c-1}]",
 			want: []string{
 				`spec.topologySpread[0].near: Invalid value: "d-0": is a gang of this deployment: name another's, or use topologyConstraint`,
 				`spec.services[0].topologySpread[0].near: Invalid value: "d-0-c-1": is a gang of this deployment: name another's, or use topologyConstraint (service "A")`,
@@ -54,8 +55,9 @@ func TestSpreads(t *testing.T) {
 				`it is for all gangs of the deployment; for those of one service set it there`},
 		},
 		"near and evenly": {
-			own:  "topologySpread: [{domain: rack, even: true, near: router-0}]",
-			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfSix + ` (service "A")`},
+			own: "topologySpread: [{domain: rack, even: true, near: router-0}]",
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfSix +
+				` (service "A")`},
 		},
 		"two bounds": {
 			own: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
@@ -139,8 +141,8 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
-// Of all pairs of a domain in which replicas are apart and one that they share, those contradict where the shared one is no broader. What
-// holds each replica by itself contradicts nothing.
+// A domain in which replicas are apart contradicts a shared domain unless the shared one is broader. A constraint that
+// holds for each replica by itself contradicts nothing.
 func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	all := domains.All()
 	everything := admission.Topology{Kind: "ClusterTopology", Name: "grove-topology", Domains: all}
@@ -161,9 +163,11 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 					"[{name: A, replicas: 2, multinode: {nodeCount: 2}, " + constraint + ", " + spread + "}]", true},
 				"copies in a deployment":  {constraint + "\n  " + fmt.Sprintf(group, spread), "[{name: A}]", false},
 				"copies, each in its own": {fmt.Sprintf(group, constraint+", "+spread), "[{name: A}]", true},
-				"pods in a copy":          {fmt.Sprintf(group, constraint), "[{name: A, replicas: 2, " + spread + "}]", false},
+				"pods in a copy": {fmt.Sprintf(group, constraint), "[{name: A, replicas: 2, " +
+					spread + "}]", false},
 				"several in a deployment": {
-					constraint + fmt.Sprintf("\n  topologySpread: [{domain: %s, among: [A, B], maxPerDomain: 1}]", apart),
+					constraint + fmt.Sprintf("\n  topologySpread: [{domain: %s, among: [A, B], maxPerDomain: 1}]",
+						apart),
 					"[{name: A}, {name: B}]", false,
 				},
 			} {

@@ -15,7 +15,7 @@ import (
 
 const recreate = "immutable: delete the deployment and create it again"
 
-// validateUpdate is what may not change.
+// validateUpdate refuses changes of fields that may not change.
 func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	old, updated = overrides.Folded(old), overrides.Folded(updated)
 	errs := validateSpecTopologyUpdate(old, updated, words)
@@ -29,7 +29,8 @@ func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) fi
 		before := find(old.Spec.Components, component.Name)
 		if before == nil {
 			errs = append(errs, field.Forbidden(words.component(i).Child("name"),
-				fmt.Sprintf("%s %q cannot be added: the set of %ss is %s", words.part, component.Name, words.part, recreate)))
+				fmt.Sprintf("%s %q cannot be added: the set of %ss is %s", words.part, component.Name,
+					words.part, recreate)))
 			continue
 		}
 		errs = append(errs, validateComponentUpdate(before, component, words.component(i))...)
@@ -43,14 +44,14 @@ func validateUpdate(old, updated *v1beta1.DynamoGraphDeployment, words words) fi
 	for _, component := range old.Spec.Components {
 		if find(updated.Spec.Components, component.Name) == nil {
 			errs = append(errs, field.Forbidden(words.list,
-				fmt.Sprintf("%s %q cannot be removed: the set of %ss is %s; replicas: 0 stops it", words.part, component.Name,
-					words.part, recreate)))
+				fmt.Sprintf("%s %q cannot be removed: the set of %ss is %s; replicas: 0 stops it", words.part,
+					component.Name, words.part, recreate)))
 		}
 	}
 	return errs
 }
 
-// framework is what a component's pods run.
+// framework is the framework that a component's pods run.
 func framework(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) v1beta1.BackendFramework {
 	containers := component.PodTemplate.Spec.Containers
 	at := slices.IndexFunc(containers, isMain)
@@ -80,7 +81,8 @@ func validateSpecTopologyUpdate(old, updated *v1beta1.DynamoGraphDeployment, wor
 }
 
 func validateComponentUpdate(before, after *v1beta1.ComponentSpec, path *field.Path) field.ErrorList {
-	errs := validateConstraintUpdate(before.TopologyConstraint, after.TopologyConstraint, path.Child("topologyConstraint"))
+	errs := validateConstraintUpdate(before.TopologyConstraint, after.TopologyConstraint,
+		path.Child("topologyConstraint"))
 	if (before.Multinode == nil) != (after.Multinode == nil) {
 		errs = append(errs, presence(path.Child("multinode"), before.Multinode != nil, after.Multinode != nil)...)
 	} else if before.Multinode != nil {
@@ -102,7 +104,7 @@ func validateConstraintUpdate(old, updated *v1beta1.TopologyConstraint, path *fi
 		changed(path.Child(preferredField), old.PreferredDomain, updated.PreferredDomain)...)
 }
 
-// ValidateConstraintsUpdate returns which constraints may not become what they are to be over an older state.
+// ValidateConstraintsUpdate returns the errors about constraints that the update changes.
 func (c Candidate) ValidateConstraintsUpdate(old Candidate) field.ErrorList {
 	was, is := overrides.Folded(old.Hub), overrides.Folded(c.Hub)
 	errs := validateSpecTopologyUpdate(was, is, c.words)
@@ -110,7 +112,8 @@ func (c Candidate) ValidateConstraintsUpdate(old Candidate) field.ErrorList {
 		component := &is.Spec.Components[i]
 		if before := find(was.Spec.Components, component.Name); before != nil {
 			path := c.words.component(i).Child("topologyConstraint")
-			errs = append(errs, validateConstraintUpdate(before.TopologyConstraint, component.TopologyConstraint, path)...)
+			errs = append(errs, validateConstraintUpdate(before.TopologyConstraint,
+				component.TopologyConstraint, path)...)
 		}
 	}
 	return c.naming(errs)

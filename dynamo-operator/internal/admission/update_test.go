@@ -28,7 +28,8 @@ func TestUpdate(t *testing.T) {
 		},
 		"nor can anything in it change": {
 			oldSpec: "topologyConstraint: {packDomain: rack}", oldServices: "[{name: A}]",
-			spec: "topologyConstraint: {packDomain: zone, topologyProfile: aws, preferredDomain: host}", services: "[{name: A}]",
+			spec:     "topologyConstraint: {packDomain: zone, topologyProfile: aws, preferredDomain: host}",
+			services: "[{name: A}]",
 			want: []string{
 				`spec.topologyConstraint.topologyProfile: Invalid value: "aws": was ""; immutable: delete the deployment and create it again`,
 				`spec.topologyConstraint.packDomain: Invalid value: "zone": was "rack"; immutable: delete the deployment and create it again`,
@@ -58,7 +59,8 @@ func TestUpdate(t *testing.T) {
 		},
 		"nodes of a replica, minimum and framework stay": {
 			oldSpec: "backendFramework: vllm", oldServices: "[{name: A, replicas: 4, multinode: {nodeCount: 2}}]",
-			spec: "backendFramework: sglang", services: "[{name: A, replicas: 4, minAvailable: 2, multinode: {nodeCount: 4}}]",
+			spec:     "backendFramework: sglang",
+			services: "[{name: A, replicas: 4, minAvailable: 2, multinode: {nodeCount: 4}}]",
 			want: []string{
 				`spec.backendFramework: Invalid value: "sglang": was "vllm"; immutable: delete the deployment and create it again`,
 				`spec.services[0].multinode.nodeCount: Invalid value: 4: was "2"; immutable: delete the deployment and create it again (service "A")`,

@@ -16,7 +16,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// validateServices is what only v1alpha1 can get wrong: what its short fields cannot mean.
+// validateServices validates the fields that only v1alpha1 has.
 func validateServices(deployment *v1alpha1.DynamoGraphDeployment) field.ErrorList {
 	var errs field.ErrorList
 	for i := range deployment.Spec.Services {
@@ -90,14 +90,16 @@ func validateVolumeMounts(service *v1alpha1.ServiceSpec, path *field.Path) field
 				"the volume in the pods would be named like that, and a dot cannot be in it: "+
 					"add a volume of another name to extraPodSpec for this claim, and mount that"))
 		}
-		if !strings.HasPrefix(mount.MountPoint, "/") && (mount.MountPoint != "" || !isTrue(mount.UseAsCompilationCache)) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint, "must be an absolute path"))
+		if !strings.HasPrefix(mount.MountPoint, "/") &&
+			(mount.MountPoint != "" || !isTrue(mount.UseAsCompilationCache)) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("mountPoint"), mount.MountPoint,
+				"must be an absolute path"))
 		}
 	}
 	return errs
 }
 
-// validateSidecar is what v1alpha1 can get wrong of a container that it describes.
+// validateSidecar validates a container that v1alpha1 describes.
 func validateSidecar(
 	service *v1alpha1.ServiceSpec, sidecar *v1alpha1.FrontendSidecar, path *field.Path,
 ) field.ErrorList {
@@ -126,7 +128,7 @@ func validateMainContainer(service *v1alpha1.ServiceSpec, path *field.Path) fiel
 	return errs
 }
 
-// gpuWarning tells of a pod that asks for GPUs of one kind and has a limit of another.
+// gpuWarning warns of a pod that asks for GPUs of one kind and has a limit of another.
 func gpuWarning(resources *v1alpha1.Resources) string {
 	if resources == nil || resources.Requests == nil || resources.Limits == nil || resources.Requests.GPU == "" ||
 		resources.Limits.GPU == "" {
@@ -136,17 +138,19 @@ func gpuWarning(resources *v1alpha1.Resources) string {
 	if asked == limited {
 		return ""
 	}
-	return fmt.Sprintf(": counts %s and the limit %s, so that each pod needs both; leave the request out", asked, limited)
+	return fmt.Sprintf(": counts %s and the limit %s, so that each pod needs both; leave the request out",
+		asked, limited)
 }
 
 const defaultGPU = "nvidia.com/gpu"
 
-// isTrue is for what has no effect: false asks for what is done anyway.
+// isTrue is for fields without effect: false asks for what is done anyway.
 func isTrue(value *bool) bool {
 	return value != nil && *value
 }
 
-// serviceWarnings names what is accepted and has no effect, or not the one that was probably meant, in what only v1alpha1 has.
+// serviceWarnings names the fields of v1alpha1 that are accepted and have no effect, or probably not the one that was
+// meant.
 func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 	var warnings []string
 	for i := range deployment.Spec.Services {
@@ -162,10 +166,12 @@ func serviceWarnings(deployment *v1alpha1.DynamoGraphDeployment) []string {
 		}
 		if service.DynamoNamespace != nil {
 			warnings = append(warnings,
-				path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of the deployment")
+				path.Child("dynamoNamespace").String()+": has no effect; it is always <namespace>-<name> of "+
+					"the deployment")
 		}
 		if service.ServiceName != "" && service.ServiceName != service.Name {
-			warnings = append(warnings, path.Child("serviceName").String()+": has no effect; the service is called by its name")
+			warnings = append(
+				warnings, path.Child("serviceName").String()+": has no effect; the service is called by its name")
 		}
 		older := v1beta1.ComponentExperimental{GPUMemoryService: service.GPUMemoryService, Failover: service.Failover,
 			Checkpoint: service.Checkpoint}

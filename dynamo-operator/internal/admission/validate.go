@@ -19,13 +19,13 @@ const (
 	maxComponents = 25
 	maxNameLength = 63
 
-	// The schema of v1beta1 has the same bounds. They are far above what is run, and keep what is made of a deployment,
-	// down to the list of a replica's hosts, within what can be stored.
+	// The schema of v1beta1 has the same bounds. They are far above what is run in practice, and keep the objects that
+	// are made for a deployment, down to the list of a replica's hosts, below the size that can be stored.
 	maxNodes    = 1000
 	maxReplicas = 10000
 )
 
-// validate is every rule that holds for a deployment by itself, on creation and ever after.
+// validate returns the errors of a deployment by itself, on creation and on each update.
 func validate(deployment *v1beta1.DynamoGraphDeployment, words words) field.ErrorList {
 	errs := validateName(deployment)
 	errs = append(errs, validateComponents(deployment, words)...)
@@ -47,7 +47,8 @@ func validateName(deployment *v1beta1.DynamoGraphDeployment) field.ErrorList {
 		errs = append(errs, field.Invalid(path, deployment.Name, "it starts the names of pods and Services: "+reason))
 	}
 	if deployment.Name == "default" {
-		errs = append(errs, field.Invalid(path, deployment.Name, "a ServiceAccount is made of this name, and every namespace has one already: choose another name"))
+		errs = append(errs, field.Invalid(path, deployment.Name,
+			"a ServiceAccount is made of this name, and every namespace has one already: choose another name"))
 	}
 	return errs
 }
@@ -83,7 +84,9 @@ func twiceNamed(words words, index int, first, second string) *field.Error {
 	if first == second {
 		return field.Duplicate(path, second)
 	}
-	return field.Invalid(path, second, fmt.Sprintf("differs from %q only in case, and what is made for them has names in lower case: rename one", first))
+	return field.Invalid(path, second,
+		fmt.Sprintf("differs from %q only in case, and what is made for them has names in lower case: rename one",
+			first))
 }
 
 func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int, words words) field.ErrorList {
@@ -102,23 +105,26 @@ func validateComponentName(deployment *v1beta1.DynamoGraphDeployment, index int,
 	return append(errs, validateBudget(deployment, component, path, words)...)
 }
 
-// validateBudget explains the arithmetic of names: the reader sees only the sum in Grove's own error.
-func validateBudget(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, path *field.Path, words words) field.ErrorList {
+// validateBudget explains the arithmetic of names: Grove's own error has only the sum.
+func validateBudget(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, path *field.Path, words words,
+) field.ErrorList {
 	taken := names.Taken(deployment, component)
 	left := names.Budget - taken
 	if len(deployment.Name) <= left || left >= names.Shortest {
 		return nil
 	}
 	length := len(component.Name)
-	reason := fmt.Sprintf("too long: pods are named after the deployment and the %s, with %d characters together; this name takes %d",
-		words.part, names.Budget, taken)
+	reason := fmt.Sprintf("too long: pods are named after the deployment and the %s, with %d characters together; "+
+		"this name takes %d", words.part, names.Budget, taken)
 	longest := names.Budget - names.Shortest
 	if component.Multinode != nil && names.GroupOf(deployment, component.Name) == nil {
-		reason += fmt.Sprintf(" (%d for the multinode group and %d for its pods)", length, length+len(names.WorkerSuffix))
+		reason += fmt.Sprintf(" (%d for the multinode group and %d for its pods)", length,
+			length+len(names.WorkerSuffix))
 		longest = (names.Budget - names.Shortest - len(names.WorkerSuffix)) / 2
 	}
-	return field.ErrorList{field.Invalid(path, component.Name, fmt.Sprintf("%s and leaves %d for the deployment; use at most %d characters",
-		reason, max(left, 0), longest))}
+	return field.ErrorList{field.Invalid(path, component.Name,
+		fmt.Sprintf("%s and leaves %d for the deployment; use at most %d characters", reason, max(left, 0), longest))}
 }
 
 func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) field.ErrorList {
@@ -127,11 +133,12 @@ func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) f
 	errs := validateBounds(path.Child("replicas"), replicas, 0, maxReplicas, "")
 	errs = append(errs, validateBounds(path.Child("minAvailable"), minimum, 1, maxReplicas, "")...)
 	if replicas > 0 && minimum > replicas {
-		errs = append(errs, field.Invalid(path.Child("replicas"), replicas, fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
+		errs = append(errs, field.Invalid(path.Child("replicas"), replicas,
+			fmt.Sprintf("must be 0 or at least minAvailable, which is %d", minimum)))
 	}
 	if component.Multinode != nil {
-		errs = append(errs, validateBounds(path.Child("multinode", "nodeCount"), component.Multinode.NodeCount, 2, maxNodes,
-			"; leave multinode out for one pod a replica")...)
+		errs = append(errs, validateBounds(path.Child("multinode", "nodeCount"),
+			component.Multinode.NodeCount, 2, maxNodes, "; leave multinode out for one pod a replica")...)
 	}
 	if size := component.SharedMemorySize; size != nil && size.Sign() < 0 {
 		errs = append(errs, field.Invalid(words.sharedMemory(index), size.String(), "must be 0 or more"))
@@ -139,7 +146,7 @@ func validateNumbers(component *v1beta1.ComponentSpec, index int, words words) f
 	return errs
 }
 
-// validateBounds says what to do instead where a number is below the least.
+// validateBounds says what to do instead if a number is below the least.
 func validateBounds(path *field.Path, number, least, most int32, instead string) field.ErrorList {
 	switch {
 	case number < least:
@@ -160,15 +167,18 @@ func validatePod(component *v1beta1.ComponentSpec, index int, words words) field
 	containers := component.PodTemplate.Spec.Containers
 	at := slices.IndexFunc(containers, isMain)
 	if at < 0 {
-		return append(errs, field.Required(main, "one container is named main and does the work of "+words.part+" "+component.Name))
+		return append(errs, field.Required(main,
+			"one container is named main and does the work of "+words.part+" "+component.Name))
 	}
 	if strings.TrimSpace(containers[at].Image) == "" {
-		errs = append(errs, field.Required(main.Child("image"), fmt.Sprintf("%s %s needs a container image", words.part, component.Name)))
+		errs = append(errs, field.Required(main.Child("image"), fmt.Sprintf("%s %s needs a container image", words.part,
+			component.Name)))
 	}
 	if again := slices.IndexFunc(containers[at+1:], isMain); again >= 0 {
 		errs = append(errs, field.Duplicate(words.podSpec(index).Child("containers"), v1beta1.MainContainer))
 	}
-	if !words.v1alpha1 { // Its environment is put together from several lists, each of which is judged where it stands.
+	// Its environment is put together from several lists, each of which is validated at its own path.
+	if !words.v1alpha1 {
 		errs = append(errs, validateEnv(containers[at].Env, main.Child("env"))...)
 	}
 	return append(errs, validateMounts(component, &containers[at], main.Child("volumeMounts"))...)
@@ -200,9 +210,10 @@ func validateMounts(component *v1beta1.ComponentSpec, main *corev1.Container, pa
 	}
 	var errs field.ErrorList
 	for i, mount := range main.VolumeMounts {
-		// A name that no volume has is a claim's.
+		// A name that no volume has is taken for that of a claim.
 		if mount.Name == pods.SharedMemoryVolume && !slices.Contains(known, mount.Name) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name, "no volume of the pod; known: "+listOf(known)))
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), mount.Name,
+				"no volume of the pod; known: "+listOf(known)))
 		}
 	}
 	return errs
@@ -228,7 +239,8 @@ func validateClaims(claims []v1beta1.PersistentVolumeClaim) field.ErrorList {
 		}
 		seen[claim.Name] = true
 		if claim.Create != nil && *claim.Create && (claim.Size == nil || claim.Size.Sign() <= 0) {
-			errs = append(errs, field.Required(path.Child("size"), "a claim that is to be created has a size above 0, such as 100Gi"))
+			errs = append(errs, field.Required(path.Child("size"),
+				"a claim that is to be created has a size above 0, such as 100Gi"))
 		}
 	}
 	return errs
@@ -255,10 +267,12 @@ func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 		}
 	}
 	if len(missing) > 0 {
-		errs = append(errs, field.Required(order, fmt.Sprintf("names every %s once; missing: %s", words.part, strings.Join(missing, ", "))))
+		errs = append(errs, field.Required(order, fmt.Sprintf("names every %s once; missing: %s", words.part,
+			strings.Join(missing, ", "))))
 	}
 	for i, name := range restart.Strategy.Order {
-		known := slices.ContainsFunc(deployment.Spec.Components, func(c v1beta1.ComponentSpec) bool { return c.Name == name })
+		known := slices.ContainsFunc(deployment.Spec.Components,
+			func(c v1beta1.ComponentSpec) bool { return c.Name == name })
 		switch {
 		case !known:
 			errs = append(errs, field.NotFound(order.Index(i), name))
@@ -269,7 +283,7 @@ func validateRestart(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 	return errs
 }
 
-// validateRepair refuses a policy that is wrong, or that annotations contradict, which go to the PodCliqueSet like it.
+// validateRepair refuses a policy that is wrong, or that contradicts the annotations; both go to the PodCliqueSet.
 func validateRepair(spec *v1beta1.DynamoGraphDeploymentSpec) field.ErrorList {
 	if spec.Repair == nil {
 		return nil

@@ -7,27 +7,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Verdict is what the cluster says of what a deployment would become.
+// Verdict is the cluster's answer to the objects that a deployment would become.
 type Verdict struct {
-	// Refused are the reasons for which it would not take that.
+	// Refused are the reasons for which the cluster would refuse them.
 	Refused []Finding
-	// Warnings are what it would say besides.
+	// Warnings are those that it would give beside.
 	Warnings []Finding
 }
 
-// Finding is one thing that is said, and about what of the deployment.
+// Finding is one message, and the part of the deployment that it is about.
 type Finding struct {
-	// Component is the index of the component that it is about; -1 for the deployment as a whole.
+	// Component is the index of the component that the message is about; -1 for the deployment as a whole.
 	Component int
-	// Field of the component, or of the spec, in the words of v1beta1, but with podSpec for that of the pods. Empty for the
-	// whole.
+	// Field of the component, or of the spec, in the words of v1beta1, but with podSpec for the spec of the pods. Empty
+	// for the whole.
 	Field string
-	// Message is what is said.
+	// Message for the user.
 	Message string
 }
 
-// AfterCreation is a verdict on a deployment that was created earlier. Its constraints cannot change, so that a level which the
-// cluster has lost since is no mistake of who writes it, and only a warning.
+// AfterCreation is a verdict on a deployment that was created earlier. Its constraints cannot change: if the cluster
+// has lost a level since, that is a warning, and no error of the update.
 func (v Verdict) AfterCreation() Verdict {
 	later := Verdict{Warnings: slices.Clone(v.Warnings)}
 	for _, finding := range v.Refused {
@@ -50,19 +50,20 @@ func (c Candidate) WarningsOf(verdict Verdict) []string {
 	return warnings
 }
 
-// CausesOf are the reasons for which a deployment is refused by a verdict, each once.
+// CausesOf are the reasons for which a verdict refuses a deployment, each once.
 func (c Candidate) CausesOf(verdict Verdict) []metav1.StatusCause {
 	var causes []metav1.StatusCause
 	for _, finding := range unique(verdict.Refused) {
 		path := c.pathOf(finding)
 		causes = append(causes, metav1.StatusCause{
-			Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: withService(finding.Message, c.serviceAt(path)),
+			Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: withService(finding.Message,
+				c.serviceAt(path)),
 		})
 	}
 	return causes
 }
 
-// unique drops what is said again: leader and workers of a multinode component have one origin.
+// unique drops repeated findings: leader and workers of a multinode component are made from the same fields.
 func unique(findings []Finding) []Finding {
 	var once []Finding
 	seen := map[Finding]bool{}

@@ -6,13 +6,13 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// words are how a version calls what both have, so that an error names the field that its user wrote.
+// words are the names of fields in one version, so that an error names the field that its user wrote.
 type words struct {
-	// part is what a component is called: "service" or "component".
+	// part is the word for a component: "service" or "component".
 	part string
 	// topology is the name of the field that names the topology.
 	topology string
-	// claim and directory are what the fields of a compilation cache are called.
+	// claim and directory are the names of the fields of a compilation cache.
 	claim, directory string
 	list             *field.Path
 	v1alpha1         bool
@@ -46,7 +46,7 @@ func (w words) sharedMemory(index int) *field.Path {
 	return w.component(index).Child("sharedMemorySize")
 }
 
-// requests is where what a component asks for is mostly written.
+// requests is the path at which a component's resource requests are usually written.
 func (w words) requests(index int, component *v1beta1.ComponentSpec) *field.Path {
 	if w.v1alpha1 {
 		return w.component(index).Child("resources", "requests")
@@ -61,7 +61,8 @@ func (w words) podSpec(index int) *field.Path {
 	return w.component(index).Child("podTemplate", "spec")
 }
 
-// main is the path of the main container. In v1beta1 that is one of a list, and where it is missing the list.
+// main is the path of the main container. In v1beta1 the container is one of a list; if it is missing, the path is the
+// list's.
 func (w words) main(index int, component *v1beta1.ComponentSpec) *field.Path {
 	if w.v1alpha1 {
 		return w.podSpec(index).Child("mainContainer")
@@ -75,7 +76,7 @@ func (w words) main(index int, component *v1beta1.ComponentSpec) *field.Path {
 	return containers
 }
 
-// cache is where the compilation cache is written: of v1alpha1 the list in which one mount is that.
+// cache is the path of the compilation cache. In v1alpha1 the cache is one of the mounts, and the path is the list's.
 func (w words) cache(index int) *field.Path {
 	if w.v1alpha1 {
 		return w.component(index).Child("volumeMounts")
@@ -83,7 +84,7 @@ func (w words) cache(index int) *field.Path {
 	return w.component(index).Child("compilationCache")
 }
 
-// containers is where the containers beside main are written.
+// containers is the path of the containers beside main.
 func (w words) containers(index int) *field.Path {
 	return w.podSpec(index).Child("containers")
 }

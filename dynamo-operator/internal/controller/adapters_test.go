@@ -57,7 +57,7 @@ var _ = Describe("A service with a scaling adapter", func() {
 	})
 })
 
-// changeWorker changes what the deployment says of its worker.
+// changeWorker changes the worker in a deployment.
 func changeWorker(ctx context.Context, namespace string, change func(*v1beta1.ComponentSpec)) {
 	Eventually(func() error {
 		current := deployment(ctx, namespace, "components")

@@ -23,13 +23,15 @@ var _ = Describe("Admission", func() {
 		},
 		Entry("a service's field that does not exist", strings.Replace(asMap, "replicas:", "replcas:", 1),
 			`spec.services[0].replcas: unknown field, did you mean "replicas"?`),
-		Entry("a constraint that is misspelt", strings.Replace(asComponents, "topologyConstraint:", "topologyConstrain:", 1),
+		Entry("a constraint that is misspelt", strings.Replace(asComponents, "topologyConstraint:",
+			"topologyConstrain:", 1),
 			`spec.topologyConstrain: unknown field, did you mean "topologyConstraint"?`),
 		Entry("a domain that the topology lacks", strings.Replace(asMap, "rack", "datacenter", 1),
 			`spec.services[1].topologyConstraint.packDomain: Invalid value: "datacenter": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
 		Entry("a domain that is none", strings.Replace(asComponents, "packDomain: zone", "packDomain: zoo", 1),
 			`is invalid: spec.topologyConstraint.packDomain: Invalid value: "zoo": not a level of ClusterTopology "grove-topology"; available domains: zone, block, rack, host`),
-		Entry("a deployment's constraint that says nothing", strings.Replace(asComponents, "{packDomain: zone}", "{}", 1),
+		Entry("a deployment's constraint that says nothing",
+			strings.Replace(asComponents, "{packDomain: zone}", "{}", 1),
 			"is invalid: spec.topologyConstraint.packDomain: Required value: an empty topologyConstraint says nothing; "+
 				"leave it out"),
 		Entry("a component's constraint that says nothing",
@@ -59,7 +61,8 @@ var _ = Describe("Admission", func() {
 			"spec.services[0].extraPodSpec.mainContainer.image: Required value: service Frontend needs a container image"),
 		Entry("names of a map that differ in case only", strings.Replace(asMap, "    Frontend:", "    worker:", 1),
 			`spec.services[1].name: Invalid value: "worker": differs from "Worker" only in case`),
-		Entry("names of a list that differ in case only", strings.Replace(asComponents, "name: Worker", "name: FRONTEND", 1),
+		Entry("names of a list that differ in case only", strings.Replace(asComponents, "name: Worker",
+			"name: FRONTEND", 1),
 			`spec.components[1].name: Invalid value: "FRONTEND": differs from "Frontend" only in case`),
 		Entry("a field deep in a service's pods",
 			strings.Replace(asMap, "image: frontend", "image: frontend, livenessProbe: {httpGet: {prt: 80}}", 1),
@@ -83,7 +86,8 @@ var _ = Describe("Admission", func() {
 		config.WarningHandler = heard
 		attentive, err := client.New(config, client.Options{Scheme: k8s.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
-		object := written(newNamespace(ctx), strings.Replace(asMap, "componentType: frontend", "ingress: {enabled: true}", 1))
+		object := written(newNamespace(ctx), strings.Replace(asMap, "componentType: frontend",
+			"ingress: {enabled: true}", 1))
 		Expect(attentive.Create(ctx, object)).To(Succeed())
 		Expect(*heard).To(ContainElement(
 			"spec.services[0].ingress: has no effect; write an Ingress for the service's Service (service \"Frontend\")"))
@@ -132,7 +136,7 @@ var _ = Describe("Admission", func() {
 	})
 })
 
-// warnings are those that the API server handed on to a client.
+// warnings are those that a client got from the API server.
 type warnings []string
 
 // HandleWarningHeader keeps a warning.

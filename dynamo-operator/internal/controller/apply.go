@@ -17,15 +17,15 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// newWriter writes as the operator. Of the framework's kinds the cache has all objects, of the others those that bear a
-// deployment's label.
+// newWriter writes as the operator. The cache has all objects of the framework's kinds, and those objects of other
+// kinds that bear a deployment's label.
 func newWriter(cached client.Client, live client.Reader) apply.Writer {
 	return apply.Writer{
 		Client: cached, Live: live, FieldOwner: backend.FieldOwner, CompleteGroups: []string{grovev1alpha1.GroupName},
 	}
 }
 
-// apply brings one object of a deployment in line and reports whether that changed it.
+// apply makes one object of a deployment as it is to be, and reports whether that changed it.
 func (r *Reconciler) apply(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, object client.Object,
 ) (bool, error) {
@@ -35,7 +35,8 @@ func (r *Reconciler) apply(
 	}
 	changed, err := r.writer.Apply(ctx, object, seen)
 	if changed {
-		log.FromContext(ctx).Info("applied", "kind", object.GetObjectKind().GroupVersionKind().Kind, "name", object.GetName())
+		log.FromContext(ctx).Info("applied", "kind", object.GetObjectKind().GroupVersionKind().Kind, "name",
+			object.GetName())
 	}
 	return changed, whoseName(deployment, err)
 }
@@ -54,7 +55,7 @@ func (r *Reconciler) seen(ctx context.Context, wanted client.Object) (client.Obj
 	return seen, nil
 }
 
-// empty is an object of a kind to read into. Kinds of others, which may not be installed, are not cached.
+// empty is an object of a kind to read into. Kinds that others install may be missing, and are not cached.
 func (r *Reconciler) empty(kind schema.GroupVersionKind) client.Object {
 	if object, err := r.client.Scheme().New(kind); err == nil {
 		return object.(client.Object)
@@ -64,11 +65,11 @@ func (r *Reconciler) empty(kind schema.GroupVersionKind) client.Object {
 	return unknown
 }
 
-// errLeftBehind says that an earlier deployment of the name had an object, which is on its way out. Its end brings the next
+// errLeftBehind says that an object of an earlier deployment with this name is not deleted yet. Its end brings the next
 // pass.
 var errLeftBehind = errors.New("waiting until that of the earlier deployment is gone")
 
-// whoseName says of an object of somebody else what the deployment's user can do about it.
+// whoseName says what the deployment's user can do if an object of the name belongs to somebody else.
 func whoseName(deployment *v1beta1.DynamoGraphDeployment, err error) error {
 	var foreign apply.ForeignError
 	if !errors.As(err, &foreign) {
@@ -81,7 +82,7 @@ func whoseName(deployment *v1beta1.DynamoGraphDeployment, err error) error {
 	return &nameTakenError{kind: foreign.Kind, name: foreign.Name}
 }
 
-// nameTakenError says that an object exists which is not the deployment's.
+// nameTakenError says that an object exists which does not belong to the deployment.
 type nameTakenError struct{ kind, name string }
 
 func (e *nameTakenError) Error() string {

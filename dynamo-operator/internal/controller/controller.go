@@ -1,4 +1,5 @@
-// Package controller keeps what a DynamoGraphDeployment asks for in the cluster, and its status true.
+// Package controller creates and updates the objects that a DynamoGraphDeployment asks for, and keeps its status up to
+// date.
 package controller
 
 import (
@@ -27,10 +28,10 @@ import (
 	"packtree.dev/shared/warning"
 )
 
-// uninstalledPeriod is after how long it is looked again for what is not installed.
+// uninstalledPeriod is the time after which kinds that are not installed are looked for again.
 const uninstalledPeriod = 10 * time.Second
 
-// Reconciler keeps what one deployment asks for.
+// Reconciler keeps the objects of deployments.
 type Reconciler struct {
 	client   client.Client
 	writer   apply.Writer
@@ -39,7 +40,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 }
 
-// Reconcile reads what stands, decides, writes what differs, and says in the status what came of it.
+// Reconcile reads the objects of a deployment, decides, writes the differences, and reports the result in the status.
 func (r *Reconciler) Reconcile(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
 ) (reconcile.Result, error) {
@@ -53,21 +54,22 @@ func (r *Reconciler) Reconcile(
 	observed := standing.Observation()
 	restarting := restart.Next(deployment, observed)
 	if observed.Missing != "" {
-		// Its installation brings the next pass, which may come before the API server tells of the kinds.
+		// The installation of the kinds brings the next pass, which may come before the API server serves them.
 		failure := notInstalled(observed.Missing)
 		return reconcile.Result{RequeueAfter: uninstalledPeriod}, r.writeStatus(ctx, deployment,
 			r.status(deployment, observed, restarting, failure))
 	}
 	written, err := r.write(ctx, deployment, standing, restarting)
 	if written {
-		// What was observed is older than what was written; the next observation comes with the watch.
+		// The observation is older than the write; the next observation comes with the watch.
 		observed.Current = false
 	}
 	failure, again := r.failureOf(err), time.Duration(0)
 	if err == nil && observed.Lacking != "" {
 		failure, again = notInstalled(observed.Lacking), uninstalledPeriod
 	}
-	if statusErr := r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting, failure)); statusErr != nil {
+	if statusErr := r.writeStatus(ctx, deployment, r.status(deployment, observed, restarting,
+		failure)); statusErr != nil {
 		return reconcile.Result{}, statusErr
 	}
 	return reconcile.Result{RequeueAfter: again}, ignoreConflict(err)
@@ -80,16 +82,15 @@ func (r *Reconciler) status(
 	return status.Next(deployment, observed, restarting, failure, metav1.NewTime(r.clock.Now()))
 }
 
-// write brings the objects and the replicas in line and reports whether anything was different of what observations are
-// about.
+// write brings objects and replicas in line, and reports whether an object changed that observations are about.
 func (r *Reconciler) write(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, standing backend.Standing,
 	restarting *v1beta1.RestartStatus,
 ) (bool, error) {
 	written := false
-	// Scaled first: what is noted on the scaled objects says what was asked for, whatever becomes of the rest.
+	// Scalings come first: the note on a scaled object says which number was asked for, even if a later write fails.
 	for _, scale := range standing.Scalings() {
-		// What is gone is made anew, with the number of the template.
+		// A scaled object that is gone is made anew, with the number of the template.
 		if err := r.scale(ctx, scale); client.IgnoreNotFound(err) != nil {
 			return true, r.writeError("scaling", scale.Object, err)
 		}
@@ -97,7 +98,8 @@ func (r *Reconciler) write(
 	}
 	objects, err := standing.Objects(restartedBy(deployment, restarting))
 	if err != nil {
-		return written, &apply.Error{Verb: "translating", Kind: "DynamoGraphDeployment", Name: deployment.Name, Cause: err}
+		return written, &apply.Error{Verb: "translating", Kind: "DynamoGraphDeployment",
+			Name: deployment.Name, Cause: err}
 	}
 	for _, object := range objects {
 		differed, err := r.apply(ctx, deployment, object)
@@ -128,7 +130,7 @@ func (r *Reconciler) writeError(verb string, object client.Object, cause error) 
 	return &apply.Error{Verb: verb, Kind: kind.Kind, Name: object.GetName(), Cause: cause}
 }
 
-// observes says whether observations are about an object, which is the framework's then.
+// observes reports whether observations are about an object: whether it is of the framework's kinds.
 func (r *Reconciler) observes(object client.Object) bool {
 	return slices.ContainsFunc(r.backend.Installed(), func(kinds backend.Installed) bool { return owns(kinds, object) })
 }
@@ -145,7 +147,7 @@ func restartedBy(deployment *v1beta1.DynamoGraphDeployment, restarting *v1beta1.
 	return restarting.Restarted
 }
 
-// writeStatus writes the status if it changed, and says what happened once that is durable.
+// writeStatus writes the status if it changed, and emits events once that is durable.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, next v1beta1.DynamoGraphDeploymentStatus,
 ) error {
@@ -155,14 +157,14 @@ func (r *Reconciler) writeStatus(
 		return ignoreConflict(err)
 	}
 	for _, event := range status.Events(before, next) {
-		tell(log.FromContext(ctx), event)
+		logEvent(log.FromContext(ctx), event)
 		r.recorder.Eventf(deployment, nil, event.Type, event.Reason, "Reconcile", "%s", event.Message)
 	}
 	return nil
 }
 
-// tell writes to the log what an event says, at the level of the event.
-func tell(logger logr.Logger, event status.Event) {
+// logEvent writes an event to the log, at the level of the event.
+func logEvent(logger logr.Logger, event status.Event) {
 	if event.Type == corev1.EventTypeWarning {
 		warning.Log(logger, event.Message, "event", event.Reason)
 		return
@@ -170,7 +172,7 @@ func tell(logger logr.Logger, event status.Event) {
 	logger.Info(event.Message, "event", event.Reason)
 }
 
-// failureOf returns what of an error is to be told in the status; nil for what will be gone in the next pass.
+// failureOf returns the failure that the status reports for an error; nil for errors that the next pass will not have.
 func (r *Reconciler) failureOf(err error) *status.Failure {
 	var taken *nameTakenError
 	var unwritten *apply.Error
@@ -182,7 +184,7 @@ func (r *Reconciler) failureOf(err error) *status.Failure {
 	case !errors.As(err, &unwritten):
 		return nil
 	case apierrors.IsNotFound(err):
-		// What is applied is created, unless its kind is gone.
+		// A write by apply creates the object: not found means that its kind is gone.
 		return notInstalled(r.missing(unwritten.Kind))
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return &status.Failure{Reason: v1beta1.ReasonRejected, Message: err.Error()}
@@ -195,7 +197,7 @@ func notInstalled(missing string) *status.Failure {
 	return &status.Failure{Reason: v1beta1.ReasonNotInstalled, Message: missing}
 }
 
-// missing says that a kind of those that others install is not there.
+// missing is the message for a kind that others install and that is not there.
 func (r *Reconciler) missing(kind string) string {
 	installed := r.backend.Installed()
 	at := slices.IndexFunc(installed, func(kinds backend.Installed) bool {
@@ -205,7 +207,7 @@ func (r *Reconciler) missing(kind string) string {
 	return installed[max(at, 0)].Missing
 }
 
-// ignoreConflict drops what only says that somebody was faster: the watch brings their state.
+// ignoreConflict drops a conflict: somebody else wrote the object meanwhile, and the watch brings the new state.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

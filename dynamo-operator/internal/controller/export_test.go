@@ -8,7 +8,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/backend"
 )
 
-// NewReconciler is one that reads past every cache, for tests that decide themselves what it sees.
+// NewReconciler reads without a cache, for tests that decide themselves what it sees.
 func NewReconciler(live client.Client, backend backend.Backend) *Reconciler {
 	return &Reconciler{
 		client: live, writer: newWriter(live, live), backend: backend,

@@ -47,8 +47,8 @@ var _ = Describe("Deployments of the golden files", func() {
 					g.Expect(deployment.Status.ObservedGeneration).To(Equal(deployment.Generation))
 				}).Should(Succeed(), "the operator has made everything, or says why not")
 				ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
-				Expect(ready.Reason).To(Equal(v1beta1.ReasonNotYetObserved), "nothing was refused, and Grove is not there: %s",
-					ready.Message)
+				Expect(ready.Reason).To(Equal(v1beta1.ReasonNotYetObserved),
+					"nothing was refused, and Grove is not there: %s", ready.Message)
 			}
 			for _, made := range documents(filepath.Join(filepath.Dir(input), "output.yaml")) {
 				if strings.HasPrefix(made.GetKind(), "ClusterTopology") {
@@ -57,8 +57,8 @@ var _ = Describe("Deployments of the golden files", func() {
 				key := client.ObjectKey{Namespace: namespace, Name: made.GetName()}
 				Expect(k8s.Get(ctx, key, made)).To(Succeed())
 				owned := func(deployment client.Object) bool { return metav1.IsControlledBy(made, deployment) }
-				Expect(slices.ContainsFunc(deployments, owned)).To(BeTrue(), "%s %s goes with a deployment", made.GetKind(),
-					made.GetName())
+				Expect(slices.ContainsFunc(deployments, owned)).To(BeTrue(), "%s %s goes with a deployment",
+					made.GetKind(), made.GetName())
 			}
 		})
 	}

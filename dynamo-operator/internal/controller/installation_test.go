@@ -22,7 +22,7 @@ import (
 	"packtree.dev/shared/definitions"
 )
 
-// Grove may come after the operator, and go before it. A cluster of its own stands in for one without Grove.
+// Grove may be installed after the operator, and removed before it. This API server has no Grove.
 var _ = Describe("Without Grove", Ordered, func() {
 	var (
 		bare  client.Client
@@ -40,7 +40,9 @@ var _ = Describe("Without Grove", Ordered, func() {
 		world, err = apiservertest.StartEmpty()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
-		install(world, func(name string) bool { return strings.HasSuffix(name, "."+v1beta1.GroupName) && !ofAdapters(name) })
+		install(world, func(name string) bool {
+			return strings.HasSuffix(name, "."+v1beta1.GroupName) && !ofAdapters(name)
+		})
 		bare, err = client.New(world.Config, client.Options{Scheme: newScheme()})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(runOperator(world.Config, ctrl.Options{}))
@@ -48,11 +50,13 @@ var _ = Describe("Without Grove", Ordered, func() {
 
 	It("refuses to be relied on", func() {
 		cluster := grove.Cluster{Reader: bare, Mapper: bare.RESTMapper()}
-		Expect(cluster.Installed()).To(Equal("Grove is not installed in this cluster: install the grove-operator chart"))
+		Expect(cluster.Installed()).To(
+			Equal("Grove is not installed in this cluster: install the grove-operator chart"))
 	})
 
 	It("says what to install, and makes nothing", func(ctx SpecContext) {
-		Expect(bare.Create(ctx, written(key.Namespace, asComponents))).To(Succeed(), "there is no webhook here to refuse it")
+		Expect(bare.Create(ctx, written(key.Namespace, asComponents))).To(Succeed(),
+			"there is no webhook here to refuse it")
 		Eventually(ready).WithContext(ctx).Should(And(
 			HaveField("Reason", v1beta1.ReasonNotInstalled),
 			HaveField("Message", "Grove is not installed in this cluster: install the grove-operator chart"),
@@ -128,7 +132,8 @@ var _ = Describe("Without Grove", Ordered, func() {
 	It("says so again when it is gone, and comes back with it", func(ctx SpecContext) {
 		for _, definition := range definitionsOf(ofGrove) {
 			Expect(bare.Delete(ctx, definition)).To(Succeed())
-			Eventually(func() error { return bare.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).WithTimeout(
+			Eventually(
+				func() error { return bare.Get(ctx, client.ObjectKeyFromObject(definition), definition) }).WithTimeout(
 				slow).
 				Should(MatchError(apierrors.IsNotFound, "is gone"))
 		}

@@ -17,7 +17,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// itemsOf lists what is in a namespace.
+// itemsOf lists the objects of a kind in a namespace.
 func itemsOf(ctx context.Context, list client.ObjectList, namespace string) []client.Object {
 	ExpectWithOffset(1, k8s.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	items, err := meta.ExtractList(list)
@@ -30,7 +30,8 @@ func itemsOf(ctx context.Context, list client.ObjectList, namespace string) []cl
 }
 
 var _ = Describe("What a deployment becomes", func() {
-	withClaim := strings.Replace(asComponents, "spec:\n", "spec:\n  pvcs: [{name: models, create: true, size: 1Gi}]\n", 1)
+	withClaim := strings.Replace(asComponents, "spec:\n", "spec:\n  pvcs: [{name: models, create: true, size: 1Gi}]\n",
+		1)
 
 	It("belongs to it, so that all of it goes with it", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
@@ -75,9 +76,11 @@ var _ = Describe("What a deployment becomes", func() {
 		Expect(k8s.Create(ctx, written(namespace, withClaim))).To(Succeed())
 		eventuallySet(ctx, namespace, "components")
 		serving := `[{"op":"add","path":"/spec/components/1/modelRef","value":{"name":"foo"}}]`
-		object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components"}}
+		object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+			Name: "components"}}
 		Expect(k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(serving)))).To(Succeed())
-		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-model-2c26b46b"}}
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+			Name: "components-model-2c26b46b"}}
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(service), service) }).Should(Succeed())
 		labels := map[string]string{v1beta1.LabelDeploymentName: "components"}
 		foreign := &corev1.Service{
@@ -90,7 +93,8 @@ var _ = Describe("What a deployment becomes", func() {
 		Expect(k8s.Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte(silent)))).To(Succeed())
 		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(service), service) }).
 			Should(MatchError(apierrors.IsNotFound, "not found"))
-		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "models"}, &corev1.PersistentVolumeClaim{})).To(
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "models"},
+			&corev1.PersistentVolumeClaim{})).To(
 			Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "components-frontend"}, service)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
@@ -100,7 +104,8 @@ var _ = Describe("What a deployment becomes", func() {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "map")
-		onDelete := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"updateStrategy":{"type":"OnDelete"}}}`))
+		onDelete := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"spec":{"updateStrategy":{"type":"OnDelete"}}}`))
 		Expect(k8s.Patch(ctx, set, onDelete)).To(Succeed())
 		patch(ctx, namespace, `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`)
 		Eventually(func(g Gomega) {

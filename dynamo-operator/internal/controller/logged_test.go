@@ -13,7 +13,7 @@ import (
 func TestEventsAreLoggedAtTheirLevel(t *testing.T) {
 	for kind, level := range map[string]string{"Normal": "info", "Warning": "warn"} {
 		var out bytes.Buffer
-		tell(zap.New(zap.WriteTo(&out), zap.JSONEncoder()),
+		logEvent(zap.New(zap.WriteTo(&out), zap.JSONEncoder()),
 			status.Event{Type: kind, Reason: "TopologyLevelsUnavailable", Message: "rack is gone"})
 		for _, part := range []string{`"level":"` + level + `"`, `"msg":"rack is gone"`,
 			`"event":"TopologyLevelsUnavailable"`} {

@@ -22,7 +22,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// unscaled sees one PodClique that is to have three replicas, and one Service too many.
+// unscaled sees one PodClique that needs three replicas, and one Service too many.
 type unscaled struct{ grove.Backend }
 
 func (unscaled) Read(_ context.Context, deployment *v1beta1.DynamoGraphDeployment) (backend.Standing, error) {
@@ -32,7 +32,8 @@ func (unscaled) Read(_ context.Context, deployment *v1beta1.DynamoGraphDeploymen
 type unscaledStanding struct{ staleStanding }
 
 func (unscaledStanding) Scalings() []backend.Scaling {
-	clique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "components-0-frontend"}}
+	clique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "components-0-frontend"}}
 	return []backend.Scaling{{Object: clique, Replicas: 3}}
 }
 
@@ -44,7 +45,7 @@ func (unscaledStanding) Leftovers([]client.Object) []client.Object {
 	return []client.Object{&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "old"}}}
 }
 
-// An API server is not made to refuse these by any means that a test has.
+// A test has no means to make a real API server refuse these.
 func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 	cliques := schema.GroupResource{Group: grovev1alpha1.GroupName, Resource: "podcliques"}
 	services := schema.GroupResource{Resource: "services"}
@@ -77,17 +78,21 @@ func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "components"}}
+			object := &v1beta1.DynamoGraphDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+				Name: "components"}}
 			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object).WithStatusSubresource(object).
 				WithInterceptorFuncs(interceptor.Funcs{
-					SubResourceUpdate: func(ctx context.Context, live client.Client, subresource string, object client.Object,
+					SubResourceUpdate: func(ctx context.Context, live client.Client, subresource string,
+						object client.Object,
 						options ...client.SubResourceUpdateOption) error {
 						if subresource == "scale" {
 							return c.scale
 						}
 						return live.SubResource(subresource).Update(ctx, object, options...)
 					},
-					Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return c.remove },
+					Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+						return c.remove
+					},
 				}).Build()
 			key := client.ObjectKey{Namespace: "default", Name: "components"}
 			deployment := &v1beta1.DynamoGraphDeployment{}

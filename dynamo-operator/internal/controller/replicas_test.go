@@ -18,7 +18,7 @@ import (
 	"packtree.dev/shared/apiservertest"
 )
 
-// writes counts what a program writes but for its lease, and for events, which are sent when there is time.
+// writes counts a program's writes, except for its lease and for events, which are sent at any time.
 type writes struct {
 	atomic.Int64
 	next http.RoundTripper
@@ -47,7 +47,8 @@ var _ = Describe("Two replicas of the operator", func() {
 				return counted
 			})
 			return counted, runOperator(config, ctrl.Options{
-				LeaderElection: true, LeaderElectionID: "dynamo-operator.packtree.dev", LeaderElectionNamespace: "default",
+				LeaderElection: true, LeaderElectionID: "dynamo-operator.packtree.dev",
+				LeaderElectionNamespace:       "default",
 				LeaderElectionReleaseOnCancel: true,
 			})
 		}

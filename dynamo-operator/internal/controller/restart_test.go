@@ -22,10 +22,12 @@ var _ = Describe("A restart", func() {
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		set = eventuallySet(ctx, namespace, "map")
 		clique, group := playGrove(ctx, set)
-		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2, UpdatedReplicas: 2}
+		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2,
+			UpdatedReplicas: 2}
 		Expect(k8s.Status().Update(ctx, clique)).To(Succeed())
-		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1,
-			UpdatedReplicas: 1}
+		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1,
+			ScheduledReplicas: 1,
+			UpdatedReplicas:   1}
 		Expect(k8s.Status().Update(ctx, group)).To(Succeed())
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonAllServicesReady)
@@ -87,7 +89,7 @@ func restarting(id string, services ...string) *v1beta1.RestartStatus {
 	return &v1beta1.RestartStatus{ObservedID: id, Phase: v1beta1.RestartPhaseRestarting, Restarted: services}
 }
 
-// update writes that Grove has seen the set as it is, and is replacing pods, or has done so.
+// update writes that Grove has seen the set, and is replacing pods or has replaced them.
 func update(ctx context.Context, set *grovev1alpha1.PodCliqueSet, ended bool) {
 	EventuallyWithOffset(1, func() error {
 		if err := k8s.Get(ctx, client.ObjectKeyFromObject(set), set); err != nil {
@@ -103,8 +105,8 @@ func update(ctx context.Context, set *grovev1alpha1.PodCliqueSet, ended bool) {
 	}).Should(Succeed(), "Grove writes the progress of its update")
 }
 
-// restartIDs are the restarts by which the pods of the example's cliques are made: Frontend's, and those of Worker's leader
-// and workers.
+// restartIDs are the restarts that made the pods of the example's cliques: Frontend's, and those of Worker's leader and
+// workers.
 func restartIDs(ctx context.Context, set *grovev1alpha1.PodCliqueSet) []string {
 	current := &grovev1alpha1.PodCliqueSet{}
 	ExpectWithOffset(1, k8s.Get(ctx, client.ObjectKeyFromObject(set), current)).To(Succeed())

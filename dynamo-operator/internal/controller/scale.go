@@ -14,8 +14,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// scale sets the replicas of a live object through its scale subresource, then notes on it what was asked for. Should
-// the note fail, the same number is set once more.
+// scale sets the replicas of a live object through its scale subresource, then notes on the object which number was
+// asked for. If the note fails, the next pass sets the same number once more.
 func (r *Reconciler) scale(ctx context.Context, wanted backend.Scaling) error {
 	object := wanted.Object.DeepCopyObject().(client.Object)
 	log.FromContext(ctx).Info("scaling", "name", object.GetName(), "replicas", wanted.Replicas)

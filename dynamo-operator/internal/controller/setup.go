@@ -28,19 +28,19 @@ import (
 	"packtree.dev/shared/installation"
 )
 
-// workers is how many deployments are worked on together, each by one only.
+// workers is how many deployments are reconciled at once, each by one worker only.
 const workers = 4
 
-// slowest is how long at most passes until something that failed is tried again: what is in the way may belong to somebody
-// else, and nothing says that it is gone.
+// slowest is the longest time until a failed pass is tried again: the obstacle may belong to somebody else, and no
+// event says that it is gone.
 const (
 	quickest = 5 * time.Millisecond
 	slowest  = time.Minute
 )
 
-// CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only what bears a
-// deployment's label is watched: the cluster's other Services and claims are none of our business. Slim is for all other
-// kinds, which may be installed later.
+// CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only objects with a
+// deployment's label are watched: the operator needs none of the cluster's other Services and claims. Slim is for all
+// other kinds, which may be installed later.
 func CacheOptions(owned []client.Object, slim toolscache.TransformFunc) cache.Options {
 	labelled, err := labels.NewRequirement(v1beta1.LabelDeploymentName, selection.Exists, nil)
 	if err != nil {
@@ -68,10 +68,11 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 		Named("dynamographdeployment").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](quickest, slowest),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				quickest, slowest),
 		}).
-		// Changes of the status count too: a pass that worked on a status before the last one gives up at the conflict, and
-		// this is what brings the next pass.
+		// Changes of the status count too: a pass that read an older status gives up at the conflict, and this watch
+		// brings the next pass.
 		For(&v1beta1.DynamoGraphDeployment{})
 	for _, object := range by.Owned() {
 		building = building.Owns(object)
@@ -88,7 +89,8 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	return metrics.AddToManager(mgr)
 }
 
-// whenInstalled has objects of others' kinds watched as soon as these are installed, and all deployments looked at.
+// whenInstalled watches objects of kinds that others install as soon as these are installed, and enqueues all
+// deployments then.
 func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed) error {
 	definition := kinds.Definition
 	definitions, err := installation.Cache(mgr, definition)
@@ -111,7 +113,7 @@ func whenInstalled(mgr manager.Manager, to controller.Controller, by backend.Bac
 	)
 }
 
-// watch has the controller watch a backend's kinds. It returns all deployments once it does.
+// watch makes the controller watch a backend's kinds. It returns all deployments once it does.
 func watch(
 	ctx context.Context, mgr manager.Manager, to controller.Controller, by backend.Backend, kinds backend.Installed,
 ) ([]reconcile.Request, error) {

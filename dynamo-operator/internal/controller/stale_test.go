@@ -19,7 +19,7 @@ import (
 	"packtree.dev/shared/apiservertest"
 )
 
-// staleBackend sees everything ready, as a cache does that has yet to hear of the last change.
+// staleBackend sees everything ready, like a cache that has not received the last change.
 type staleBackend struct{ grove.Backend }
 
 func (b staleBackend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (backend.Standing, error) {
@@ -39,15 +39,16 @@ func (s staleStanding) Observation() backend.Observation {
 	}
 	for _, component := range s.deployment.Spec.Components {
 		observed.Wanted[component.Name] = 1
-		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1,
-			UpdatedReplicas: 1}
+		observed.Services[component.Name] = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1,
+			ScheduledReplicas: 1,
+			UpdatedReplicas:   1}
 	}
 	return observed
 }
 
 var _ = Describe("A pass that sees what was before the last change", func() {
 	It("does not take it for what came of the change", func(ctx SpecContext) {
-		// No operator runs here that would be faster.
+		// No operator runs on this API server, so none can be faster.
 		world, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })

@@ -43,16 +43,19 @@ var _ = Describe("A deployment", func() {
 	It("waits for what an earlier one of its name has left", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		left := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "map-frontend", OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1beta1.GroupVersion.String(), Kind: "DynamoGraphDeployment", Name: "map", UID: "an-earlier-one",
-				Controller: new(true),
-			}}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "map-frontend",
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: v1beta1.GroupVersion.String(), Kind: "DynamoGraphDeployment", Name: "map",
+					UID:        "an-earlier-one",
+					Controller: new(true),
+				}}},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}},
 		}
 		Expect(k8s.Create(ctx, left)).To(Succeed())
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		ready := eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonNotYetWritten)
-		Expect(ready.Message).To(Equal("applying Service map-frontend: waiting until that of the earlier deployment is gone"))
+		Expect(ready.Message).To(
+			Equal("applying Service map-frontend: waiting until that of the earlier deployment is gone"))
 		Expect(deployment(ctx, namespace, "map").Status.State).To(Equal(v1beta1.StateInitializing))
 
 		Expect(k8s.Delete(ctx, left)).To(Succeed())
@@ -71,17 +74,21 @@ var _ = Describe("A deployment", func() {
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionFalse,
 			"rack z1/r7 is short of 40 nvidia.com/gpu")
 		Eventually(func() string {
-			return eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonServicesNotReady).Message
+			return eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady,
+				v1beta1.ReasonServicesNotReady).Message
 		}).Should(
-			Equal("Frontend: 2 of 2 pods wait, Worker: 1 of 1 replicas waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
+			Equal(
+				"Frontend: 2 of 2 pods wait, Worker: 1 of 1 replicas waits: rack z1/r7 is short of 40 nvidia.com/gpu"))
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
 			v1beta1.ReasonAllTopologyLevelsAvailable)
 
 		By("running")
-		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2, UpdatedReplicas: 2}
+		clique.Status = grovev1alpha1.PodCliqueStatus{Replicas: 2, ReadyReplicas: 2, ScheduledReplicas: 2,
+			UpdatedReplicas: 2}
 		Expect(k8s.Status().Update(ctx, clique)).To(Succeed())
-		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1, ScheduledReplicas: 1,
-			UpdatedReplicas: 1}
+		group.Status = grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 1, AvailableReplicas: 1,
+			ScheduledReplicas: 1,
+			UpdatedReplicas:   1}
 		Expect(k8s.Status().Update(ctx, group)).To(Succeed())
 		judge(ctx, set, metav1.ConditionFalse, "AllClusterTopologyLevelsAvailable", metav1.ConditionTrue, "")
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionReady, v1beta1.ReasonAllServicesReady)
@@ -92,7 +99,8 @@ var _ = Describe("A deployment", func() {
 		Expect(old.Status.Services).To(Equal(map[string]v1alpha1.ServiceReplicaStatus{
 			"Frontend": {ComponentKind: "PodClique", ComponentName: "map-0-frontend", Replicas: 2, ReadyReplicas: 2,
 				ScheduledReplicas: 2, UpdatedReplicas: 2},
-			"Worker": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "map-0-worker", Replicas: 1, ReadyReplicas: 1,
+			"Worker": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "map-0-worker", Replicas: 1,
+				ReadyReplicas:     1,
 				ScheduledReplicas: 1, UpdatedReplicas: 1},
 		}))
 
@@ -107,7 +115,8 @@ var _ = Describe("A deployment", func() {
 		eventuallyCondition(ctx, namespace, "map", v1beta1.ConditionTopologyConstraintsEnforced,
 			v1beta1.ReasonAllTopologyLevelsAvailable)
 		Eventually(eventReasons).WithArguments(ctx, namespace).Should(ConsistOf(
-			"Normal TopologyConstraintsApplied", "Warning TopologyConstraintsNotEnforced", "Normal TopologyConstraintsEnforced",
+			"Normal TopologyConstraintsApplied", "Warning TopologyConstraintsNotEnforced",
+			"Normal TopologyConstraintsEnforced",
 		))
 	})
 
@@ -135,7 +144,8 @@ var _ = Describe("A deployment", func() {
 		Expect(worker.ComponentKind + " " + worker.ComponentName).To(Equal("PodCliqueScalingGroup map-0-worker"))
 		scaleTo(ctx, group, 6)
 		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":1}]`)
-		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(1)), "another service is scaled meanwhile")
+		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(1)),
+			"another service is scaled meanwhile")
 		Expect(groupReplicas(ctx, group)).To(Equal(int32(6)))
 		patch(ctx, namespace, `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`)
 		Eventually(cliqueReplicas).WithArguments(ctx, clique).Should(Equal(int32(2)))
@@ -170,8 +180,9 @@ var _ = Describe("A deployment", func() {
 		before := deployment(ctx, namespace, "map").ResourceVersion
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 
-		// An annotation makes the controller look again at everything.
-		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"look":"again"}}}`))
+		// An annotation makes the controller reconcile the object again.
+		touch := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"annotations":{"look":"again"}}}`))
 		object := deployment(ctx, namespace, "map")
 		Expect(k8s.Patch(ctx, object, touch)).To(Succeed())
 		Consistently(func(g Gomega) {
@@ -184,7 +195,7 @@ var _ = Describe("A deployment", func() {
 	})
 })
 
-// playGrove makes what Grove would of the example's PodCliqueSet.
+// playGrove makes the objects that Grove would make of the example's PodCliqueSet.
 func playGrove(
 	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
 ) (*grovev1alpha1.PodClique, *grovev1alpha1.PodCliqueScalingGroup) {
@@ -204,8 +215,8 @@ func playGrove(
 	return clique, group
 }
 
-// judge writes what Grove would say of the PodCliqueSet's topology, if levels says anything, and of its readiness; of its
-// gang, what the scheduler says.
+// judge writes Grove's judgement of the PodCliqueSet's topology, if levels is set, and of its readiness, and the
+// scheduler's judgement of its gang.
 func judge(
 	ctx context.Context, set *grovev1alpha1.PodCliqueSet, levels metav1.ConditionStatus, reason string,
 	ready metav1.ConditionStatus, sentence string,
@@ -216,7 +227,8 @@ func judge(
 		}
 		set.Status.ObservedGeneration = set.Generation
 		meta.SetStatusCondition(&set.Status.Conditions,
-			metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready, Reason: grovev1alpha1.ReasonGangsWaiting,
+			metav1.Condition{Type: grovev1alpha1.ConditionReady, Status: ready,
+				Reason:  grovev1alpha1.ReasonGangsWaiting,
 				Message: "PodGang " + set.Name + "-0 waits: " + sentence})
 		set.Status.PodGangStatuses = []grovev1alpha1.PodGangStatus{
 			{Name: set.Name + "-0", Phase: grovev1alpha1.PodGangPending, Conditions: []metav1.Condition{
@@ -274,7 +286,7 @@ func groupReplicas(ctx context.Context, group *grovev1alpha1.PodCliqueScalingGro
 	return current.Spec.Replicas, err
 }
 
-// scaleTo does what kubectl scale does.
+// scaleTo scales as kubectl scale does.
 func scaleTo(ctx context.Context, object client.Object, replicas int32) {
 	object = object.DeepCopyObject().(client.Object)
 	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}

@@ -39,7 +39,7 @@ var (
 	k8s     client.Client
 )
 
-// slow is for what is tried again from time to time only.
+// slow is for actions that are retried only from time to time.
 const slow = 3 * time.Minute
 
 func TestDeployments(t *testing.T) {
@@ -69,7 +69,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Succeed())
 })
 
-// newScheme is that of the program, and definitions for the tests.
+// newScheme is the program's scheme, and definitions for the tests.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -83,7 +83,8 @@ func newScheme() *runtime.Scheme {
 
 func webhookConfigurations() envtest.WebhookInstallOptions {
 	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create,
+			admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{v1beta1.GroupName}, APIVersions: []string{"v1alpha1", "v1beta1"},
 			Resources: []string{"dynamographdeployments"},
@@ -126,7 +127,7 @@ func webhookConfigurations() envtest.WebhookInstallOptions {
 	}
 }
 
-// convertThroughWebhook does what the chart does: it tells the CRD where to convert.
+// convertThroughWebhook does what the chart does: it writes into the CRD where to convert.
 func convertThroughWebhook(ctx context.Context) {
 	options := cluster.Environment.WebhookInstallOptions
 	definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -135,14 +136,15 @@ func convertThroughWebhook(ctx context.Context) {
 	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: options.LocalServingCAData},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &url,
+				CABundle: options.LocalServingCAData},
 			ConversionReviewVersions: []string{"v1"},
 		},
 	}
 	Expect(k8s.Update(ctx, definition)).To(Succeed())
 }
 
-// startOperator starts the program as its main does, until the end of what called this.
+// startOperator starts the program as its main does, until the calling test ends.
 func startOperator() {
 	options := cluster.Environment.WebhookInstallOptions
 	server := ctrlwebhook.NewServer(ctrlwebhook.Options{
@@ -154,16 +156,17 @@ func startOperator() {
 	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
 }
 
-// runOperator starts the program on an API server, and returns how to stop it.
+// runOperator starts the program on an API server, and returns a function that stops it.
 func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
 	options.Metrics.BindAddress = "0"
 	options.Controller = managerstart.Controllers()
-	options.Controller.SkipNameValidation = new(true) // Several run in this process.
+	options.Controller.SkipNameValidation = new(true) // Several managers run in this process.
 	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(controller.AddToManager(mgr,
-		grove.Backend{Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(Succeed())
+		grove.Backend{Reader: mgr.GetClient(), Topologies: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()})).To(
+		Succeed())
 	if options.WebhookServer != nil {
 		known, err := grove.NewCluster(mgr, pods.Infrastructure{})
 		Expect(err).NotTo(HaveOccurred())

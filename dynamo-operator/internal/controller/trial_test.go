@@ -23,8 +23,9 @@ import (
 
 const grovePath = "/validate-podcliqueset"
 
-// groveAdmission stands in for Grove's: it warns of pods that do not restart, and does not like one priority class. It also stands in for
-// Kubernetes' OwnerReferencesPermissionEnforcement, by which the operator, who may not delete a set, cannot change whose it is.
+// groveAdmission stands in for Grove's webhooks: it warns of pods that do not restart, and refuses one priority class.
+// It also stands in for Kubernetes' OwnerReferencesPermissionEnforcement: the operator may not delete a set, and
+// therefore cannot change its owner.
 type groveAdmission struct{}
 
 func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
@@ -50,7 +51,8 @@ func (groveAdmission) Handle(_ context.Context, request ctrladmission.Request) c
 	var warnings []string
 	for i, clique := range set.Spec.Template.Cliques {
 		if clique.Spec.PodSpec.RestartPolicy == corev1.RestartPolicyNever {
-			warnings = append(warnings, fmt.Sprintf("spec.template.cliques[%d].spec.podSpec.restartPolicy: acts like Always", i))
+			warnings = append(
+				warnings, fmt.Sprintf("spec.template.cliques[%d].spec.podSpec.restartPolicy: acts like Always", i))
 		}
 	}
 	return ctrladmission.Allowed("").WithWarnings(warnings...)
@@ -73,7 +75,8 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 			strings.Replace(asMap, "      extraPodSpec:\n        mainContainer: {image: vllm",
 				"      extraPodSpec:\n        restartPolicy: Never\n        mainContainer: {image: vllm", 1))
 		Expect(user.Create(ctx, alpha)).To(Succeed())
-		Expect(*heard).To(Equal(warnings{`spec.services[1].extraPodSpec.restartPolicy: acts like Always (service "Worker")`}),
+		Expect(*heard).To(
+			Equal(warnings{`spec.services[1].extraPodSpec.restartPolicy: acts like Always (service "Worker")`}),
 			"once, of leader and workers")
 
 		By("changing a deployment that stands")
@@ -119,9 +122,10 @@ var _ = Describe("What Grove says of what a deployment becomes", func() {
 		user, heard := attentive()
 		namespace := newNamespace(ctx)
 		foreign := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components"}}
-		foreign.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "a", Spec: grovev1alpha1.PodCliqueSpec{
-			PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
-		}}}
+		foreign.Spec.Template.Cliques = []grovev1alpha1.PodCliqueTemplateSpec{{Name: "a",
+			Spec: grovev1alpha1.PodCliqueSpec{
+				PodSpec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+			}}}
 		Expect(k8s.Create(ctx, foreign)).To(Succeed())
 		Expect(user.Create(ctx, written(namespace, asComponents))).To(Succeed())
 		Expect(*heard).To(BeEmpty())

@@ -26,7 +26,8 @@ var _ = Describe("The two versions", func() {
 			"topologyConstraint": map[string]any{"packDomain": "rack"},
 			"resources":          map[string]any{"limits": map[string]any{"gpu": "8"}},
 			"extraPodSpec": map[string]any{"mainContainer": map[string]any{
-				"image": "vllm", "command": []any{"python3"}, "args": []any{"-m", "dynamo.vllm", "--tensor-parallel-size", "32"},
+				"image": "vllm", "command": []any{"python3"},
+				"args": []any{"-m", "dynamo.vllm", "--tensor-parallel-size", "32"},
 			}},
 		}))
 	})

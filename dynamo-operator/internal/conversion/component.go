@@ -12,7 +12,7 @@ import (
 
 const defaultGPU corev1.ResourceName = "nvidia.com/gpu"
 
-// asComponent says a service in the words of v1beta1. Amounts that are none are left out; admission names them.
+// asComponent converts a service to a component of v1beta1. Malformed amounts are left out; admission names them.
 func asComponent(service *v1alpha1.ServiceSpec) v1beta1.ComponentSpec {
 	service = service.DeepCopy()
 	component := v1beta1.ComponentSpec{
@@ -43,7 +43,7 @@ func asComponent(service *v1alpha1.ServiceSpec) v1beta1.ComponentSpec {
 	return component
 }
 
-// typeOf is the type of a service as v1beta1 has it: there a worker's part in disaggregated serving is a type of its own.
+// typeOf is the type of a service in v1beta1, where a worker's part in disaggregated serving is a type of its own.
 func typeOf(service *v1alpha1.ServiceSpec) string {
 	if promoted(service.ComponentType, service.SubComponentType) {
 		return service.SubComponentType
@@ -99,7 +99,8 @@ func laidOver(below, above map[string]string) map[string]string {
 	return below
 }
 
-// addShortFields fills what the service says of its main container into what the container leaves open.
+// addShortFields fills the fields that a service has for its main container into the fields that the container leaves
+// open.
 func addShortFields(main *corev1.Container, service *v1alpha1.ServiceSpec) {
 	main.Env = withEnv(service.Envs, main.Env)
 	if service.EnvFromSecret != nil {
@@ -182,7 +183,7 @@ func withAmounts(to corev1.ResourceList, from *v1alpha1.ResourceItem) corev1.Res
 	return to
 }
 
-// addClaims mounts claims, as volumes of the same name, but for the one that is the compilation cache.
+// addClaims mounts claims, as volumes of the same name, except the claim of the compilation cache.
 func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.VolumeMount) {
 	cache := cacheMount(mounts)
 	for i, mount := range mounts {
@@ -202,7 +203,7 @@ func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.Vo
 	}
 }
 
-// cacheMount is the place of the first mount that is to be the compilation cache; -1 where none is.
+// cacheMount is the index of the first mount that is to be the compilation cache; -1 if there is none.
 func cacheMount(mounts []v1alpha1.VolumeMount) int {
 	return slices.IndexFunc(mounts, func(mount v1alpha1.VolumeMount) bool {
 		return mount.UseAsCompilationCache != nil && *mount.UseAsCompilationCache

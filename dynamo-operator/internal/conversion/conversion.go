@@ -1,9 +1,9 @@
 // Package conversion turns DynamoGraphDeployments of one version into the other without loss.
 //
-// Both versions can say everything that matters to a pod, but not in the same words: v1alpha1 has short fields beside
-// an extra pod spec, v1beta1 has one pod template. Each service or component is therefore converted by what it means,
-// and where converting it back would not give the same words, the words are kept in an annotation. On the way back they
-// are used only while they still mean what the other version says, so an edit in either version holds.
+// Both versions can express everything that matters to a pod, but not in the same words: v1alpha1 has short fields
+// beside an extra pod spec, v1beta1 has one pod template. Each service or component is therefore converted by its
+// meaning. If converting it back would not give the same words, the words are kept in an annotation. On the way back
+// they are used only while they still mean the same as the other version, so an edit in either version holds.
 package conversion
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // ToHub fills hub, the version that is stored, from its v1alpha1 form. It takes services that admission would refuse:
-// the API server converts before it asks.
+// the API server converts before admission.
 func ToHub(from *v1alpha1.DynamoGraphDeployment, hub *v1beta1.DynamoGraphDeployment) error {
 	hub.ObjectMeta = *from.ObjectMeta.DeepCopy()
 	kept := takeKept[v1beta1.ComponentSpec](&hub.ObjectMeta, v1beta1.AnnotationV1Beta1, componentName)
@@ -85,15 +85,16 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 	return keep(&to.ObjectMeta, v1beta1.AnnotationV1Beta1, onlyThere)
 }
 
-// restoredComponent is the component in the words that were kept of it, as long as they mean the same. Numbers and
-// constraints are carried over first: an edit of them alone does not make the other words outdated.
+// restoredComponent is the component in the words that were kept, as long as they mean the same. Numbers and
+// constraints are carried over first: if only they were edited, the other words are not outdated.
 func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpec) v1beta1.ComponentSpec {
 	component := asComponent(service)
 	if kept == nil {
 		return component
 	}
 	kept.Type, kept.Replicas, kept.MinAvailable = component.Type, component.Replicas, component.MinAvailable
-	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = component.Multinode, component.TopologyConstraint, component.TopologySpread
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = component.Multinode, component.TopologyConstraint,
+		component.TopologySpread
 	for _, words := range []v1alpha1.ServiceSpec{*service, asService(component)} {
 		if same(asService(*kept), words) {
 			return *kept
@@ -102,8 +103,8 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 	return component
 }
 
-// restoredService is the counterpart of restoredComponent. Where the kept words are outdated, the fields that v1beta1
-// does not have at all are kept nevertheless.
+// restoredService is the counterpart of restoredComponent. If the kept words are outdated, the fields that v1beta1 does
+// not have at all are kept nevertheless.
 func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpec) v1alpha1.ServiceSpec {
 	service := asService(*component)
 	if kept == nil {
@@ -113,7 +114,8 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 		kept.ComponentType, kept.SubComponentType = service.ComponentType, service.SubComponentType
 	}
 	kept.Replicas, kept.MinAvailable = service.Replicas, service.MinAvailable
-	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = service.Multinode, service.TopologyConstraint, service.TopologySpread
+	kept.Multinode, kept.TopologyConstraint, kept.TopologySpread = service.Multinode, service.TopologyConstraint,
+		service.TopologySpread
 	if same(asComponent(kept), *component) {
 		return *kept
 	}
@@ -122,8 +124,8 @@ func restoredService(component *v1beta1.ComponentSpec, kept *v1alpha1.ServiceSpe
 	return service
 }
 
-// same compares what two forms say. Fields of any content are compared as they are written: one may have been an annotation, in
-// which some characters are escaped.
+// same compares the meaning of two forms. Fields of any content are compared as they are written: one may come from an
+// annotation, in which some characters are escaped.
 func same[T any](a, b T) bool {
 	if equality.Semantic.DeepEqual(a, b) {
 		return true
@@ -137,7 +139,7 @@ func componentName(component v1beta1.ComponentSpec) string { return component.Na
 
 func serviceName(service v1alpha1.ServiceSpec) string { return service.Name }
 
-// keep writes what only one version can say into an annotation.
+// keep writes the fields that only one version has into an annotation.
 func keep[T any](meta *metav1.ObjectMeta, annotation string, values []T) error {
 	if len(values) == 0 {
 		return nil
@@ -150,8 +152,8 @@ func keep[T any](meta *metav1.ObjectMeta, annotation string, values []T) error {
 	return nil
 }
 
-// takeKept removes the annotation and returns what it kept, by name. What somebody has made unreadable is no loss of
-// meaning, only of words, so it is not an error.
+// takeKept removes the annotation and returns its content, by name. If the annotation is unreadable, only words are
+// lost and no meaning, so that is no error.
 func takeKept[T any](meta *metav1.ObjectMeta, annotation string, name func(T) string) map[string]*T {
 	written, ok := meta.Annotations[annotation]
 	if !ok {

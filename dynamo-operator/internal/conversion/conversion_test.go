@@ -40,7 +40,7 @@ func TestV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
 	})
 }
 
-// What is stored holds words of v1alpha1; a reader of v1beta1 who writes them back must not lose them either.
+// A stored object holds words of v1alpha1; a client of v1beta1 that writes it back must not lose them either.
 func TestWordsOfV1Alpha1SurviveAReaderOfV1Beta1(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := throughJSON(t, drawAlpha(t))
@@ -109,9 +109,11 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 		},
 		Envs: []corev1.EnvVar{{Name: "A", Value: "service"}, {Name: "B", Value: "service"}},
 		VolumeMounts: []v1alpha1.VolumeMount{
-			{Name: "cache", MountPoint: "/cache"}, {Name: "compiled", MountPoint: "/compiled", UseAsCompilationCache: new(true)},
+			{Name: "cache", MountPoint: "/cache"}, {Name: "compiled", MountPoint: "/compiled",
+				UseAsCompilationCache: new(true)},
 		},
-		FrontendSidecar:  &v1alpha1.FrontendSidecar{Image: "frontend", Args: []string{"-v"}, EnvFromSecret: new("token")},
+		FrontendSidecar: &v1alpha1.FrontendSidecar{Image: "frontend", Args: []string{"-v"},
+			EnvFromSecret: new("token")},
 		Checkpoint:       &runtime.RawExtension{Raw: []byte(`{"enabled":true}`)},
 		Failover:         &runtime.RawExtension{Raw: []byte(`{"enabled":false}`)},
 		SharedMemory:     &v1alpha1.SharedMemory{Disabled: true},
@@ -132,7 +134,8 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 		Name: "Prefill", Type: "prefill", SharedMemorySize: &zero,
 		CompilationCache: &v1beta1.CompilationCache{PVCName: "compiled", MountPath: "/compiled"},
 		FrontendSidecar:  new("sidecar-frontend"),
-		Experimental:     &v1beta1.ComponentExperimental{Checkpoint: &runtime.RawExtension{Raw: []byte(`{"enabled":true}`)}},
+		Experimental: &v1beta1.ComponentExperimental{Checkpoint: &runtime.RawExtension{Raw: []byte(
+			`{"enabled":true}`)}},
 		PodTemplate: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "pod", "b": "service"}},
 			Spec: corev1.PodSpec{
@@ -149,8 +152,10 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 						},
 						VolumeMounts: []corev1.VolumeMount{{Name: "cache", MountPath: "/cache"}},
 						Resources: corev1.ResourceRequirements{
-							Requests: corev1.ResourceList{"cpu": resource.MustParse("4"), "rdma/ib": resource.MustParse("2")},
-							Limits:   corev1.ResourceList{"cpu": resource.MustParse("16"), "amd.com/gpu": resource.MustParse("2")},
+							Requests: corev1.ResourceList{"cpu": resource.MustParse("4"),
+								"rdma/ib": resource.MustParse("2")},
+							Limits: corev1.ResourceList{"cpu": resource.MustParse("16"),
+								"amd.com/gpu": resource.MustParse("2")},
 						},
 					},
 					{Name: "sidecar"},
@@ -169,7 +174,7 @@ func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 	}
 }
 
-// The type of a worker is one word in v1beta1 and two in v1alpha1, where it can be written in either.
+// The type of a worker is one word in v1beta1, and one or two in v1alpha1.
 func TestTypesArePromoted(t *testing.T) {
 	for name, c := range map[string]struct {
 		written, sub, want, back, backSub string
@@ -191,7 +196,8 @@ func TestTypesArePromoted(t *testing.T) {
 				t.Errorf("v1beta1 has type %q, want %q", got, c.want)
 			}
 			if got := back.Spec.Services[0]; got.ComponentType != c.back || got.SubComponentType != c.backSub {
-				t.Errorf("reads back as %q and %q, want %q and %q", got.ComponentType, got.SubComponentType, c.back, c.backSub)
+				t.Errorf("reads back as %q and %q, want %q and %q", got.ComponentType, got.SubComponentType,
+					c.back, c.backSub)
 			}
 			hub.Spec.Components[0].Type = "decode"
 			mustConvert(t, conversion.FromHub(hub, back))
@@ -227,7 +233,7 @@ func mustConvert(t fatal, err error) {
 	}
 }
 
-// throughJSON is what an API server makes of an object: empty and unset are the same.
+// throughJSON encodes and decodes an object as an API server does: empty and unset become the same.
 func throughJSON[T any](t fatal, object *T) *T {
 	t.Helper()
 	written, err := json.Marshal(object)

@@ -24,8 +24,9 @@ func drawAlpha(t *rapid.T) *v1alpha1.DynamoGraphDeployment {
 	spec.BackendFramework = v1alpha1.BackendFramework(drawWord(t))
 	spec.PriorityClassName = drawWord(t)
 	spec.PVCs = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) v1alpha1.PersistentVolumeClaim {
-		return v1alpha1.PersistentVolumeClaim{Name: drawWord(t), Create: maybe(t, rapid.Bool()), StorageClass: drawWord(t),
-			Size: drawQuantity(t)}
+		return v1alpha1.PersistentVolumeClaim{Name: drawWord(t), Create: maybe(t, rapid.Bool()),
+			StorageClass: drawWord(t),
+			Size:         drawQuantity(t)}
 	}), 0, 2).Draw(t, "pvcs")
 	if rapid.Bool().Draw(t, "restarts") {
 		spec.Restart = &v1alpha1.Restart{ID: drawWord(t),
@@ -141,8 +142,9 @@ func drawBeta(t *rapid.T) *v1beta1.DynamoGraphDeployment {
 			SharedMemorySize: drawQuantity(t),
 			ScalingAdapter:   maybe(t, rapid.Just(v1beta1.ScalingAdapter{})),
 
-			FrontendSidecar:       maybe(t, rapid.SampledFrom([]string{v1beta1.FrontendSidecarContainer, "proxy"})),
-			CompilationCache:      maybe(t, rapid.Just(v1beta1.CompilationCache{PVCName: "cache", MountPath: drawWord(t)})),
+			FrontendSidecar: maybe(t, rapid.SampledFrom([]string{v1beta1.FrontendSidecarContainer, "proxy"})),
+			CompilationCache: maybe(t,
+				rapid.Just(v1beta1.CompilationCache{PVCName: "cache", MountPath: drawWord(t)})),
 			GlobalDynamoNamespace: rapid.Bool().Draw(t, "global"),
 			LPX:                   drawRaw(t),
 		}

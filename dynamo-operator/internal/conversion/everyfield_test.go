@@ -18,8 +18,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// What is drawn by hand has the values that conversion tells apart; here every field there is, also those that are added later,
-// has any value. Among so many a lost one would not be missed otherwise.
+// The objects drawn by hand have the values that conversion distinguishes. Here every field, also one that is added
+// later, has any value. Among so many fields a lost one would go unnoticed otherwise.
 func TestEveryFieldOfV1Alpha1SurvivesTheWayThereAndBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := throughJSON(t, filled[v1alpha1.DynamoGraphDeployment](t))
@@ -44,7 +44,7 @@ func TestEveryFieldOfV1Beta1SurvivesTheWayThereAndBack(t *testing.T) {
 	})
 }
 
-// filled is an object with any value in any field, but with names that are unique where a list is one by name.
+// filled is an object with any value in any field, but with unique names in a list by name.
 func filled[T any](t *rapid.T) *T {
 	object := new(T)
 	filler := randfill.NewWithSeed(rapid.Int64().Draw(t, "seed")).NilChance(0.5).NumElements(0, 2).Funcs(
@@ -56,7 +56,7 @@ func filled[T any](t *rapid.T) *T {
 		func(value *runtime.RawExtension, c randfill.Continue) {
 			value.Raw = fmt.Appendf(nil, `{"%d":[true,null,"<%d>"]}`, c.Int31(), c.Int31())
 		},
-		func(*metav1.TypeMeta, randfill.Continue) {}, // The API server's to set.
+		func(*metav1.TypeMeta, randfill.Continue) {}, // Set by the API server.
 		func(meta *metav1.ObjectMeta, c randfill.Continue) {
 			c.FillNoCustom(meta)
 			meta.ManagedFields = nil
@@ -79,17 +79,19 @@ func filled[T any](t *rapid.T) *T {
 				c.Fill(component)
 				component.Name = fmt.Sprintf("Component%d", i)
 				component.Type = []string{component.Type, "worker", "decode"}[c.Intn(3)]
-				component.FrontendSidecar = []*string{component.FrontendSidecar, new(v1beta1.FrontendSidecarContainer)}[c.Intn(2)]
+				component.FrontendSidecar = []*string{component.FrontendSidecar,
+					new(v1beta1.FrontendSidecarContainer)}[c.Intn(2)]
 			}
 		},
-		// What is said twice is said alike: only the operator writes it.
+		// A value that the status has in two places is the same in both: only the operator writes it.
 		func(status *v1beta1.DynamoGraphDeploymentStatus, c randfill.Continue) {
 			c.FillNoCustom(status)
 			status.Components = v1beta1.ComponentsOf(status.Services)
 		},
 		func(container *corev1.Container, c randfill.Continue) {
 			c.FillNoCustom(container)
-			container.Name = []string{container.Name, v1beta1.MainContainer, v1beta1.FrontendSidecarContainer, ""}[c.Intn(4)]
+			container.Name = []string{container.Name, v1beta1.MainContainer, v1beta1.FrontendSidecarContainer,
+				""}[c.Intn(4)]
 		},
 	)
 	filler.Fill(object)

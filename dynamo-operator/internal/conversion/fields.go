@@ -27,7 +27,8 @@ func restartToHub(restart *v1alpha1.Restart) *v1beta1.Restart {
 	}
 	converted := &v1beta1.Restart{ID: restart.ID}
 	if strategy := restart.Strategy; strategy != nil {
-		converted.Strategy = &v1beta1.RestartStrategy{Type: v1beta1.RestartStrategyType(strategy.Type), Order: strategy.Order}
+		converted.Strategy = &v1beta1.RestartStrategy{Type: v1beta1.RestartStrategyType(strategy.Type),
+			Order: strategy.Order}
 	}
 	return converted
 }
@@ -38,7 +39,8 @@ func restartFromHub(restart *v1beta1.Restart) *v1alpha1.Restart {
 	}
 	converted := &v1alpha1.Restart{ID: restart.ID}
 	if strategy := restart.Strategy; strategy != nil {
-		converted.Strategy = &v1alpha1.RestartStrategy{Type: v1alpha1.RestartStrategyType(strategy.Type), Order: strategy.Order}
+		converted.Strategy = &v1alpha1.RestartStrategy{Type: v1alpha1.RestartStrategyType(strategy.Type),
+			Order: strategy.Order}
 	}
 	return converted
 }

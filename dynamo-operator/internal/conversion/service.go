@@ -8,7 +8,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// asService says a component in the words of v1alpha1: what concerns its pods stands in the extra pod spec and
+// asService converts a component to a service of v1alpha1: the fields of its pods go to the extra pod spec and
 // metadata.
 func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 	component = *component.DeepCopy()
@@ -52,7 +52,7 @@ func asService(component v1beta1.ComponentSpec) v1alpha1.ServiceSpec {
 	return service
 }
 
-// setType says a type of v1beta1 in the two words of v1alpha1.
+// setType sets the two fields of v1alpha1 that correspond to a type of v1beta1.
 func setType(service *v1alpha1.ServiceSpec, componentType string) {
 	service.ComponentType = componentType
 	if promoted(v1beta1.TypeWorker, componentType) {
@@ -60,7 +60,7 @@ func setType(service *v1alpha1.ServiceSpec, componentType string) {
 	}
 }
 
-// addExtraMetadata takes the label of a worker's part for the field, where the field does not mean more than the label.
+// addExtraMetadata turns the label of a worker's part into the field, unless the field means more than the label.
 func addExtraMetadata(service *v1alpha1.ServiceSpec, template *corev1.PodTemplateSpec) {
 	if part := template.Labels[v1beta1.LabelSubComponentType]; service.SubComponentType == "" && part != "" &&
 		!promoted(service.ComponentType, part) {
@@ -68,7 +68,8 @@ func addExtraMetadata(service *v1alpha1.ServiceSpec, template *corev1.PodTemplat
 		delete(template.Labels, v1beta1.LabelSubComponentType)
 	}
 	if len(template.Labels)+len(template.Annotations) > 0 {
-		service.ExtraPodMetadata = &v1alpha1.ExtraPodMetadata{Labels: template.Labels, Annotations: template.Annotations}
+		service.ExtraPodMetadata = &v1alpha1.ExtraPodMetadata{Labels: template.Labels,
+			Annotations: template.Annotations}
 	}
 }
 

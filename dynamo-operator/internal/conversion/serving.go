@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// sidecarContainer is the container that v1alpha1 describes and v1beta1 has in the pod template.
+// sidecarContainer is the container, as v1beta1 has it in the pod template, that v1alpha1 describes.
 func sidecarContainer(sidecar *v1alpha1.FrontendSidecar) corev1.Container {
 	container := corev1.Container{
 		Name: v1beta1.FrontendSidecarContainer, Image: sidecar.Image, Args: sidecar.Args, Env: sidecar.Envs,
@@ -23,7 +23,7 @@ func sidecarContainer(sidecar *v1alpha1.FrontendSidecar) corev1.Container {
 	return container
 }
 
-// takeSidecar takes the frontend beside main out of a component's pod template, where v1alpha1 can describe it.
+// takeSidecar takes the frontend beside main out of a component's pod template, if v1alpha1 can describe it.
 func takeSidecar(component *v1beta1.ComponentSpec) *v1alpha1.FrontendSidecar {
 	if component.FrontendSidecar == nil || *component.FrontendSidecar != v1beta1.FrontendSidecarContainer {
 		return nil
@@ -51,7 +51,8 @@ func envFrom(secret string) corev1.EnvFromSource {
 	}
 }
 
-// experimentalToHub has the features that v1alpha1 had before there was a place for experiments, unless they are switched off there.
+// experimentalToHub adds the features that v1alpha1 had before it had experimental, unless experimental has them
+// itself.
 func experimentalToHub(service *v1alpha1.ServiceSpec) *v1beta1.ComponentExperimental {
 	experimental := service.Experimental
 	if experimental == nil {
@@ -75,7 +76,7 @@ func experimentalToHub(service *v1alpha1.ServiceSpec) *v1beta1.ComponentExperime
 	return experimental
 }
 
-// enabled says whether the older form of a feature asks for it: those say so in a field.
+// enabled reports whether the older form of a feature, which has a field for that, is switched on.
 func enabled(feature *runtime.RawExtension) bool {
 	if feature == nil {
 		return false

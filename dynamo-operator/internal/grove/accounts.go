@@ -17,8 +17,8 @@ import (
 var readPods = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"},
 	Verbs: []string{"get", "list", "watch"}}
 
-// discoveryRules are what the pods may do to find one another: look for the endpoints of the deployment's Services, and
-// publish what they serve themselves.
+// discoveryRules are the rights that pods need to find one another: to read the endpoints of the deployment's Services,
+// and to publish their own.
 var discoveryRules = []rbacv1.PolicyRule{
 	{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"},
 		Verbs: []string{"get", "list", "watch"}},
@@ -28,7 +28,8 @@ var discoveryRules = []rbacv1.PolicyRule{
 	},
 }
 
-// plannerRules are what a planner may do to read how many replicas there are and to set another number, whichever object it sets it on.
+// plannerRules are the rights that a planner needs to read the number of replicas and to set another one, whichever
+// object it sets it on.
 var plannerRules = []rbacv1.PolicyRule{
 	readPods,
 	{
@@ -45,15 +46,18 @@ var plannerRules = []rbacv1.PolicyRule{
 		Verbs: []string{"get", "list", "patch"},
 	},
 	{
-		APIGroups: []string{grovev1alpha1.GroupName}, Resources: []string{"podcliques/scale", "podcliquescalinggroups/scale"},
+		APIGroups: []string{grovev1alpha1.GroupName}, Resources: []string{"podcliques/scale",
+			"podcliquescalinggroups/scale"},
 		Verbs: []string{"get", "patch", "update"},
 	},
 }
 
-// pickerRules are what an endpoint picker may do to find the pods of its pool, and what requests ask of them.
+// pickerRules are the rights that an endpoint picker needs to find the pods of its pool, and the objectives and
+// rewrites of requests.
 var pickerRules = []rbacv1.PolicyRule{
 	readPods,
-	{APIGroups: []string{pods.PoolGroup}, Resources: []string{"inferencepools"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{pods.PoolGroup}, Resources: []string{"inferencepools"},
+		Verbs: []string{"get", "list", "watch"}},
 	{
 		APIGroups: []string{"inference.networking.x-k8s.io"},
 		Resources: []string{"inferenceobjectives", "inferencemodelrewrites"},
@@ -61,7 +65,8 @@ var pickerRules = []rbacv1.PolicyRule{
 	},
 }
 
-// accounts are the service accounts of the pods, unless they name another, and their rights: no account has more than its pods use.
+// accounts are the service accounts of the pods, unless they name another, and their rights: no account has more rights
+// than its pods use.
 func accounts(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	var discovering, containers bool
 	for i := range deployment.Spec.Components {
@@ -83,7 +88,8 @@ func accounts(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 		made = append(made, account(deployment, names.Planner(deployment), slices.Concat(common, plannerRules))...)
 	}
 	if pods.HasType(deployment, v1beta1.TypeEPP) {
-		made = append(made, account(deployment, names.EndpointPicker(deployment), slices.Concat(common, pickerRules))...)
+		made = append(made, account(deployment, names.EndpointPicker(deployment),
+			slices.Concat(common, pickerRules))...)
 	}
 	return made
 }
@@ -102,8 +108,9 @@ func account(deployment *v1beta1.DynamoGraphDeployment, name string, rules []rba
 		&rbacv1.RoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
 			ObjectMeta: childMeta(deployment, name),
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: deployment.Namespace}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name,
+				Namespace: deployment.Namespace}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		},
 	}
 }

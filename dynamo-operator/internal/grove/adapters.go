@@ -14,17 +14,18 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Adapter is what scales one component from outside.
+// Adapter scales one component from outside.
 type Adapter = v1alpha1.DynamoGraphDeploymentScalingAdapter
 
-// adapterDefinition is the one without which there are no adapters.
+// adapterDefinition is the name of the CustomResourceDefinition of adapters.
 const adapterDefinition = "dynamographdeploymentscalingadapters." + v1alpha1.GroupName
 
 const adapterMissing = "scalingAdapter: the kind DynamoGraphDeploymentScalingAdapter is not installed in this " +
 	"cluster, so replicas are the deployment's own: " +
 	"apply the CRDs of the dynamo-operator chart"
 
-// adapters are those of the components and component groups that ask for one. Each begins with the deployment's own number.
+// adapters are those of the components and component groups that ask for one. Each begins with the number in the
+// deployment.
 func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	var made []client.Object
 	for _, component := range names.Units(deployment) {
@@ -34,7 +35,8 @@ func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 		meta := childMeta(deployment, names.Selector(deployment, component))
 		meta.Labels[v1beta1.LabelComponent] = component.Name
 		made = append(made, &Adapter{
-			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DynamoGraphDeploymentScalingAdapter"},
+			TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+				Kind: "DynamoGraphDeploymentScalingAdapter"},
 			ObjectMeta: meta,
 			Spec: v1alpha1.DynamoGraphDeploymentScalingAdapterSpec{
 				Replicas: wantedReplicas(component),
@@ -45,7 +47,7 @@ func adapters(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	return made
 }
 
-// adapter is the one that scales a component; nil if none does.
+// adapter is the adapter that scales a component; nil if there is none.
 func (s Standing) adapter(component *v1beta1.ComponentSpec) *Adapter {
 	if component.ScalingAdapter == nil {
 		return nil
@@ -53,8 +55,9 @@ func (s Standing) adapter(component *v1beta1.ComponentSpec) *Adapter {
 	return s.Adapters[names.Selector(s.Deployment, component)]
 }
 
-// unmade leaves out the adapters that stand, for their replicas are others' from then on, and all where their kind is not installed. One that is new takes over the number that
-// somebody has set since the deployment last asked for one.
+// unmade leaves out the adapters that exist, since others set their replicas from then on, and all adapters if their
+// kind is not installed. A new adapter takes over a number that somebody has set since the deployment last asked for
+// one.
 func (s Standing) unmade(objects []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range objects {
@@ -78,7 +81,7 @@ func (s Standing) unmade(objects []client.Object) []client.Object {
 	return left
 }
 
-// requested is the number that was last asked for of what stands of a component; nil if nothing does.
+// requested is the number of replicas that was last asked for; nil if the component has no object to scale.
 func (s Standing) requested(component *v1beta1.ComponentSpec) *int32 {
 	object := s.scaled(component)
 	if object == nil {
@@ -88,13 +91,15 @@ func (s Standing) requested(component *v1beta1.ComponentSpec) *int32 {
 	if !made {
 		return nil
 	}
-	if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10, 32); err == nil {
+	if written, err := strconv.ParseInt(object.GetAnnotations()[v1beta1.AnnotationRequestedReplicas], 10,
+		32); err == nil {
 		requested = int32(written)
 	}
 	return &requested
 }
 
-// liveReplicas is the number that what stands of a component is to have; nil if nothing does.
+// liveReplicas is the number of replicas in the spec of the object that scales a component; nil if there is no such
+// object.
 func (s Standing) liveReplicas(component *v1beta1.ComponentSpec) *int32 {
 	if clique := s.Cliques[component.Name]; clique != nil {
 		return &clique.Spec.Replicas
@@ -105,7 +110,7 @@ func (s Standing) liveReplicas(component *v1beta1.ComponentSpec) *int32 {
 	return nil
 }
 
-// Reports returns the adapters with the status that they are to have. A scaling that Scalings asks for is said to be done now.
+// Reports returns the adapters with their new status. A scaling that Scalings returns is reported as done now.
 func (s Standing) Reports(now metav1.Time) []backend.Report {
 	var reports []backend.Report
 	for _, component := range names.Units(s.Deployment) {
@@ -135,7 +140,7 @@ func (s Standing) selector(unit *v1beta1.ComponentSpec) string {
 	return v1beta1.LabelSelector + "=" + names.Selector(s.Deployment, unit)
 }
 
-// unwanted are the adapters of components that ask for none any more.
+// unwanted are the adapters of components that no longer ask for one.
 func (s Standing) unwanted() []client.Object {
 	if len(s.Adapters) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// The name of the adapter of a component A, as its pods have it in a label.
+// adapterName is the name of the adapter of a component A, which its pods have in a label.
 func adapterName(t *testing.T, standing grove.Standing) string {
 	t.Helper()
 	for _, object := range objects(t)(grove.Standing{Deployment: standing.Deployment}.Objects(nil)) {
@@ -33,7 +33,8 @@ func TestAnAdapterHasItsNumberWhoeverSetsAnother(t *testing.T) {
 	} {
 		for _, multinode := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				component := &v1beta1.ComponentSpec{Name: "A", Replicas: &c.own, ScalingAdapter: &v1beta1.ScalingAdapter{}}
+				component := &v1beta1.ComponentSpec{Name: "A", Replicas: &c.own,
+					ScalingAdapter: &v1beta1.ScalingAdapter{}}
 				standing := standingOf(component, multinode, 1, c.live, "")
 				key := adapterName(t, standing)
 				before := metav1.NewTime(time.Unix(1, 0))
@@ -77,10 +78,11 @@ func TestAnAdapterBeginsWithTheNumberThatCounts(t *testing.T) {
 		requested           string
 		begins              int32
 	}{
-		"that of the deployment":                               {own: 2, template: 2, live: 2, begins: 2},
-		"that of somebody who has scaled since":                {own: 2, template: 2, live: 5, begins: 5},
-		"that of the deployment where it asks for a new one":   {own: 3, template: 2, live: 5, begins: 3},
-		"that of somebody who has scaled since a later asking": {own: 3, template: 2, live: 5, requested: "3", begins: 5},
+		"that of the deployment":                             {own: 2, template: 2, live: 2, begins: 2},
+		"that of somebody who has scaled since":              {own: 2, template: 2, live: 5, begins: 5},
+		"that of the deployment where it asks for a new one": {own: 3, template: 2, live: 5, begins: 3},
+		"that of somebody who has scaled since a later asking": {own: 3, template: 2, live: 5,
+			requested: "3", begins: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			component := &v1beta1.ComponentSpec{Name: "A", Replicas: &c.own, ScalingAdapter: &v1beta1.ScalingAdapter{}}

@@ -29,7 +29,7 @@ type Backend struct {
 	Topologies client.Reader
 	// Mapper knows which kinds the cluster has.
 	Mapper meta.RESTMapper
-	// Infrastructure is what the pods are told of.
+	// Infrastructure has the addresses that the pods get.
 	Infrastructure pods.Infrastructure
 	// Version of the operator.
 	Version string
@@ -37,15 +37,16 @@ type Backend struct {
 
 var _ backend.Backend = Backend{}
 
-// definition is the one without which Grove is not installed.
+// definition is the name of the CustomResourceDefinition that Grove cannot be without.
 const definition = "podcliquesets." + grovev1alpha1.GroupName
 
 const missing = "Grove is not installed in this cluster: " + install
 
-// Owned are the kinds of what Translate returns besides the PodCliqueSet.
+// Owned are the kinds of the objects that Translate returns beside the PodCliqueSet.
 func (Backend) Owned() []client.Object {
 	return []client.Object{
-		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{}, &rbacv1.Role{},
+		&corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.ConfigMap{}, &corev1.ServiceAccount{},
+		&rbacv1.Role{},
 		&rbacv1.RoleBinding{},
 	}
 }
@@ -63,8 +64,8 @@ func (Backend) Installed() []backend.Installed {
 	}
 }
 
-// Slim is a transformation of what is cached. Of Grove's objects it keeps what Read looks at: of a PodCliqueSet that no
-// deployment has made only that it exists, and of a PodClique not its pods.
+// Slim transforms objects before they are cached. Of Grove's objects it keeps the fields that Read uses. Of a
+// PodCliqueSet that no deployment has made it keeps only that it exists; of a PodClique it drops the pod spec.
 func Slim(object any) (any, error) {
 	switch object := object.(type) {
 	case *grovev1alpha1.PodCliqueSet:
@@ -73,13 +74,13 @@ func Slim(object any) (any, error) {
 		}
 	case *grovev1alpha1.PodClique:
 		object.Spec.PodSpec = corev1.PodSpec{}
-		// It is there once more, with all of the template.
+		// The annotation holds the whole template again.
 		delete(object.Annotations, grovev1alpha1.AnnotationPodTemplate)
 	}
 	return cache.TransformStripManagedFields()(object)
 }
 
-// DeploymentOf finds the deployment of a part by way of its PodCliqueSet.
+// DeploymentOf finds the deployment of a part through its PodCliqueSet.
 func (b Backend) DeploymentOf(ctx context.Context, part client.Object) (types.NamespacedName, bool) {
 	key := types.NamespacedName{Namespace: part.GetNamespace(), Name: part.GetLabels()[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
@@ -93,7 +94,7 @@ func (b Backend) DeploymentOf(ctx context.Context, part client.Object) (types.Na
 	return types.NamespacedName{Namespace: key.Namespace, Name: owner.Name}, true
 }
 
-// Read returns what of a deployment stands in the cluster.
+// Read returns the objects of a deployment that exist in the cluster.
 func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (backend.Standing, error) {
 	reader := b.Reader
 	standing := Standing{
@@ -141,7 +142,8 @@ func (b Backend) Read(ctx context.Context, deployment *v1beta1.DynamoGraphDeploy
 			standing.Groups[component.Name], err = get(ctx, reader, deployment.Namespace, name,
 				&grovev1alpha1.PodCliqueScalingGroup{})
 		} else {
-			standing.Cliques[component.Name], err = get(ctx, reader, deployment.Namespace, name, &grovev1alpha1.PodClique{})
+			standing.Cliques[component.Name], err = get(ctx, reader, deployment.Namespace, name,
+				&grovev1alpha1.PodClique{})
 		}
 		if err != nil {
 			return nil, err

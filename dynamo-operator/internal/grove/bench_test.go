@@ -13,8 +13,8 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// BenchmarkTwentyFiveServices translates as many services as a deployment may have, each over four nodes and with a command that
-// gets flags.
+// BenchmarkTwentyFiveServices translates as many services as a deployment may have, each over four nodes and with a
+// command that gets flags.
 func BenchmarkTwentyFiveServices(b *testing.B) {
 	for _, framework := range []v1beta1.BackendFramework{"vllm", "sglang", "trtllm"} {
 		made := largest(framework)
@@ -43,7 +43,8 @@ func largest(framework v1beta1.BackendFramework) *v1beta1.DynamoGraphDeployment 
 		pod := template()
 		main := &pod.Spec.Containers[0]
 		main.Command = []string{"python3", "-m", "dynamo." + string(framework)}
-		main.Args = []string{"--model", "deepseek-ai/DeepSeek-R1", "--tensor-parallel-size", "32", "--config", `{"a": "b"}`}
+		main.Args = []string{"--model", "deepseek-ai/DeepSeek-R1", "--tensor-parallel-size", "32",
+			"--config", `{"a": "b"}`}
 		main.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"),
 			"rdma/ib": resource.MustParse("8")}
 		main.EnvFrom = []corev1.EnvFromSource{
@@ -54,7 +55,8 @@ func largest(framework v1beta1.BackendFramework) *v1beta1.DynamoGraphDeployment 
 		}
 		pod.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
 		components = append(components, v1beta1.ComponentSpec{
-			Name: fmt.Sprintf("Worker%d", i), Type: "worker", PodTemplate: pod, Multinode: &v1beta1.Multinode{NodeCount: 4},
+			Name: fmt.Sprintf("Worker%d", i), Type: "worker", PodTemplate: pod,
+			Multinode:          &v1beta1.Multinode{NodeCount: 4},
 			TopologyConstraint: &v1beta1.TopologyConstraint{PackDomain: "rack"},
 		})
 	}
@@ -66,7 +68,7 @@ type fatal interface {
 	Fatalf(string, ...any)
 }
 
-// translate translates what nothing stands of.
+// translate translates a deployment without existing objects.
 func translate(t fatal, deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	t.Helper()
 	return objects(t)(grove.Translate(deployment, grove.Options{Pools: true}, grove.Live{}))

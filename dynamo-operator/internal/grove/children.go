@@ -15,7 +15,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// childMeta is the metadata of what belongs to a deployment and goes with it.
+// childMeta is the metadata of an object that belongs to a deployment and is deleted with it.
 func childMeta(deployment *v1beta1.DynamoGraphDeployment, name string) metav1.ObjectMeta {
 	labels := maps.Clone(deployment.Spec.Labels)
 	if labels == nil {
@@ -28,7 +28,7 @@ func childMeta(deployment *v1beta1.DynamoGraphDeployment, name string) metav1.Ob
 		Labels:      labels,
 		Annotations: maps.Clone(deployment.Spec.Annotations),
 	}
-	// A deployment that is not in a cluster has no identity that could own anything.
+	// A deployment that is not in a cluster has no UID, and can own nothing.
 	if deployment.UID != "" {
 		meta.OwnerReferences = []metav1.OwnerReference{
 			*metav1.NewControllerRef(deployment, v1beta1.GroupVersion.WithKind("DynamoGraphDeployment")),
@@ -37,8 +37,8 @@ func childMeta(deployment *v1beta1.DynamoGraphDeployment, name string) metav1.Ob
 	return meta
 }
 
-// launchNode is how the pods of a replica reach one another in Grove: by their host names under the headless Service,
-// which start with the scaling group replica's. Name is what the names of its cliques begin with.
+// launchNode says how the pods of a replica reach one another in Grove: by their host names under the headless Service.
+// Host names start with the name of the scaling group's replica. Name is the beginning of the names of its cliques.
 func launchNode(
 	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, name string, leader bool,
 ) launch.Node {
@@ -69,7 +69,9 @@ func claims(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 		}
 		spec := corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{mode},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *claim.Size}},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: *claim.Size},
+			},
 		}
 		if claim.StorageClass != "" {
 			spec.StorageClassName = new(claim.StorageClass)

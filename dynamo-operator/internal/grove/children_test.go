@@ -45,7 +45,8 @@ func TestAServiceHasEachPortOnce(t *testing.T) {
 			for _, object := range translate(t, deployment([]v1beta1.ComponentSpec{component})) {
 				if service, ok := object.(*corev1.Service); ok {
 					for _, port := range service.Spec.Ports {
-						got = append(got, fmt.Sprintf("%s %d/%s to %s", port.Name, port.Port, port.Protocol, port.TargetPort.String()))
+						got = append(got, fmt.Sprintf("%s %d/%s to %s", port.Name, port.Port, port.Protocol,
+							port.TargetPort.String()))
 					}
 				}
 			}

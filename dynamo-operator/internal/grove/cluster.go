@@ -18,20 +18,20 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Cluster answers what admission needs to know of the cluster.
+// Cluster reads what admission needs to know of the cluster.
 type Cluster struct {
 	Reader client.Reader
 	Mapper meta.RESTMapper
-	// Infrastructure is what the pods are told of.
+	// Infrastructure has the addresses that the pods get.
 	Infrastructure pods.Infrastructure
 
-	// trial writes nothing, and hears warnings.
+	// trial writes nothing, and passes warnings on.
 	trial client.Client
 }
 
 const install = "install the grove-operator chart"
 
-// Installed returns what is missing for deployments to be carried out at all; empty if nothing is.
+// Installed returns what is missing for deployments to be carried out at all; empty if nothing is missing.
 func (c Cluster) Installed() string {
 	kind := schema.GroupKind{Group: grovev1alpha1.GroupVersion.Group, Kind: "PodCliqueSet"}
 	if _, err := c.Mapper.RESTMapping(kind, grovev1alpha1.GroupVersion.Version); err != nil {
@@ -43,19 +43,20 @@ func (c Cluster) Installed() string {
 	return ""
 }
 
-// Topology returns the ClusterTopology or ClusterTopologyBinding that a deployment's constraints refer to, as admission needs it;
-// nothing if it has no constraints.
+// Topology returns the ClusterTopology or ClusterTopologyBinding that a deployment's constraints refer to, as admission
+// needs it; nothing if it has no constraints.
 func (c Cluster) Topology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
 	return c.topology(ctx, TopologyName(deployment))
 }
 
-// TransferTopology returns the one that its kvTransferPolicy names; nothing if that names none.
+// TransferTopology returns the topology that a deployment's kvTransferPolicy names; nothing if it names none.
 func (c Cluster) TransferTopology(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
 	return c.topology(ctx, TransferTopologyName(deployment))
 }
 
-// transferLevel is the node label of the level that a deployment's kvTransferPolicy names by a topology: where that is gone, or has
-// lost the level, the one by which the pods of its set were made, so that they stay. Empty: nobody knows.
+// transferLevel is the node label of the level that a deployment's kvTransferPolicy names by a topology. If the
+// topology is gone, or has lost the level, it is the label with which the set's pods were made, so that the pods stay.
+// It is empty if neither is known.
 func (c Cluster) transferLevel(
 	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet,
 ) string {
@@ -90,7 +91,8 @@ func (c Cluster) topology(ctx context.Context, name string) admission.Topology {
 	case apierrors.IsNotFound(err):
 		answer.Problem = fmt.Sprintf("ClusterTopology %q does not exist; %s", name, c.others(ctx, name))
 	case meta.IsNoMatchError(err):
-		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s", name, install)
+		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read, since its kind is not installed: %s",
+			name, install)
 	case err != nil:
 		answer.Problem = fmt.Sprintf("ClusterTopology %q cannot be read: %v", name, err)
 	}
@@ -113,8 +115,8 @@ func (c Cluster) binding(ctx context.Context, name string) *admission.Topology {
 	return answer
 }
 
-// others says which topologies there are instead of the one that is missing, or what to do where there are none: nobody but
-// Grove can create the default one.
+// others names the topologies that exist instead of the missing one, or says what to do if there are none: only Grove
+// can create the default one.
 func (c Cluster) others(ctx context.Context, missing string) string {
 	var existing []string
 	for _, list := range []client.ObjectList{&grovev1alpha1.ClusterTopologyList{},

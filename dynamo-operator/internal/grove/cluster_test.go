@@ -48,7 +48,7 @@ func TestAMissingTopologyComesWithAdviceThatCanBeFollowed(t *testing.T) {
 	}
 }
 
-// carriedOut is a fake cluster's client, and a backend that reads all of it.
+// carriedOut is the client of a fake cluster, and a backend that reads it.
 func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Backend) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -62,7 +62,7 @@ func carriedOut(t *testing.T, there ...client.Object) (client.Client, grove.Back
 	return cluster, grove.Backend{Reader: cluster, Topologies: cluster, Mapper: cluster.RESTMapper()}
 }
 
-// asked is what the workers of a deployment ask of their node, as everything that stands has it.
+// asked is the node label that the workers of a deployment ask for, by the existing objects.
 func asked(
 	t *testing.T, backend grove.Backend, deployment *v1beta1.DynamoGraphDeployment,
 ) (string, *grovev1alpha1.PodCliqueSet) {

@@ -14,7 +14,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// serving has a frontend, and a group of two prefill and one decode of two nodes, wanted as often as replicas say.
+// serving has a frontend, and a group of two prefill pods and a decode of two nodes, in as many copies as given.
 func serving(replicas int32, adapter *v1beta1.ScalingAdapter) *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d"},
@@ -32,7 +32,7 @@ func serving(replicas int32, adapter *v1beta1.ScalingAdapter) *v1beta1.DynamoGra
 	}
 }
 
-// standingGroup is what stands of that, with a group of live copies.
+// standingGroup are the existing objects of serving, with a group of live copies.
 func standingGroup(
 	replicas, live int32, adapter *v1beta1.ScalingAdapter, adapters map[string]*grove.Adapter,
 ) grove.Standing {
@@ -40,7 +40,8 @@ func standingGroup(
 		Deployment: serving(replicas, adapter),
 		PodCliqueSet: &grovev1alpha1.PodCliqueSet{
 			Spec: grovev1alpha1.PodCliqueSetSpec{Template: grovev1alpha1.PodCliqueSetTemplateSpec{
-				PodCliqueScalingGroups: []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "serve", Replicas: new(int32(2))}},
+				PodCliqueScalingGroups: []grovev1alpha1.PodCliqueScalingGroupConfig{{Name: "serve",
+					Replicas: new(int32(2))}},
 			}}},
 		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{"Serve": {
 			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: live},
@@ -55,7 +56,7 @@ func standingGroup(
 func TestAGroupScalesByWholeCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		replicas, live int32
-		scaled         int32 // -1 if nothing is to be done.
+		scaled         int32 // -1 if nothing changes.
 	}{
 		"as the deployment has it":              {replicas: 2, live: 2, scaled: -1},
 		"up":                                    {replicas: 8, live: 2, scaled: 8},
@@ -82,7 +83,7 @@ func TestAGroupScalesByWholeCopies(t *testing.T) {
 	}
 }
 
-// Its members have the numbers of the copies, since a copy is whole or not.
+// The numbers of a group's components are those of its copies, since a copy is whole or not.
 func TestMembersHaveTheStatusOfTheirGroup(t *testing.T) {
 	observed := standingGroup(2, 5, nil, nil).Observation()
 	want := v1beta1.ServiceReplicaStatus{
@@ -126,7 +127,7 @@ func TestAGroupHasOneAdapter(t *testing.T) {
 	}
 }
 
-// A multinode component that is in a copy several times is as many leaders with workers of their own, which find their own leader.
+// A multinode component with several replicas in a copy has as many leaders, each with workers of its own that find it.
 func TestAMultinodeMemberIsAsOftenInACopyAsItsReplicasSay(t *testing.T) {
 	deployment := serving(2, nil)
 	deployment.Spec.BackendFramework = v1beta1.BackendFrameworkSGLang

@@ -13,25 +13,28 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Each count is another number, so that none can stand for another.
+// Each count is another number, so that a mix-up shows.
 func TestReplicasAreThoseOfWhatScales(t *testing.T) {
 	standing := grove.Standing{
 		Deployment: deployment(
 			[]v1beta1.ComponentSpec{{Name: "Front"}, {Name: "Wide", Multinode: &v1beta1.Multinode{NodeCount: 2}},
 				{Name: "Unmade"}}),
 		Cliques: map[string]*grovev1alpha1.PodClique{"Front": {
-			Spec:   grovev1alpha1.PodCliqueSpec{Replicas: 9},
-			Status: grovev1alpha1.PodCliqueStatus{Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6, UpdatedReplicas: 5},
+			Spec: grovev1alpha1.PodCliqueSpec{Replicas: 9},
+			Status: grovev1alpha1.PodCliqueStatus{Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6,
+				UpdatedReplicas: 5},
 		}},
 		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{"Wide": {
 			Spec: grovev1alpha1.PodCliqueScalingGroupSpec{Replicas: 19},
-			Status: grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 18, ScheduledReplicas: 17, AvailableReplicas: 16,
-				UpdatedReplicas: 15},
+			Status: grovev1alpha1.PodCliqueScalingGroupStatus{Replicas: 18, ScheduledReplicas: 17,
+				AvailableReplicas: 16,
+				UpdatedReplicas:   15},
 		}},
 	}
 	observed := standing.Observation()
 	want := map[string]v1beta1.ServiceReplicaStatus{
-		"Front": {ComponentKind: "PodClique", ComponentName: "d-0-front", Replicas: 8, ScheduledReplicas: 7, ReadyReplicas: 6,
+		"Front": {ComponentKind: "PodClique", ComponentName: "d-0-front", Replicas: 8, ScheduledReplicas: 7,
+			ReadyReplicas:   6,
 			UpdatedReplicas: 5},
 		"Wide": {ComponentKind: "PodCliqueScalingGroup", ComponentName: "d-0-wide", Replicas: 18, ScheduledReplicas: 17,
 			ReadyReplicas: 16, UpdatedReplicas: 15},

@@ -17,10 +17,12 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// poolKind is the kind to which a gateway routes. It comes with the inference extension of the Gateway API, if that is installed.
+// poolKind is the kind to which a gateway routes. It is part of the inference extension of the Gateway API, which may
+// not be installed.
 var poolKind = schema.GroupVersionKind{Group: pods.PoolGroup, Version: "v1", Kind: "InferencePool"}
 
-// picker is what an endpoint picker needs besides its pods: its configuration where the deployment has it, and the pool.
+// picker returns what an endpoint picker needs beside its pods: its configuration if the deployment has it, and the
+// pool.
 func picker(deployment *v1beta1.DynamoGraphDeployment, options Options) ([]client.Object, error) {
 	var made []client.Object
 	for i := range deployment.Spec.Components {
@@ -46,7 +48,7 @@ func picker(deployment *v1beta1.DynamoGraphDeployment, options Options) ([]clien
 	return made, nil
 }
 
-// pickerConfig is a configuration as a file has it, with its kind.
+// pickerConfig is a configuration in the form of a file, with its kind.
 func pickerConfig(config *runtime.RawExtension) (string, error) {
 	fields := map[string]any{}
 	if err := json.Unmarshal(config.Raw, &fields); err != nil {
@@ -62,7 +64,7 @@ func pickerConfig(config *runtime.RawExtension) (string, error) {
 	return string(written), err
 }
 
-// pool is the pods among which the endpoint picker chooses: the workers, each of which has a frontend beside it.
+// pool selects the pods among which the endpoint picker chooses: the workers, each of which has a frontend beside it.
 func pool(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) client.Object {
 	meta := childMeta(deployment, names.Pool(deployment))
 	made := &unstructured.Unstructured{Object: map[string]any{

@@ -5,7 +5,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// placement sums up the scores of gangs: one that stands badly is not made up for by others that stand well.
+// placement sums up the scores of gangs: good scores do not make up for a bad one.
 func placement(gangs []grovev1alpha1.PodGangStatus) *v1beta1.PlacementStatus {
 	found := &v1beta1.PlacementStatus{State: v1beta1.PlacementUnknown}
 	scored := 0

@@ -16,12 +16,15 @@ func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
 		scores []*float64
 		want   v1beta1.PlacementStatus
 	}{
-		"no gang":                        {nil, v1beta1.PlacementStatus{State: "Unknown"}},
-		"gangs that nobody has judged":   {[]*float64{nil, nil}, v1beta1.PlacementStatus{State: "Unknown"}},
-		"each has a score":               {[]*float64{one, one}, v1beta1.PlacementStatus{State: "Reported", Score: one}},
-		"the lowest counts":              {[]*float64{one, less, one}, v1beta1.PlacementStatus{State: "Reported", Score: less}},
-		"one of several was judged":      {[]*float64{nil, one}, v1beta1.PlacementStatus{State: "Partial", Score: one}},
-		"what is nothing is a score too": {[]*float64{one, ptr.To(0.0)}, v1beta1.PlacementStatus{State: "Reported", Score: ptr.To(0.0)}},
+		"no gang":                      {nil, v1beta1.PlacementStatus{State: "Unknown"}},
+		"gangs that nobody has judged": {[]*float64{nil, nil}, v1beta1.PlacementStatus{State: "Unknown"}},
+		"each has a score": {[]*float64{one, one},
+			v1beta1.PlacementStatus{State: "Reported", Score: one}},
+		"the lowest counts": {[]*float64{one, less, one}, v1beta1.PlacementStatus{State: "Reported",
+			Score: less}},
+		"one of several was judged": {[]*float64{nil, one}, v1beta1.PlacementStatus{State: "Partial", Score: one}},
+		"what is nothing is a score too": {[]*float64{one, ptr.To(0.0)}, v1beta1.PlacementStatus{State: "Reported",
+			Score: ptr.To(0.0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var gangs []grovev1alpha1.PodGangStatus

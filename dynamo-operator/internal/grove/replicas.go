@@ -6,7 +6,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// wantedReplicas is what the deployment asks for, be it none.
+// wantedReplicas is the number that the deployment asks for, which may be 0.
 func wantedReplicas(component *v1beta1.ComponentSpec) int32 {
 	if component.Replicas == nil {
 		return 1
@@ -21,8 +21,9 @@ func minAvailable(component *v1beta1.ComponentSpec) int32 {
 	return *component.MinAvailable
 }
 
-// templateReplicas is the number that stands in the PodCliqueSet. A template may not ask for fewer than the minimum, so
-// below that it stays as it is and the live object is scaled instead. So it stays where others do the scaling.
+// templateReplicas is the number in the template of the PodCliqueSet. A template may not ask for fewer than the
+// minimum: below it the template keeps its number, and the live object is scaled instead. The template keeps its number
+// also if an adapter does the scaling.
 func templateReplicas(component *v1beta1.ComponentSpec, live Live) int32 {
 	wanted := max(wantedReplicas(component), minAvailable(component))
 	standing, ok := standingReplicas(component, live.PodCliqueSet)
@@ -32,7 +33,7 @@ func templateReplicas(component *v1beta1.ComponentSpec, live Live) int32 {
 	return wanted
 }
 
-// standingReplicas is the number in the template of the PodCliqueSet as it stands.
+// standingReplicas is the number in the template of the existing PodCliqueSet.
 func standingReplicas(component *v1beta1.ComponentSpec, set *grovev1alpha1.PodCliqueSet) (int32, bool) {
 	if set == nil {
 		return 0, false

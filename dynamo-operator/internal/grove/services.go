@@ -17,8 +17,9 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// services are the Services of a component. The first one has every pod: Dynamo's runtime finds by its EndpointSlices who is ready,
-// and data parallel ranks are on the workers of several nodes too. Who wants what a replica serves as a whole asks the leaders alone.
+// services are the Services of a component. The first one has every pod: Dynamo's runtime reads from its EndpointSlices
+// which pods are ready, and data parallel ranks are on the workers of several nodes too. The second one has the leaders
+// alone, which serve for a replica as a whole.
 func services(
 	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, pod *pods.Template,
 ) []client.Object {
@@ -38,7 +39,8 @@ func services(
 	return made
 }
 
-// orSystem is the port at which Dynamo's runtime would answer, for a Service of pods that name none: a Service has to have one.
+// orSystem is the port at which Dynamo's runtime would answer, for a Service of pods that name none: a Service has to
+// have a port.
 func orSystem(served []corev1.ServicePort) []corev1.ServicePort {
 	if len(served) > 0 {
 		return served
@@ -75,7 +77,8 @@ func componentService(
 	}
 }
 
-// ports are those of the containers that run Dynamo, each number once for a protocol as in every Service, and each name once.
+// ports are those of the containers that run Dynamo, each number once for a protocol as in every Service, and each name
+// once.
 func ports(component *v1beta1.ComponentSpec, pod *pods.Template) []corev1.ServicePort {
 	all := slices.Clone(pod.Main().Ports)
 	if name := component.DynamoSidecar; name != nil {
@@ -103,7 +106,8 @@ func servicePort(port corev1.ContainerPort) corev1.ServicePort {
 	served := corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol,
 		TargetPort: intstr.FromString(port.Name)}
 	if port.Name == "" {
-		served.Name, served.TargetPort = fmt.Sprintf("port-%d", port.ContainerPort), intstr.FromInt32(port.ContainerPort)
+		served.Name, served.TargetPort = fmt.Sprintf("port-%d", port.ContainerPort),
+			intstr.FromInt32(port.ContainerPort)
 		if protocol != corev1.ProtocolTCP {
 			served.Name += "-" + strings.ToLower(string(protocol))
 		}
@@ -111,7 +115,8 @@ func servicePort(port corev1.ContainerPort) corev1.ServicePort {
 	return served
 }
 
-// models are the Services of the models that a deployment serves: headless, each with the pods of every component that serves it.
+// models are the Services of the models that a deployment serves: headless, each with the pods of every component that
+// serves it.
 func models(deployment *v1beta1.DynamoGraphDeployment) []client.Object {
 	var made []client.Object
 	seen := map[string]bool{}

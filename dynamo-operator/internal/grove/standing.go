@@ -14,21 +14,21 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Standing is what of a deployment stands in the cluster.
+// Standing are the objects of a deployment that exist in the cluster.
 type Standing struct {
 	Deployment *v1beta1.DynamoGraphDeployment
 	// Options of its translation.
 	Options Options
 	// Version of the operator.
 	Version string
-	// Uninstalled is set where there is no Grove.
+	// Uninstalled is set if Grove is not installed.
 	Uninstalled bool
-	// NoAdapters is set where the kind of scaling adapters is not installed.
+	// NoAdapters is set if the kind of scaling adapters is not installed.
 	NoAdapters bool
 	// PodCliqueSet of the deployment; nil if there is none.
 	PodCliqueSet *grovev1alpha1.PodCliqueSet
-	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones and of
-	// component groups, by the name of the component or the group, as far as they exist.
+	// Cliques are the PodCliques of single-node components and Groups the PodCliqueScalingGroups of multinode ones and
+	// of component groups, by the name of the component or the group, as far as they exist.
 	Cliques map[string]*grovev1alpha1.PodClique
 	Groups  map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Services are those that were made for the deployment.
@@ -38,12 +38,13 @@ type Standing struct {
 }
 
 // scaledName is the name of the PodClique or PodCliqueScalingGroup that scales a component. The PodCliqueSet has one
-// replica, which is number 0.
+// replica, with number 0.
 func scaledName(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
 	return names.PodCliqueSet(deployment) + "-0-" + names.Component(component.Name)
 }
 
-// Objects returns everything that is to exist, with the given components made by the restart that the spec names.
+// Objects returns all objects that are to exist. The pods of the given components are made by the restart that the spec
+// names.
 func (s Standing) Objects(restarted []string) ([]client.Object, error) {
 	live := Live{PodCliqueSet: s.PodCliqueSet, Restarts: s.restarts()}
 	for _, component := range restarted {
@@ -61,7 +62,7 @@ func (s Standing) Objects(restarted []string) ([]client.Object, error) {
 	return s.unmade(objects), err
 }
 
-// restarts returns the restart that each component's pods were last made by.
+// restarts returns the restart that last made each component's pods.
 func (s Standing) restarts() map[string]string {
 	made := map[string]string{}
 	if s.PodCliqueSet == nil {
@@ -75,13 +76,13 @@ func (s Standing) restarts() map[string]string {
 	return made
 }
 
-// reasonsOfReplicas are those for which a PodCliqueSet is not ready because replicas of components are not. These are told
-// component by component.
+// reasonsOfReplicas are the reasons of a PodCliqueSet that is not ready because replicas of components are not. The
+// status reports these component by component.
 var reasonsOfReplicas = []string{
 	grovev1alpha1.ReasonGangsWaiting, grovev1alpha1.ReasonReplicasMissing, grovev1alpha1.ReasonPodsNotReady,
 }
 
-// Observation says what stands, in no words of Grove's.
+// Observation summarizes the objects, in no words of Grove's.
 func (s Standing) Observation() backend.Observation {
 	observed := backend.Observation{
 		Services:    map[string]v1beta1.ServiceReplicaStatus{},
@@ -127,7 +128,8 @@ func (s Standing) Observation() backend.Observation {
 	return observed
 }
 
-// observeComponent says how many replicas stand of what scales a component, which is its group where it has one.
+// observeComponent records how many replicas exist of the object that scales a component, which is its group if it has
+// one.
 func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *backend.Observation) {
 	unit := names.UnitOf(s.Deployment, component)
 	if wanted := s.liveReplicas(unit); wanted != nil {
@@ -136,7 +138,7 @@ func (s Standing) observeComponent(component *v1beta1.ComponentSpec, observed *b
 	}
 }
 
-// stands is how many replicas stand of what scales by itself; nothing where it does not exist.
+// stands is how many replicas exist of a component that scales by itself; zero if its object does not exist.
 func (s Standing) stands(unit *v1beta1.ComponentSpec) v1beta1.ServiceReplicaStatus {
 	name := scaledName(s.Deployment, unit)
 	if clique := s.Cliques[unit.Name]; clique != nil {
@@ -162,8 +164,8 @@ func (s Standing) stands(unit *v1beta1.ComponentSpec) v1beta1.ServiceReplicaStat
 	return v1beta1.ServiceReplicaStatus{}
 }
 
-// enforcement is what Grove says about the levels of the constraints; nil where there are none. That the whole topology
-// is gone is known by its reason, whatever the status beside it.
+// enforcement is Grove's judgement of the levels of the constraints; nil if there are none. The reason alone says that
+// the whole topology is gone, whatever the status beside it.
 func (s Standing) enforcement() *backend.Enforcement {
 	if !Constrained(s.Deployment) {
 		return nil
@@ -173,17 +175,21 @@ func (s Standing) enforcement() *backend.Enforcement {
 		Message: "it is not known yet whether the cluster's topology has the levels that the constraints need",
 	}
 	if s.PodCliqueSet == nil {
-		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied, "nothing has been made yet that the constraints could hold together"
+		unknown.Reason, unknown.Message = v1beta1.ReasonTopologyNotYetApplied,
+			"nothing has been made yet that the constraints could hold together"
 		return unknown
 	}
-	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions,
+		grovev1alpha1.ConditionTopologyLevelsUnavailable)
 	switch {
 	case judged == nil:
 		return unknown
 	case judged.Reason == grovev1alpha1.ReasonClusterTopologyNotFound:
-		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyDefinitionNotFound, Message: judged.Message}
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyDefinitionNotFound,
+			Message: judged.Message}
 	case judged.Status == metav1.ConditionTrue:
-		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyLevelsUnavailable, Message: judged.Message}
+		return &backend.Enforcement{Status: metav1.ConditionFalse, Reason: v1beta1.ReasonTopologyLevelsUnavailable,
+			Message: judged.Message}
 	case judged.Status == metav1.ConditionFalse:
 		return &backend.Enforcement{
 			Status: metav1.ConditionTrue, Reason: v1beta1.ReasonAllTopologyLevelsAvailable,
@@ -197,8 +203,8 @@ func (s Standing) enforcement() *backend.Enforcement {
 	}
 }
 
-// Leftovers returns the Services of components that no longer serve a port, and the adapters that nobody asks for any more. What else was ever made is wanted for as long as
-// the deployment is there: claims hold data.
+// Leftovers returns the Services of components that no longer serve a port, and the adapters that nobody asks for any
+// more. All other objects stay as long as the deployment exists: claims hold data.
 func (s Standing) Leftovers(wanted []client.Object) []client.Object {
 	kept := map[string]bool{}
 	for _, object := range wanted {
@@ -215,7 +221,7 @@ func (s Standing) Leftovers(wanted []client.Object) []client.Object {
 	return append(left, s.unwanted()...)
 }
 
-// Scalings are the changes of replicas that are due.
+// Scalings are the changes of replicas to make now.
 func (s Standing) Scalings() []backend.Scaling {
 	if s.PodCliqueSet == nil {
 		return nil
@@ -229,9 +235,10 @@ func (s Standing) Scalings() []backend.Scaling {
 	return scalings
 }
 
-// scalingOf is the change that is due of a component's replicas; nil if none is. An adapter has its number whoever has set another one.
-// Without one, it is what has changed since the deployment last asked: the PodCliqueSet's template follows as far as it can, which may not
-// go below the minimum, and a number that somebody else has set on the live object stays until the deployment itself asks for another one.
+// scalingOf is the change of a component's replicas to make now; nil if there is none. With an adapter, the adapter's
+// number holds, whoever has set another one. Without one, only a change in the deployment counts: the PodCliqueSet's
+// template follows it, but never below the minimum, and a number that somebody else has set on the live object stays
+// until the deployment itself asks for another one.
 func (s Standing) scalingOf(component *v1beta1.ComponentSpec) *backend.Scaling {
 	object := s.scaled(component)
 	if object == nil {

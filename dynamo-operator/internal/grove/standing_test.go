@@ -17,7 +17,8 @@ const notYet = "it is not known yet whether the cluster's topology has the level
 func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 	condition := func(status metav1.ConditionStatus, reason string) []metav1.Condition {
 		return []metav1.Condition{
-			{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: status, Reason: reason, Message: "said Grove"},
+			{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: status, Reason: reason,
+				Message: "said Grove"},
 		}
 	}
 	for name, c := range map[string]struct {
@@ -54,7 +55,8 @@ func TestEnforcementForEveryConditionOfThePodCliqueSet(t *testing.T) {
 	if diff := cmp.Diff(&unmade, grove.Standing{Deployment: constrained()}.Observation().Enforcement); diff != "" {
 		t.Errorf("without a PodCliqueSet (-want +got):\n%s", diff)
 	}
-	if got := (grove.Standing{Deployment: deployment(nil)}).Observation(); got.Enforcement != nil || got.Topology != "" {
+	if got := (grove.Standing{Deployment: deployment(nil)}).Observation(); got.Enforcement != nil ||
+		got.Topology != "" {
 		t.Errorf("without constraints there is nothing to enforce, got %v by %q", got.Enforcement, got.Topology)
 	}
 }

@@ -1,5 +1,5 @@
-// Package grove carries deployments out on Grove: it turns one into a PodCliqueSet and what goes with it, and says what
-// the PodCliqueSet's status means for the deployment.
+// Package grove carries deployments out on Grove: it turns a deployment into a PodCliqueSet and the objects beside it,
+// and translates the PodCliqueSet's status back.
 package grove
 
 import (
@@ -19,27 +19,27 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Live is what of an earlier translation still stands and has a say in the next one. The zero value is a deployment of
-// which nothing exists yet.
+// Live is the part of the existing objects that the next translation depends on. The zero value is for a deployment
+// without objects.
 type Live struct {
 	// PodCliqueSet of the deployment; nil if there is none.
 	PodCliqueSet *grovev1alpha1.PodCliqueSet
-	// Restarts is the id of the restart that each component's pods are to be made by, by the component's name.
+	// Restarts is the id of the restart that is to make each component's pods, by the component's name.
 	Restarts map[string]string
 }
 
-// Options are what else a translation depends on.
+// Options are the other inputs of a translation.
 type Options struct {
-	// Infrastructure is what the pods are told of.
+	// Infrastructure has the addresses that the pods get.
 	Infrastructure pods.Infrastructure
-	// Pools says whether InferencePools can be made.
+	// Pools reports whether InferencePools can be made.
 	Pools bool
-	// TransferLevel is the node label of the level that kvTransferPolicy names by a topology; empty if nobody knows it.
+	// TransferLevel is the node label of the level that kvTransferPolicy names by a topology; empty if it is not known.
 	TransferLevel string
 }
 
-// Translate returns everything that is to exist for a deployment that admission has let pass, owned by it, in the order
-// in which it is to be created. The deployment is not changed.
+// Translate returns all objects that are to exist for a deployment that admission has accepted. They are owned by it,
+// in the order in which they are to be created. The deployment is not changed.
 func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) ([]client.Object, error) {
 	deployment = overrides.Folded(deployment)
 	picked, err := picker(deployment, options)
@@ -50,10 +50,13 @@ func Translate(deployment *v1beta1.DynamoGraphDeployment, options Options, live 
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment), adapters(deployment), []client.Object{set}), nil
+	return slices.Concat(claims(deployment), accounts(deployment), picked, services, models(deployment),
+		adapters(deployment), []client.Object{set}), nil
 }
 
-func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, live Live) (client.Object, []client.Object, error) {
+func podCliqueSet(
+	deployment *v1beta1.DynamoGraphDeployment, options Options, live Live,
+) (client.Object, []client.Object, error) {
 	set := &grovev1alpha1.PodCliqueSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: grovev1alpha1.GroupVersion.String(), Kind: "PodCliqueSet"},
 		ObjectMeta: childMeta(deployment, names.PodCliqueSet(deployment)),
@@ -87,36 +90,40 @@ func podCliqueSet(deployment *v1beta1.DynamoGraphDeployment, options Options, li
 		}
 		made = append(made, parts.services...)
 	}
-	template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups, groups(deployment, template.Cliques, live)...)
+	template.PodCliqueScalingGroups = append(template.PodCliqueScalingGroups,
+		groups(deployment, template.Cliques, live)...)
 	return set, made, nil
 }
 
-// parts are what a component becomes.
+// parts are the pieces of the PodCliqueSet that a component becomes.
 type parts struct {
 	cliques []grovev1alpha1.PodCliqueTemplateSpec
 	group   *grovev1alpha1.PodCliqueScalingGroupConfig
-	// ordered is true where a clique starts after another.
+	// ordered is true if one of the cliques starts after another.
 	ordered  bool
 	services []client.Object
 }
 
-func partsOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
+func partsOf(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
+) (parts, error) {
 	if component.Multinode != nil {
 		return multinode(deployment, component, options, live)
 	}
 	pod := podOf(deployment, component, options, live)
-	if pods.IsWorker(component.Type) && launch.Framework(deployment.Spec.BackendFramework, pod.Main()) == v1beta1.BackendFrameworkVLLM {
+	if pods.IsWorker(component.Type) &&
+		launch.Framework(deployment.Spec.BackendFramework, pod.Main()) == v1beta1.BackendFrameworkVLLM {
 		launch.ConfigureAlone(pod.Main())
 	}
 	made := parts{services: services(deployment, component, &pod)}
 	clique := singleNode(component, pod)
 	switch {
 	case names.GroupOf(deployment, component.Name) != nil:
-		// A copy is whole with all of them, unless the component says otherwise.
+		// A copy of the group needs all replicas of the component, unless the component has a smaller minimum.
 		clique.Spec.Replicas = wantedReplicas(component)
 		clique.Spec.MinAvailable = new(ptr.Deref(component.MinAvailable, clique.Spec.Replicas))
 	case names.Grouped(component):
-		// Each replica is a copy of the group, of one pod.
+		// Each replica is a copy of the scaling group, with one pod.
 		clique.TopologyConstraint, clique.TopologySpread = nil, nil
 		made.group = group(component, live, clique.Name)
 	default:
@@ -126,7 +133,9 @@ func partsOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compo
 	return made, nil
 }
 
-func podOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) pods.Template {
+func podOf(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
+) pods.Template {
 	pod := pods.Make(deployment, component, options.Infrastructure)
 	if id := live.Restarts[component.Name]; id != "" {
 		pod.Annotations[v1beta1.AnnotationRestart] = id
@@ -145,7 +154,8 @@ func singleNode(component *v1beta1.ComponentSpec, pod pods.Template) grovev1alph
 		Annotations:        pod.Annotations,
 		TopologyConstraint: componentPack(component),
 		TopologySpread:     spreads(component.TopologySpread),
-		Spec:               grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1, MinAvailable: new(int32(1))},
+		Spec: grovev1alpha1.PodCliqueSpec{RoleName: name, PodSpec: pod.Spec, Replicas: 1,
+			MinAvailable: new(int32(1))},
 	}
 }
 
@@ -160,8 +170,11 @@ func group(component *v1beta1.ComponentSpec, live Live, cliques ...string) *grov
 	}
 }
 
-// groups are the scaling groups of component groups, with the cliques of all their components in the order of the template.
-func groups(deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.PodCliqueTemplateSpec, live Live) []grovev1alpha1.PodCliqueScalingGroupConfig {
+// groups are the scaling groups of component groups, with the cliques of all their components in the order of the
+// template.
+func groups(
+	deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.PodCliqueTemplateSpec, live Live,
+) []grovev1alpha1.PodCliqueScalingGroupConfig {
 	members := map[string][]string{}
 	for i := range cliques {
 		if in := names.GroupOf(deployment, cliques[i].Labels[v1beta1.LabelComponent]); in != nil {
@@ -177,13 +190,14 @@ func groups(deployment *v1beta1.DynamoGraphDeployment, cliques []grovev1alpha1.P
 	return made
 }
 
-// spreads says in Grove's words how items stand to one another. The names of parts are those of scaling groups there.
+// spreads translates topologySpread into Grove's fields, where parts have the names of scaling groups.
 func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 	var said []grovev1alpha1.TopologySpread
 	for _, spread := range written {
 		made := grovev1alpha1.TopologySpread{
-			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain, MaxPercentPerDomain: spread.MaxPercentPerDomain,
-			Even: spread.Even, PerDomain: spread.PerDomain, OfEachPerDomain: spread.OfEachPerDomain, Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
+			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain,
+			MaxPercentPerDomain: spread.MaxPercentPerDomain, Even: spread.Even, PerDomain: spread.PerDomain,
+			OfEachPerDomain: spread.OfEachPerDomain, Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
 		}
 		for _, name := range spread.Among {
 			made.Among = append(made.Among, names.Component(name))
@@ -194,8 +208,11 @@ func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 }
 
 // multinode makes a leader and its workers one unit that scales as a whole. Only the unit has the component's
-// constraint: on the cliques it would hold the workers together, or each on its own, but not with their leader.
-func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live) (parts, error) {
+// constraint: on the cliques the constraint would keep workers together, or each clique on its own, but not with their
+// leader.
+func multinode(
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, options Options, live Live,
+) (parts, error) {
 	leading, err := pods.OfRole(component, v1beta1.RoleLeader)
 	if err != nil {
 		return parts{}, err
@@ -225,9 +242,10 @@ func multinode(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Com
 	return made, nil
 }
 
-// node is the clique of the leader or of the workers of one of a component's nodes, whose name it begins with.
+// node is the clique of the leader, or of the workers, of one multinode replica. Its name begins with the given one.
 func node(
-	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, of string, framework v1beta1.BackendFramework, pod pods.Template, leader bool,
+	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, of string,
+	framework v1beta1.BackendFramework, pod pods.Template, leader bool,
 ) grovev1alpha1.PodCliqueTemplateSpec {
 	name, role, count := of+names.WorkerSuffix, v1beta1.RoleWorker, component.Multinode.NodeCount-1
 	if leader {
@@ -257,7 +275,7 @@ func componentPack(component *v1beta1.ComponentSpec) *grovev1alpha1.TopologyCons
 	return pack(component.TopologyConstraint.PackDomain, component.TopologyConstraint.PreferredDomain)
 }
 
-// pack says a constraint in Grove's words; nil for none.
+// pack translates a constraint into Grove's fields; nil for none.
 func pack(required, preferred v1beta1.TopologyDomain) *grovev1alpha1.TopologyConstraint {
 	switch {
 	case required == "" && preferred == "":
@@ -272,17 +290,19 @@ func pack(required, preferred v1beta1.TopologyDomain) *grovev1alpha1.TopologyCon
 	}
 }
 
-// Constrained says whether a deployment has a topology constraint or a spread at any level.
+// Constrained reports whether a deployment has a topology constraint or a spread at any level.
 func Constrained(deployment *v1beta1.DynamoGraphDeployment) bool {
 	deployment = overrides.Folded(deployment)
-	if constraint := deployment.Spec.TopologyConstraint; constraint != nil && pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
+	if constraint := deployment.Spec.TopologyConstraint; constraint != nil &&
+		pack(constraint.PackDomain, constraint.PreferredDomain) != nil {
 		return true
 	}
 	said := func(component *v1beta1.ComponentSpec) bool {
 		return componentPack(component) != nil || len(component.TopologySpread) > 0
 	}
 	return len(deployment.Spec.TopologySpread) > 0 || slices.ContainsFunc(names.Units(deployment), said) ||
-		slices.ContainsFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool { return said(&component) })
+		slices.ContainsFunc(deployment.Spec.Components,
+			func(component v1beta1.ComponentSpec) bool { return said(&component) })
 }
 
 // TopologyName is the ClusterTopology that a deployment's constraints refer to; empty if it has none.
@@ -298,7 +318,8 @@ func TopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
 	}
 }
 
-// TransferTopologyName is the topology by which a deployment's kvTransferPolicy names its level; empty if it names none.
+// TransferTopologyName is the topology by which a deployment's kvTransferPolicy names its level; empty if it names
+// none.
 func TransferTopologyName(deployment *v1beta1.DynamoGraphDeployment) string {
 	if policy := pods.KVTransferPolicyOf(deployment); policy != nil && policy.LabelKey == "" {
 		return policy.ClusterTopologyName

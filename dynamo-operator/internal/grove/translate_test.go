@@ -18,7 +18,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Whatever the deployment, its PodCliqueSet obeys what Grove asks of one, and its constraints stand where they belong.
+// Whatever the deployment, its PodCliqueSet follows Grove's rules, and its constraints are in the right places.
 func TestEveryTranslationIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deployment := drawDeployment(t)
@@ -34,17 +34,18 @@ func TestEveryTranslationIsSound(t *testing.T) {
 			for _, clique := range group.CliqueNames {
 				member[clique] = group.Name
 			}
-			check(t, *group.MinAvailable <= *group.Replicas, "group %s has %d of %d available", group.Name, *group.MinAvailable,
-				*group.Replicas)
+			check(t, *group.MinAvailable <= *group.Replicas, "group %s has %d of %d available", group.Name,
+				*group.MinAvailable, *group.Replicas)
 		}
 		for _, clique := range set.Spec.Template.Cliques {
 			group := member[clique.Name]
-			check(t, len(set.Name)+len(group)+len(clique.Name) <= 45, "names %s, %s, %s are too long together", set.Name, group,
-				clique.Name)
+			check(t, len(set.Name)+len(group)+len(clique.Name) <= 45, "names %s, %s, %s are too long together",
+				set.Name, group, clique.Name)
 			check(t, clique.Spec.RoleName == clique.Name, "role %s of %s", clique.Spec.RoleName, clique.Name)
 			check(t, *clique.Spec.MinAvailable >= 1 && *clique.Spec.MinAvailable <= clique.Spec.Replicas,
 				"%s has %d of %d available", clique.Name, *clique.Spec.MinAvailable, clique.Spec.Replicas)
-			check(t, group == "" || clique.TopologyConstraint == nil, "%s in a group has a constraint of its own", clique.Name)
+			check(t, group == "" || clique.TopologyConstraint == nil, "%s in a group has a constraint of its own",
+				clique.Name)
 			check(t, len(clique.Labels[v1beta1.LabelSelector]) <= 63, "label too long")
 			check(t, clique.Spec.PodSpec.Containers[0].Name == "main", "main is not the first container")
 		}
@@ -76,7 +77,8 @@ func checkComponent(
 				pods += clique.Spec.Replicas
 			}
 		}
-		check(t, pods == component.Multinode.NodeCount, "%s has %d pods, want %d", name, pods, component.Multinode.NodeCount)
+		check(t, pods == component.Multinode.NodeCount, "%s has %d pods, want %d", name, pods,
+			component.Multinode.NodeCount)
 		return
 	}
 	for _, clique := range set.Spec.Template.Cliques {

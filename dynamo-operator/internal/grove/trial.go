@@ -26,8 +26,8 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// patience is how long a trial may take: whoever writes a deployment waits for it, and the API server not longer than ten seconds.
-const patience = 7 * time.Second
+// trialTimeout is how long a trial may take: the API server waits at most ten seconds for a webhook.
+const trialTimeout = 7 * time.Second
 
 // NewCluster returns what a manager's webhooks need to know of its cluster.
 func NewCluster(mgr manager.Manager, infrastructure pods.Infrastructure) (Cluster, error) {
@@ -37,10 +37,11 @@ func NewCluster(mgr manager.Manager, infrastructure pods.Infrastructure) (Cluste
 	if err != nil {
 		return Cluster{}, fmt.Errorf("creating client for trials: %w", err)
 	}
-	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Infrastructure: infrastructure, trial: trial}, nil
+	return Cluster{Reader: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Infrastructure: infrastructure,
+		trial: trial}, nil
 }
 
-// listener hands the warnings of an answer to who has asked.
+// listener hands the warnings of an answer to its caller.
 type listener struct{}
 
 type heardKey struct{}
@@ -52,10 +53,10 @@ func (listener) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, te
 	}
 }
 
-// Try has the API server, and so Grove and whoever else is asked, judge the PodCliqueSet of a deployment, without writing
-// it. What could not be judged is no reason to refuse the deployment: a warning says so.
+// Try has the API server, and with it Grove's webhooks and all others, judge the PodCliqueSet of a deployment, without
+// writing it. A failed trial does not refuse the deployment: a warning reports it.
 func (c Cluster) Try(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) admission.Verdict {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	var heard []string
 	ctx = context.WithValue(ctx, heardKey{}, &heard)
@@ -79,15 +80,19 @@ func (c Cluster) Try(ctx context.Context, deployment *v1beta1.DynamoGraphDeploym
 
 func unjudged(err error) admission.Verdict {
 	return admission.Verdict{Warnings: []admission.Finding{{
-		Component: -1, Message: fmt.Sprintf("what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
+		Component: -1, Message: fmt.Sprintf(
+			"what the deployment becomes could not be tried; the status will report whether it can be made: %v", err),
 	}}}
 }
 
-// dryRun writes a deployment's PodCliqueSet without effect, over the one that stands if that is the deployment's. It
-// returns the set, if there was anything to write.
-func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDeployment) (*grovev1alpha1.PodCliqueSet, error) {
+// dryRun writes a deployment's PodCliqueSet without effect, over the existing one if that belongs to the deployment. It
+// returns the set, if there was one to write.
+func (c Cluster) dryRun(
+	ctx context.Context, deployment *v1beta1.DynamoGraphDeployment,
+) (*grovev1alpha1.PodCliqueSet, error) {
 	standing := Standing{Deployment: deployment, Options: Options{Infrastructure: c.Infrastructure}}
-	found, err := get(ctx, c.Reader, deployment.Namespace, names.PodCliqueSet(deployment), &grovev1alpha1.PodCliqueSet{})
+	found, err := get(ctx, c.Reader, deployment.Namespace, names.PodCliqueSet(deployment),
+		&grovev1alpha1.PodCliqueSet{})
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +104,13 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(objects, func(object client.Object) bool { _, ok := object.(*grovev1alpha1.PodCliqueSet); return ok })
+	at := slices.IndexFunc(objects, func(object client.Object) bool {
+		_, ok := object.(*grovev1alpha1.PodCliqueSet)
+		return ok
+	})
 	set := objects[at].(*grovev1alpha1.PodCliqueSet)
 	if standing.PodCliqueSet == nil {
-		set.OwnerReferences = nil // A deployment that is being created is nobody's owner yet.
+		set.OwnerReferences = nil // A deployment that is being created has no UID yet, and can own nothing.
 	}
 	wanted, err := apply.Manifest(set)
 	if err != nil {
@@ -110,24 +118,26 @@ func (c Cluster) dryRun(ctx context.Context, deployment *v1beta1.DynamoGraphDepl
 	}
 	if standing.PodCliqueSet != nil {
 		configuration := client.ApplyConfigurationFromUnstructured(wanted)
-		return set, c.trial.Apply(ctx, configuration, client.DryRunAll, client.FieldOwner(backend.FieldOwner), client.ForceOwnership)
+		return set, c.trial.Apply(ctx, configuration, client.DryRunAll, client.FieldOwner(backend.FieldOwner),
+			client.ForceOwnership)
 	}
 	return set, c.trial.Create(ctx, wanted, client.DryRunAll, client.FieldOwner(backend.FieldOwner))
 }
 
-// reasons are those in an answer for which an object was refused, as "path: message" where they are about a field. The
-// error is what else went wrong.
+// reasons are the reasons in an answer for which an object was refused, as "path: message" if they are about a field.
+// The error is any other failure.
 func reasons(err error) ([]string, error) {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		// That the name is taken is said in the status, and may pass.
+		// The status reports that the name is taken, which may pass.
 		return nil, nil
 	case apierrors.IsNotFound(err):
 		return []string{missing}, nil
 	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run"):
 		return nil, err
-	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err), !errors.As(err, &status):
+	case !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err),
+		!errors.As(err, &status):
 		return nil, err
 	}
 	details := status.Status().Details
@@ -141,14 +151,16 @@ func reasons(err error) ([]string, error) {
 	return refused, nil
 }
 
-// Where in a PodCliqueSet something is said to be. One place can stand for several.
+// The places in a PodCliqueSet that a message can name. One place can stand for several components.
 var (
 	anyPath  = regexp.MustCompile(`^((?:spec|metadata)(?:\.[\w-]+|\[[^\]]*\])*)( and \d+ more)?: (.*)$`)
 	partPath = regexp.MustCompile(`^spec\.template\.(cliques|podCliqueScalingGroups)\[(\d+)\]\.?(.*)$`)
 )
 
-// findingOf says something about a PodCliqueSet as one about the deployment that it was made of.
-func findingOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, text string) admission.Finding {
+// findingOf translates a message about a PodCliqueSet into one about the deployment that it was made from.
+func findingOf(
+	deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, text string,
+) admission.Finding {
 	matched := anyPath.FindStringSubmatch(text)
 	if matched == nil {
 		return admission.Finding{Component: -1, Message: text}
@@ -160,20 +172,25 @@ func findingOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.Pod
 	if part := partPath.FindStringSubmatch(path); part != nil {
 		index, _ := strconv.Atoi(part[2])
 		if component := componentOf(deployment, set, part[1], index); component >= 0 {
-			return admission.Finding{Component: component, Field: strings.TrimPrefix(part[3], "spec."), Message: message}
+			return admission.Finding{Component: component, Field: strings.TrimPrefix(part[3], "spec."),
+				Message: message}
 		}
 	}
-	if field, ok := strings.CutPrefix(path, "spec.template."); ok && (slices.Contains(ownFields, field) || strings.HasPrefix(field, "topologySpread[")) {
+	if field, ok := strings.CutPrefix(path, "spec.template."); ok &&
+		(slices.Contains(ownFields, field) || strings.HasPrefix(field, "topologySpread[")) {
 		return admission.Finding{Component: -1, Field: field, Message: message}
 	}
 	return admission.Finding{Component: -1, Message: "of PodCliqueSet " + set.Name + ", " + path + ": " + message}
 }
 
 // ownFields of a PodCliqueSet's template are those that a deployment has too.
-var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName", "repair.move", "repair.after"}
+var ownFields = []string{"topologyConstraint", "clusterTopologyName", "priorityClassName", "repair.move",
+	"repair.after"}
 
-// componentOf is the index of the component that a clique or scaling group was made of; -1 if there is none.
-func componentOf(deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, list string, index int) int {
+// componentOf is the index of the component that a clique or scaling group was made from; -1 if there is none.
+func componentOf(
+	deployment *v1beta1.DynamoGraphDeployment, set *grovev1alpha1.PodCliqueSet, list string, index int,
+) int {
 	return slices.IndexFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool {
 		template := set.Spec.Template
 		switch {

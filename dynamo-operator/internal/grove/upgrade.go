@@ -15,8 +15,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// templates is what AnnotationPodTemplates says of a PodCliqueSet, so that another version of the operator, which may make pods in
-// another way, does not replace those of deployments that ask for nothing new.
+// templates is the content of AnnotationPodTemplates on a PodCliqueSet. By it, another version of the operator, which
+// may make pods in another way, does not replace the pods of deployments that ask for nothing new.
 type templates struct {
 	// Version of the operator that wrote it.
 	Version string `json:"version"`
@@ -24,16 +24,17 @@ type templates struct {
 	Cliques map[string]asked `json:"cliques"`
 }
 
-// asked is how that version makes the pods of a clique.
+// asked records how that version makes the pods of a clique.
 type asked struct {
 	// Hash of the pods as they are made from the deployment.
 	Hash string `json:"hash"`
-	// Kept is set if they are as an earlier version made them instead, until Hash changes.
+	// Kept is set if the clique has the pods that an earlier version made, until Hash changes.
 	Kept bool `json:"kept,omitempty"`
 }
 
-// keepPods has the pods of a set be made as they were before an upgrade of the operator, clique by clique, until the deployment asks for
-// other ones or for a restart. A set that says nothing of its pods was written by a version that noted nothing.
+// keepPods keeps the pods of a set as they were before an upgrade of the operator, clique by clique, until the
+// deployment asks for other pods or for a restart. A set without the annotation was written by a version that did not
+// write it.
 func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 	before, err := s.templates()
 	if err != nil {
@@ -53,7 +54,8 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 			kept = upgraded && !samePods(clique, standing)
 		}
 		if kept {
-			clique.Labels, clique.Annotations, clique.Spec.PodSpec = standing.Labels, standing.Annotations, standing.Spec.PodSpec
+			clique.Labels, clique.Annotations, clique.Spec.PodSpec = standing.Labels, standing.Annotations,
+				standing.Spec.PodSpec
 		}
 		now.Cliques[clique.Name] = asked{Hash: hash, Kept: kept}
 	}
@@ -68,18 +70,18 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 	return nil
 }
 
-// unwritten are the reasons for which a deployment is not Ready if not all that it asks for is written.
+// unwritten are the reasons of a deployment that is not Ready because its objects are not all written.
 var unwritten = []string{v1beta1.ReasonNameTaken, v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled,
 	v1beta1.ReasonNotYetWritten}
 
-// carriedOut reports whether what stands is what the deployment asks for, by what its status says.
+// carriedOut reports whether the status says that the existing objects are those that the deployment asks for.
 func carriedOut(deployment *v1beta1.DynamoGraphDeployment) bool {
 	ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
 	return deployment.Status.ObservedGeneration == deployment.Generation &&
 		(ready == nil || !slices.Contains(unwritten, ready.Reason))
 }
 
-// templates returns what the standing set says of its pods.
+// templates returns the record of pods on the existing set.
 func (s Standing) templates() (noted templates, err error) {
 	if s.PodCliqueSet == nil || s.PodCliqueSet.Annotations[v1beta1.AnnotationPodTemplates] == "" {
 		return templates{}, nil
@@ -91,20 +93,21 @@ func (s Standing) templates() (noted templates, err error) {
 	return noted, nil
 }
 
-// clique returns the standing clique of a name; nil if there is none.
+// clique returns the existing clique of a name; nil if there is none.
 func (s Standing) clique(name string) *grovev1alpha1.PodCliqueTemplateSpec {
 	if s.PodCliqueSet == nil {
 		return nil
 	}
 	cliques := s.PodCliqueSet.Spec.Template.Cliques
-	at := slices.IndexFunc(cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool { return clique.Name == name })
+	at := slices.IndexFunc(cliques,
+		func(clique grovev1alpha1.PodCliqueTemplateSpec) bool { return clique.Name == name })
 	if at < 0 {
 		return nil
 	}
 	return &cliques[at]
 }
 
-// podsOf is all of a clique that its pods are made of.
+// podsOf are the fields of a clique that its pods are made from.
 func podsOf(clique *grovev1alpha1.PodCliqueTemplateSpec) any {
 	return struct {
 		Labels, Annotations map[string]string

@@ -16,8 +16,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// life is a deployment of the components A and B, and the set that versions of the operator have made of it. They tell versions' pods apart
-// by the address of NATS that each puts into them.
+// life is a deployment of the components A and B, and the set that versions of the operator have made of it. The pods
+// of a version can be recognized by its NATS address.
 type life struct {
 	*testing.T
 
@@ -31,13 +31,13 @@ func newLife(t *testing.T) *life {
 	})}
 }
 
-// change is the user's: the deployment has another generation, of which no status tells yet.
+// change is made by the user: the deployment has another generation, which no status has observed yet.
 func (l *life) change(change func(*v1beta1.DynamoGraphDeploymentSpec)) {
 	change(&l.deployment.Spec)
 	l.deployment.Generation++
 }
 
-// pass has a version of the operator look at the deployment, and returns the address of NATS that the pods of a and b are told then.
+// pass reconciles the deployment with a version of the operator, and returns the NATS addresses of the pods of a and b.
 func (l *life) pass(version, nats string, restarted ...string) [2]string {
 	l.Helper()
 	standing := grove.Standing{
@@ -115,7 +115,7 @@ func TestAChangeThatWasNeverWrittenCountsAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// The first version noted nothing.
+// The first version wrote no annotation.
 func TestPodsOfAVersionThatNotedNothingAreKept(t *testing.T) {
 	l := newLife(t)
 	l.pass("v1", "one")
@@ -135,12 +135,14 @@ func TestANoteThatCannotBeReadIsSaidToBeSo(t *testing.T) {
 	l.pass("v1", "one")
 	l.set.Annotations[v1beta1.AnnotationPodTemplates] = "{"
 	_, err := grove.Standing{Deployment: l.deployment, PodCliqueSet: l.set, Version: "v2"}.Objects(nil)
-	if err == nil || !strings.Contains(err.Error(), "reading annotation packtree.dev/pod-templates of PodCliqueSet d: ") {
+	if err == nil || !strings.Contains(err.Error(),
+		"reading annotation packtree.dev/pod-templates of PodCliqueSet d: ") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestANewImageChangesNothingElse: with packtree.dev/image-update a pod may keep its place only if its image is all that differs.
+// TestANewImageChangesNothingElse: with packtree.dev/image-update a pod may keep its place only if just its image
+// differs.
 func TestANewImageChangesNothingElse(t *testing.T) {
 	l := newLife(t)
 	l.deployment.Spec.Annotations = map[string]string{

@@ -15,8 +15,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// waits says why replicas of a component have no nodes: what the scheduler says of the gang in which they are. Empty where
-// none waits, or nobody has said why.
+// waits says why replicas of a component have no nodes: the scheduler's message about their gang. Empty if none waits,
+// or if there is no message.
 func (s Standing) waits(component *v1beta1.ComponentSpec) string {
 	wanted, scheduled := s.placed(component)
 	if s.PodCliqueSet == nil || scheduled >= wanted {
@@ -44,7 +44,8 @@ func (s Standing) placed(component *v1beta1.ComponentSpec) (wanted, scheduled in
 	return 0, 0
 }
 
-// fails says why replicas of a component have nodes and do not get ready by themselves. Empty if none is known to be so.
+// fails says why replicas of a component have nodes and do not become ready by themselves. Empty if none is known to
+// fail.
 func (s Standing) fails(component *v1beta1.ComponentSpec) string {
 	var conditions []metav1.Condition
 	if clique := s.Cliques[component.Name]; clique != nil {
@@ -58,9 +59,10 @@ func (s Standing) fails(component *v1beta1.ComponentSpec) string {
 	return ""
 }
 
-// heldForTopology says that pods are kept back while a level is missing, where the user has asked for that.
+// heldForTopology says why pods keep their scheduling gate while a level is missing, if the user has asked for that.
 func (s Standing) heldForTopology() string {
-	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable)
+	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions,
+		grovev1alpha1.ConditionTopologyLevelsUnavailable)
 	if s.PodCliqueSet.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] != grovev1alpha1.MissingTopologyLevelHold ||
 		judged == nil || judged.Status == metav1.ConditionFalse {
 		return ""
@@ -68,7 +70,7 @@ func (s Standing) heldForTopology() string {
 	return judged.Message
 }
 
-// waitingGang is the first gang of a scaling group that is not placed: the one of the lowest replica.
+// waitingGang is the gang of the lowest replica of a scaling group that is not placed.
 func (s Standing) waitingGang(prefix string) string {
 	first, lowest := "", math.MaxInt
 	for _, gang := range s.PodCliqueSet.Status.PodGangStatuses {
@@ -84,14 +86,15 @@ func (s Standing) waitingGang(prefix string) string {
 	return first
 }
 
-// saidOf is what is said of a gang, and whether its minimum has nodes. Of a gang that is placed it is about pods beyond
-// the minimum.
+// saidOf is the message about a gang, and whether its minimum has nodes. For a placed gang the message is about pods
+// beyond the minimum.
 func (s Standing) saidOf(name string) (sentence string, placed bool) {
 	for _, gang := range s.PodCliqueSet.Status.PodGangStatuses {
 		if gang.Name != name {
 			continue
 		}
-		if scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled); scheduled != nil {
+		if scheduled := meta.FindStatusCondition(gang.Conditions,
+			schedulerv1alpha1.ConditionScheduled); scheduled != nil {
 			return scheduled.Message, scheduled.Status == metav1.ConditionTrue
 		}
 		initialized := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionInitialized)

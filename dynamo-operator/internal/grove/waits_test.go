@@ -11,10 +11,11 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Why a component's replicas wait is what the scheduler says of the gang in which they are: the base gang, of which every
-// component has its minimum, or one that a further replica of a multinode component has for itself.
+// Replicas of a component wait for the reason that the scheduler gives for their gang: the base gang, which has the
+// minimum of every component, or the gang that a further replica of a multinode component has for itself.
 func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
-	gang := func(name, initialized string, scheduled metav1.ConditionStatus, sentence string) grovev1alpha1.PodGangStatus {
+	gang := func(name, initialized string, scheduled metav1.ConditionStatus,
+		sentence string) grovev1alpha1.PodGangStatus {
 		status := grovev1alpha1.PodGangStatus{Name: name}
 		if initialized != "" {
 			status.Conditions = append(status.Conditions,
@@ -49,7 +50,8 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 		},
 		"a further replica finds no room": {
 			gangs: []grovev1alpha1.PodGangStatus{
-				gang("d-0", "", "True", ""), gang("d-0-worker-0", "", "True", ""), gang("d-0-worker-1", "", "False", short),
+				gang("d-0", "", "True", ""), gang("d-0-worker-0", "", "True", ""),
+				gang("d-0-worker-1", "", "False", short),
 				gang("d-0-worker-10", "", "False", "later"), gang("d-0-worker-2", "", "False", "later"),
 			},
 			frontendPlaced: 2, workerPlaced: 2,
@@ -120,7 +122,8 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 	}
 }
 
-// Of replicas that have nodes, Grove says what keeps them from getting ready: of a single-node component its PodClique, of a multinode one the scaling group.
+// If replicas have nodes, Grove says why they are not ready: on the PodClique of a single-node component, on the
+// scaling group of a multinode one.
 func TestWhatFailsIsSaidByComponent(t *testing.T) {
 	said := func(message string) []metav1.Condition {
 		return []metav1.Condition{{Type: "PodsFailing", Status: "True", Message: message}}
@@ -134,7 +137,8 @@ func TestWhatFailsIsSaidByComponent(t *testing.T) {
 			"Frontend": {Status: grovev1alpha1.PodCliqueStatus{Conditions: said("a container ends")}}, "Planner": {},
 		},
 		Groups: map[string]*grovev1alpha1.PodCliqueScalingGroup{
-			"Worker": {Status: grovev1alpha1.PodCliqueScalingGroupStatus{Conditions: said("an image cannot be pulled")}},
+			"Worker": {Status: grovev1alpha1.PodCliqueScalingGroupStatus{Conditions: said(
+				"an image cannot be pulled")}},
 		},
 	}
 	want := map[string]string{"Frontend": "a container ends", "Worker": "an image cannot be pulled"}

@@ -16,8 +16,8 @@ var (
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 )
 
-// addFlags gives the flags to the command that starts the framework. Flags that the user has set stay the user's.
-// A value that the pod computes takes a shell.
+// addFlags adds flags to the command that starts the framework, except those that the user has set. A value that the
+// pod computes needs a shell.
 func addFlags(framework v1beta1.BackendFramework, container *corev1.Container, flags []flag) {
 	given := words(container)
 	var added []string
@@ -43,14 +43,14 @@ func addFlags(framework v1beta1.BackendFramework, container *corev1.Container, f
 	}
 }
 
-// startsPython reports whether the container's words are a command line of a Python interpreter, each word an element.
-// An image with an entrypoint of its own may have it in the args.
+// startsPython reports whether the container's words are the command line of a Python interpreter, each word an
+// element. With the image's own entrypoint, the command line may be in the args.
 func startsPython(container *corev1.Container) bool {
 	line := slices.Concat(container.Command, container.Args)
 	return len(line) > 0 && python.MatchString(path.Base(line[0]))
 }
 
-// runInShell replaces the command line. A command that the image has stays in front.
+// runInShell replaces the command line by a shell with a script. The image's own command stays in front.
 func runInShell(container *corev1.Container, script string) {
 	if len(container.Command) == 0 && len(container.Args) > 0 {
 		container.Args = []string{"sh", "-c", script}
@@ -59,7 +59,7 @@ func runInShell(container *corev1.Container, script string) {
 	container.Command, container.Args = []string{"sh", "-c"}, []string{script}
 }
 
-// shellLine is the container's whole command line as a line of shell.
+// shellLine is the container's whole command line as one line of shell.
 func shellLine(container *corev1.Container) string {
 	line := slices.Concat(container.Command, container.Args)
 	quoted := make([]string, len(line))
@@ -69,7 +69,8 @@ func shellLine(container *corev1.Container) string {
 	return strings.Join(quoted, " ")
 }
 
-// runBefore has a shell run a command before the container's own. A line of shell stays in the shell that it was written for.
+// runBefore makes a shell run a command before the container's own. A line of shell stays in the shell for which it was
+// written.
 func runBefore(container *corev1.Container, first string) {
 	line := slices.Concat(container.Command, container.Args)
 	if !isShellScript(line) {
@@ -90,8 +91,8 @@ func isShellScript(line []string) bool {
 		strings.HasPrefix(line[1], "-") && strings.HasSuffix(line[1], "c")
 }
 
-// quote makes one word of shell out of any string. References to the pod's variables, $(NAME), are resolved before the
-// shell sees them, also in quotes.
+// quote makes one word of shell out of any string. Kubernetes resolves references to the pod's variables, $(NAME),
+// before the shell sees them, also in quotes.
 func quote(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -99,8 +100,8 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// insertBehindModule puts text behind the framework's module in the first element that starts it. The container stays
-// as it is where none does.
+// insertBehindModule inserts text behind the framework's module in the first element that starts it. If none does, the
+// container stays as it is.
 func insertBehindModule(framework v1beta1.BackendFramework, container *corev1.Container, text string) {
 	element, end, found := moduleLine(framework, container)
 	if found {
@@ -108,8 +109,8 @@ func insertBehindModule(framework v1beta1.BackendFramework, container *corev1.Co
 	}
 }
 
-// moduleLine finds the element of the container's command line in which the framework is started, and where in it the
-// module's name ends. The container's lists are made its own, so that the element may be changed.
+// moduleLine finds the element of the container's command line that starts the framework, and the end of the module's
+// name in it. The container's lists are copied, so that the element may be changed.
 func moduleLine(framework v1beta1.BackendFramework, container *corev1.Container) (*string, int, bool) {
 	module := modules[framework]
 	if module == nil {

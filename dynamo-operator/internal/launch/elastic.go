@@ -11,26 +11,26 @@ const elasticFlag = "--enable-elastic-ep"
 
 const (
 	systemPort = 9090
-	// rayTries and liveTries bound how long is waited for the head of Ray's cluster, and for a model that loads.
+	// rayTries and liveTries bound how long a pod waits for the head of Ray's cluster, and for a model that loads.
 	rayTries, liveTries = 150, 720
 )
 
-// rayHead starts the head of Ray's cluster beside what follows, which waits until the head listens.
+// rayHead starts the head of Ray's cluster, and then waits until the head listens.
 func rayHead(options string) string {
 	return fmt.Sprintf(`ray start --head --port=%s%s --block & %s`, rayPort, options,
 		retried(`python3 -c "import socket; socket.create_connection(('127.0.0.1', `+rayPort+`), timeout=1).close()"`,
 			rayTries, 2, "the head of the Ray cluster does not listen"))
 }
 
-// retried is a loop of shell that ends with the first success of a command, or ends the script after so many failures.
+// retried is a shell loop that ends with the first success of a command, or ends the script after so many failures.
 func retried(command string, tries, seconds int, complaint string) string {
 	return fmt.Sprintf(
 		`i=0; until %s 2>/dev/null; do i=$((i+1)); [ "$i" -lt %d ] || { echo "%s" >&2; exit 1; }; sleep %d; done`,
 		command, tries, complaint, seconds)
 }
 
-// configureElastic starts the engine on the leader alone. The workers join the cluster once the leader is alive: nodes that were there before
-// would be given ranks that the command does not ask for.
+// configureElastic starts the engine on the leader alone. The workers join the cluster once the leader is alive:
+// earlier nodes would be given ranks that the command does not ask for.
 func configureElastic(node Node, main *corev1.Container) {
 	if node.Leader {
 		runInShell(main, rayHead("")+" && "+shellLine(main))
@@ -42,8 +42,9 @@ func configureElastic(node Node, main *corev1.Container) {
 		retried(live, liveTries, 15, "the leader is not alive"), node.LeaderAddress, rayPort))
 }
 
-// ConfigureAlone changes the main container of a pod that is an engine by itself. Only vLLM with ranks that come and go, started by Ray, needs
-// anything: a cluster of its own, at an address that the engine is told. A command that the image has cannot be started by a shell.
+// ConfigureAlone changes the main container of a pod that is an engine by itself. Only vLLM with elastic ranks started
+// by Ray needs a change: a Ray cluster of its own, and its address as a variable. A command that only the image has
+// cannot be started by a shell.
 func ConfigureAlone(main *corev1.Container) {
 	line := words(main)
 	if !hasFlag(line, elasticFlag) || valueOf(line, "--data-parallel-backend") != "ray" || len(main.Command) == 0 {
@@ -55,7 +56,8 @@ func ConfigureAlone(main *corev1.Container) {
 }
 
 func podIP() corev1.EnvVar {
-	return corev1.EnvVar{ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}
+	field := &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}
+	return corev1.EnvVar{ValueFrom: &corev1.EnvVarSource{FieldRef: field}}
 }
 
 // addEnv adds a variable that the user has not set.

@@ -17,7 +17,8 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// noting are programs that write their command line into a file, and fail as long as a file of their name with .fails is there.
+// noting are programs that write their command line into a file, and fail as long as a file with their name and .fails
+// exists.
 func noting(t *testing.T, names ...string) (directory, notes string) {
 	t.Helper()
 	notes = filepath.Join(t.TempDir(), "notes")
@@ -25,7 +26,7 @@ func noting(t *testing.T, names ...string) (directory, notes string) {
 		"\n[ ! -e \"$0.fails\" ] || { rm \"$0.fails\"; exit 1; }\n", names...), notes
 }
 
-// started are the command lines that a script came to, without the code of the checks in between.
+// started are the command lines that a script has run, without the code of the checks in between.
 func started(t *testing.T, main *corev1.Container) []string {
 	t.Helper()
 	directory, notes := noting(t, "ray", "python3", "sleep")
@@ -121,7 +122,7 @@ func without(lines []string, line string) []string {
 	return rest
 }
 
-// A worker of vLLM is held by a container that ends when the leader listens, and by none where nobody listens at that port.
+// A container that ends when the leader listens holds each worker of vLLM, unless nothing listens at that port.
 func TestWorkersWaitForTheLeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   []string
@@ -139,8 +140,8 @@ func TestWorkersWaitForTheLeader(t *testing.T) {
 			main := container([]string{"python3"}, append([]string{"-m", "dynamo.vllm"}, c.args...), "8")
 			main.Image = "engine:1"
 			pod := &corev1.PodSpec{}
-			launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: c.leader, Count: 2, LeaderAddress: "leader"},
-				pod, main)
+			launch.Configure(v1beta1.BackendFrameworkVLLM, launch.Node{Leader: c.leader, Count: 2,
+				LeaderAddress: "leader"}, pod, main)
 			got := ""
 			for _, waiting := range pod.InitContainers {
 				if waiting.Name != "wait-for-leader-mp" || waiting.Image != "engine:1" || waiting.Command[4] != "leader" {
@@ -166,7 +167,7 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	line := pod.InitContainers[0].Command
 	line[5] = strconv.Itoa(port)
 
-	// The first look fails; a sleep of the test's own has somebody listen before the second.
+	// The first try fails; the test's own sleep starts a listener before the second.
 	again := filepath.Join(t.TempDir(), "again")
 	sleeping := programs(t, "#!/bin/sh\ntouch "+again+"\nuntil [ -e "+again+".listens ]; do :; done\n", "sleep")
 	command := exec.CommandContext(t.Context(), line[0], line[1:]...)

@@ -11,8 +11,8 @@ import (
 // flag is one command line flag; a flag without value stands alone.
 type flag struct{ name, value string }
 
-// otherNames are what the frameworks call their flags besides. vLLM's -n and -r are not here: in a line of shell they may be
-// anybody's, and what vLLM is told last holds.
+// otherNames are the other names of the frameworks' flags. vLLM's -n and -r are not here: in a line of shell they may
+// belong to any program, and vLLM takes the last value of a flag.
 var otherNames = map[string][]string{
 	"--tensor-parallel-size":     {"-tp", "--tp-size"},
 	"--pipeline-parallel-size":   {"-pp", "--pp-size"},
@@ -26,8 +26,8 @@ var otherNames = map[string][]string{
 	"--dist-init-addr":           {"--nccl-init-addr"},
 }
 
-// words are the words of the container's command line, those inside shell scripts too. Flags are as they are documented:
-// vLLM takes underscores for dashes.
+// words are the words of the container's command line, including those in shell scripts. Flags are spelled as in the
+// documentation: vLLM takes underscores for dashes.
 func words(container *corev1.Container) []string {
 	line := strings.Fields(strings.Join(slices.Concat(container.Command, container.Args), " "))
 	for i, word := range line {
@@ -76,8 +76,8 @@ func number(words []string, name string) int64 {
 	return 1
 }
 
-// ranksOnNode is how many ranks a container has GPUs for. Where its GPUs are not counted, as with a resource claim, all ranks
-// are spread evenly.
+// ranksOnNode is how many ranks a container has GPUs for. If its GPUs cannot be counted, as with a resource claim, all
+// ranks are spread evenly.
 func ranksOnNode(container *corev1.Container, ranks int64, nodes int32) int64 {
 	if counted := gpus(container); counted > 0 {
 		return counted
@@ -85,7 +85,7 @@ func ranksOnNode(container *corev1.Container, ranks int64, nodes int32) int64 {
 	return (ranks + int64(nodes) - 1) / int64(nodes)
 }
 
-// gpus is the number of GPUs of a container; 0 where it is not known.
+// gpus is the number of GPUs of a container; 0 if it is not known.
 func gpus(container *corev1.Container) int64 {
 	var count int64
 	for _, amounts := range []corev1.ResourceList{container.Resources.Limits, container.Resources.Requests} {

@@ -25,48 +25,60 @@ func TestCommands(t *testing.T) {
 		leader, worker []string
 	}{
 		"tensor parallel ranks beyond a container's GPUs": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--tensor-parallel-size", "16"}, gpus: "8",
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--tensor-parallel-size", "16"},
+			gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor-parallel-size", "16",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader",
+				"--master-port", "29500",
 				"--node-rank", "0"},
 			worker: []string{"sh", "-c",
-				"exec python3 -m dynamo.vllm --tensor-parallel-size 16 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+				"exec python3 -m dynamo.vllm --tensor-parallel-size 16 " + mp +
+					" --node-rank $((INDEX + 1)) --headless"},
 		},
 		"pipeline times tensor parallel, in short flags with =": {
 			command: []string{"python3.12", "-m", "dynamo.vllm", "-tp=8", "-pp=2"}, gpus: "8",
 			leader: []string{"python3.12", "-m", "dynamo.vllm", "-tp=8", "-pp=2",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader",
+				"--master-port", "29500",
 				"--node-rank", "0"},
 			worker: []string{"sh", "-c",
 				"exec python3.12 -m dynamo.vllm -tp=8 -pp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
 		},
 		"words that a shell would change are quoted": {
 			command: []string{"python3"},
-			args:    []string{"-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+			args:    []string{"-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`, "--model", "$(MODEL)"},
+			gpus:    "8",
+			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--config", `{"a": "it's"}`,
+				"--model", "$(MODEL)",
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader",
+				"--master-port", "29500",
 				"--node-rank", "0"},
 			worker: []string{"sh", "-c",
 				`exec python3 -m dynamo.vllm -tp 16 --config '{"a": "it'\''s"}' --model '$(MODEL)' ` + mp +
 					" --node-rank $((INDEX + 1)) --headless"},
 		},
 		"a line of shell gets the flags behind the module": {
-			command: []string{"/bin/sh", "-c"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
-			gpus: "8",
+			command: []string{"/bin/sh", "-c"},
+			args:    []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
+			gpus:    "8",
 			leader: []string{"/bin/sh", "-c",
 				"source env && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16 2>&1 | tee log"},
 			worker: []string{"/bin/sh", "-c",
-				"source env && python3 -m dynamo.vllm " + mp + " --node-rank $((INDEX + 1)) --headless -tp 16 2>&1 | tee log"},
+				"source env && python3 -m dynamo.vllm " + mp +
+					" --node-rank $((INDEX + 1)) --headless -tp 16 2>&1 | tee log"},
 		},
 		"an image's own entrypoint stays in front": {
 			args: []string{"python3", "-m", "dynamo.vllm", "-tp", "16"}, gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16",
-				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader", "--master-port", "29500",
+				"--distributed-executor-backend", "mp", "--nnodes", "2", "--master-addr", "leader",
+				"--master-port", "29500",
 				"--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp 16 " + mp +
+				" --node-rank $((INDEX + 1)) --headless"},
 		},
 		"flags of the user's stay the user's": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--master-port=1", "--nnodes", "2"},
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--master-port=1",
+				"--nnodes", "2"},
 			gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--master-port=1", "--nnodes", "2",
 				"--distributed-executor-backend", "mp", "--master-addr", "leader", "--node-rank", "0"},
@@ -81,22 +93,25 @@ func TestCommands(t *testing.T) {
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"ray in front of a line of shell, in that shell": {
-			command: []string{"/bin/bash", "-lc"}, args: []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
-			gpus: "8", executor: "ray",
+			command: []string{"/bin/bash", "-lc"},
+			args:    []string{"source env && python3 -m dynamo.vllm -tp 16 2>&1 | tee log"},
+			gpus:    "8", executor: "ray",
 			leader: []string{"/bin/bash", "-lc",
 				"ray start --head --port=6379 && source env && python3 -m dynamo.vllm --distributed-executor-backend ray -tp 16 " +
 					"2>&1 | tee log"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"ray because the command says so": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"},
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16",
+				"--distributed-executor-backend=ray"},
 			gpus: "8",
 			leader: []string{"sh", "-c",
 				"ray start --head --port=6379 && python3 -m dynamo.vllm -tp 16 --distributed-executor-backend=ray"},
 			worker: []string{"sh", "-c", "ray start --address=leader:6379 --block"},
 		},
 		"the annotation is asked before the command": {
-			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray"},
+			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp", "16",
+				"--distributed-executor-backend=ray"},
 			gpus: "8", executor: "mp",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-tp", "16", "--distributed-executor-backend=ray",
 				"--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
@@ -108,8 +123,8 @@ func TestCommands(t *testing.T) {
 			command: []string{"python3"},
 			args: []string{"-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2",
 				"--master_port=1", "--nnodes", "2"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor_parallel_size", "8", "--pipeline_parallel_size=2",
-				"--master_port=1", "--nnodes", "2",
+			leader: []string{"python3", "-m", "dynamo.vllm", "--tensor_parallel_size", "8",
+				"--pipeline_parallel_size=2", "--master_port=1", "--nnodes", "2",
 				"--distributed-executor-backend", "mp", "--master-addr", "leader", "--node-rank", "0"},
 			worker: []string{"sh", "-c",
 				"exec python3 -m dynamo.vllm --tensor_parallel_size 8 --pipeline_parallel_size=2 --master_port=1 --nnodes 2 " +
@@ -118,7 +133,8 @@ func TestCommands(t *testing.T) {
 		"fewer data parallel ranks on a node than its GPUs": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-dp=8", "-dpl", "4"}, gpus: "4",
 			leader: []string{"python3", "-m", "dynamo.vllm", "-dp=8", "-dpl", "4", "--data-parallel-hybrid-lb",
-				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
+				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader",
+				"--data-parallel-rpc-port", "13445"},
 			worker: []string{"sh", "-c",
 				"exec python3 -m dynamo.vllm -dp=8 -dpl 4 --data-parallel-hybrid-lb --data-parallel-start-rank $((4 * (INDEX + " +
 					"1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
@@ -127,16 +143,18 @@ func TestCommands(t *testing.T) {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "--data-parallel-size", "8"},
 			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "8", "--data-parallel-hybrid-lb",
 				"--data-parallel-size-local", "4",
-				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader", "--data-parallel-rpc-port", "13445"},
+				"--data-parallel-start-rank", "0", "--data-parallel-address", "leader",
+				"--data-parallel-rpc-port", "13445"},
 			worker: []string{"sh", "-c",
 				"exec python3 -m dynamo.vllm --data-parallel-size 8 --data-parallel-hybrid-lb --data-parallel-size-local 4 " +
 					"--data-parallel-start-rank $((4 * (INDEX + 1))) --data-parallel-address leader --data-parallel-rpc-port 13445"},
 		},
 		"the same for one model": {
 			command: []string{"python3"}, args: []string{"-m", "dynamo.vllm", "-tp=2"},
-			leader: []string{"python3", "-m", "dynamo.vllm", "-tp=2", "--distributed-executor-backend", "mp", "--nnodes", "2",
-				"--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
-			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp=2 " + mp + " --node-rank $((INDEX + 1)) --headless"},
+			leader: []string{"python3", "-m", "dynamo.vllm", "-tp=2", "--distributed-executor-backend", "mp",
+				"--nnodes", "2", "--master-addr", "leader", "--master-port", "29500", "--node-rank", "0"},
+			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp=2 " + mp +
+				" --node-rank $((INDEX + 1)) --headless"},
 		},
 		"what others in the shell are told is no flag of the framework's": {
 			command: []string{"sh", "-c"}, args: []string{"echo -n x && python3 -m dynamo.vllm -tp 16"}, gpus: "8",
@@ -149,7 +167,8 @@ func TestCommands(t *testing.T) {
 			gpus: "8",
 			leader: []string{"python3", "-m", "dynamo.vllm", "--data-parallel-size", "16", "-tp", "1",
 				"--data-parallel-hybrid-lb",
-				"--data-parallel-size-local", "8", "--data-parallel-start-rank", "0", "--data-parallel-address", "leader",
+				"--data-parallel-size-local", "8", "--data-parallel-start-rank", "0",
+				"--data-parallel-address", "leader",
 				"--data-parallel-rpc-port", "13445"},
 			worker: []string{"sh", "-c",
 				"exec python3 -m dynamo.vllm --data-parallel-size 16 -tp 1 --data-parallel-hybrid-lb --data-parallel-size-local " +
@@ -163,8 +182,8 @@ func TestCommands(t *testing.T) {
 		"sglang": {
 			framework: v1beta1.BackendFrameworkSGLang,
 			command:   []string{"python3"}, args: []string{"-m", "dynamo.sglang", "--tp", "16"}, gpus: "8",
-			leader: []string{"python3", "-m", "dynamo.sglang", "--tp", "16", "--dist-init-addr", "leader:29500", "--nnodes", "2",
-				"--node-rank", "0"},
+			leader: []string{"python3", "-m", "dynamo.sglang", "--tp", "16", "--dist-init-addr", "leader:29500",
+				"--nnodes", "2", "--node-rank", "0"},
 			worker: []string{"sh", "-c",
 				"exec python3 -m dynamo.sglang --tp 16 --dist-init-addr leader:29500 --nnodes 2 --node-rank $((INDEX + 1))"},
 		},
@@ -203,7 +222,8 @@ func TestOnlyTheLeaderIsProbed(t *testing.T) {
 
 func TestTRTLLM(t *testing.T) {
 	configure := func(leader bool) (*corev1.PodSpec, *corev1.Container) {
-		pod, main := &corev1.PodSpec{}, container([]string{"python3"}, []string{"-m", "dynamo.trtllm", "--model", "a b"}, "4")
+		pod, main := &corev1.PodSpec{},
+			container([]string{"python3"}, []string{"-m", "dynamo.trtllm", "--model", "a b"}, "4")
 		main.Env = []corev1.EnvVar{{Name: "HF_TOKEN"}, {Name: "PATH"}}
 		node := launch.Node{Leader: leader, Count: 3, LeaderAddress: "ldr",
 			WorkerAddress: func(index int32) string { return fmt.Sprintf("w%d", index) }}
@@ -234,7 +254,8 @@ func TestTRTLLM(t *testing.T) {
 	})
 	t.Run("GPUs that are claimed, not counted, are as many as there are ranks for a node", func(t *testing.T) {
 		main := container([]string{"trtllm-serve"}, []string{"model", "--tp_size", "4", "--pp_size=2"}, "")
-		node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr", WorkerAddress: func(int32) string { return "w" }}
+		node := launch.Node{Leader: true, Count: 2, LeaderAddress: "ldr",
+			WorkerAddress: func(int32) string { return "w" }}
 		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
 		if got := lastStep(main); !strings.Contains(got, " -n 8 -H ldr:4,w:4 ") {
 			t.Errorf("got %s", got)
@@ -245,7 +266,8 @@ func TestTRTLLM(t *testing.T) {
 		if got := lastStep(main); got != "exec /usr/sbin/sshd -D -e -f ~/.ssh/sshd_config" {
 			t.Errorf("got %s", got)
 		}
-		if main.ReadinessProbe.TCPSocket.Port.IntValue() != 2222 || main.LivenessProbe != nil || main.StartupProbe != nil {
+		if main.ReadinessProbe.TCPSocket.Port.IntValue() != 2222 || main.LivenessProbe != nil ||
+			main.StartupProbe != nil {
 			t.Errorf("probes are %v, %v, %v", main.ReadinessProbe, main.LivenessProbe, main.StartupProbe)
 		}
 	})
@@ -274,7 +296,7 @@ func TestFramework(t *testing.T) {
 	}
 }
 
-// unasked is for pods that need not know the workers: there can be very many.
+// unasked is for pods that need no addresses of workers: there can be very many.
 func unasked(t *testing.T) func(int32) string {
 	return func(index int32) string {
 		t.Errorf("asked for the address of worker %d", index)
@@ -292,7 +314,7 @@ func container(command, args []string, gpus string) *corev1.Container {
 	return main
 }
 
-// lastStep is what a start-up script comes down to.
+// lastStep is the last command of a start-up script.
 func lastStep(main *corev1.Container) string {
 	steps := strings.Split(main.Args[0], " && ")
 	return steps[len(steps)-1]

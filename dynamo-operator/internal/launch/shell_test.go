@@ -17,7 +17,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Whatever the words of a command are, a real shell hands them on as they are, and counts the rank.
+// Whatever the words of a command are, a real shell passes them on unchanged, and computes the rank.
 func TestAShellHandsTheWordsOn(t *testing.T) {
 	programs := echoing(t, "python3")
 	word := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ '"\\$;&|<>*?#~!{}()\n]{1,8}`))
@@ -36,7 +36,7 @@ func TestAShellHandsTheWordsOn(t *testing.T) {
 	})
 }
 
-// A line of the user's shell is one word of what mpirun starts, and what came from a Secret reaches the other hosts.
+// A line of the user's shell becomes one argument of mpirun, and variables from a Secret reach the other hosts.
 func TestMPIRunIsToldTheEnvironment(t *testing.T) {
 	main := container([]string{"/bin/sh", "-c"},
 		[]string{"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}, "4")
@@ -67,11 +67,12 @@ func TestMPIRunIsToldTheEnvironment(t *testing.T) {
 	}
 }
 
-// The scripts of both roles are shell, each step of which a real shell can read.
+// The scripts of both roles are valid shell in each step.
 func TestScriptsAreShell(t *testing.T) {
 	for _, leader := range []bool{true, false} {
 		main := container([]string{"python3"}, []string{"-m", "dynamo.trtllm"}, "4")
-		node := launch.Node{Leader: leader, Count: 2, LeaderAddress: "ldr", WorkerAddress: func(int32) string { return "w" }}
+		node := launch.Node{Leader: leader, Count: 2, LeaderAddress: "ldr",
+			WorkerAddress: func(int32) string { return "w" }}
 		launch.Configure(v1beta1.BackendFrameworkTRTLLM, node, &corev1.PodSpec{}, main)
 		if out, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", main.Args[0]).CombinedOutput(); err != nil {
 			t.Errorf("leader %v: %v: %s", leader, err, out)
@@ -79,7 +80,8 @@ func TestScriptsAreShell(t *testing.T) {
 	}
 }
 
-// TestKeysAreSetUp runs what both roles do first, in a home of their own, twice: a container that restarts may keep its home.
+// TestKeysAreSetUp runs the first steps of both roles, in a home of their own, twice: a container that restarts may
+// keep its home.
 func TestKeysAreSetUp(t *testing.T) {
 	main := container([]string{"python3"}, []string{"-m", "dynamo.trtllm"}, "4")
 	launch.Configure(v1beta1.BackendFrameworkTRTLLM, launch.Node{Count: 2}, &corev1.PodSpec{}, main)
@@ -91,7 +93,7 @@ func TestKeysAreSetUp(t *testing.T) {
 	}
 	script := strings.ReplaceAll(main.Args[0], "/ssh-pk", keys)
 	script = script[:strings.LastIndex(script, " && exec ")]
-	// Like the real one it does not overwrite a key when nobody says so.
+	// Like the real program it does not overwrite a key by default.
 	programs := programs(t, "#!/bin/sh\nfor file; do :; done\n[ ! -e \"$file\" ] && touch \"$file\"\n", "ssh-keygen")
 	for range 2 {
 		command := exec.CommandContext(t.Context(), "sh", "-c", script)
@@ -113,7 +115,7 @@ func TestKeysAreSetUp(t *testing.T) {
 	}
 }
 
-// A user who is not root may have a home that is root's.
+// A user other than root may have root's home.
 func TestAHomeThatCannotBeWrittenIsReplaced(t *testing.T) {
 	main := container([]string{"python3"}, []string{"-m", "dynamo.trtllm"}, "4")
 	launch.Configure(v1beta1.BackendFrameworkTRTLLM, launch.Node{Count: 2}, &corev1.PodSpec{}, main)

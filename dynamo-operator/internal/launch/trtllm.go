@@ -18,11 +18,11 @@ const (
 	sshPort   = 2222
 )
 
-// configureTRTLLM lets the leader start one MPI process for each GPU of every node, over the SSH servers that the
+// configureTRTLLM makes the leader start one MPI process for each GPU of every node, over SSH servers, which the
 // workers run instead of an engine.
 func configureTRTLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
 	mountSSHKeys(pod, main)
-	// Open MPI 4 cuts host names at the first dot, and those of the pods have several.
+	// Open MPI 4 cuts host names at the first dot, and the pods' names have several.
 	addEnv(main, "OMPI_MCA_orte_keep_fqdn_hostnames", corev1.EnvVar{Value: "1"})
 	if node.Leader {
 		runInShell(main, leaderScript(node, main))
@@ -43,7 +43,8 @@ func mountSSHKeys(pod *corev1.PodSpec, main *corev1.Container) {
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
 		Name: sshVolume,
 		VolumeSource: corev1.VolumeSource{
-			// A container that does not run as root has to read them too. What ssh is given is a copy that only its user can read.
+			// A container that does not run as root has to read the keys too. ssh gets a copy that only its user can
+			// read.
 			Secret: &corev1.SecretVolumeSource{SecretName: SSHSecret, DefaultMode: new(int32(0o444))},
 		},
 	})
@@ -51,8 +52,8 @@ func mountSSHKeys(pod *corev1.PodSpec, main *corev1.Container) {
 	main.VolumeMounts = append(slices.Clone(main.VolumeMounts), mount)
 }
 
-// clientSetup gives the user of the container the key, and makes ssh take it without questions. A user who is not root may have no home
-// to write to.
+// clientSetup copies the key for the container's user, and makes ssh ask no questions. A user other than root may have
+// no home to write to.
 var clientSetup = []string{
 	"{ [ -w ~ ] || export HOME=/tmp; }",
 	"mkdir -p ~/.ssh",
@@ -66,11 +67,11 @@ var clientSetup = []string{
 	"chmod 600 ~/.ssh/config",
 }
 
-// serverSetup makes a host key of the container's own.
+// serverSetup makes a host key for the container.
 var serverSetup = []string{
 	"mkdir -p ~/.ssh/host_keys ~/.ssh/run",
 	"{ mkdir -p /run/sshd 2>/dev/null || true; }", // Only root's sshd needs it, and only root can make it.
-	"rm -f ~/.ssh/host_keys/ssh_host_rsa_key",     // Of a container before this one, where the home is a volume.
+	"rm -f ~/.ssh/host_keys/ssh_host_rsa_key",     // A key of an earlier container, if the home is a volume.
 	"ssh-keygen -q -t rsa -N '' -f ~/.ssh/host_keys/ssh_host_rsa_key",
 	fmt.Sprintf(
 		`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
@@ -95,18 +96,18 @@ func leaderScript(node Node, main *corev1.Container) string {
 	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
 }
 
-// namesOfAll prints the names of all variables but those that a shell on another host has of its own.
+// namesOfAll prints the names of all variables except those that a shell on another host sets itself.
 const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|OMPI_[A-Za-z0-9_]*|PWD|SHLVL|TERM|USER|_)')`
 
-// exports hands the leader's environment on: a shell that comes in over SSH has none of it. Variables that come from Secrets
-// and ConfigMaps have names that only the container knows.
+// exports passes the leader's environment on: a shell that is started over SSH has none of it. Variables that come from
+// Secrets and ConfigMaps have names that are only known in the container.
 func exports(main *corev1.Container) string {
 	if len(main.EnvFrom) > 0 {
 		return " " + namesOfAll
 	}
 	var options strings.Builder
 	for _, variable := range main.Env {
-		if !strings.HasPrefix(variable.Name, "OMPI_") { // Open MPI hands these on by itself.
+		if !strings.HasPrefix(variable.Name, "OMPI_") { // Open MPI passes these on by itself.
 			fmt.Fprintf(&options, " -x %s", variable.Name)
 		}
 	}

@@ -15,11 +15,11 @@ const (
 	rayPort              = "6379"
 )
 
-// executorFlag says what starts the ranks of one model: vLLM's own processes or Ray.
+// executorFlag names the executor that starts the ranks of one model: vLLM's own processes or Ray.
 const executorFlag = "--distributed-executor-backend"
 
-// vllmRanks are the ranks of a vLLM command: those of one model, by tensor and pipeline parallelism, how many models
-// share the data, and how many ranks stand on a node.
+// vllmRanks counts the ranks of a vLLM command: those of one model, by tensor and pipeline parallelism; how many models
+// share the data; and how many ranks run on a node.
 func vllmRanks(main *corev1.Container, nodes int32) (model, data, local int64) {
 	line := words(main)
 	model = number(line, "--tensor-parallel-size") * number(line, "--pipeline-parallel-size")
@@ -27,11 +27,11 @@ func vllmRanks(main *corev1.Container, nodes int32) (model, data, local int64) {
 	return model, data, ranksOnNode(main, model*data, nodes)
 }
 
-// configureVLLM spans one model over the nodes where its tensor and pipeline parallel ranks need more GPUs than a
-// container has, else the data parallel ranks where those do. With fewer ranks each pod is an engine of its own. Data parallel ranks
-// that come and go take a cluster of Ray's.
+// configureVLLM spans one model over the nodes if its tensor and pipeline parallel ranks need more GPUs than a
+// container has, or else the data parallel ranks if these do. With fewer ranks each pod is an engine of its own.
+// Elastic data parallel ranks need a cluster of Ray's.
 func configureVLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
-	// A pod has more than one address where it has RDMA; the one that others are told must be one that they reach.
+	// A pod with RDMA has more than one address; it has to publish one that the other pods can reach.
 	addEnv(main, "VLLM_NIXL_SIDE_CHANNEL_HOST", podIP())
 	model, data, local := vllmRanks(main, node.Count)
 	switch {
@@ -52,7 +52,7 @@ func configureVLLM(node Node, pod *corev1.PodSpec, main *corev1.Container) {
 	}
 }
 
-// waitForLeader holds a worker until the leader listens: started earlier it would give up and be started again, over and over.
+// waitForLeader holds a worker until the leader listens: an earlier start would fail and be repeated, over and over.
 func waitForLeader(node Node, pod *corev1.PodSpec, main *corev1.Container) {
 	port := valueOf(words(main), "--master-port")
 	if port == "" {
@@ -76,7 +76,8 @@ func usesRay(node Node, main *corev1.Container) bool {
 	return node.Executor == "ray"
 }
 
-// modelsOnNode is how many data parallel ranks a node serves: as the command says, else as many as it has room for.
+// modelsOnNode is how many data parallel ranks a node serves: the number in the command, or else as many as the node
+// has room for.
 func modelsOnNode(main *corev1.Container, room int64) int64 {
 	const local = "--data-parallel-size-local"
 	if line := words(main); hasFlag(line, local) {
@@ -99,7 +100,7 @@ func mpFlags(node Node) []flag {
 	return flags
 }
 
-// dataParallelFlags let every node serve its own ranks, local of them, behind one address each.
+// dataParallelFlags make every node serve its own ranks, local of them, behind one address each.
 func dataParallelFlags(node Node, local int64) []flag {
 	start := "0"
 	if !node.Leader {

@@ -1,5 +1,5 @@
-// Package metrics tells at /metrics how the deployments stand. Names and labels are stable: they may be added to, but do not
-// change.
+// Package metrics publishes the state of the deployments at /metrics. Names and labels are stable: they may be added
+// to, but do not change.
 package metrics
 
 import (
@@ -21,7 +21,8 @@ var deployments = objectcount.Gauge{
 	Name: "packtree_dynamo_deployments",
 	Help: "DynamoGraphDeployments by the reason of their condition Ready.", Label: "reason",
 	Known: []string{
-		v1beta1.ReasonAllServicesReady, v1beta1.ReasonServicesNotReady, v1beta1.ReasonNotYetObserved, v1beta1.ReasonNameTaken,
+		v1beta1.ReasonAllServicesReady, v1beta1.ReasonServicesNotReady, v1beta1.ReasonNotYetObserved,
+		v1beta1.ReasonNameTaken,
 		v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled, v1beta1.ReasonNotYetWritten, objectcount.Unjudged,
 	},
 	List: newList,
@@ -38,7 +39,8 @@ var constraints = objectcount.Gauge{
 	List:  newList,
 	Stand: func(object runtime.Object) string {
 		conditions := object.(*v1beta1.DynamoGraphDeployment).Status.Conditions
-		if condition := meta.FindStatusCondition(conditions, v1beta1.ConditionTopologyConstraintsEnforced); condition != nil {
+		if condition := meta.FindStatusCondition(conditions,
+			v1beta1.ConditionTopologyConstraintsEnforced); condition != nil {
 			return string(condition.Status)
 		}
 		return ""

@@ -1,4 +1,5 @@
-// Package names gives the names of what is made for a deployment, within the lengths that Kubernetes and Grove allow.
+// Package names gives the names of the objects that are made for a deployment, within the lengths that Kubernetes and
+// Grove allow.
 package names
 
 import (
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	// Budget is what the names of a PodCliqueSet, of a scaling group in it and of a clique in that may have together, so
+	// Budget bounds the names of a PodCliqueSet, of a scaling group in it and of a clique in the group together, so
 	// that the names of their pods are DNS labels.
 	Budget = 45
 	// Shortest is the length down to which the name of a deployment is shortened: a letter and the hash.
@@ -23,18 +24,18 @@ const (
 	// LeaderSuffix and WorkerSuffix follow the name of a multinode component in the names of its cliques.
 	LeaderSuffix = "-ldr"
 	WorkerSuffix = "-wkr"
-	// LeadersSuffix follows it in the name of the Service of its leaders.
+	// LeadersSuffix follows the name of a multinode component in the name of the Service of its leaders.
 	LeadersSuffix = "-leader"
 
 	hashLength = 7 // A dash and six hexadecimal digits.
 )
 
-// Component is the name of a component in the names of what is made for it.
+// Component is the name of a component as part of the names of its objects.
 func Component(name string) string {
 	return strings.ToLower(name)
 }
 
-// GroupOf returns the component group that a component scales with; nil where it scales by itself.
+// GroupOf returns the component group of a component; nil if the component scales by itself.
 func GroupOf(deployment *v1beta1.DynamoGraphDeployment, component string) *v1beta1.ComponentGroup {
 	groups := Groups(deployment)
 	for i := range groups {
@@ -55,7 +56,7 @@ func Groups(deployment *v1beta1.DynamoGraphDeployment) []v1beta1.ComponentGroup 
 	return deployment.Spec.Experimental.ComponentGroups
 }
 
-// UnitOf returns what scales a component: the component itself, or its group as a component of one scaling group.
+// UnitOf returns the unit that scales a component: the component itself, or its group, written as a component.
 func UnitOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) *v1beta1.ComponentSpec {
 	if group := GroupOf(deployment, component.Name); group != nil {
 		return unit(group)
@@ -63,7 +64,8 @@ func UnitOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compon
 	return component
 }
 
-// Units returns what scales by itself: components without a group, in the order of the spec, then the groups.
+// Units returns all units that scale by themselves: components without a group, in the order of the spec, then the
+// groups.
 func Units(deployment *v1beta1.DynamoGraphDeployment) []*v1beta1.ComponentSpec {
 	var units []*v1beta1.ComponentSpec
 	for i := range deployment.Spec.Components {
@@ -80,13 +82,14 @@ func Units(deployment *v1beta1.DynamoGraphDeployment) []*v1beta1.ComponentSpec {
 
 func unit(group *v1beta1.ComponentGroup) *v1beta1.ComponentSpec {
 	return &v1beta1.ComponentSpec{
-		Name: group.Name, Replicas: group.Replicas, MinAvailable: group.MinAvailable, ScalingAdapter: group.ScalingAdapter,
+		Name: group.Name, Replicas: group.Replicas, MinAvailable: group.MinAvailable,
+		ScalingAdapter:     group.ScalingAdapter,
 		TopologyConstraint: group.TopologyConstraint, TopologySpread: group.TopologySpread,
 		Experimental: &v1beta1.ComponentExperimental{Grove: &v1beta1.GroveExperimental{ForceScalingGroup: new(true)}},
 	}
 }
 
-// Grouped says whether a component becomes a scaling group: with several nodes, or where it asks for that.
+// Grouped reports whether a component becomes a scaling group: if it has several nodes, or asks for that.
 func Grouped(component *v1beta1.ComponentSpec) bool {
 	experimental := component.Experimental
 	forced := experimental != nil && experimental.Grove != nil && experimental.Grove.ForceScalingGroup != nil &&
@@ -94,7 +97,7 @@ func Grouped(component *v1beta1.ComponentSpec) bool {
 	return component.Multinode != nil || forced
 }
 
-// Taken is how much of the budget a component takes: its clique's name, and its scaling group's where it has one.
+// Taken is how much of the budget a component takes: its clique's name, and its scaling group's if it has one.
 func Taken(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) int {
 	switch group := GroupOf(deployment, component.Name); {
 	case group != nil:
@@ -115,8 +118,8 @@ func Taken(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compone
 	}
 }
 
-// Nodes are the names from which those of a component's cliques begin: one, but that a multinode component is as often in each copy
-// of a component group as its replicas say.
+// Nodes are the beginnings of the names of a component's cliques: one, except that a multinode component has one per
+// replica in each copy of a component group.
 func Nodes(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) []string {
 	name := Component(component.Name)
 	if component.Multinode == nil || GroupOf(deployment, component.Name) == nil || component.Replicas == nil ||
@@ -130,7 +133,7 @@ func Nodes(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compone
 	return names
 }
 
-// Left is what the components leave of the budget for the PodCliqueSet's name.
+// Left is the part of the budget that the components leave for the PodCliqueSet's name.
 func Left(deployment *v1beta1.DynamoGraphDeployment) int {
 	left := Budget
 	for i := range deployment.Spec.Components {
@@ -139,24 +142,23 @@ func Left(deployment *v1beta1.DynamoGraphDeployment) int {
 	return left
 }
 
-// plain is the name of a deployment where a dot cannot stand, as in the names of Services and pods.
+// plain is the name of a deployment for names that cannot have a dot, as those of Services and pods.
 func plain(deployment *v1beta1.DynamoGraphDeployment) string {
 	return strings.ReplaceAll(deployment.Name, ".", "-")
 }
 
-// PodCliqueSet is the name of a deployment's PodCliqueSet: the deployment's own, shortened where the components do not
-// leave that much. The components of a deployment do not change, so neither does the name.
+// PodCliqueSet is the name of a deployment's PodCliqueSet: the deployment's own, shortened to the length that the
+// components leave. The components of a deployment do not change, so the name does not change either.
 func PodCliqueSet(deployment *v1beta1.DynamoGraphDeployment) string {
 	return Shortened(plain(deployment), max(Left(deployment), Shortest))
 }
 
 // Hosts is the name of the Service under which the pods of a deployment have their host names.
 func Hosts(deployment *v1beta1.DynamoGraphDeployment) string {
-	return PodCliqueSet(deployment) + "-0" // That of the set's first replica, and it has no other.
+	return PodCliqueSet(deployment) + "-0" // The name of the headless Service of the set's only replica.
 }
 
-// IsGang reports whether a name is that of a gang of a deployment: the first, with the minimum of everything, or one of those
-// that scaling adds.
+// IsGang reports whether a name is that of a gang of a deployment: the base gang, or one of the scaled gangs.
 func IsGang(deployment *v1beta1.DynamoGraphDeployment, name string) bool {
 	first := PodCliqueSet(deployment) + "-0"
 	return name == first || slices.ContainsFunc(Units(deployment), func(unit *v1beta1.ComponentSpec) bool {
@@ -166,12 +168,13 @@ func IsGang(deployment *v1beta1.DynamoGraphDeployment, name string) bool {
 	})
 }
 
-// Selector is the value that tells the pods of one component from all others, and the name of its Service.
+// Selector is the label value that distinguishes the pods of one component from all others, and the name of its
+// Service.
 func Selector(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
 	return label(plain(deployment) + "-" + Component(component.Name))
 }
 
-// Deployment is the name of a deployment as a label has it.
+// Deployment is the name of a deployment as a label value.
 func Deployment(deployment *v1beta1.DynamoGraphDeployment) string {
 	return label(deployment.Name)
 }
@@ -181,7 +184,8 @@ func Leaders(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compo
 	return label(plain(deployment) + "-" + Component(component.Name) + LeadersSuffix)
 }
 
-// GlobalDynamoNamespace is the name under which pods of all deployments find one another that ask for it.
+// GlobalDynamoNamespace is the name under which pods find one another across deployments, if their components ask for
+// it.
 const GlobalDynamoNamespace = "dynamo"
 
 // DynamoNamespace is the name under which the pods of a component are found.
@@ -217,7 +221,7 @@ func Pool(deployment *v1beta1.DynamoGraphDeployment) string {
 	return label(plain(deployment) + "-pool")
 }
 
-// ModelHash stands for the name of a model where that cannot stand.
+// ModelHash stands for the name of a model in places that cannot have the name itself.
 func ModelHash(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return hex.EncodeToString(sum[:4])
@@ -232,8 +236,8 @@ func label(name string) string {
 	return Shortened(name, validation.DNS1123LabelMaxLength)
 }
 
-// Shortened is the name itself where it is short enough, else its beginning and a hash of the whole, so that two long
-// names that begin alike stay two.
+// Shortened is the name itself if it is short enough, or else its beginning and a hash of the whole, so that two long
+// names with the same beginning stay different.
 func Shortened(name string, length int) string {
 	if len(name) <= length {
 		return name

@@ -51,8 +51,9 @@ func TestIsGang(t *testing.T) {
 		}}
 	for name, want := range map[string]bool{
 		"llama-2-0": true, "llama-2-0-worker-0": true, "llama-2-0-worker-12": true,
-		"llama-2-1": false, "llama-2": false, "llama.2-0": false, "llama-2-0-frontend-0": false, "llama-2-0-worker-x": false,
-		"llama-2-0-0": false, "": false,
+		"llama-2-1": false, "llama-2": false, "llama.2-0": false, "llama-2-0-frontend-0": false,
+		"llama-2-0-worker-x": false,
+		"llama-2-0-0":        false, "": false,
 	} {
 		if got := names.IsGang(deployment, name); got != want {
 			t.Errorf("%q: %v", name, got)

@@ -1,4 +1,4 @@
-// Package offline answers what a deployment becomes, without a cluster: the decisions of admission and translation on
+// Package offline shows, without a cluster, what a deployment becomes: it applies admission and translation to
 // manifests.
 package offline
 
@@ -34,12 +34,13 @@ var (
 
 // Renderer renders for a cluster.
 type Renderer struct {
-	// Infrastructure is what the pods are told of.
+	// Infrastructure has the addresses that the pods get.
 	Infrastructure pods.Infrastructure
 }
 
-// Render replaces each DynamoGraphDeployment by what the controller would create for it, and leaves all else as it is.
-// Constraints are checked against the ClusterTopologies and ClusterTopologyBindings among the documents. The cluster is taken to have InferencePools.
+// Render replaces each DynamoGraphDeployment by the objects that the controller would create for it, and leaves all
+// other documents as they are. Constraints are checked against the ClusterTopologies and ClusterTopologyBindings among
+// the documents. The cluster is assumed to have InferencePools.
 func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 	var objects []runtime.Object
 	findings := manifests.Repeated(documents, deploymentKind, topologyKind, bindingKind)
@@ -78,8 +79,8 @@ func (r Renderer) Render(documents []manifests.Document) ([]runtime.Object, []ma
 	return objects, findings
 }
 
-// stopped warns of services with 0 replicas: a template cannot say 0, so what is printed has pods that the controller takes
-// away as soon as what they belong to can be scaled.
+// stopped warns of services with 0 replicas: a template cannot say 0. The printed template has pods that the controller
+// scales to 0 as soon as their clique or scaling group exists.
 func stopped(document manifests.Document, deployment *v1beta1.DynamoGraphDeployment) []manifests.Finding {
 	parts := "components"
 	if document.Object.GroupVersionKind().Version == v1alpha1.GroupVersion.Version {
@@ -96,7 +97,8 @@ func stopped(document manifests.Document, deployment *v1beta1.DynamoGraphDeploym
 			minimum = *component.MinAvailable
 		}
 		warnings = append(warnings,
-			fmt.Sprintf("spec.%s[%d].replicas: 0 cannot be shown: it is made with %d and scaled to 0 at once (service %q)",
+			fmt.Sprintf(
+				"spec.%s[%d].replicas: 0 cannot be shown: it is made with %d and scaled to 0 at once (service %q)",
 				parts, i, minimum, component.Name))
 	}
 	return document.Warnings(warnings)
@@ -115,7 +117,7 @@ func inNamespace(document manifests.Document) manifests.Document {
 	return document
 }
 
-// admit puts a document through what the webhooks do with a creation. It changes the document's object.
+// admit runs the webhooks' decisions about a creation on a document. It changes the document's object.
 func admit(
 	document manifests.Document, all []manifests.Document,
 ) (*v1beta1.DynamoGraphDeployment, []manifests.Finding) {
@@ -136,8 +138,8 @@ func admit(
 		})
 }
 
-// withContainers makes empty lists of those that are missing. A pod spec in Go has none as null, which would be said to
-// be of the wrong type; that there is no main container is better said once.
+// withContainers replaces missing lists of containers by empty ones. A Go pod spec without containers is written with
+// null, which would be reported as a wrong type; the missing main container is reported instead.
 func withContainers(written runtime.Object) {
 	deployment, ok := written.(*v1beta1.DynamoGraphDeployment)
 	if !ok {
@@ -161,7 +163,8 @@ func admitAs[T runtime.Object](
 			if candidate, err = read(written); err != nil {
 				return nil, field.ErrorList{field.InternalError(nil, err)}
 			}
-			warnings := append(candidate.Warnings(), candidate.TransferWarnings(transferTopology(all, candidate.Hub))...)
+			warnings := append(candidate.Warnings(),
+				candidate.TransferWarnings(transferTopology(all, candidate.Hub))...)
 			return warnings, candidate.ValidateCreate(topologyAmong(all, grove.TopologyName(candidate.Hub)))
 		},
 	})
@@ -178,8 +181,8 @@ func problemFindings(document manifests.Document, problems []manifests.Problem) 
 	return findings
 }
 
-// topologyAmong finds a ClusterTopology in the input, or else a ClusterTopologyBinding. Whether it is well-formed is for the program to
-// say that reads it.
+// topologyAmong finds a ClusterTopology in the input, or else a ClusterTopologyBinding. Whether the topology is valid
+// is for the program to report that reads it.
 func topologyAmong(documents []manifests.Document, name string) admission.Topology {
 	var others []string
 	for _, kind := range []schema.GroupKind{topologyKind, bindingKind} {
@@ -201,7 +204,7 @@ func topologyAmong(documents []manifests.Document, name string) admission.Topolo
 	return admission.Topology{Name: name, Problem: problem}
 }
 
-// transferTopology is the one that kvTransferPolicy names; nothing if it names none.
+// transferTopology is the topology that kvTransferPolicy names; nothing if it names none.
 func transferTopology(documents []manifests.Document, deployment *v1beta1.DynamoGraphDeployment) admission.Topology {
 	name := grove.TransferTopologyName(deployment)
 	if name == "" {
@@ -210,7 +213,8 @@ func transferTopology(documents []manifests.Document, deployment *v1beta1.Dynamo
 	return topologyAmong(documents, name)
 }
 
-// levelsOf are the domains of a topology's levels, each once and of a ClusterTopology none that does not exist, with their node labels.
+// levelsOf are the domains of a topology's levels, each once, with their node labels. Domains that a ClusterTopology
+// cannot have are left out.
 func levelsOf(topology *unstructured.Unstructured) (named, labels []string) {
 	levels, _, _ := unstructured.NestedSlice(topology.Object, "spec", "levels")
 	free := topology.GetKind() == bindingKind.Kind

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Each folder of testdata holds the input and what is printed for it, to be read by people. A second input says the same in another
-// version.
+// Each folder of testdata holds an input and its expected output, to be read by people. A second input has the same in
+// another version.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input*.yaml")
 	if err != nil || len(inputs) == 0 {

@@ -1,5 +1,5 @@
-// Package overrides reads the pieces of Grove's objects that a deployment brings in Grove's own words. Of them the topology constraint is
-// carried out: it is another spelling of the deployment's own.
+// Package overrides reads the pieces of Grove's objects that a deployment has in Grove's own words. Only the topology
+// constraint has an effect: it is another spelling of the deployment's own.
 package overrides
 
 import (
@@ -15,14 +15,14 @@ const constraintField = "topologyConstraint"
 
 // The paths of the constraint inside of an override.
 var (
-	// OfDeployment is that in a PodCliqueSet.
+	// OfDeployment is the path in a PodCliqueSet.
 	OfDeployment = []string{"spec", "template", constraintField}
-	// OfComponent is that in a clique or a scaling group of its template.
+	// OfComponent is the path in a clique or a scaling group of its template.
 	OfComponent = []string{constraintField}
 )
 
-// Constraint returns what an override sets at a path, and the paths of everything else in it, sorted, which is not carried out. The
-// constraint is nil if it is not set, or not of that form.
+// Constraint returns the constraint that an override has at a path, and the sorted paths of all its other fields, which
+// have no effect. The constraint is nil if it is not set, or is malformed.
 func Constraint(override *v1beta1.ProviderOverride, at []string) (*grovev1alpha1.TopologyConstraint, [][]string) {
 	var fields map[string]any
 	if override == nil || json.Unmarshal(override.Value.Raw, &fields) != nil {
@@ -40,7 +40,7 @@ func Constraint(override *v1beta1.ProviderOverride, at []string) (*grovev1alpha1
 	return constraint, rest
 }
 
-// take returns what stands at a path, and the paths of what stands beside it.
+// take returns the value at a path, and the paths of the values beside it.
 func take(fields map[string]any, at []string) (value any, rest [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		inner, deeper := fields[name].(map[string]any)
@@ -62,8 +62,8 @@ func take(fields map[string]any, at []string) (value any, rest [][]string) {
 	return value, rest
 }
 
-// Folded returns a deployment whose constraints are its own ones, in its own words, whichever way they were written. Where both ways are
-// there, the deployment's own words count. One without overrides is returned as it is.
+// Folded returns a deployment with all constraints in its own words, whichever way they were written. If both are set,
+// the deployment's own words count. A deployment without overrides is returned as it is.
 func Folded(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.DynamoGraphDeployment {
 	overridden := deployment.Spec.ProviderOverride != nil || slices.ContainsFunc(deployment.Spec.Components,
 		func(component v1beta1.ComponentSpec) bool { return component.ProviderOverride != nil })

@@ -30,15 +30,17 @@ func TestFolded(t *testing.T) {
 				"zone, preferred: rack}}}}}}, " +
 				"components: [{name: A, providerOverride: {target: PodCliqueTemplateSpec, value: {topologyConstraint: " +
 				"{packDomain: host}}}, podTemplate: {}}]}",
-			whole: &v1beta1.SpecTopologyConstraint{ClusterTopologyName: "net", PackDomain: "zone", PreferredDomain: "rack"},
-			part:  &v1beta1.TopologyConstraint{PackDomain: "host"},
+			whole: &v1beta1.SpecTopologyConstraint{ClusterTopologyName: "net", PackDomain: "zone",
+				PreferredDomain: "rack"},
+			part: &v1beta1.TopologyConstraint{PackDomain: "host"},
 		},
 		"the deployment's own words count": {
 			spec: "{topologyConstraint: {packDomain: block}, providerOverride: {value: {spec: {template: " +
 				"{topologyConstraint: {packDomain: zone}}}}}, " +
 				"components: [{name: A, topologyConstraint: {packDomain: rack}, providerOverride: {value: {topologyConstraint: " +
 				"{packDomain: host}}}, podTemplate: {}}]}",
-			whole: &v1beta1.SpecTopologyConstraint{PackDomain: "block"}, part: &v1beta1.TopologyConstraint{PackDomain: "rack"},
+			whole: &v1beta1.SpecTopologyConstraint{PackDomain: "block"},
+			part:  &v1beta1.TopologyConstraint{PackDomain: "rack"},
 		},
 		"what is no constraint is none": {
 			spec: "{providerOverride: {value: {spec: {template: {topologyConstraint: zone}}}}, components: [{name: A, " +

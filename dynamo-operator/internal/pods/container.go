@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// fill gives a container what its kind has and the container leaves open. Env stands before what the container has of its own.
+// fill sets the fields that a container's kind has and the container leaves open. Env is put before the container's own
+// variables.
 func (k kind) fill(container *corev1.Container, env []corev1.EnvVar) {
 	k.fillCommand(container)
 	k.fillPorts(container)
@@ -26,7 +27,7 @@ func (k kind) fillCommand(container *corev1.Container) {
 	}
 }
 
-// fillPorts adds the ports that the user has not given another number or name.
+// fillPorts adds the ports whose number or name the user has not set.
 func (k kind) fillPorts(container *corev1.Container) {
 	for _, port := range k.ports {
 		if !slices.ContainsFunc(container.Ports, func(set corev1.ContainerPort) bool {
@@ -49,7 +50,7 @@ func (k kind) fillProbes(container *corev1.Container) {
 	}
 }
 
-// withPortOf makes a probe ask the port by number where the user has given that port another name.
+// withPortOf makes a probe ask the port by number if the user has given that port another name.
 func (k kind) withPortOf(container *corev1.Container, probe *corev1.Probe) *corev1.Probe {
 	if probe == nil || probe.HTTPGet == nil {
 		return probe
@@ -74,7 +75,7 @@ func withEnv(defaults, env []corev1.EnvVar) []corev1.EnvVar {
 }
 
 // limitWhatCannotBeShared repeats requests of extended resources as limits: Kubernetes takes no request for a GPU
-// without a limit that equals it.
+// without an equal limit.
 func limitWhatCannotBeShared(main *corev1.Container) {
 	for name, amount := range main.Resources.Requests {
 		if _, limited := main.Resources.Limits[name]; limited || !IsExtended(name) {
@@ -87,7 +88,7 @@ func limitWhatCannotBeShared(main *corev1.Container) {
 	}
 }
 
-// IsExtended says whether a resource is one that a device plugin counts, such as nvidia.com/gpu.
+// IsExtended reports whether a device plugin counts a resource, such as nvidia.com/gpu.
 func IsExtended(name corev1.ResourceName) bool {
 	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }

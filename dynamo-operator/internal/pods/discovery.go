@@ -13,15 +13,15 @@ const (
 	discoveryContainer  = "container"
 )
 
-// Discovery is how the pods of a component find others and are found.
+// Discovery says how the pods of a component find others and are found.
 type Discovery struct {
-	// Kubernetes is true where they do by the API server, false where by etcd.
+	// Kubernetes is true if they use the API server, false if they use etcd.
 	Kubernetes bool
-	// Containers is true where each container is found, by its Pod, and not each pod, by an EndpointSlice.
+	// Containers is true if each container is found, by its Pod, and not each pod, by an EndpointSlice.
 	Containers bool
 }
 
-// DiscoveryOf reads what the annotations of a deployment and of a component ask for.
+// DiscoveryOf reads the annotations of a deployment and of a component.
 func DiscoveryOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) Discovery {
 	if Setting(deployment, component, v1beta1.AnnotationDiscoveryBackend) == discoveryEtcd {
 		return Discovery{}
@@ -30,7 +30,7 @@ func DiscoveryOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.C
 		Containers: Setting(deployment, component, v1beta1.AnnotationDiscoveryMode) == discoveryContainer}
 }
 
-// Backend is the backend of a discovery as the annotation has it.
+// Backend is the backend of a discovery in the words of the annotation.
 func (d Discovery) Backend() string {
 	if d.Kubernetes {
 		return discoveryKubernetes
@@ -38,7 +38,7 @@ func (d Discovery) Backend() string {
 	return discoveryEtcd
 }
 
-// Labels are those by which Dynamo's runtime finds EndpointSlices and pods; none where it does not look for them.
+// Labels are those by which Dynamo's runtime finds EndpointSlices and pods; none with etcd.
 func (d Discovery) Labels() map[string]string {
 	if !d.Kubernetes {
 		return nil
@@ -46,7 +46,7 @@ func (d Discovery) Labels() map[string]string {
 	return map[string]string{v1beta1.LabelDiscoveryBackend: discoveryKubernetes, v1beta1.LabelDiscoveryEnabled: "true"}
 }
 
-// Setting is an annotation that says how a component's pods are made: the component's own, else the deployment's.
+// Setting is the value of an annotation about a component's pods: the component's own, or else the deployment's.
 func Setting(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, key string) string {
 	for _, annotations := range []map[string]string{
 		component.PodTemplate.Annotations, deployment.Spec.Annotations, deployment.Annotations,
@@ -58,15 +58,15 @@ func Setting(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.Compo
 	return ""
 }
 
-// HasType says whether a deployment has a component of a type.
+// HasType reports whether a deployment has a component of a type.
 func HasType(deployment *v1beta1.DynamoGraphDeployment, componentType string) bool {
 	return slices.ContainsFunc(deployment.Spec.Components, func(component v1beta1.ComponentSpec) bool {
 		return component.Type == componentType
 	})
 }
 
-// builtInAccounts are the accounts that manifests name for the two types which have one of their own elsewhere. Here each deployment has
-// its own, with a name of its own.
+// builtInAccounts are the accounts that manifests name for the two types which have one of their own in other
+// operators. Here each deployment has its own accounts, with other names.
 var builtInAccounts = map[string]string{v1beta1.TypePlanner: "planner-serviceaccount",
 	v1beta1.TypeEPP: "epp-serviceaccount"}
 

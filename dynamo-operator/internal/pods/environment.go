@@ -7,10 +7,11 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Infrastructure is what the pods of all deployments use besides the cluster. Each address may be empty: then the pods are told of
-// none.
+// Infrastructure are the addresses that the pods of all deployments get. Each may be empty: then the pods do not get
+// it.
 type Infrastructure struct {
-	// NATSAddress and EtcdAddress are those of the servers by which Dynamo's runtime sends requests and finds others, where it is told to.
+	// NATSAddress and EtcdAddress are those of the servers by which Dynamo's runtime sends requests and finds other
+	// pods, if it uses them.
 	NATSAddress, EtcdAddress string
 	// ModelExpressURL is where weights are fetched from.
 	ModelExpressURL string
@@ -33,8 +34,8 @@ func (i Infrastructure) env() []corev1.EnvVar {
 	return env
 }
 
-// environment is what a container that runs Dynamo is told: who and where it is, by what it finds others, and what its kind has
-// besides.
+// environment are the variables of a container that runs Dynamo: its identity, its place, how it finds others, and
+// those of its kind.
 func (m *maker) environment(container, componentType string, kind kind) []corev1.EnvVar {
 	namespace := names.DynamoNamespace(m.deployment, m.component)
 	env := []corev1.EnvVar{

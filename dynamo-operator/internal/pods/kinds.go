@@ -9,7 +9,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// kind is what a component's type means for the container that runs Dynamo; a nil probe or an empty list means no default.
+// kind has the defaults of a component's type for the container that runs Dynamo; a nil probe or an empty list means no
+// default.
 type kind struct {
 	command, args                []string
 	ports                        []corev1.ContainerPort
@@ -25,7 +26,7 @@ const (
 	grpcPort, grpcNumber       = "grpc", 9002
 	healthPort, healthNumber   = "grpc-health", 9003
 
-	// SystemNumber is the port at which Dynamo's runtime says how it is.
+	// SystemNumber is the port at which Dynamo's runtime reports its health.
 	SystemNumber = 9090
 	// GRPCNumber is the port at which an endpoint picker is asked.
 	GRPCNumber = grpcNumber
@@ -56,11 +57,11 @@ var frontend = kind{
 	env: []corev1.EnvVar{variable("DYNAMO_PORT", httpNumber), variable("DYN_HTTP_PORT", httpNumber)},
 }
 
-// loading waits for what loads a model before it is alive, or waits for those that do: two hours.
+// loading waits two hours for a model to load, or for the pods that load one.
 var loading = &corev1.Probe{ProbeHandler: get("/live", systemPort), PeriodSeconds: 10, TimeoutSeconds: 5,
 	FailureThreshold: 720}
 
-// The runtime serves /live and /health only when it is told to.
+// The runtime serves /live and /health only if a variable says so.
 var worker = kind{
 	ports:   []corev1.ContainerPort{port(systemPort, SystemNumber), port(nixlPort, nixlNumber)},
 	startup: loading,
@@ -100,8 +101,8 @@ var planner = kind{
 		variable("DYN_SYSTEM_PORT", SystemNumber)},
 }
 
-// picked is what an endpoint picker is asked for when it is asked whether it is well. It starts when there are workers, and
-// these may load for half an hour.
+// picked is the health check of an endpoint picker. The picker starts when there are workers, and these may load for
+// half an hour.
 var picked = corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: healthNumber, Service: new("inference-extension")}}
 
 var endpointPicker = kind{
@@ -112,7 +113,7 @@ var endpointPicker = kind{
 	readiness: &corev1.Probe{ProbeHandler: picked, InitialDelaySeconds: 5, PeriodSeconds: 10},
 	env: []corev1.EnvVar{
 		{Name: "USE_STREAMING", Value: "true"},
-		// It needs no GPU, and has to start where there is no driver.
+		// The container needs no GPU, and has to start on nodes without a driver.
 		{Name: "NVIDIA_VISIBLE_DEVICES", Value: "void"},
 	},
 }
@@ -137,12 +138,12 @@ func kindOf(componentType string) kind {
 	}
 }
 
-// IsWorker says whether components of a type run a model.
+// IsWorker reports whether components of a type run a model.
 func IsWorker(componentType string) bool {
 	return componentType == v1beta1.TypeWorker || isPart(componentType)
 }
 
-// isPart says whether a type is a worker's part in disaggregated serving.
+// isPart reports whether a type is a worker's part in disaggregated serving.
 func isPart(componentType string) bool {
 	return componentType == v1beta1.TypePrefill || componentType == v1beta1.TypeDecode
 }

@@ -1,5 +1,5 @@
-// Package pods makes the pods of a component out of its pod template: it fills in what the template leaves open after
-// the component's type, and nothing that the user has set.
+// Package pods makes the pods of a component from its pod template: it fills in fields that the template leaves open,
+// by the component's type, and changes nothing that the user has set.
 package pods
 
 import (
@@ -18,7 +18,7 @@ const (
 
 	defaultQueue            = "dynamo"
 	terminationGraceSeconds = 60
-	// pickerGraceSeconds is how long an endpoint picker lets requests end.
+	// pickerGraceSeconds is how long an endpoint picker waits for its requests to end.
 	pickerGraceSeconds = 130
 	defaultGroup       = 1000
 )
@@ -36,7 +36,7 @@ func (t *Template) Main() *corev1.Container {
 	return &t.Spec.Containers[0]
 }
 
-// maker is what the pod of a component is made of.
+// maker has what the pod of a component is made from.
 type maker struct {
 	deployment     *v1beta1.DynamoGraphDeployment
 	component      *v1beta1.ComponentSpec
@@ -44,7 +44,7 @@ type maker struct {
 	discovery      Discovery
 }
 
-// Make returns the pod of a component. The template has a container named main; admission saw to that.
+// Make returns the pod of a component. Admission guarantees that the template has a container named main.
 func Make(
 	deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec, infrastructure Infrastructure,
 ) Template {
@@ -63,7 +63,7 @@ func Make(
 	return made
 }
 
-// mainFirst orders the containers so that the one that matters is the one that kubectl logs shows.
+// mainFirst puts the main container first, so that kubectl logs shows it.
 func mainFirst(pod *corev1.PodSpec) {
 	slices.SortStableFunc(pod.Containers, func(a, b corev1.Container) int {
 		return rank(a) - rank(b)
@@ -132,7 +132,7 @@ func (m *maker) fillPod(pod *corev1.PodSpec) {
 	if pod.SchedulerName == "" {
 		pod.SchedulerName = Scheduler
 	}
-	// Volumes are to be written by images whose user is not root.
+	// Images whose user is not root have to be able to write to volumes.
 	if pod.SecurityContext == nil {
 		pod.SecurityContext = &corev1.PodSecurityContext{FSGroup: new(int64(defaultGroup))}
 	}
@@ -163,7 +163,7 @@ func (m *maker) fillMain(made *Template) {
 	addSharedMemory(m.component.SharedMemorySize, &made.Spec, main)
 }
 
-// part is what the runtime in a component's pods calls the component.
+// part is the runtime's name for a component, in its pods.
 func (m *maker) part() string {
 	if m.component.Type == "" {
 		return names.Component(m.component.Name)
@@ -171,7 +171,8 @@ func (m *maker) part() string {
 	return m.component.Type
 }
 
-// fillSidecars fills the containers beside main that run Dynamo too. A frontend reads the model from where main does.
+// fillSidecars fills the containers beside main that run Dynamo too. A frontend reads the model from the same place as
+// main.
 func (m *maker) fillSidecars(pod *corev1.PodSpec, mounts []corev1.VolumeMount) {
 	if name := m.component.FrontendSidecar; name != nil {
 		if container := Named(pod.Containers, *name); container != nil {
@@ -186,7 +187,7 @@ func (m *maker) fillSidecars(pod *corev1.PodSpec, mounts []corev1.VolumeMount) {
 	}
 }
 
-// Named is the container of a name; nil where there is none.
+// Named is the container with a name; nil if there is none.
 func Named(containers []corev1.Container, name string) *corev1.Container {
 	at := slices.IndexFunc(containers, func(container corev1.Container) bool { return container.Name == name })
 	if at < 0 {

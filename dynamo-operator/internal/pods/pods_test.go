@@ -66,7 +66,8 @@ func TestDefaultsByType(t *testing.T) {
 			readiness: "/health@system"},
 		"epp": {ports: []string{"grpc:9002", "grpc-health:9003", "metrics:9090"}, startup: "inference-extension@9003",
 			liveness: "inference-extension@9003", readiness: "inference-extension@9003",
-			command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group", "inference.networking.k8s.io",
+			command: []string{"-pool-name", "d-pool", "-pool-namespace", "ns", "-pool-group",
+				"inference.networking.k8s.io",
 				"-v", "4", "--zap-encoder", "json", "-grpc-port", "9002", "-grpc-health-port", "9003", "-config-file",
 				"/etc/epp/epp-config-dynamo.yaml"}},
 		"": {},
@@ -134,7 +135,8 @@ func TestSharedMemoryThatTheUserMounts(t *testing.T) {
 			[]string{"shared-memory"}},
 		"elsewhere too": {corev1.VolumeMount{Name: "shared-memory", MountPath: "/scratch"},
 			[]string{"shared-memory"}},
-		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"}, []string{"own"}},
+		"is not made beside another at its path": {corev1.VolumeMount{Name: "own", MountPath: "/dev/shm"},
+			[]string{"own"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := makePod("worker", func(_ *corev1.PodTemplateSpec, main *corev1.Container) {

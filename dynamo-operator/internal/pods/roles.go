@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// RoleTemplate is what sets a role of a multinode component apart; nil where nothing does.
+// RoleTemplate is the template of one role of a multinode component; nil if the role has none.
 func RoleTemplate(component *v1beta1.ComponentSpec, role string) *corev1.PodTemplateSpec {
 	for i := range component.Roles {
 		if component.Roles[i].Name == role && component.Roles[i].PodTemplate != nil {
@@ -30,7 +30,7 @@ func RoleTemplate(component *v1beta1.ComponentSpec, role string) *corev1.PodTemp
 	return older.PodTemplate
 }
 
-// OfRole is a component as one of its roles has it: with that role's template laid over the component's.
+// OfRole is a component for one of its roles: with the role's template laid over the component's.
 func OfRole(component *v1beta1.ComponentSpec, role string) (*v1beta1.ComponentSpec, error) {
 	own := RoleTemplate(component, role)
 	if own == nil {
@@ -56,7 +56,8 @@ func OfRole(component *v1beta1.ComponentSpec, role string) (*v1beta1.ComponentSp
 	return made, nil
 }
 
-// withoutContainers makes a template with no containers one that says nothing of them: Go writes null, which would take them away.
+// withoutContainers makes a template with no containers one without that field: Go writes null, which would remove the
+// component's containers.
 func withoutContainers(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if template.Spec.Containers == nil {
 		template = template.DeepCopy()

@@ -14,8 +14,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// told are the variables of a container but those that say who the pod is.
-func told(container *corev1.Container) map[string]string {
+// variables are those of a container except those with the pod's identity.
+func variables(container *corev1.Container) map[string]string {
 	all := map[string]string{}
 	for _, variable := range container.Env {
 		if !strings.HasPrefix(variable.Name, "POD_") && !strings.HasPrefix(variable.Name, "DYN_PARENT_") &&
@@ -29,8 +29,9 @@ func told(container *corev1.Container) map[string]string {
 func TestEnvironmentByType(t *testing.T) {
 	common := map[string]string{"DYN_NAMESPACE": "ns-d", "DYN_DISCOVERY_BACKEND": "kubernetes"}
 	worker := map[string]string{
-		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090", "DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": `["generate"]`,
-		"DYN_HEALTH_CHECK_ENABLED": "false", "NIXL_TELEMETRY_ENABLE": "n", "NIXL_TELEMETRY_EXPORTER": "prometheus",
+		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
+		"DYN_SYSTEM_USE_ENDPOINT_HEALTH_STATUS": `["generate"]`,
+		"DYN_HEALTH_CHECK_ENABLED":              "false", "NIXL_TELEMETRY_ENABLE": "n", "NIXL_TELEMETRY_EXPORTER": "prometheus",
 		"NIXL_TELEMETRY_PROMETHEUS_PORT": "19090", "DYN_FORWARDPASS_METRIC_PORT": "20380",
 	}
 	for componentType, own := range map[string]map[string]string{
@@ -45,7 +46,7 @@ func TestEnvironmentByType(t *testing.T) {
 		"":        {"DYN_COMPONENT": "part"},
 	} {
 		made := makePod(componentType, func(*corev1.PodTemplateSpec, *corev1.Container) {})
-		if diff := cmp.Diff(laid(common, own), told(made.Main())); diff != "" {
+		if diff := cmp.Diff(laid(common, own), variables(made.Main())); diff != "" {
 			t.Errorf("type %q (-want +got):\n%s", componentType, diff)
 		}
 	}
@@ -63,7 +64,7 @@ func TestThePodsAreToldOfTheInfrastructure(t *testing.T) {
 	made := pods.Make(deployment(), component, pods.Infrastructure{
 		NATSAddress: "nats://n", EtcdAddress: "e", ModelExpressURL: "m", PrometheusEndpoint: "p",
 	})
-	got := told(made.Main())
+	got := variables(made.Main())
 	for name, want := range map[string]string{
 		"NATS_SERVER": "nats://n", "ETCD_ENDPOINTS": "mine", "MODEL_EXPRESS_URL": "m", "PROMETHEUS_ENDPOINT": "p",
 	} {
@@ -115,7 +116,7 @@ func TestDiscovery(t *testing.T) {
 			if diff := cmp.Diff(laid(map[string]string{}, c.labels), labels); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
-			env := told(made.Main())
+			env := variables(made.Main())
 			delete(env, "DYN_NAMESPACE")
 			delete(env, "DYN_COMPONENT")
 			if diff := cmp.Diff(c.env, env); diff != "" {
@@ -137,16 +138,20 @@ func TestLabels(t *testing.T) {
 		"monitors find the pods": {part("worker"), nil, "nvidia.com/metrics-enabled", "true"},
 		"monitors pass the pods by": {part("worker"), annotated("nvidia.com/enable-metrics", "false"),
 			"nvidia.com/metrics-enabled", ""},
-		"a part is told of twice":                 {part("prefill"), nil, "nvidia.com/dynamo-sub-component-type", "prefill"},
-		"a worker without a part is not":          {part("worker"), nil, "nvidia.com/dynamo-sub-component-type", ""},
-		"the type is the part":                    {part("decode"), nil, "nvidia.com/dynamo-component-type", "decode"},
-		"the namespace is the deployment's":       {part("worker"), nil, "nvidia.com/dynamo-namespace", "ns-d"},
-		"or the one that all share":               {part("worker"), global, "nvidia.com/dynamo-namespace", "dynamo"},
-		"a worker behind a picker is its class":   {part("decode"), picked, "nvidia.com/dynamo-component-class", "worker"},
-		"a frontend is not":                       {part("frontend"), picked, "nvidia.com/dynamo-component-class", ""},
-		"nor a worker that nobody picks":          {part("decode"), nil, "nvidia.com/dynamo-component-class", ""},
-		"the model is known by its hash":          {part("decode"), serving, "nvidia.com/dynamo-base-model-hash", "2c26b46b"},
-		"discovery is not for the user to switch": {part("decode"), labelled, "nvidia.com/dynamo-discovery-enabled", "true"},
+		"a part is told of twice": {part("prefill"), nil,
+			"nvidia.com/dynamo-sub-component-type", "prefill"},
+		"a worker without a part is not":    {part("worker"), nil, "nvidia.com/dynamo-sub-component-type", ""},
+		"the type is the part":              {part("decode"), nil, "nvidia.com/dynamo-component-type", "decode"},
+		"the namespace is the deployment's": {part("worker"), nil, "nvidia.com/dynamo-namespace", "ns-d"},
+		"or the one that all share":         {part("worker"), global, "nvidia.com/dynamo-namespace", "dynamo"},
+		"a worker behind a picker is its class": {part("decode"), picked,
+			"nvidia.com/dynamo-component-class", "worker"},
+		"a frontend is not":              {part("frontend"), picked, "nvidia.com/dynamo-component-class", ""},
+		"nor a worker that nobody picks": {part("decode"), nil, "nvidia.com/dynamo-component-class", ""},
+		"the model is known by its hash": {part("decode"), serving,
+			"nvidia.com/dynamo-base-model-hash", "2c26b46b"},
+		"discovery is not for the user to switch": {part("decode"), labelled,
+			"nvidia.com/dynamo-discovery-enabled", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := deployment()
@@ -255,15 +260,15 @@ func TestAnEndpointPickerFindsItsConfiguration(t *testing.T) {
 
 func TestCompilationCache(t *testing.T) {
 	for name, c := range map[string]struct {
-		framework   v1beta1.BackendFramework
-		path        string
-		at, told    string
-		userVolumes []corev1.Volume
+		framework     v1beta1.BackendFramework
+		path          string
+		at, cacheRoot string
+		userVolumes   []corev1.Volume
 	}{
-		"of vLLM, where it has it":   {framework: "vllm", at: "/root/.cache/vllm", told: "/root/.cache/vllm"},
-		"of vLLM, elsewhere":         {framework: "vllm", path: "/c", at: "/c", told: "/c"},
+		"of vLLM, where it has it":   {framework: "vllm", at: "/root/.cache/vllm", cacheRoot: "/root/.cache/vllm"},
+		"of vLLM, elsewhere":         {framework: "vllm", path: "/c", at: "/c", cacheRoot: "/c"},
 		"of another is only mounted": {framework: "sglang", path: "/c", at: "/c"},
-		"in a volume that the user made": {framework: "vllm", path: "/c", at: "/c", told: "/c",
+		"in a volume that the user made": {framework: "vllm", path: "/c", at: "/c", cacheRoot: "/c",
 			userVolumes: []corev1.Volume{{Name: "compiled"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -275,8 +280,8 @@ func TestCompilationCache(t *testing.T) {
 			if mount := made.Main().VolumeMounts[0]; mount.Name != "compiled" || mount.MountPath != c.at {
 				t.Errorf("mounted: %v", mount)
 			}
-			if got := told(made.Main())["VLLM_CACHE_ROOT"]; got != c.told {
-				t.Errorf("vLLM is told %q, want %q", got, c.told)
+			if got := variables(made.Main())["VLLM_CACHE_ROOT"]; got != c.cacheRoot {
+				t.Errorf("vLLM is told %q, want %q", got, c.cacheRoot)
 			}
 			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) ||
 				made.Spec.Volumes[0].Name != "compiled" {
@@ -289,7 +294,8 @@ func TestCompilationCache(t *testing.T) {
 func TestAMountWithoutAVolumeIsAClaim(t *testing.T) {
 	made := makePod("worker", func(template *corev1.PodTemplateSpec, main *corev1.Container) {
 		template.Spec.Volumes = []corev1.Volume{{Name: "own"}}
-		main.VolumeMounts = []corev1.VolumeMount{{Name: "own", MountPath: "/own"}, {Name: "models", MountPath: "/models"}}
+		main.VolumeMounts = []corev1.VolumeMount{{Name: "own", MountPath: "/own"},
+			{Name: "models", MountPath: "/models"}}
 	})
 	got := map[string]string{}
 	for _, volume := range made.Spec.Volumes {
@@ -315,14 +321,14 @@ func TestAFrontendBesideMain(t *testing.T) {
 		asked(beside.ReadinessProbe) != "/health@http" {
 		t.Errorf("it serves %s and is asked %s", diff, asked(beside.ReadinessProbe))
 	}
-	env := told(beside)
+	env := variables(beside)
 	if env["DYN_COMPONENT"] != "frontend" || env["DYN_NAMESPACE_PREFIX"] != "ns-d" || env["DYN_SYSTEM_ENABLED"] != "" {
 		t.Errorf("it is told %v", env)
 	}
 	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts); diff != "" {
 		t.Errorf("it reads the model elsewhere (-want +got):\n%s", diff)
 	}
-	if told(made.Main())["DYN_COMPONENT"] != "decode" {
+	if variables(made.Main())["DYN_COMPONENT"] != "decode" {
 		t.Error("main is no worker any more")
 	}
 }
@@ -334,7 +340,7 @@ func TestDynamoBesideAnEngine(t *testing.T) {
 		{Name: "runtime", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{})
 	main, sidecar := made.Main(), pods.Named(made.Spec.InitContainers, "runtime")
-	if len(main.Ports) > 0 || main.ReadinessProbe != nil || len(told(main)) > 0 {
+	if len(main.Ports) > 0 || main.ReadinessProbe != nil || len(variables(main)) > 0 {
 		t.Errorf("main runs an engine that knows nothing of Dynamo, and became %v", main)
 	}
 	if diff := cmp.Diff([]string{"system:9090"},
@@ -345,7 +351,7 @@ func TestDynamoBesideAnEngine(t *testing.T) {
 		"DYN_NAMESPACE": "ns-d", "DYN_COMPONENT": "decode", "DYN_DISCOVERY_BACKEND": "kubernetes",
 		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
 	}
-	if diff := cmp.Diff(want, told(sidecar)); diff != "" {
+	if diff := cmp.Diff(want, variables(sidecar)); diff != "" {
 		t.Errorf("the runtime is told (-want +got):\n%s", diff)
 	}
 }
@@ -357,7 +363,8 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 		enforcement       string
 	}{
 		"by a label of the node": {
-			v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"}, "topology.kubernetes.io/zone",
+			v1beta1.KVTransferPolicy{Domain: "zone", LabelKey: "topology.kubernetes.io/zone"},
+			"topology.kubernetes.io/zone",
 			"nvidia.com/topology-label-key=topology.kubernetes.io/zone", "required",
 		},
 		"by a topology": {
@@ -381,7 +388,7 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 			if made.Annotations[key] != value {
 				t.Errorf("annotated %v", made.Annotations)
 			}
-			env := told(made.Main())
+			env := variables(made.Main())
 			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement ||
 				env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
 				t.Errorf("told %v", env)
@@ -428,7 +435,8 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 			if got := made.Annotations[asked]; got != c.want {
 				t.Errorf("asks for %q, want %q", got, c.want)
 			}
-			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology && c.component != "frontend" &&
+			if got := pods.LevelAskedFor(made.Annotations, c.policy); c.policy == byTopology &&
+				c.component != "frontend" &&
 				got != c.level {
 				t.Errorf("the level was %q, want %q", got, c.level)
 			}
@@ -438,7 +446,8 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 
 func TestRolesAreLaidOverTheComponent(t *testing.T) {
 	component := part("worker")
-	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "A", Value: "both"}, {Name: "B", Value: "both"}}
+	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "A", Value: "both"},
+		{Name: "B", Value: "both"}}
 	component.Multinode = &v1beta1.Multinode{NodeCount: 2,
 		Leader: &v1beta1.MultinodeRole{PodTemplate: roleTemplate("older")}}
 	component.Roles = []v1beta1.ComponentRole{

@@ -17,7 +17,8 @@ const (
 	topologyPath   = "/etc/dynamo/topology"
 )
 
-// TopologyLabel is the label of a pod that says where it stands: a node label, copied, or one for a level of a ClusterTopology.
+// TopologyLabel is the label of a pod that names its domain: a copied node label, or a label for a level of a
+// ClusterTopology.
 func TopologyLabel(policy *v1beta1.KVTransferPolicy) string {
 	if policy.LabelKey != "" {
 		return policy.LabelKey
@@ -25,7 +26,7 @@ func TopologyLabel(policy *v1beta1.KVTransferPolicy) string {
 	return v1beta1.LabelTopologyPrefix + policy.Domain
 }
 
-// KVTransferPolicyOf is a deployment's policy; nil where it has none.
+// KVTransferPolicyOf is a deployment's policy; nil if it has none.
 func KVTransferPolicyOf(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.KVTransferPolicy {
 	if deployment.Spec.Experimental == nil {
 		return nil
@@ -33,7 +34,8 @@ func KVTransferPolicyOf(deployment *v1beta1.DynamoGraphDeployment) *v1beta1.KVTr
 	return deployment.Spec.Experimental.KVTransferPolicy
 }
 
-// addTopology tells a worker where it stands, by a file that follows a label of its pod, and by what a router is to choose.
+// addTopology gives a worker its domain, in a file that follows a label of its pod, and the policy by which a router
+// chooses.
 func (m *maker) addTopology(made *Template) {
 	policy := KVTransferPolicyOf(m.deployment)
 	if policy == nil || !IsWorker(m.component.Type) {
@@ -72,8 +74,8 @@ func (m *maker) addTopology(made *Template) {
 // copied are the node labels that Kubernetes copies onto pods when it binds them.
 var copied = []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}
 
-// AskForLevel has the scheduler bind a pod that is told where it stands with the label that says so. The node label of the level is
-// the policy's, or if it names a topology the given one; a pod whose level nobody knows gets no label.
+// AskForLevel makes the scheduler copy the node label of the policy's level onto a pod when it binds the pod. The node
+// label is the policy's, or the given one if the policy names a topology; a pod whose level is not known gets no label.
 func (t *Template) AskForLevel(policy *v1beta1.KVTransferPolicy, level string) {
 	var asked string
 	switch {
@@ -90,7 +92,8 @@ func (t *Template) AskForLevel(policy *v1beta1.KVTransferPolicy, level string) {
 	t.Annotations[scheduling.AnnotationNodeLabels] = asked
 }
 
-// LevelAskedFor is the level with which AskForLevel annotated pods by a policy that names a topology; empty if it did not.
+// LevelAskedFor is the level that AskForLevel wrote into a pod's annotations for a policy that names a topology; empty
+// if it wrote none.
 func LevelAskedFor(annotations map[string]string, policy *v1beta1.KVTransferPolicy) string {
 	for asked := range strings.SplitSeq(annotations[scheduling.AnnotationNodeLabels], ",") {
 		if level, found := strings.CutPrefix(asked, TopologyLabel(policy)+"="); found {

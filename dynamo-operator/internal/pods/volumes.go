@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// SharedMemoryVolume is the name of the volume that is mounted as shared memory. The main container may mount it elsewhere.
+	// SharedMemoryVolume is the name of the volume that is mounted as shared memory. The main container may mount it
+	// elsewhere.
 	SharedMemoryVolume = "shared-memory"
 
 	sharedMemoryPath         = "/dev/shm"
@@ -35,7 +36,7 @@ func addVolume(pod *corev1.PodSpec, name string, source corev1.VolumeSource) {
 	}
 }
 
-// mount mounts a volume unless the user has something there.
+// mount mounts a volume unless the user has mounted something at the path.
 func mount(container *corev1.Container, mount corev1.VolumeMount) {
 	container.VolumeMounts = append(container.VolumeMounts,
 		missing(container.VolumeMounts, []corev1.VolumeMount{mount})...)
@@ -45,7 +46,8 @@ func mount(container *corev1.Container, mount corev1.VolumeMount) {
 func missing(set, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	var free []corev1.VolumeMount
 	for _, mount := range mounts {
-		if !slices.ContainsFunc(set, func(other corev1.VolumeMount) bool { return other.MountPath == mount.MountPath }) {
+		if !slices.ContainsFunc(
+			set, func(other corev1.VolumeMount) bool { return other.MountPath == mount.MountPath }) {
 			free = append(free, mount)
 		}
 	}
@@ -56,7 +58,7 @@ func claim(name string) corev1.VolumeSource {
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}
 }
 
-// addClaims makes volumes of the claims that main mounts by their names alone.
+// addClaims adds volumes for the claims that main mounts by their names alone.
 func addClaims(pod *corev1.PodSpec, main *corev1.Container) {
 	for _, mount := range main.VolumeMounts {
 		if mount.Name != SharedMemoryVolume {
@@ -65,7 +67,7 @@ func addClaims(pod *corev1.PodSpec, main *corev1.Container) {
 	}
 }
 
-// CompilationCachePath is the directory in which a framework keeps what it compiles unless it is told another; empty where none is known.
+// CompilationCachePath is the default directory of a framework's compilation cache; empty if none is known.
 func CompilationCachePath(framework v1beta1.BackendFramework) string {
 	if framework == v1beta1.BackendFrameworkVLLM {
 		return "/root/.cache/vllm"
@@ -90,7 +92,8 @@ func (m *maker) addCompilationCache(pod *corev1.PodSpec, main *corev1.Container)
 	}
 }
 
-// fillEndpointPicker mounts an endpoint picker's configuration, and tells it of that and of its pool unless it is told something else.
+// fillEndpointPicker mounts an endpoint picker's configuration, and adds flags for it and for the pool unless the
+// command has them.
 func (m *maker) fillEndpointPicker(pod *corev1.PodSpec, main *corev1.Container) {
 	if config := m.component.EPPConfig; config != nil {
 		source := &corev1.ConfigMapVolumeSource{

@@ -8,9 +8,9 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Next is how far the last restart that the spec asked for is to be taken now; nil if none ever was. The components that
-// it names as restarted are those whose pods are to be made by this restart. One that is no longer in the spec goes no
-// further, and is over when what it has begun is ready.
+// Next is the new state of the last restart that the spec asked for; nil if there was none. The pods of the components
+// in Restarted are to be made by this restart. If the spec no longer has the restart, no further component is
+// restarted, and the restart is over when the components that it began are ready.
 func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) *v1beta1.RestartStatus {
 	wanted, last := deployment.Spec.Restart, deployment.Status.Restart
 	if wanted == nil {
@@ -20,7 +20,7 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	if last != nil && last.ObservedID == wanted.ID {
 		next = last.DeepCopy()
 	} else if !observed.Exists {
-		// What is created with an id has nothing to replace, and its pods bear the id from the beginning.
+		// A deployment that is created with an id has no pods to replace, and its pods bear the id from the beginning.
 		next.Restarted = order(deployment)
 		return next
 	}
@@ -45,7 +45,7 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	return next
 }
 
-// unnoted are the components that bear the id and are not in the status: the step was written, and the note of it was not.
+// unnoted are the components that bear the id and are not in the status: the step was written, and the status was not.
 func unnoted(
 	deployment *v1beta1.DynamoGraphDeployment, noted *v1beta1.RestartStatus, observed backend.Observation,
 ) []string {
@@ -62,15 +62,15 @@ func finish(last *v1beta1.RestartStatus, observed backend.Observation) *v1beta1.
 	return next
 }
 
-// done says whether the components that were restarted are back. What was observed may be older than the last step: then
-// the framework has not been told of it yet.
+// done reports whether the restarted components are ready again. If the observation is older than the last step, the
+// framework does not know about the step yet.
 func done(last *v1beta1.RestartStatus, observed backend.Observation) bool {
 	return observed.Current && observed.Settled && !slices.ContainsFunc(last.Restarted, func(component string) bool {
 		return observed.Restarted[component] != last.ObservedID || !observed.AllReady(component)
 	})
 }
 
-// parallel says whether all components restart at once.
+// parallel reports whether all components restart at once.
 func parallel(deployment *v1beta1.DynamoGraphDeployment) bool {
 	strategy := deployment.Spec.Restart.Strategy
 	return strategy != nil && strategy.Type == v1beta1.RestartStrategyParallel

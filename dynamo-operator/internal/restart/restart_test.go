@@ -27,7 +27,7 @@ func TestNext(t *testing.T) {
 	halfReady := running
 	halfReady.Services = map[string]v1beta1.ServiceReplicaStatus{"A": {Replicas: 1}, "B": ready, "C": ready}
 
-	// Of another order than that by which the restart was begun.
+	// In another order than the one in which the restart began.
 	reordered := &v1beta1.RestartStrategy{Order: []string{"C", "A", "B"}}
 	parallel := &v1beta1.RestartStrategy{Type: v1beta1.RestartStrategyParallel}
 	ordered := &v1beta1.RestartStrategy{Order: []string{"C", "A", "B"}}
@@ -87,7 +87,8 @@ func TestNext(t *testing.T) {
 		"one that is over stays so":              {last: completed, observed: halfReady, want: completed},
 		"one that is taken back goes no further": {last: at("A"), observed: replacing, want: at("A")},
 		"and is over when what it has begun is ready": {last: at("A"), observed: running,
-			want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted, Restarted: []string{"A"}}},
+			want: &v1beta1.RestartStatus{ObservedID: "1", Phase: v1beta1.RestartPhaseCompleted,
+				Restarted: []string{"A"}}},
 	} {
 		t.Run("without a restart in the spec, "+name, func(t *testing.T) {
 			if c.last != nil {
@@ -100,7 +101,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// bearing is the id that each component bears which was restarted.
+// bearing is the id that each restarted component bears.
 func bearing(last *v1beta1.RestartStatus) map[string]string {
 	ids := map[string]string{}
 	for _, component := range last.Restarted {

@@ -10,10 +10,10 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// lack is what a component lacks, and why, if that is known.
+// lack says what a component lacks, and why, if that is known.
 type lack struct{ what, why string }
 
-// lacks says of each component that is not all ready how much is missing, in the order of the spec.
+// lacks says for each component that is not all ready how many replicas are missing, in the order of the spec.
 func lacks(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) []lack {
 	var all []lack
 	for i := range deployment.Spec.Components {
@@ -25,7 +25,7 @@ func lacks(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observati
 	return all
 }
 
-// unitOf is what a component's replicas are called: those of one in a group are the copies of that.
+// unitOf is the word for a component's replicas: for a component in a group they are copies of the group.
 func unitOf(deployment *v1beta1.DynamoGraphDeployment, component *v1beta1.ComponentSpec) string {
 	switch {
 	case names.GroupOf(deployment, component.Name) != nil:
@@ -46,13 +46,14 @@ func lackOf(component *v1beta1.ComponentSpec, unit string, observed backend.Obse
 	case !made:
 		return lack{what: component.Name + ": not created yet"}
 	case service.ReadyReplicas >= wanted && service.Replicas > wanted:
-		return lack{what: fmt.Sprintf("%s: %d %s above %d are being removed", component.Name, service.Replicas-wanted, unit,
-			wanted)}
+		return lack{what: fmt.Sprintf("%s: %d %s above %d are being removed", component.Name,
+			service.Replicas-wanted, unit, wanted)}
 	case service.ReadyReplicas >= wanted:
 		return lack{}
-	case waiting == 0 || notReady < 0: // What is ready has a node, also where it was counted earlier.
+	case waiting == 0 || notReady < 0: // A ready replica has a node, even if nodes were counted earlier.
 		missing := wanted - service.ReadyReplicas
-		what := fmt.Sprintf("%s: %d of %d %s %s not ready", component.Name, missing, wanted, unit, verb(missing, "is", "are"))
+		what := fmt.Sprintf("%s: %d of %d %s %s not ready", component.Name, missing, wanted, unit,
+			verb(missing, "is", "are"))
 		return lack{what: what, why: observed.Fails[component.Name]}
 	}
 	what := fmt.Sprintf("%s: %d of %d %s %s", component.Name, waiting, wanted, unit, verb(waiting, "waits", "wait"))
@@ -69,19 +70,19 @@ func verb(count int32, one, many string) string {
 	return many
 }
 
-// sentence says what is missing and why. A reason that several components share, as those of one gang do, is said once.
+// sentence says what is missing and why. A reason that several components share, as in one gang, is given once.
 func sentence(lacks []lack, message string) string {
 	var parts []string
 	if message != "" {
 		parts = append(parts, message)
 	}
-	var told []string
+	var said []string
 	for _, first := range lacks {
 		switch {
 		case first.why == "":
 			parts = append(parts, first.what)
-		case !slices.Contains(told, first.why):
-			told = append(told, first.why)
+		case !slices.Contains(said, first.why):
+			said = append(said, first.why)
 			parts = append(parts, strings.Join(sharing(lacks, first.why), ", ")+": "+first.why)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package status decides what a deployment's status says, from what stands of it.
+// Package status decides a deployment's status from the state of its objects.
 package status
 
 import (
@@ -13,20 +13,23 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Failure is why a deployment could not be carried out.
+// Failure says why a deployment could not be carried out.
 type Failure struct {
 	// Reason is one of the reasons of the Ready condition.
 	Reason string
 	// Message says what is wrong and what to do.
 	Message string
-	// Passing is what was being done when it failed, and with which the message begins, where it is tried again and may
-	// pass by itself. Empty where somebody has to mend it.
+	// Passing is the action that failed, with which the message begins, if the action is tried again and may succeed by
+	// itself. Empty if somebody has to mend something.
 	Passing string
 }
 
-// Next is the status of a deployment from what stands of it. Failure is nil if it was carried out; restart is what the
-// restart decision says.
-func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restart *v1beta1.RestartStatus, failure *Failure, now metav1.Time) v1beta1.DynamoGraphDeploymentStatus {
+// Next is the new status of a deployment. Failure is nil if the deployment was carried out; restart is the result of
+// the restart decision.
+func Next(
+	deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, restart *v1beta1.RestartStatus,
+	failure *Failure, now metav1.Time,
+) v1beta1.DynamoGraphDeploymentStatus {
 	next := *deployment.Status.DeepCopy()
 	next.ObservedGeneration = deployment.Generation
 	next.Services = maps.Clone(observed.Services)
@@ -45,9 +48,11 @@ func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observatio
 	return next
 }
 
-// enforcementCondition keeps in its reason what was known before it became unknown: what is told of the next transition
-// depends on that.
-func enforcementCondition(before v1beta1.DynamoGraphDeploymentStatus, enforcement *backend.Enforcement) metav1.Condition {
+// enforcementCondition keeps in its reason what was known before the status became unknown: the event of the next
+// transition depends on it.
+func enforcementCondition(
+	before v1beta1.DynamoGraphDeploymentStatus, enforcement *backend.Enforcement,
+) metav1.Condition {
 	reason := enforcement.Reason
 	last := lastJudgement(before)
 	switch {
@@ -58,11 +63,13 @@ func enforcementCondition(before v1beta1.DynamoGraphDeploymentStatus, enforcemen
 		reason = v1beta1.ReasonTopologyNotEnforcedWhenLastJudged
 	}
 	return metav1.Condition{
-		Type: v1beta1.ConditionTopologyConstraintsEnforced, Status: enforcement.Status, Reason: reason, Message: enforcement.Message,
+		Type: v1beta1.ConditionTopologyConstraintsEnforced, Status: enforcement.Status, Reason: reason,
+		Message: enforcement.Message,
 	}
 }
 
-// lastJudgement is what a status knows of the constraints, or has known last; Unknown where they were never judged.
+// lastJudgement is the judgement of the constraints in a status, or the last known one; Unknown if they were never
+// judged.
 func lastJudgement(status v1beta1.DynamoGraphDeploymentStatus) metav1.ConditionStatus {
 	switch condition := meta.FindStatusCondition(status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced); {
 	case condition == nil:
@@ -76,7 +83,7 @@ func lastJudgement(status v1beta1.DynamoGraphDeploymentStatus) metav1.ConditionS
 	}
 }
 
-// applied says whether constraints have been put to work.
+// applied reports whether constraints have taken effect.
 func applied(status v1beta1.DynamoGraphDeploymentStatus) bool {
 	condition := meta.FindStatusCondition(status.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 	return condition != nil && condition.Reason != v1beta1.ReasonTopologyNotYetApplied
@@ -101,14 +108,17 @@ func state(observed backend.Observation, ready metav1.Condition, failure *Failur
 	}
 }
 
-func readyCondition(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, failure *Failure) metav1.Condition {
+func readyCondition(
+	deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation, failure *Failure,
+) metav1.Condition {
 	condition := metav1.Condition{Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse}
 	missing := lacks(deployment, observed)
 	switch {
 	case failure != nil:
 		condition.Reason, condition.Message = failure.Reason, failureMessage(deployment.Status, failure)
 	case !observed.Exists || !observed.Current:
-		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved, "what was made for the deployment has not been looked at yet"
+		condition.Reason, condition.Message = v1beta1.ReasonNotYetObserved,
+			"what was made for the deployment has not been looked at yet"
 	case observed.Ready && len(missing) == 0:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason, condition.Message = v1beta1.ReasonAllServicesReady, "every replica of every service is ready"
@@ -120,25 +130,26 @@ func readyCondition(deployment *v1beta1.DynamoGraphDeployment, observed backend.
 	return condition
 }
 
-// failureMessage keeps the words in which a failure that may pass was first told. The answer to each attempt can be another
-// one, with the port of its connection for example, and each new status would bring the next attempt.
+// failureMessage keeps the first message of a failure that may pass. The error of each attempt can differ, by the port
+// of its connection for example, and each new status would bring the next attempt.
 func failureMessage(before v1beta1.DynamoGraphDeploymentStatus, failure *Failure) string {
-	told := meta.FindStatusCondition(before.Conditions, v1beta1.ConditionReady)
-	if failure.Passing != "" && told != nil && told.Reason == failure.Reason && strings.HasPrefix(told.Message, failure.Passing) {
-		return told.Message
+	earlier := meta.FindStatusCondition(before.Conditions, v1beta1.ConditionReady)
+	if failure.Passing != "" && earlier != nil && earlier.Reason == failure.Reason &&
+		strings.HasPrefix(earlier.Message, failure.Passing) {
+		return earlier.Message
 	}
 	return failure.Message
 }
 
-// Event tells of something that happened to a deployment.
+// Event is something that happened to a deployment.
 type Event struct {
 	// Type is Normal or Warning.
 	Type            string
 	Reason, Message string
 }
 
-// Events are what the step from one status to the next is worth telling: that constraints were put to work, and each
-// transition of their enforcement once.
+// Events are the events for the step from one status to the next: that constraints took effect, and each transition of
+// their enforcement once.
 func Events(before, after v1beta1.DynamoGraphDeploymentStatus) []Event {
 	current := meta.FindStatusCondition(after.Conditions, v1beta1.ConditionTopologyConstraintsEnforced)
 	if current == nil {

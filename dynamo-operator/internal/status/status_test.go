@@ -44,24 +44,30 @@ func TestReady(t *testing.T) {
 		},
 		"replicas wait for nodes, and the scheduler has said why": {
 			observed: backend.Observation{
-				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "rack z1/r7 is short of 40 nvidia.com/gpu"},
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 5, 5), "decode": placed(2, 2, 2)},
+				Exists: true, Current: true, Wanted: wanted,
+				Waits: map[string]string{"prefill": "rack z1/r7 is short of 40 nvidia.com/gpu"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 5, 5),
+					"decode": placed(2, 2, 2)},
 			},
 			want:  "False ServicesNotReady prefill: 3 of 8 pods wait: rack z1/r7 is short of 40 nvidia.com/gpu",
 			state: v1beta1.StatePending,
 		},
 		"what several have in common is said once": {
 			observed: backend.Observation{
-				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no rack has room", "decode": "no rack has room"},
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 0, 0), "decode": placed(2, 0, 0)},
+				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no rack has room",
+					"decode": "no rack has room"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 0, 0),
+					"decode": placed(2, 0, 0)},
 			},
 			want:  "False ServicesNotReady prefill: 8 of 8 pods wait, decode: 2 of 2 replicas wait: no rack has room",
 			state: v1beta1.StatePending,
 		},
 		"each for its own reason, or for none that is known": {
 			observed: backend.Observation{
-				Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8, "decode": 3}, Waits: map[string]string{"decode": "no room"},
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 7, 5), "decode": placed(3, 2, 1)},
+				Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8, "decode": 3},
+				Waits: map[string]string{"decode": "no room"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 7, 5),
+					"decode": placed(3, 2, 1)},
 			},
 			want:  "False ServicesNotReady prefill: 1 of 8 pods waits, 2 are not ready; decode: 1 of 3 replicas waits, 1 is not ready: no room",
 			state: v1beta1.StatePending,
@@ -69,15 +75,18 @@ func TestReady(t *testing.T) {
 		"replicas have nodes, and are not ready": {
 			observed: backend.Observation{
 				Exists: true, Current: true, Wanted: wanted,
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5), "decode": placed(2, 2, 1)},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5),
+					"decode": placed(2, 2, 1)},
 			},
 			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready; decode: 1 of 2 replicas is not ready",
 			state: v1beta1.StatePending,
 		},
 		"replicas have nodes, and cannot get ready": {
 			observed: backend.Observation{
-				Exists: true, Current: true, Wanted: wanted, Fails: map[string]string{"prefill": "the image x:1 of container main cannot be pulled (pods: 3)"},
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5), "decode": placed(2, 2, 1)},
+				Exists: true, Current: true, Wanted: wanted,
+				Fails: map[string]string{"prefill": "the image x:1 of container main cannot be pulled (pods: 3)"},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 8, 5),
+					"decode": placed(2, 2, 1)},
 			},
 			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready: the image x:1 of container main cannot be pulled (pods: 3); decode: 1 of 2 replicas is not ready",
 			state: v1beta1.StatePending,
@@ -85,15 +94,17 @@ func TestReady(t *testing.T) {
 		"replicas that are ready have nodes, also where those were counted earlier": {
 			observed: backend.Observation{
 				Exists: true, Current: true, Wanted: wanted, Waits: map[string]string{"prefill": "no room"},
-				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 2, 5), "decode": placed(2, 2, 2)},
+				Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": placed(8, 2, 5),
+					"decode": placed(2, 2, 2)},
 			},
 			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready",
 			state: v1beta1.StatePending,
 		},
 		"what else keeps the framework from it comes first": {
-			observed: backend.Observation{Exists: true, Current: true, Message: "quota is used up", Services: some, Wanted: wanted},
-			want:     "False ServicesNotReady quota is used up; prefill: 3 of 8 pods are not ready",
-			state:    v1beta1.StatePending,
+			observed: backend.Observation{Exists: true, Current: true, Message: "quota is used up", Services: some,
+				Wanted: wanted},
+			want:  "False ServicesNotReady quota is used up; prefill: 3 of 8 pods are not ready",
+			state: v1beta1.StatePending,
 		},
 		"the framework has yet to count what is there": {
 			observed: backend.Observation{Exists: true, Current: true, Services: all, Wanted: wanted},
@@ -101,19 +112,22 @@ func TestReady(t *testing.T) {
 			state:    v1beta1.StatePending,
 		},
 		"replicas above the framework's minimum count too": {
-			observed: backend.Observation{Exists: true, Current: true, Ready: true, Message: "all well", Services: some, Wanted: wanted},
-			want:     "False ServicesNotReady prefill: 3 of 8 pods are not ready",
-			state:    v1beta1.StatePending,
+			observed: backend.Observation{Exists: true, Current: true, Ready: true, Message: "all well", Services: some,
+				Wanted: wanted},
+			want:  "False ServicesNotReady prefill: 3 of 8 pods are not ready",
+			state: v1beta1.StatePending,
 		},
 		"a component of which nothing exists": {
-			observed: backend.Observation{Exists: true, Current: true, Services: map[string]v1beta1.ServiceReplicaStatus{"decode": all["decode"]}, Wanted: wanted},
-			want:     "False ServicesNotReady prefill: not created yet",
-			state:    v1beta1.StatePending,
+			observed: backend.Observation{Exists: true, Current: true,
+				Services: map[string]v1beta1.ServiceReplicaStatus{"decode": all["decode"]}, Wanted: wanted},
+			want:  "False ServicesNotReady prefill: not created yet",
+			state: v1beta1.StatePending,
 		},
 		"replicas that are to go": {
-			observed: backend.Observation{Exists: true, Current: true, Ready: true, Services: all, Wanted: map[string]int32{"prefill": 0, "decode": 2}},
-			want:     "False ServicesNotReady prefill: 8 pods above 0 are being removed",
-			state:    v1beta1.StatePending,
+			observed: backend.Observation{Exists: true, Current: true, Ready: true, Services: all,
+				Wanted: map[string]int32{"prefill": 0, "decode": 2}},
+			want:  "False ServicesNotReady prefill: 8 pods above 0 are being removed",
+			state: v1beta1.StatePending,
 		},
 		"what the user has to mend comes first": {
 			observed: backend.Observation{Exists: true, Current: true, Ready: true, Services: all, Wanted: wanted},
@@ -141,9 +155,12 @@ func TestWordsOfAFailure(t *testing.T) {
 		next status.Failure
 		want string
 	}{
-		"that may pass are those of the first time":   {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 2", Passing: doing}, doing + ": port 1"},
-		"are others where something else was done":    {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: "scaling: port 2", Passing: "scaling"}, "scaling: port 2"},
-		"that has to be mended are always the newest": {status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 2"}, doing + ": port 2"},
+		"that may pass are those of the first time": {status.Failure{Reason: v1beta1.ReasonNotYetWritten,
+			Message: doing + ": port 2", Passing: doing}, doing + ": port 1"},
+		"are others where something else was done": {status.Failure{Reason: v1beta1.ReasonNotYetWritten,
+			Message: "scaling: port 2", Passing: "scaling"}, "scaling: port 2"},
+		"that has to be mended are always the newest": {status.Failure{Reason: v1beta1.ReasonNotYetWritten,
+			Message: doing + ": port 2"}, doing + ": port 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			current := deployment()
@@ -178,28 +195,34 @@ func TestEventsTellEachTransitionOnce(t *testing.T) {
 	)
 	type step struct {
 		enforcement *backend.Enforcement
-		// reason is the condition's after the step, events are told by it.
+		// reason is the condition's reason after the step, on which events depend.
 		reason string
 		events []string
 	}
 	for name, steps := range map[string][]step{
 		"put to work, lost and back": {
-			{notApplied, "NotYetApplied", nil}, {notApplied, "NotYetApplied", nil}, {unknown, "NotYetJudged", []string{applied}},
-			{unknown, "NotYetJudged", nil}, {enforced, "R", nil}, {enforced, "R", nil}, {lost, "R", []string{warned}}, {lost, "R", nil},
+			{notApplied, "NotYetApplied", nil}, {notApplied, "NotYetApplied", nil},
+			{unknown, "NotYetJudged", []string{applied}},
+			{unknown, "NotYetJudged", nil}, {enforced, "R", nil}, {enforced, "R", nil}, {lost, "R", []string{warned}},
+			{lost, "R", nil},
 			{enforced, "R", []string{restored}}, {lost, "R", []string{warned}},
 		},
 		"judged before anybody looked": {{enforced, "R", []string{applied}}, {enforced, "R", nil}},
-		"lost from the beginning":      {{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}}, {enforced, "R", []string{restored}}},
+		"lost from the beginning": {{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}},
+			{enforced, "R", []string{restored}}},
 		"what was enforced is made anew": {
-			{enforced, "R", []string{applied}}, {notApplied, "EnforcedWhenLastJudged", nil}, {unknown, "EnforcedWhenLastJudged", nil},
+			{enforced, "R", []string{applied}}, {notApplied, "EnforcedWhenLastJudged", nil},
+			{unknown, "EnforcedWhenLastJudged", nil},
 			{enforced, "R", nil},
 		},
 		"what was lost is made anew, and is enforced again": {
-			{enforced, "R", []string{applied}}, {lost, "R", []string{warned}}, {notApplied, "NotEnforcedWhenLastJudged", nil},
+			{enforced, "R", []string{applied}}, {lost, "R", []string{warned}},
+			{notApplied, "NotEnforcedWhenLastJudged", nil},
 			{unknown, "NotEnforcedWhenLastJudged", nil}, {enforced, "R", []string{restored}},
 		},
 		"what was lost is made anew, and is lost still": {
-			{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}}, {unknown, "NotEnforcedWhenLastJudged", nil}, {lost, "R", nil},
+			{unknown, "NotYetJudged", []string{applied}}, {lost, "R", []string{warned}},
+			{unknown, "NotEnforcedWhenLastJudged", nil}, {lost, "R", nil},
 		},
 		"what was enforced is made anew, and lost": {
 			{enforced, "R", []string{applied}}, {unknown, "EnforcedWhenLastJudged", nil}, {lost, "R", []string{warned}},
@@ -208,7 +231,8 @@ func TestEventsTellEachTransitionOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			current := deployment()
 			for i, step := range steps {
-				next := status.Next(current, backend.Observation{Enforcement: step.enforcement, Topology: "grove-topology"}, nil, nil, now)
+				next := status.Next(current, backend.Observation{Enforcement: step.enforcement,
+					Topology: "grove-topology"}, nil, nil, now)
 				var got []string
 				for _, event := range status.Events(current.Status, next) {
 					got = append(got, event.Type+" "+event.Reason)
@@ -228,7 +252,8 @@ func TestEventsTellEachTransitionOnce(t *testing.T) {
 
 func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 	current := deployment()
-	current.Status = status.Next(current, backend.Observation{Enforcement: &backend.Enforcement{Status: "True", Reason: "R"}}, nil, nil, now)
+	current.Status = status.Next(current,
+		backend.Observation{Enforcement: &backend.Enforcement{Status: "True", Reason: "R"}}, nil, nil, now)
 	next := status.Next(current, backend.Observation{}, nil, nil, now)
 	if meta.FindStatusCondition(next.Conditions, v1beta1.ConditionTopologyConstraintsEnforced) != nil {
 		t.Error("the condition is still there")
@@ -240,7 +265,8 @@ func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 
 func TestThePlacementIsWhatStandsNow(t *testing.T) {
 	current, found := deployment(), v1beta1.PlacementStatus{State: v1beta1.PlacementUnknown}
-	if current.Status = status.Next(current, backend.Observation{Placement: &found}, nil, nil, now); *current.Status.Placement != found {
+	if current.Status = status.Next(current, backend.Observation{Placement: &found}, nil, nil,
+		now); *current.Status.Placement != found {
 		t.Errorf("got %+v", current.Status.Placement)
 	}
 	if next := status.Next(current, backend.Observation{}, nil, nil, now); next.Placement != nil {
@@ -257,7 +283,7 @@ func deployment() *v1beta1.DynamoGraphDeployment {
 	}
 }
 
-// What a component in a group lacks are copies of the group, of which each has several of its pods.
+// A component in a group lacks copies of the group, each of which has several of its pods.
 func TestAComponentInAGroupLacksCopies(t *testing.T) {
 	deployment := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
 		Components: []v1beta1.ComponentSpec{{Name: "prefill", Replicas: new(int32(2))}},
@@ -266,8 +292,10 @@ func TestAComponentInAGroupLacksCopies(t *testing.T) {
 		}},
 	}}
 	observed := backend.Observation{
-		Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8}, Waits: map[string]string{"prefill": "no rack has room"},
-		Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ScheduledReplicas: 5, ReadyReplicas: 5}},
+		Exists: true, Current: true, Wanted: map[string]int32{"prefill": 8},
+		Waits: map[string]string{"prefill": "no rack has room"},
+		Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ScheduledReplicas: 5,
+			ReadyReplicas: 5}},
 	}
 	next := status.Next(deployment, observed, nil, nil, now)
 	const want = "prefill: 3 of 8 copies wait: no rack has room"

@@ -15,8 +15,8 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Configurations are what calls the webhooks and therefore has to know their certificate: both webhook configurations,
-// which are named after the program, and the CRD for its conversion.
+// Configurations are the objects that need the certificate of the webhooks: both webhook configurations, which are
+// named after the program, and the CRD for its conversion.
 func Configurations(program string) []rotator.WebhookInfo {
 	return []rotator.WebhookInfo{
 		{Name: program, Type: rotator.Mutating},
@@ -25,7 +25,8 @@ func Configurations(program string) []rotator.WebhookInfo {
 	}
 }
 
-// AddToManager registers the webhooks with the manager's webhook server. Of the cluster they know what they are told.
+// AddToManager registers the webhooks with the manager's webhook server. They read the cluster through the given
+// interface only.
 func AddToManager(mgr manager.Manager, cluster Cluster) error {
 	converter, err := newConverter(mgr.GetScheme())
 	if err != nil {

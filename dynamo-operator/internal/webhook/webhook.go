@@ -25,30 +25,30 @@ const (
 	MutatePath   = "/mutate-dynamographdeployment"
 	ValidatePath = "/validate-dynamographdeployment"
 	ConvertPath  = "/convert"
-	// warnPath takes the kinds of Dynamo's that have no effect.
+	// warnPath takes Dynamo's kinds that have no effect.
 	warnPath = "/warn-without-effect"
 )
 
-// Cluster is what has to be known of the cluster when a deployment is created.
+// Cluster answers questions about the cluster when a deployment is created.
 type Cluster interface {
-	// Installed returns what is missing for deployments to be carried out at all; empty if nothing is.
+	// Installed returns what is missing for deployments to be carried out at all; empty if nothing is missing.
 	Installed() string
 	// Topology returns the topology that a deployment's constraints refer to; nothing if it has none.
 	Topology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
-	// TransferTopology returns the topology that its kvTransferPolicy names; nothing if that names none.
+	// TransferTopology returns the topology that a deployment's kvTransferPolicy names; nothing if it names none.
 	TransferTopology(context.Context, *v1beta1.DynamoGraphDeployment) admission.Topology
-	// Try returns what the cluster says of what a deployment would become. Nothing is written.
+	// Try returns the cluster's answer to the objects that a deployment would become. Nothing is written.
 	Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.Verdict
 }
 
-// mutator completes deployments, refuses fields that do not exist before the API server can drop them, and constraints that are
-// wrong by themselves before the schema is asked.
+// mutator completes deployments. It refuses unknown fields before the API server can drop them, and wrong constraints
+// before the schema is checked.
 type mutator struct{}
 
 // Handle answers one review.
 func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmission.Response {
 	var fields map[string]any
-	// Numbers stay integers, so that only what is completed differs.
+	// Numbers stay integers, so that the patch contains only completed fields.
 	if err := utiljson.Unmarshal(request.Object.Raw, &fields); err != nil {
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
@@ -73,12 +73,13 @@ func (mutator) Handle(_ context.Context, request ctrladmission.Request) ctrladmi
 	return ctrladmission.PatchResponseFromRaw(request.Object.Raw, completed)
 }
 
-// wrongConstraints are those of a deployment in whose old state nothing was wrong: under older rules more was let in, which stays. That
-// one may not change at all is said rather than what is wrong with the new one.
+// wrongConstraints are the errors of a deployment's constraints, unless its old state had errors too: older rules
+// accepted more, and that stays. If a constraint changed, the error says that it may not, rather than what is wrong
+// with the new one.
 func wrongConstraints(request ctrladmission.Request, completed []byte) field.ErrorList {
 	candidate, err := read(request.Kind.Version, completed)
 	if err != nil {
-		return nil // The validator says so.
+		return nil // The validator reports it.
 	}
 	if old, err := read(request.Kind.Version, request.OldObject.Raw); err == nil {
 		if len(old.ValidateConstraints()) > 0 {
@@ -91,8 +92,8 @@ func wrongConstraints(request ctrladmission.Request, completed []byte) field.Err
 	return candidate.ValidateConstraints()
 }
 
-// specChanged reports whether a request brings a new spec, as it was completed. A deployment with fields of a newer release, as a
-// downgrade leaves it, can thus still be labelled, and released for deletion.
+// specChanged reports whether a request brings a new spec, after completion. So a deployment with fields of a newer
+// release, as a downgrade leaves it, can still be labelled, and its finalizers can be removed.
 func specChanged(request ctrladmission.Request, fields map[string]any) (bool, error) {
 	if request.Operation != admissionv1.Update {
 		return true, nil
@@ -105,10 +106,10 @@ func specChanged(request ctrladmission.Request, fields map[string]any) (bool, er
 	return !deleted && !equality.Semantic.DeepEqual(old["spec"], fields["spec"]), nil
 }
 
-// validator turns down what may not be written.
+// validator refuses deployments that may not be written.
 type validator struct{ cluster Cluster }
 
-// Handle answers one review. What has the spec that it had is let through unread: it may have fields of a newer release.
+// Handle answers one review. An unchanged spec is let through unread: it may have fields of a newer release.
 func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 	var fields map[string]any
 	if err := utiljson.Unmarshal(request.Object.Raw, &fields); err != nil {
@@ -131,8 +132,8 @@ func (v validator) Handle(ctx context.Context, request ctrladmission.Request) ct
 	return v.answer(ctx, request, candidate, v.create(ctx, candidate))
 }
 
-// update judges only what means something else than before: a deployment that was let in under older rules can still be
-// written in other words.
+// update judges a deployment only if its meaning changed: a deployment that older rules accepted can still be written
+// in other words.
 func (v validator) update(
 	ctx context.Context, request ctrladmission.Request, candidate admission.Candidate,
 ) ctrladmission.Response {
@@ -154,11 +155,12 @@ func (v validator) create(ctx context.Context, candidate admission.Candidate) fi
 	return candidate.ValidateCreate(v.cluster.Topology(ctx, candidate.Hub))
 }
 
-// answer adds what the cluster says, where the deployment is right by itself: else what is wrong would be said twice.
+// answer adds the cluster's answer if the deployment is right by itself: otherwise each error would appear twice.
 func (v validator) answer(
 	ctx context.Context, request ctrladmission.Request, candidate admission.Candidate, errs field.ErrorList,
 ) ctrladmission.Response {
-	warnings := append(candidate.Warnings(), candidate.TransferWarnings(v.cluster.TransferTopology(ctx, candidate.Hub))...)
+	warnings := append(candidate.Warnings(),
+		candidate.TransferWarnings(v.cluster.TransferTopology(ctx, candidate.Hub))...)
 	if len(errs) > 0 {
 		return refusal.Of(request, refusal.Errors(errs)).WithWarnings(warnings...)
 	}
@@ -173,7 +175,7 @@ func (v validator) answer(
 	return ctrladmission.Allowed("").WithWarnings(warnings...)
 }
 
-// warner says of what has no effect that it has none.
+// warner warns of objects that have no effect.
 type warner struct{}
 
 // Handle answers one review.

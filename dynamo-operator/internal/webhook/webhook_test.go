@@ -41,7 +41,8 @@ func TestFieldsOfANewerRelease(t *testing.T) {
 	}
 }
 
-// TestFieldsOfAnotherType: after a downgrade, a field that this release knows can also be of a type that it does not take.
+// TestFieldsOfAnotherType: after a downgrade, a field that this release knows can also have a type that it does not
+// accept.
 func TestFieldsOfAnotherType(t *testing.T) {
 	const alpha, beta = `"spec":{"services":[{"name":"a","replicas":{"min":1}}]}`,
 		`"spec":{"components":[{"name":"a","replicas":{"min":1}}]}`
@@ -56,7 +57,8 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		"are told when the rest is changed": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`,
 			`{"metadata":{"name":"d"},` + beta + `}`, unreadable},
 		"hinder a change of what cannot be compared": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
-			`{"metadata":{"name":"d"},"spec":{"components":[]}}`, "what stands cannot be compared, so it can only be deleted: "},
+			`{"metadata":{"name":"d"},"spec":{"components":[]}}`,
+			"what stands cannot be compared, so it can only be deleted: "},
 		"are told of a new object, in either version": {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`,
 			unreadable},
 		"are no matter in a change of something valid": {"v1beta1",
@@ -69,7 +71,7 @@ func TestFieldsOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestConstraintsThatTheClusterLost: the topology can change while a deployment stands, and its constraints cannot.
+// TestConstraintsThatTheClusterLost: the topology can change while a deployment exists, and its constraints cannot.
 func TestConstraintsThatTheClusterLost(t *testing.T) {
 	constrained := func(replicas string) string {
 		return `{"metadata":{"name":"d"},"spec":{"components":[{"name":"a","replicas":` + replicas +
@@ -87,12 +89,14 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 		"keep a deployment from being created": {refused: []admission.Finding{constraint},
 			want: "spec.components[0].topologyConstraint: not a level"},
 		"do not keep it from being scaled": {constrained("1"), []admission.Finding{constraint, name}, "",
-			[]string{"spec.components[0].topologyConstraint: not a level", "spec.topologyConstraint.clusterTopologyName: gone"}},
+			[]string{"spec.components[0].topologyConstraint: not a level",
+				"spec.topologyConstraint.clusterTopologyName: gone"}},
 		"are told beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota},
 			"spec: exceeded quota", []string{"spec.components[0].topologyConstraint: not a level"}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			response := validator{judging{refused: c.refused}}.Handle(t.Context(), review("v1beta1", c.before, constrained("2")))
+			response := validator{judging{refused: c.refused}}.Handle(t.Context(),
+				review("v1beta1", c.before, constrained("2")))
 			expect(t, response, c.want)
 			if diff := cmp.Diff(c.warnings, response.Warnings, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
@@ -101,7 +105,7 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 	}
 }
 
-// judging is a cluster that refuses for these reasons, and has racks.
+// judging is a cluster with racks that refuses for these reasons.
 type judging struct {
 	everything
 	refused []admission.Finding
@@ -115,7 +119,7 @@ func (j judging) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission.
 	return admission.Verdict{Refused: j.refused}
 }
 
-// everything is a cluster that lacks nothing.
+// everything is a cluster with all kinds and levels.
 type everything struct{}
 
 func (everything) Installed() string { return "" }
@@ -133,7 +137,7 @@ func (everything) Try(context.Context, *v1beta1.DynamoGraphDeployment) admission
 	return admission.Verdict{}
 }
 
-// review asks about an update, or where there is nothing before about a creation.
+// review asks about an update, or about a creation if before is empty.
 func review(version, before, after string) ctrladmission.Request {
 	request := ctrladmission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Operation: admissionv1.Create, Name: "d",
@@ -146,7 +150,7 @@ func review(version, before, after string) ctrladmission.Request {
 	return request
 }
 
-// expect checks an answer; refused is part of its message, and empty for what is allowed.
+// expect checks an answer; refused is part of its message, and empty if the request is allowed.
 func expect(t *testing.T, response ctrladmission.Response, refused string) {
 	t.Helper()
 	message := ""

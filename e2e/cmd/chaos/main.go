@@ -1,4 +1,4 @@
-// Command chaos has our scheduler place gangs while everything around it fails, and reports what stands in the end.
+// Command chaos lets our scheduler place gangs while everything around it fails, and reports the end state.
 package main
 
 import (
@@ -34,12 +34,14 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "chaos",
 		Short: "Have bindings fail, nodes flap, objects change and the scheduler die, and judge what stands in the end",
-		Long: `Brings up a dev cluster of its own, whose scheduler reaches the API server through a proxy that fails bindings by chance: half of them
-are refused, and half are made and not answered. Meanwhile gangs come and go, nodes are deleted, tainted, cordoned and moved to other racks, pods
-are deleted, some of them with finalizers, PodGroups are edited, the Topology goes and comes, and the scheduler is killed.
+		Long: `Brings up a dev cluster of its own, whose scheduler reaches the API server through a proxy that makes
+bindings fail at random: half of them are refused, and half are made and not answered. Meanwhile gangs come and go,
+nodes are deleted, tainted, cordoned and moved to other racks, pods are deleted, some of them with finalizers, PodGroups
+are edited, the Topology is deleted and recreated, and the scheduler is killed.
 
-Then all of that stops, and everything is left to come to rest. In the end each gang stands with all that it needs, in its domain, or has no pod
-bound and says that it does not fit; and place, given the same objects, says the same. Exits with 1 if that is not so. Needs 'make build tools'.`,
+Then all of that stops, until nothing changes any more. At the end each gang has its minimum on nodes in its domain, or
+has no pod bound and a condition that it does not fit; and place, given the same objects, decides the same. Exits with 1
+if that is not so. Needs 'make build tools'.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return run(command, options) },
 	}
@@ -64,7 +66,7 @@ func run(command *cobra.Command, options chaos.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, own.TakeDown(context.WithoutCancel(ctx))) }()
-	// Nothing waits for its turn on this side.
+	// The client must not delay requests.
 	own.Server.QPS = -1
 	if own.Cluster, err = live.Connect(own.Server); err != nil {
 		return err

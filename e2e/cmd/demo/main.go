@@ -1,4 +1,4 @@
-// Demo walks through everything in docs/examples on a control plane of its own: applied, placed, checked, drawn.
+// Demo runs all of docs/examples on a control plane of its own: they are applied, placed, checked and drawn.
 package main
 
 import (
@@ -27,13 +27,14 @@ func newCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Everything in docs/examples, on a control plane of its own: applied, placed, checked, drawn",
-		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and what cannot fit says why,
-checks each constraint by the labels of the nodes, draws what stands where, and takes the cluster down again.
+		Long: `Brings up the dev cluster, applies everything in docs/examples, waits until every pod runs and the
+workload that cannot fit says why, checks each constraint by the labels of the nodes, draws the placement, and takes the
+cluster down again.
 
 With KEEP=1 in the environment the cluster stays up, and the demo ends with how to reach it.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			// Who closes the pipe that this is shown through still wants the cluster taken down.
+			// When the pipe with the output is closed, the cluster still has to be taken down.
 			signal.Ignore(syscall.SIGPIPE)
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
@@ -46,19 +47,19 @@ With KEEP=1 in the environment the cluster stays up, and the demo ends with how 
 	}
 }
 
-// interrupted is the end by Ctrl-C.
+// interrupted is the error of an end by Ctrl-C.
 type interrupted struct{}
 
 // Error says so.
 func (interrupted) Error() string { return "interrupted" }
 
-// ExitCode is what shells expect then.
+// ExitCode is the one that shells expect then.
 func (interrupted) ExitCode() int { return 130 }
 
-// errLeft says that the cluster could not be taken down.
+// errLeft is returned if the cluster could not be taken down.
 var errLeft = errors.New("the cluster may still run: `bin/devcluster down` ends it")
 
-// run brings the cluster up, walks, and takes it down again, whatever happened on the way.
+// run brings the cluster up, runs the demo, and takes the cluster down again, whatever happened.
 func run(ctx context.Context, shown *progress) (err error) {
 	directory, err := examples.Directory()
 	if err != nil {
@@ -95,7 +96,7 @@ func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
 	return cluster, err
 }
 
-// finish takes the cluster down and shows the times, or says how to reach it if it is to be kept.
+// finish takes the cluster down and shows the times, or says how to reach a cluster that is kept.
 func finish(shown *progress, cluster *devcluster.Cluster) error {
 	if os.Getenv("KEEP") == "1" {
 		shown.print("")
@@ -105,7 +106,7 @@ func finish(shown *progress, cluster *devcluster.Cluster) error {
 		shown.print("  bin/devcluster down")
 		return nil
 	}
-	// The walk's context may be the one that Ctrl-C has ended.
+	// The demo's context may have ended by Ctrl-C.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := shown.step("everything is taken down", func(func(string)) error {
@@ -119,10 +120,10 @@ func finish(shown *progress, cluster *devcluster.Cluster) error {
 	return err
 }
 
-// lines hands each line that is written to it to say.
+// lines passes each line that is written to it to a function.
 type lines func(string)
 
-// Write takes whole lines, which is how progress is written.
+// Write takes whole lines, in which progress is written.
 func (l lines) Write(written []byte) (int, error) {
 	l(shorten(string(written)))
 	return len(written), nil

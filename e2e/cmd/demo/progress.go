@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress shows what goes on and remembers how long each step took.
+// progress shows the steps and records how long each took.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -28,7 +28,8 @@ func newProgress(out *os.File) *progress {
 	return &progress{out: out, terminal: terminal}
 }
 
-// step runs one step. What the step hands to say appears below its title: in place on a terminal, else a line per change.
+// step runs one step. Text from the step appears below its title: in place on a terminal, otherwise as a line per
+// change.
 func (p *progress) step(title string, do func(say func(string)) error) error {
 	started := time.Now()
 	p.print(p.paint("1", "▸ "+title))
@@ -56,7 +57,7 @@ func (p *progress) say(state string) {
 	p.print("    " + state)
 }
 
-// clear takes the state line of a step off a terminal.
+// clear removes the state line of a step from a terminal.
 func (p *progress) clear() {
 	if p.terminal && p.shown != "" {
 		fmt.Fprint(p.out, "\r\x1b[2K")
@@ -75,7 +76,7 @@ func (p *progress) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// table writes how long each step took, and all of them together.
+// table prints how long each step took, and the sum.
 func (p *progress) table() {
 	writer := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	var total time.Duration

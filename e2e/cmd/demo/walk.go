@@ -15,13 +15,13 @@ import (
 	"packtree.dev/e2e/placement"
 )
 
-// namespace is where the examples run.
+// namespace of the examples.
 const namespace = "default"
 
 // patience is how long one step may take before the demo gives up.
 const patience = 2 * time.Minute
 
-// walk takes the examples through a running cluster.
+// walk runs the examples on a running cluster.
 type walk struct {
 	cluster  *live.Cluster
 	machine  *devcluster.Cluster
@@ -31,7 +31,8 @@ type walk struct {
 
 func (w *walk) run(ctx context.Context) error {
 	if err := w.progress.step("the default topology is there", func(say func(string)) error {
-		return w.wait(ctx, say, "grove-operator has made the topology of its configuration", w.cluster.DefaultTopologyMade)
+		return w.wait(ctx, say, "grove-operator has made the topology of its configuration",
+			w.cluster.DefaultTopologyMade)
 	}); err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (w *walk) workloads(topologies placement.Topologies) ([]placement.Workload,
 	return workloads, nil
 }
 
-// allRun looks whether each workload has all of its pods running.
+// allRun checks whether all pods of each workload run.
 func (w *walk) allRun(workloads []placement.Workload) live.Look {
 	return func(ctx context.Context) (bool, string, error) {
 		standing, err := w.cluster.Standing(ctx, namespace)
@@ -114,7 +115,7 @@ func (w *walk) allRun(workloads []placement.Workload) live.Look {
 	}
 }
 
-// explained looks whether each workload that cannot fit has no pod on a node, and a Ready condition that carries the
+// explained checks whether each workload that cannot fit has no pod on a node, and a Ready condition with the
 // scheduler's proof.
 func (w *walk) explained(ctx context.Context) (bool, string, error) {
 	for _, example := range w.examples {
@@ -148,7 +149,7 @@ func (w *walk) judge(ctx context.Context, workloads []placement.Workload) error 
 	return w.reasons(ctx)
 }
 
-// draw shows what stands where, as users see it: by kubectl packtree tree.
+// draw shows the placement as users see it: with kubectl packtree tree.
 func (w *walk) draw(ctx context.Context) error {
 	program := filepath.Join(w.machine.Root(), "bin", "kai-topology-plugin")
 	tree := exec.CommandContext(ctx, program, "packtree", "tree", "--kubeconfig="+w.machine.Kubeconfig)
@@ -190,7 +191,7 @@ func (w *walk) reasons(ctx context.Context) error {
 	return nil
 }
 
-// wait shows each look of a wait on the screen.
+// wait shows each state of a wait on the screen.
 func (w *walk) wait(ctx context.Context, say func(string), what string, look live.Look) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -19,7 +19,7 @@ func main() {
 }
 
 func run() int {
-	// A terminal that closes is a wish to end too.
+	// Closing the terminal ends it too.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := newCommand()
@@ -31,14 +31,16 @@ func newCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "devcluster",
 		Short: "A Kubernetes control plane with Packtree on this machine",
-		Long: `A real Kubernetes control plane on this machine, without containers: etcd, kube-apiserver, kube-controller-manager
-and KWOK, which plays nodes and kubelets. Packtree's components are installed from their charts and run as local
-processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
+		Long: `A real Kubernetes control plane on this machine, without containers: etcd, kube-apiserver,
+kube-controller-manager and KWOK, which simulates nodes and kubelets. Packtree's components are installed from their
+charts and run as local processes under their own service accounts. Everything listens on 127.0.0.1 alone.`,
 		Version: version.String(),
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir, "state directory; it is the cluster's name, so to speak")
-	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir), supportBundleCommand(dir))
+	dir := root.PersistentFlags().String("dir", devcluster.DefaultDir,
+		"state directory; it is the cluster's name, so to speak")
+	root.AddCommand(upCommand(dir), downCommand(dir), statusCommand(dir), kubeconfigCommand(dir),
+		supportBundleCommand(dir))
 	return root
 }

@@ -17,8 +17,9 @@ func statusCommand(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the processes of a cluster, their health and memory, and its nodes",
-		Long:  "Shows the processes of a cluster, their health and memory, and its nodes. It fails when something does not work.",
-		Args:  cobra.NoArgs,
+		Long: "Shows the processes of a cluster, their health and memory, and its nodes. It fails when something " +
+			"does not work.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			status, err := devcluster.ReadStatus(cmd.Context(), *dir)
 			if err != nil {

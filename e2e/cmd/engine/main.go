@@ -1,5 +1,6 @@
-// The command engine is an inference engine in miniature: see package engine. It runs in a pod of a DynamoGraphDeployment, as frontend and as
-// worker alike: the environment says which. In a pod it has the rights of the pod's account; elsewhere KUBECONFIG says whose.
+// The command engine is an inference engine in miniature: see package engine. It runs in a pod of a
+// DynamoGraphDeployment, as frontend or worker by its environment. In a pod it has the rights of the pod's account;
+// elsewhere it uses KUBECONFIG.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"packtree.dev/e2e/engine"
 )
 
-// environment is the program's, and has the pod's own address, which a pod need not be told.
+// environment is the program's, with the pod's own address, which a pod's manifest need not set.
 func environment(name string) string {
 	if value := os.Getenv(name); value != "" || name != "POD_IP" {
 		return value

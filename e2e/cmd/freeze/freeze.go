@@ -22,10 +22,10 @@ import (
 	"packtree.dev/shared/api/crds"
 )
 
-// patience is how long anything may take.
+// patience bounds each wait.
 const patience = 4 * time.Minute
 
-// calm is how long nothing may change before all programs are taken to be done.
+// calm is how long nothing must change before all programs count as done.
 const calm = 10 * time.Second
 
 // freeze stores a release below testdata.
@@ -57,7 +57,7 @@ func freeze(ctx context.Context, testdata, release string) (err error) {
 	return compatibility.Release{Folder: folder, Version: release, Objects: objects}.Write(crds.Files, played)
 }
 
-// makeRoom removes an earlier attempt at a release. What a release left does not change once it is out.
+// makeRoom removes an earlier attempt at a release. Once a release is out, its files do not change.
 func makeRoom(ctx context.Context, folder, release string) error {
 	tag := "shared/" + release
 	git := exec.CommandContext(ctx, "git", "tag", "--list", tag) //nolint:gosec // the release is a version
@@ -68,12 +68,13 @@ func makeRoom(ctx context.Context, folder, release string) error {
 	}
 	if len(output) > 0 {
 		return fmt.Errorf(
-			"%s is released: what it left in clusters does not change any more; freeze the version that comes next", tag)
+			"%s is released: what it left in clusters does not change any more; freeze the version that comes next",
+			tag)
 	}
 	return os.RemoveAll(folder)
 }
 
-// work applies the workloads and returns all that there is when nothing changes any more.
+// work applies the workloads and returns all objects when nothing changes any more.
 func work(ctx context.Context, cluster *live.Own, file string) ([]*unstructured.Unstructured, error) {
 	workloads, err := examples.Objects(file, compatibility.Namespace)
 	if err != nil {
@@ -98,7 +99,7 @@ func work(ctx context.Context, cluster *live.Own, file string) ([]*unstructured.
 	return calmed(waiting, cluster)
 }
 
-// calmed reads all objects until they stay as they are.
+// calmed reads all objects until they no longer change.
 func calmed(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	last, since := "", time.Now()
@@ -114,7 +115,8 @@ func calmed(ctx context.Context, cluster client.Reader) ([]*unstructured.Unstruc
 		if now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) > calm, fmt.Sprintf("%d objects, unchanged for %s", len(objects), time.Since(since)), nil
+		return time.Since(since) > calm, fmt.Sprintf("%d objects, unchanged for %s", len(objects), time.Since(since)),
+			nil
 	})
 	return objects, err
 }

@@ -20,7 +20,8 @@ func TestOnlyVersionsAreFrozen(t *testing.T) {
 func TestAReleaseThatIsOutStaysAsItWas(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{
-		{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "all"},
+		{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q",
+			"--allow-empty", "-m", "all"},
 		{"tag", "shared/v0.1.0"},
 	} {
 		git := exec.Command("git", args...)
@@ -35,7 +36,8 @@ func TestAReleaseThatIsOutStaysAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := makeRoom(t.Context(), folder, release)
-		if stays && (err == nil || !strings.Contains(err.Error(), "shared/v0.1.0 is released")) || !stays && err != nil {
+		if stays && (err == nil || !strings.Contains(err.Error(), "shared/v0.1.0 is released")) ||
+			!stays && err != nil {
 			t.Errorf("%s: %v", release, err)
 		}
 		if _, err := os.Stat(folder); (err == nil) != stays {

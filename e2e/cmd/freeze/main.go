@@ -1,4 +1,4 @@
-// Freeze stores what a release leaves in a cluster, for the tests of those that follow it.
+// Freeze stores the objects that a release leaves in a cluster, for the tests of later releases.
 package main
 
 import (
@@ -23,9 +23,9 @@ func newCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "freeze vX.Y.Z",
 		Short: "Store what a release of the kinds leaves in a cluster: its CRDs, and objects as its programs keep them",
-		Long: `Brings up a dev cluster of its own, runs e2e/compatibility/testdata/today/workloads.yaml there until everything stands that can,
-and stores the CRDs, the nodes and all objects, statuses included, in e2e/compatibility/testdata/vX.Y.Z. From then on the tests hold
-every later version against them.`,
+		Long: `Brings up a dev cluster of its own, runs e2e/compatibility/testdata/today/workloads.yaml there until
+every workload that fits runs, and stores the CRDs, the nodes and all objects, statuses included, in
+e2e/compatibility/testdata/vX.Y.Z. From then on the tests compare every later version with them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

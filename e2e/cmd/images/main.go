@@ -1,4 +1,5 @@
-// The command images writes archives of images, each of one static program for this machine: images -o DIRECTORY NAME:TAG=PROGRAM...
+// The command images writes archives of images, each with one static program for this machine: images -o DIRECTORY
+// NAME:TAG=PROGRAM...
 package main
 
 import (

@@ -9,15 +9,17 @@ import (
 	"packtree.dev/e2e/load"
 )
 
-const deploymentsExplanation = `Brings up a dev cluster with dynamo-operator and grove-operator and no scheduler, so that pods wait on no node once their gates are open.
+const deploymentsExplanation = `Brings up a dev cluster with dynamo-operator and grove-operator and no scheduler, so
+that no pod gets a node after its gate is removed.
 
-First one deployment of several services, of a pod each, is created and deleted several times, alone in the cluster: the clock runs from the
-request until the last pod is there. Then many small deployments are created, a frontend and a worker each, and when both operators
-have come to rest nothing happens: what is written, what dynamo-operator computes, and its memory. Then it is started anew beside them, and in the end
-the first deployment is created again beside them.
+First one deployment of several services, of a pod each, is created and deleted several times, alone in the cluster: the
+clock runs from the request until the last pod is there. Then many small deployments are created, a frontend and a
+worker each, and when both operators have come to rest nothing happens: what is written, what dynamo-operator computes,
+and its memory. Then it is started anew beside them, and in the end the first deployment is created again beside them.
 
-Steps are timed until the last pod has lost Grove's gate; AT REST is when both operators have nothing left to do. CPU and reconciles are those of
-dynamo-operator. WRITTEN is what the API server counted, of everybody but for leases and nodes.`
+Steps are timed until the last pod has lost Grove's gate; AT REST is when both operators have nothing left to do. CPU
+and reconciles are those of dynamo-operator. WRITTEN is what the API server counted, for all programs, without leases
+and nodes.`
 
 func deploymentsCommand() *cobra.Command {
 	options := load.DeploymentsOptions{}

@@ -9,15 +9,16 @@ import (
 	"packtree.dev/e2e/load"
 )
 
-const groupsExplanation = `Brings up a dev cluster with podgrouper and no scheduler, so that pods wait on no node once they are grouped.
+const groupsExplanation = `Brings up a dev cluster with podgrouper and no scheduler, so that no pod gets a node after it
+is grouped.
 
-job     A Job is created; kube-controller-manager makes its pods. The clock runs from the request until the last pod is there, and until the
-        last one names its PodGroup.
+job     A Job is created; kube-controller-manager makes its pods. The clock runs from the request until the last pod is
+        there, and until the last one names its PodGroup.
 quiet   Nothing happens: what is written, and what podgrouper computes.
-beside  Pods of many Jobs stand, which no controller acts on: the memory of podgrouper once all are grouped, and after it was started anew, and
-        what it writes then.
+beside  There are pods of many Jobs, which no controller acts on: the memory of podgrouper once all are grouped, and
+        after its restart, and its writes then.
 
-WRITTEN is what the API server counted, of everybody but for leases and nodes.`
+WRITTEN is what the API server counted, for all programs, without leases and nodes.`
 
 func groupsCommand() *cobra.Command {
 	options := load.GroupsOptions{Common: load.Common{Patience: 20 * time.Minute}}

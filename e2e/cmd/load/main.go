@@ -1,4 +1,5 @@
-// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments and load groups, the operators and podgrouper.
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments
+// and load groups, the operators and podgrouper.
 package main
 
 import (
@@ -25,21 +26,24 @@ func run() int {
 	return render.Execute(root)
 }
 
-const explanation = `Brings up a dev cluster whose nodes are played by KWOK, and has the unmodified kube-scheduler and ours take turns on it. Everything runs
-on this machine and shares its processors: etcd, the API server, KWOK and the scheduler that is measured.
+const explanation = `Brings up a dev cluster whose nodes KWOK simulates, and has the unmodified kube-scheduler and
+ours take turns on it. Everything runs on this machine and shares its processors: etcd, the API server, KWOK and the
+scheduler that is measured.
 
-throughput  All pods are created while no scheduler runs. Then one starts and reads them; the clock runs from the moment in which it holds
-            its lease until the last pod is bound. kube-scheduler binds plain pods; ours binds plain pods, and gangs in nested constraints:
-            each gang in one zone, each of its groups, of up to 100 pods, in one rack.
-start       Our scheduler runs, a gang is created; the clock runs from the moment in which the API server has taken the last pod until
-            all are bound.
+throughput  All pods are created while no scheduler runs. Then one starts and reads them; the clock runs from the moment
+            in which it holds its lease until the last pod is bound. kube-scheduler binds plain pods; ours binds plain
+            pods, and gangs in nested constraints: each gang in one zone, each of its groups, of up to 100 pods, in one
+            rack.
+start       Our scheduler runs, a gang is created; the clock runs from the moment in which the API server has taken the
+            last pod until all are bound.
 memory      Resident memory of each scheduler beside the running pods, which are in gangs, after it has bound 512 more.
-refusal     A gang of 1,000 comes that no rack has room for: how long a decision takes by the scheduler's own metric, how many there are, and how
-            many there are in 1,000 changes of nodes that cannot help it.
+refusal     A gang of 1,000 pods arrives for which no rack has room: how long a decision takes by the scheduler's own
+            metric, how many decisions there are, and how many there are during 1,000 changes of nodes that make no
+            room.
 
-Rounds alternate and are repeated, and the report has medians; RATIO is to the same figure of kube-scheduler, for its plain pods.
-The table in the end, or with --json all runs, goes to standard output, progress to standard error. Needs 'make build tools';
-kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
+Rounds alternate and are repeated, and the report has medians; RATIO is to the same figure of kube-scheduler, for its
+plain pods. The table at the end, or with --json all runs, goes to standard output, progress to standard error. Needs
+'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
 
 func newCommand() *cobra.Command {
 	options := load.Options{}
@@ -47,8 +51,8 @@ func newCommand() *cobra.Command {
 		Use:   "load",
 		Short: "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
 		Long:  explanation,
-		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 --gangs 64 " +
-			"--repeats 1 --profile /tmp",
+		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 " +
+			"--gangs 64 --repeats 1 --profile /tmp",
 	}, &options.Common, load.Parts, func(ctx context.Context) (report, error) { return load.Measure(ctx, options) })
 	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()

@@ -17,10 +17,11 @@ import (
 	"packtree.dev/e2e/load"
 )
 
-// report is what a measurement ends with.
+// report is the result of a measurement.
 type report interface{ Print(io.Writer) error }
 
-// measurement completes a command that measures: with the flags that all of them have, a directory for the cluster, and the report in the end.
+// measurement completes a command that measures: with the common flags, a directory for the cluster, and the report at
+// the end.
 func measurement(
 	command cobra.Command, common *load.Common, parts []load.Part, measure func(context.Context) (report, error),
 ) *cobra.Command {

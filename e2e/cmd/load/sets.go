@@ -9,20 +9,23 @@ import (
 	"packtree.dev/e2e/load"
 )
 
-const setsExplanation = `Brings up a dev cluster with grove-operator and no scheduler, so that pods wait on no node once their gates are open.
+const setsExplanation = `Brings up a dev cluster with grove-operator and no scheduler, so that no pod gets a node after
+its gate is removed.
 
-scale    One set is created, scaled to zero and back. The clock runs from the request until the last pod has lost the operator's gate, or is gone;
-         AT REST is when the operator has nothing left to do and all statuses are written.
+scale    One set is created, scaled to zero and back. The clock runs from the request until the last pod has lost the
+         operator's gate, or is gone; AT REST is when the operator has nothing left to do and all statuses are written.
 steady   Nothing happens: what is written, and what the operator computes.
-restart  The operator is started anew beside many pods, and again with as many pods of nobody's.
-many     Small sets are created at once: how long each reconcile takes, by controller-runtime's histogram, when there is more to do than can be done.
-life     The small sets stand, and once a second one of them is edited, or it or a part of it is scaled out or in: the same histogram. No pod
-         has a node, so that none becomes ready.
+restart  The operator is started anew beside many pods, and again with as many pods of no set in addition.
+many     Small sets are created at once: how long each reconcile takes, by controller-runtime's histogram, when there is
+         more to do than can be done.
+life     The small sets stand, and once a second one of them is edited, or it or a part of it is scaled out or in: the
+         same histogram. No pod has a node, so that none becomes ready.
 
-topologies  Many small sets use one ClusterTopology. Levels of another one change; a level of theirs goes and returns, and the clock runs until the
-         conditions of all sets tell, as a watch sees them; then their topology is deleted: how long the API server takes to answer.
+topologies  Many small sets use one ClusterTopology. Levels of another one change; a level of theirs is removed and
+            restored, and the clock runs until the conditions of all sets show it in a watch; then their topology is
+            deleted: how long the API server takes to answer.
 
-WRITTEN is what the API server counted, of everybody but for leases and nodes.`
+WRITTEN is what the API server counted, for all programs, without leases and nodes.`
 
 func setsCommand() *cobra.Command {
 	options := load.SetsOptions{}

@@ -1,4 +1,4 @@
-// Command release checks and makes the releases that files of a CHANGELOG ask for.
+// Command release checks and makes the releases for which files of a CHANGELOG ask.
 package main
 
 import (

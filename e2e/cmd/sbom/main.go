@@ -1,5 +1,6 @@
-// Command sbom says which Go modules programs are made of. It is a scanner of BuildKit's (see package sbom) when it is called without arguments; given a
-// folder it prints the SPDX document of the programs in it. SOURCE_DATE_EPOCH is the time of the document, if set.
+// Command sbom lists the Go modules of programs. Without arguments it is a scanner of BuildKit's (see package sbom);
+// with a folder it prints the SPDX document of the programs in it. SOURCE_DATE_EPOCH is the time of the document, if
+// set.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command tests runs the tests of modules and the e2e suites side by side, with a line for each package that takes its time, and a summary.
+// Command tests runs the tests of modules and the e2e suites in parallel, with a line for each slow package, and a
+// summary.
 package main
 
 import (
@@ -48,7 +49,8 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringSliceVar(&given.suites, "suites", nil, "e2e suites by name, the longest first")
 	set.StringSliceVar(&given.packages, "packages", nil, "packages of the workspace, as go list has them")
 	set.StringSliceVar(&given.standalone, "standalone", nil, "directories of modules outside the workspace")
-	set.StringVar(&given.nodes, "nodes", "", "the script that makes real nodes, for the suite kind; the suite does not run unless given")
+	set.StringVar(&given.nodes, "nodes", "",
+		"the script that makes real nodes, for the suite kind; the suite does not run unless given")
 	set.IntVar(&given.clusters, "clusters", min(runtime.NumCPU()+1, 6), "how many suites run at once")
 	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
@@ -56,20 +58,21 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	return command
 }
 
-// common bounds what a package may take on a machine that does other things too. Vetting is make lint's, which need not load all of Kubernetes
-// for it.
+// common bounds the time of a package on a busy machine. Vetting is left to make lint, which need not load all of
+// Kubernetes for it.
 var common = []string{"-timeout=30m", "-vet=off"}
 
-// lazyGC trades memory for time: API servers are what tests compute with most, and a tenth of that is the collection of garbage. A process that
-// comes near the limit collects it as often as it must.
+// lazyGC trades memory for time: API servers use most of the CPU time of tests, and garbage collection a tenth of that.
+// A process near the limit collects as often as it must.
 var lazyGC = []string{"GOGC=800", "GOMEMLIMIT=1500MiB"}
 
-// commands runs suites even if nothing changed in their sources: what they prove is about programs and charts, which go does not look at.
+// commands runs suites even if their sources are unchanged: they test programs and charts, which go does not see.
 func (f flags) commands() []testrun.Command {
 	var commands []testrun.Command
 	add := func(directory string, environment []string, arguments ...string) {
 		commands = append(commands, testrun.Command{
-			Directory: directory, Environment: slices.Concat(environment, lazyGC), Arguments: slices.Concat(common, arguments),
+			Directory: directory, Environment: slices.Concat(environment, lazyGC),
+			Arguments: slices.Concat(common, arguments),
 		})
 	}
 	if len(f.suites) > 0 {
@@ -80,8 +83,9 @@ func (f flags) commands() []testrun.Command {
 		add("", nil, arguments...)
 	}
 	if f.nodes != "" {
-		// Most of the time goes into images and nodes, on a machine that may never have made any.
-		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off", "-count=1", "./e2e/suites/kind"}})
+		// Most of the time goes into images and nodes, which this machine may never have built.
+		commands = append(commands, testrun.Command{Exec: f.nodes, Arguments: []string{"-timeout=80m", "-vet=off",
+			"-count=1", "./e2e/suites/kind"}})
 	}
 	if len(f.packages) > 0 {
 		add("", nil, append([]string{"-p=" + strconv.Itoa(f.processes)}, f.packages...)...)

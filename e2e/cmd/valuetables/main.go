@@ -1,4 +1,4 @@
-// The command valuetables writes the tables of values into the READMEs of the charts that it is given: valuetables charts/*.
+// The command valuetables writes the tables of values into the READMEs of the given charts: valuetables charts/*.
 package main
 
 import (

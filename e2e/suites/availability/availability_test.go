@@ -17,10 +17,10 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// programs is where the ready pods of each component stand, sorted by node.
+// programs has the nodes of the ready pods of each component, sorted.
 type programs map[string][]string
 
-// TestTwoOfEachOutliveTheirNodes is one story: each part of it starts from what the one before has left.
+// TestTwoOfEachOutliveTheirNodes is one story: each part of it starts from the state that the one before has left.
 func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 	until(t, "two of each run, on two nodes of two zones", func(standing programs) string {
 		return every(standing, func(on []string) bool { return len(on) == 2 && on[0][:1] != on[1][:1] })
@@ -29,7 +29,8 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 
 	drain(t, "a1")
 	until(t, "two of each run, on two nodes that are left", func(standing programs) string {
-		return every(standing, func(on []string) bool { return len(on) == 2 && on[0] != on[1] && !slices.Contains(on, "a1") })
+		return every(
+			standing, func(on []string) bool { return len(on) == 2 && on[0] != on[1] && !slices.Contains(on, "a1") })
 	})
 
 	drain(t, "b1")
@@ -38,7 +39,7 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 		return every(standing, func(on []string) bool { return slices.Equal(on, []string{"b2", "b2"}) })
 	})
 
-	// Nothing else takes pods, so that those that go do not come back, and the budget has to stop the drain.
+	// No other node takes pods, so that evicted ones do not come back, and the budget has to stop the drain.
 	said, err := cluster.Kubectl(t.Context(), "default", "drain", "b2", "--ignore-daemonsets", "--timeout=30s")
 	if err == nil || !strings.Contains(said, "would violate the pod's disruption budget") {
 		t.Errorf("the last node is drained: %v: %s", err, said)
@@ -72,7 +73,7 @@ func TestTwoOfEachOutliveTheirNodes(t *testing.T) {
 	})
 }
 
-// every is empty if each component stands as wanted, and tells of the first that does not.
+// every is empty if the pods of each component are as wanted, and describes the first component whose pods are not.
 func every(standing programs, wanted func(on []string) bool) string {
 	for _, component := range devcluster.Components {
 		if on := standing[component]; !wanted(on) {
@@ -124,7 +125,7 @@ func ready(pod corev1.Pod) bool {
 		})
 }
 
-// drain empties a node as an administrator does, and sees meanwhile that no component is without a ready pod.
+// drain empties a node as an administrator does, and checks meanwhile that every component has a ready pod.
 func drain(t *testing.T, node string) {
 	t.Helper()
 	watched, stop := context.WithCancel(t.Context())
@@ -156,7 +157,7 @@ func kubectl(t *testing.T, arguments ...string) {
 	}
 }
 
-// refusesOthers sees that the namespace really enforces what Packtree's pods have passed.
+// refusesOthers checks that the namespace really enforces the standard that Packtree's pods have passed.
 func refusesOthers(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -187,7 +188,7 @@ func report(ctx context.Context) string {
 	return fmt.Sprintf("%s(%v)", said, err)
 }
 
-// TestEveryDeploymentIsAvailable compares with what Kubernetes itself counts, which the pods above do not tell.
+// TestEveryDeploymentIsAvailable checks what Kubernetes itself counts, which the pods above do not show.
 func TestEveryDeploymentIsAvailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(cluster.While(t.Context()), patience)
 	defer cancel()

@@ -1,6 +1,7 @@
-// Package availability_test installs Packtree with values-ha.yaml on a cluster like any other, and drains its nodes one by one. Its scheduler
-// and controllers are Kubernetes' own, KWOK plays nodes and pods, and the namespace takes none but restricted pods. Packtree's programs do not run:
-// where their pods stand, and how many are left, is up to Kubernetes.
+// Package availability_test installs Packtree with values-ha.yaml on an ordinary cluster, and drains its nodes one by
+// one. Its scheduler and controllers are Kubernetes' own, KWOK simulates nodes and pods, and the namespace admits only
+// restricted pods. Packtree's programs do not run: Kubernetes alone decides where their pods are, and how many are
+// left.
 package availability_test
 
 import (
@@ -85,7 +86,7 @@ func install(ctx context.Context) error {
 
 func chart() string { return filepath.Join(cluster.Machine.Root(), "charts", "packtree") }
 
-// helm runs the built one as an administrator, with a home of its own.
+// helm runs the built helm as an administrator, with a home of its own.
 func helm(ctx context.Context, arguments ...string) error {
 	home, err := os.MkdirTemp("", "packtree-helm-")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the charts have in common is written in each of them, as each is released alone. The copies differ by the chart's name and nothing else.
+// Each chart has its own copy of common templates, because each is released alone. The copies differ only by the
+// chart's name.
 func TestCopiesOfTemplatesAreAlike(t *testing.T) {
 	all := charts["packtree"].deployments
 	for file, of := range map[string][]string{

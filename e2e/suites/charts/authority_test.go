@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAnUpgradeLeavesTheAuthority plays what the programs, or cert-manager's injector, write where the API server finds webhooks. If an upgrade
-// took it away, nothing could be written until they have noticed.
+// TestAnUpgradeLeavesTheAuthority writes what the programs, or cert-manager's injector, write into the webhook
+// configurations. If an upgrade removed it, nothing could be written until they have noticed.
 func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
 	installed := install(t, "packtree")
 	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
@@ -22,7 +22,7 @@ func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
 		func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
 		t.Fatalf("only %d webhooks", count)
 	}
-	// With changes of the configurations themselves, of what the programs read, and of the kinds.
+	// With changes of the configurations themselves, of the programs' inputs, and of the kinds.
 	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace,
 		"--set",
 		"grove-operator.config.authorizer.enabled=true,dynamo-operator.logLevel=debug,dynamo-operator.webhook.annotations.a=b,podgrouper.replicas=2")
@@ -37,11 +37,11 @@ func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
 	}
 }
 
-// eachClientConfig visits what tells the API server whom to call, writes what is changed there, and counts.
+// eachClientConfig visits the fields by which the API server finds its webhooks, writes the changes, and counts.
 func (i installation) eachClientConfig(t *testing.T, visit func(*admissionregistrationv1.WebhookClientConfig)) int {
 	t.Helper()
 	count := 0
-	// The API server writes the status of definitions meanwhile, which a patch does not mind.
+	// The API server writes the status of definitions at the same time, which does not affect a patch.
 	write := func(before, after client.Object, visited int) {
 		count += visited
 		if err := i.client.Patch(t.Context(), after, client.MergeFrom(before)); err != nil {

@@ -73,8 +73,8 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	for _, constraint := range pod.TopologySpreadConstraints {
 		kept[constraint.TopologyKey] = constraint.WhenUnsatisfiable
 		if diff := cmp.Diff(deployment.Spec.Selector, constraint.LabelSelector); diff != "" {
-			t.Errorf("%s: the pods spread over %s are not the Deployment's (-deployment +constraint):\n%s", deployment.Name,
-				constraint.TopologyKey, diff)
+			t.Errorf("%s: the pods spread over %s are not the Deployment's (-deployment +constraint):\n%s",
+				deployment.Name, constraint.TopologyKey, diff)
 		}
 	}
 	want := map[string]corev1.UnsatisfiableConstraintAction{
@@ -85,7 +85,7 @@ func checkTwo(t *testing.T, deployment appsv1.Deployment, budget policyv1.PodDis
 	}
 }
 
-// electsLeader looks where each program is told: by a flag, or in the file of its configuration.
+// electsLeader reads each program's setting: a flag, or a field of its configuration file.
 func electsLeader(t *testing.T, objects []*unstructured.Unstructured, deployment appsv1.Deployment) bool {
 	t.Helper()
 	if slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--leader-elect=true") {
@@ -146,7 +146,8 @@ func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 		constraint+"whenUnsatisfiable=ScheduleAnyway",
 		constraint+"labelSelector.matchLabels.a=b")
 	got := typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.TopologySpreadConstraints
-	if len(got) != 1 || got[0].MaxSkew != 2 || !maps.Equal(got[0].LabelSelector.MatchLabels, map[string]string{"a": "b"}) {
+	if len(got) != 1 || got[0].MaxSkew != 2 ||
+		!maps.Equal(got[0].LabelSelector.MatchLabels, map[string]string{"a": "b"}) {
 		t.Errorf("got %+v", got)
 	}
 	objects = withoutKinds(t, "podgrouper", constraint+"maxSkew=2", constraint+"topologyKey=rack",
@@ -158,7 +159,7 @@ func TestASelectorOfTheUsersOwnStays(t *testing.T) {
 	}
 }
 
-// Two that both work would write over one another.
+// Two active replicas would overwrite each other's work.
 func TestTwoWithoutALeaderAreRefused(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, chart), "--set",

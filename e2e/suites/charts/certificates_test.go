@@ -15,19 +15,20 @@ import (
 // withWebhooks are the charts whose programs serve webhooks.
 var withWebhooks = []string{"dynamo-operator", "grove-operator", "podgrouper"}
 
-// provider is who keeps a certificate, as one can tell from the objects of a chart.
+// provider says who keeps a certificate, by the objects of a chart.
 type provider struct {
-	// Secret is made by the chart, for the program to fill.
+	// Secret is set if the chart makes one, for the program to fill.
 	Secret bool
-	// Certificates are asked of cert-manager.
+	// Certificates are requested from cert-manager.
 	Certificates []string
-	// Rotates is whether the program is told to keep the certificate itself, and may.
+	// Rotates reports whether the program is configured to keep the certificate itself, MayRotate whether it has the
+	// rights.
 	Rotates, MayRotate bool
-	// CA is what is injected where the API server finds webhooks, by annotation.
+	// CA is the source of the authority that is injected into the webhook configurations, by annotation.
 	CA string
 }
 
-// TestCertificates reads who keeps the certificate out of what each chart makes of webhook.certMode.
+// TestCertificates checks who keeps the certificate for each webhook.certMode of each chart.
 func TestCertificates(t *testing.T) {
 	for _, chart := range withWebhooks {
 		secret := chart + "-webhook-cert"
@@ -47,7 +48,8 @@ func TestCertificates(t *testing.T) {
 			},
 			"a Secret": {[]string{"webhook.certMode=manual"}, provider{}},
 			"a Secret, and an injector": {
-				[]string{"webhook.certMode=manual", `webhook.annotations.cert-manager\.io/inject-ca-from=a/b`}, provider{CA: "a/b"},
+				[]string{"webhook.certMode=manual", `webhook.annotations.cert-manager\.io/inject-ca-from=a/b`},
+				provider{CA: "a/b"},
 			},
 		} {
 			t.Run(chart+"/"+name, func(t *testing.T) {
@@ -56,7 +58,8 @@ func TestCertificates(t *testing.T) {
 					t.Errorf("who keeps the certificate (-want +got):\n%s", diff)
 				}
 				// A volume of the Pod's own would keep nodes from being drained.
-				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects, "Deployment")[0].Spec.Template.Spec.Volumes,
+				mounted := slices.ContainsFunc(typed[appsv1.Deployment](t, objects,
+					"Deployment")[0].Spec.Template.Spec.Volumes,
 					func(volume corev1.Volume) bool {
 						return volume.Name == "webhook-cert" && volume.Secret != nil && volume.Secret.SecretName == secret
 					})
@@ -111,7 +114,8 @@ func TestTheCertificateIsForTheService(t *testing.T) {
 			names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
 			for _, config := range clientConfigs(objects) {
 				service, _ := config["service"].(map[string]any)
-				if called := fmt.Sprintf("%s.%s.svc", service["name"], service["namespace"]); !slices.Contains(names, called) {
+				if called := fmt.Sprintf("%s.%s.svc", service["name"], service["namespace"]); !slices.Contains(
+					names, called) {
 					t.Errorf("the API server calls %s, and the certificate is for %v", called, names)
 				}
 			}

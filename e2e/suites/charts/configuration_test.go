@@ -31,7 +31,7 @@ func mounted(t *testing.T, objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// A hand edit of a configuration would wait, unseen, until some pod starts.
+// A manual edit of a configuration would have no effect until some pod starts.
 func TestConfigurationsAreImmutableAndNamedAfterTheirContent(t *testing.T) {
 	for chart, other := range map[string]string{"grove-operator": "logLevel=debug",
 		"kai-topology-plugin": "clientConnection.qps=7"} {
@@ -39,7 +39,8 @@ func TestConfigurationsAreImmutableAndNamedAfterTheirContent(t *testing.T) {
 			names := map[string]bool{}
 			for _, values := range [][]string{nil, {"podLabels.team=a"}, {other}} {
 				objects := withoutKinds(t, chart, values...)
-				file := typed[corev1.ConfigMap](t, []*unstructured.Unstructured{configuration(objects, chart)}, "ConfigMap")[0]
+				file := typed[corev1.ConfigMap](t, []*unstructured.Unstructured{configuration(objects, chart)},
+					"ConfigMap")[0]
 				if file.Immutable == nil || !*file.Immutable {
 					t.Errorf("%s can be edited", file.Name)
 				}

@@ -20,7 +20,8 @@ import (
 func kept(objects []*unstructured.Unstructured) []string {
 	var names []string
 	for _, object := range objects {
-		if object.GetKind() == "CustomResourceDefinition" && object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
+		if object.GetKind() == "CustomResourceDefinition" &&
+			object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
 			names = append(names, object.GetName())
 		}
 	}
@@ -50,23 +51,25 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenTold says so by an upgrade, as somebody does who decides it in the end. The
-// topology that grove-operator has made keeps its kind until the finalizer is taken off, as docs/charts.md says.
+// TestUninstallRemovesTheKindsWhenTold sets the value by an upgrade, as a user does who decides it at the end. The
+// topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
 	installed := install(t, "packtree")
-	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
+	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples",
+		examples.DefaultTopology))
 	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p",
 		`{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
-	var told []string
+	var switches []string
 	for _, chart := range charts["packtree"].deployments {
-		told = append(told, chart+".crds.keep=false")
+		switches = append(switches, chart+".crds.keep=false")
 	}
-	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace, "--set",
-		strings.Join(told, ","))
+	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace",
+		namespace, "--set", strings.Join(switches, ","))
 	installed.definitions(t, charts["packtree"].definitions)
 	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
 	installed.untilLeft(t, "clustertopologies.grove.io")
-	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type", "merge", "-p",
+	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type",
+		"merge", "-p",
 		`{"metadata":{"finalizers":null}}`); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -78,7 +81,7 @@ const (
 	groveFinalizer = grovev1alpha1.FinalizerClusterTopology
 )
 
-// asGroveOperator does what the program itself does, whom its webhooks let pass.
+// asGroveOperator acts as the program itself, which its webhooks exempt.
 func (i installation) asGroveOperator(t *testing.T, arguments ...string) {
 	t.Helper()
 	all := append(arguments, "--as=system:serviceaccount:"+namespace+":grove-operator")
@@ -92,7 +95,7 @@ func (i installation) untilLeft(t *testing.T, names ...string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		var found apiextensionsv1.CustomResourceDefinitionList
-		// The context of a test that clears up has ended.
+		// The test's own context has ended during cleanup.
 		if err := i.client.List(context.WithoutCancel(t.Context()), &found); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,8 @@ var (
 	grovesKinds = charts["grove-operator"].definitions
 )
 
-// TestInstallBesideOthers installs the umbrella on clusters that have KAI or Grove already, with the switches that docs/charts.md names.
+// TestInstallBesideOthers installs the umbrella on clusters that have KAI or Grove already, with the switches that
+// docs/charts.md names.
 func TestInstallBesideOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		there       []string
@@ -33,7 +34,8 @@ func TestInstallBesideOthers(t *testing.T) {
 			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"},
 		},
 		"Grove makes pods": {
-			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin", "podgrouper"},
+			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin",
+				"podgrouper"},
 		},
 		"Grove and KAI do all but translate": {
 			slices.Concat(grovesKinds, kaisKinds),
@@ -64,7 +66,8 @@ func TestInstallBesideOthers(t *testing.T) {
 	}
 }
 
-// TestTheKindOfWorkersIsLeftToWhoBroughtIt: Dynamo's own charts bring it too, and an install must neither fail nor take it over.
+// TestTheKindOfWorkersIsLeftToWhoBroughtIt: Dynamo's own charts contain it too, and an install must neither fail nor
+// take it over.
 func TestTheKindOfWorkersIsLeftToWhoBroughtIt(t *testing.T) {
 	installed := emptyCluster(t)
 	const kind = "dynamoworkermetadatas.nvidia.com"
@@ -86,7 +89,7 @@ func TestTheKindOfWorkersIsLeftToWhoBroughtIt(t *testing.T) {
 	}
 }
 
-// bring installs CRDs as somebody else's, and returns what versions answers then.
+// bring installs CRDs as somebody else, and returns the result of versions.
 func (i installation) bring(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	all, err := definitions.All()
@@ -109,7 +112,7 @@ func (i installation) bring(t *testing.T, names []string) map[string]string {
 	return i.versions(t)
 }
 
-// versions tell of each CRD whether somebody has written its metadata or spec.
+// versions says for each CRD whether its metadata or spec was written.
 func (i installation) versions(t *testing.T) map[string]string {
 	t.Helper()
 	var found apiextensionsv1.CustomResourceDefinitionList
@@ -123,7 +126,7 @@ func (i installation) versions(t *testing.T) map[string]string {
 	return versions
 }
 
-// writers are who has written an object, but for its status.
+// writers are the field managers of an object, except those of its status.
 func writers(object client.Object) []string {
 	var names []string
 	for _, fields := range object.GetManagedFields() {

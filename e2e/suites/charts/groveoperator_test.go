@@ -49,7 +49,7 @@ func TestTheAuthorizerIsCalledOnlyWhereItIsEnabled(t *testing.T) {
 	}
 }
 
-// nodeVerbs are what a ClusterRole lets do with nodes.
+// nodeVerbs are the verbs that a ClusterRole allows on nodes.
 func nodeVerbs(role *unstructured.Unstructured) []any {
 	rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
 	var verbs []any
@@ -74,7 +74,7 @@ func TestNodesAreReadOnlyWhereTopologyAwarenessIsOn(t *testing.T) {
 	}
 }
 
-// grove-operator turns such levels down at its start, when the upgrade has long been called a success.
+// grove-operator refuses such levels at its start, long after the upgrade has succeeded.
 func TestLevelsThatTheProgramWouldTurnDownAreRefused(t *testing.T) {
 	const levels = "config.topologyAwareScheduling.levels"
 	first := levels + "[0].domain=zone," + levels + "[0].key=example.com/zone,"
@@ -88,7 +88,8 @@ func TestLevelsThatTheProgramWouldTurnDownAreRefused(t *testing.T) {
 		"none, switched off": {levels + "=null,config.topologyAwareScheduling.enabled=false", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, "grove-operator"), "--set", test.set)
+			_, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, "grove-operator"),
+				"--set", test.set)
 			if (err != nil) != (test.want != "") || !strings.Contains(problems, test.want) {
 				t.Errorf("got %v: %s, want %q", err, problems, test.want)
 			}

@@ -39,7 +39,8 @@ var charts = map[string]struct{ deployments, definitions []string }{
 			"clustertopologies.grove.io", "clustertopologybindings.grove.io", "dynamographdeployments.nvidia.com",
 			"dynamographdeploymentscalingadapters.nvidia.com",
 			"dynamoworkermetadatas.nvidia.com", "podcliques.grove.io", "podcliquescalinggroups.grove.io",
-			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai", "topologies.kai.scheduler",
+			"podcliquesets.grove.io", "podgangs.scheduler.grove.io", "podgroups.scheduling.run.ai",
+			"topologies.kai.scheduler",
 		},
 	},
 	"podgrouper": {
@@ -47,7 +48,7 @@ var charts = map[string]struct{ deployments, definitions []string }{
 	},
 }
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 2 * time.Minute
 
 // repository is the root of the working tree.
@@ -65,8 +66,8 @@ func chartPath(t *testing.T, chart string) string {
 	return filepath.Join(repository(t), "charts", chart)
 }
 
-// helm runs the built helm with a home and a cache of its own: the test before had other kinds. It returns its
-// standard output, and standard error for a failure.
+// helm runs the built helm with a home and a cache of its own, since the cluster of the test before had other kinds. It
+// returns its standard output, and standard error for a failure.
 func helm(t *testing.T, kubeconfig string, arguments ...string) (string, string, error) {
 	t.Helper()
 	home := t.TempDir()
@@ -79,7 +80,7 @@ func helm(t *testing.T, kubeconfig string, arguments ...string) (string, string,
 	return out.String(), withoutLinks(problems.String()), err
 }
 
-// withoutLinks drops helm's remarks that the umbrella's subcharts are symbolic links, which they are meant to be.
+// withoutLinks drops helm's warnings that the umbrella's subcharts are symbolic links, which is intended.
 func withoutLinks(problems string) string {
 	var lines []string
 	for line := range strings.Lines(problems) {
@@ -99,7 +100,7 @@ func mustHelm(t *testing.T, kubeconfig string, arguments ...string) string {
 	return out
 }
 
-// kubectl runs the built one with a cache of its own, as helm.
+// kubectl runs the built kubectl with a cache of its own, as for helm.
 func kubectl(t *testing.T, kubeconfig string, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.Command(filepath.Join(repository(t), "bin", "tools", "kubectl"),

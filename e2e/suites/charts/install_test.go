@@ -30,7 +30,7 @@ type installation struct {
 	client     client.Client
 	kubeconfig string
 	chart      string
-	// notes are what helm says after the installation.
+	// notes are helm's output after the installation.
 	notes string
 }
 
@@ -44,7 +44,7 @@ func TestInstall(t *testing.T) {
 			installed.followsNotes(t)
 			installed.upgrade(t)
 			mustHelm(t, installed.kubeconfig, "uninstall", chart, "--namespace", namespace)
-			// Uninstalling must not delete the users' objects, which go with their CRDs.
+			// Uninstalling must not delete the users' objects, which would be deleted with their CRDs.
 			installed.definitions(t, want.definitions)
 			mustHelm(t, installed.kubeconfig, "install", chart, chartPath(t, chart), "--namespace", namespace)
 		})
@@ -59,8 +59,8 @@ func install(t *testing.T, chart string) installation {
 	return installed
 }
 
-// emptyCluster is an API server with nothing but the namespace, which takes no pods but those of the restricted Pod
-// Security Standard. All tests have the same one, one after the other, and each leaves it as it was.
+// emptyCluster is an API server with nothing but the namespace, which admits only pods of the restricted Pod Security
+// Standard. All tests use the same one, one after the other, and each leaves it as it was.
 func emptyCluster(t *testing.T) installation {
 	t.Helper()
 	cluster, err := server()
@@ -117,7 +117,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// clear uninstalls what a test has left installed, with its kinds.
+// clear uninstalls everything that a test has left installed, with its kinds.
 func (i installation) clear(t *testing.T) {
 	t.Helper()
 	releases := mustHelm(t, i.kubeconfig, "list", "--namespace", namespace, "--short", "--all")
@@ -132,8 +132,8 @@ func (i installation) clear(t *testing.T) {
 	i.untilLeft(t)
 }
 
-// deployments checks what runs: names, service accounts, and that a namespace with restricted pod security takes the
-// pods.
+// deployments checks names and service accounts of the Deployments, and that a namespace with restricted pod security
+// admits their pods.
 func (i installation) deployments(t *testing.T, want []string) {
 	t.Helper()
 	var found appsv1.DeploymentList
@@ -187,7 +187,7 @@ func (i installation) definitions(t *testing.T, want []string) {
 	}
 }
 
-// followsNotes runs each command that the notes name.
+// followsNotes runs each command in the notes.
 func (i installation) followsNotes(t *testing.T) {
 	t.Helper()
 	run := 0
@@ -198,7 +198,7 @@ func (i installation) followsNotes(t *testing.T) {
 		}
 		run++
 		out, err := kubectl(t, i.kubeconfig, strings.Fields(line)...)
-		// Helm is done when the kinds are stored, and the API server serves them a moment later.
+		// Helm ends when the kinds are stored, and the API server serves them a moment later.
 		for end := time.Now().Add(patience); err != nil && strings.Contains(out, "doesn't have a resource type") &&
 			time.Now().Before(end); {
 			time.Sleep(100 * time.Millisecond)

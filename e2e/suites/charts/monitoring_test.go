@@ -22,7 +22,7 @@ func named(objects []*unstructured.Unstructured, kind, name string) *unstructure
 	return nil
 }
 
-// A cluster without the Prometheus operator does not know the kind, so nobody gets it unasked.
+// A cluster without the Prometheus operator does not know the kind, so it is made only on request.
 func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 	objects := withoutKinds(t, "packtree")
 	for _, chart := range monitored {
@@ -69,7 +69,7 @@ func checkDashboard(t *testing.T, chart string, dashboard *unstructured.Unstruct
 	}
 }
 
-// checkAlerts wants each alert to link to its page below the address runbooks, and to no page without one.
+// checkAlerts checks that each alert links to its page below the address runbooks, and to no page without an address.
 func checkAlerts(t *testing.T, alerts *unstructured.Unstructured, runbooks string) {
 	t.Helper()
 	if alerts == nil {
@@ -79,11 +79,11 @@ func checkAlerts(t *testing.T, alerts *unstructured.Unstructured, runbooks strin
 		t.Errorf("labels of the alerts are %v", labels)
 	}
 	groups, _, _ := unstructured.NestedSlice(alerts.Object, "spec", "groups")
-	told := 0
+	count := 0
 	for _, group := range groups {
 		rules, _, _ := unstructured.NestedSlice(group.(map[string]any), "rules")
 		for _, rule := range rules {
-			told++
+			count++
 			name, _, _ := unstructured.NestedString(rule.(map[string]any), "alert")
 			description, _, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "description")
 			url, linked, _ := unstructured.NestedString(rule.(map[string]any), "annotations", "runbook_url")
@@ -92,7 +92,7 @@ func checkAlerts(t *testing.T, alerts *unstructured.Unstructured, runbooks strin
 			}
 		}
 	}
-	if told == 0 {
+	if count == 0 {
 		t.Error("there is no rule")
 	}
 }

@@ -18,8 +18,8 @@ func TestNetworkPoliciesComeOnRequest(t *testing.T) {
 	}
 }
 
-// TestEveryPortThatIsServedIsReached compares the policy with the container and the Service: a port that one of them has and the policy
-// does not is closed.
+// TestEveryPortThatIsServedIsReached compares the policy with the container and the Service: a port of theirs that the
+// policy lacks is closed.
 func TestEveryPortThatIsServedIsReached(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		t.Run(chart, func(t *testing.T) {
@@ -42,7 +42,8 @@ func TestEveryPortThatIsServedIsReached(t *testing.T) {
 			for _, service := range typed[corev1.Service](t, objects, "Service") {
 				for _, port := range service.Spec.Ports {
 					if !served[port.TargetPort.String()] {
-						t.Errorf("the Service leads to port %s, which the container does not have", port.TargetPort.String())
+						t.Errorf("the Service leads to port %s, which the container does not have",
+							port.TargetPort.String())
 					}
 				}
 			}
@@ -70,7 +71,7 @@ func peersByPort(rules []networkingv1.NetworkPolicyIngressRule) map[string][]net
 	return peers
 }
 
-// Neither the API server nor kubelets are pods, so nothing but metrics can be kept to some.
+// Neither the API server nor kubelets are pods, so only metrics can be restricted to some readers.
 func TestMetricsCanBeKeptToSome(t *testing.T) {
 	for _, chart := range withWebhooks {
 		t.Run(chart, func(t *testing.T) {
@@ -78,7 +79,8 @@ func TestMetricsCanBeKeptToSome(t *testing.T) {
 				withoutKinds(t, chart, "networkPolicy.enabled=true",
 					"networkPolicy.metricsFrom[0].podSelector.matchLabels.app=prometheus"))
 			for port, peers := range peersByPort(policy.Spec.Ingress) {
-				kept := len(peers) == 1 && peers[0].PodSelector != nil && peers[0].PodSelector.MatchLabels["app"] == "prometheus"
+				kept := len(peers) == 1 && peers[0].PodSelector != nil &&
+					peers[0].PodSelector.MatchLabels["app"] == "prometheus"
 				if kept != (port == "metrics") || !kept && peers != nil {
 					t.Errorf("port %s is for %v", port, peers)
 				}
@@ -92,7 +94,8 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 		t.Run(chart, func(t *testing.T) {
 			called := func(set ...string) map[string][]string {
 				found := map[string][]string{}
-				for _, rule := range policyIn(t, withoutKinds(t, chart, append(set, "networkPolicy.enabled=true")...)).Spec.Egress {
+				for _, rule := range policyIn(t,
+					withoutKinds(t, chart, append(set, "networkPolicy.enabled=true")...)).Spec.Egress {
 					for _, port := range rule.Ports {
 						name := string(*port.Protocol) + " " + port.Port.String()
 						found[name] = []string{}
@@ -104,7 +107,8 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 				return found
 			}
 			anywhere := []string{}
-			want := map[string][]string{"TCP 443": anywhere, "TCP 6443": anywhere, "TCP 53": anywhere, "UDP 53": anywhere}
+			want := map[string][]string{"TCP 443": anywhere, "TCP 6443": anywhere, "TCP 53": anywhere,
+				"UDP 53": anywhere}
 			if diff := cmp.Diff(want, called()); diff != "" {
 				t.Errorf("by default (-want +got):\n%s", diff)
 			}

@@ -17,13 +17,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// others are those whose kinds the charts make when asked to. Their definitions lie in their Go modules, which are pinned as go.sum would.
+// others are the modules with kinds that the charts use on request. Their definitions are in their Go modules, which
+// are pinned as in go.sum.
 var others = []struct {
 	module, sum, folder string
 	files               []string
 }{
 	{
-		"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=", "deploy/crds",
+		"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=",
+		"deploy/crds",
 		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"},
 	},
 	{
@@ -33,7 +35,8 @@ var others = []struct {
 	},
 }
 
-// TestInstallWithEverything turns on what is off by default, where cert-manager's and the Prometheus operator's own kinds judge it.
+// TestInstallWithEverything switches on everything that is off by default, validated by cert-manager's and the
+// Prometheus operator's own kinds.
 func TestInstallWithEverything(t *testing.T) {
 	cluster := emptyCluster(t)
 	for _, other := range others {
@@ -53,7 +56,7 @@ func TestInstallWithEverything(t *testing.T) {
 		"kai-topology-plugin.monitoring.readers[0].name=prometheus,kai-topology-plugin.monitoring.readers[0].namespace=monitoring",
 		"--set", "grove-operator.config.authorizer.enabled=true",
 	}
-	// Helm drops what a kind does not know and says nothing.
+	// Helm drops unknown fields silently.
 	for _, object := range renderedBy(t, "packtree", everything...) {
 		if group := object.GroupVersionKind().Group; group != "cert-manager.io" && group != "monitoring.coreos.com" {
 			continue

@@ -31,8 +31,8 @@ func podTemplates(t *testing.T, objects []*unstructured.Unstructured) map[string
 	return templates
 }
 
-// TestEveryPodIsRestricted has the API server judge every pod of every chart under several sets of values, in a namespace that enforces the
-// restricted Pod Security Standard; and looks for what the standard does not ask for.
+// TestEveryPodIsRestricted lets the API server validate every pod of every chart under several sets of values, in a
+// namespace that enforces the restricted Pod Security Standard. It also checks what the standard does not require.
 func TestEveryPodIsRestricted(t *testing.T) {
 	cluster := emptyCluster(t)
 	for chart, want := range charts {
@@ -59,7 +59,7 @@ func TestEveryPodIsRestricted(t *testing.T) {
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// forEach are values for a chart: for each of those that have them, where the chart is the umbrella.
+// forEach are values for a chart; in the umbrella, for each of the charts that have them.
 func forEach(chart, values string, of []string) string {
 	var all []string
 	for _, one := range of {
@@ -79,7 +79,7 @@ func (i installation) judges(t *testing.T, name string, template corev1.PodTempl
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Name, pod.Namespace = name+"-trial", namespace
-	// Service accounts are not what is judged, and are not there.
+	// Service accounts are not tested here, and do not exist.
 	pod.Spec.ServiceAccountName = "default"
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: namespace}}
 	if err := i.client.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
@@ -90,7 +90,8 @@ func (i installation) judges(t *testing.T, name string, template corev1.PodTempl
 	}
 }
 
-// checkContainers looks for a root file system that can be written, memory without a bound, and probes, which the standard does not ask for.
+// checkContainers checks for a read-only root file system, bounded memory, and probes, which the standard does not
+// require.
 func checkContainers(t *testing.T, name string, pod corev1.PodSpec) {
 	t.Helper()
 	if pod.HostNetwork || pod.HostPID || pod.HostIPC {

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// rendered are the objects that a chart makes of values.
+// rendered are the objects of a chart with values.
 func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstructured {
 	t.Helper()
 	var arguments []string
@@ -23,7 +23,7 @@ func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstruc
 	return renderedBy(t, chart, arguments...)
 }
 
-// withoutKinds is rendered without the CRDs, which are most of what a chart makes and what most of the time goes into.
+// withoutKinds is rendered without the CRDs, which are most of a chart and take most of the time.
 func withoutKinds(t *testing.T, chart string, set ...string) []*unstructured.Unstructured {
 	t.Helper()
 	set = slices.Clone(set)
@@ -38,7 +38,7 @@ func withoutKinds(t *testing.T, chart string, set ...string) []*unstructured.Uns
 	return rendered(t, chart, set...)
 }
 
-// renderedBy are the objects that a chart makes with further arguments of helm.
+// renderedBy are the objects of a chart with further arguments of helm.
 func renderedBy(t *testing.T, chart string, further ...string) []*unstructured.Unstructured {
 	t.Helper()
 	arguments := append([]string{"template", "release", chartPath(t, chart), "--namespace", namespace}, further...)
@@ -62,7 +62,8 @@ func typed[T any](t *testing.T, objects []*unstructured.Unstructured, kind strin
 			continue
 		}
 		var one T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one, true); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one,
+			true); err != nil {
 			t.Fatalf("%s %s: %v", kind, object.GetName(), err)
 		}
 		all = append(all, one)
@@ -102,7 +103,7 @@ func TestAComponentCanBeLeftOut(t *testing.T) {
 	}
 }
 
-// A program outside of the cluster is only reached if every single webhook and conversion says so.
+// A program outside of the cluster is only reached if every single webhook and conversion has the URL.
 func TestEveryWebhookFollowsURLAndCA(t *testing.T) {
 	const url, authority = "https://127.0.0.1:9443", "Q0E="
 	for _, chart := range []string{"dynamo-operator", "grove-operator", "podgrouper"} {
@@ -121,7 +122,7 @@ func TestEveryWebhookFollowsURLAndCA(t *testing.T) {
 	}
 }
 
-// clientConfigs collects what tells the API server whom to call, wherever it stands.
+// clientConfigs collects the fields by which the API server finds its webhooks, in any object.
 func clientConfigs(objects []*unstructured.Unstructured) []map[string]any {
 	var found []map[string]any
 	for _, object := range objects {
@@ -130,7 +131,8 @@ func clientConfigs(objects []*unstructured.Unstructured) []map[string]any {
 			config, _, _ := unstructured.NestedMap(webhook.(map[string]any), "clientConfig")
 			found = append(found, config)
 		}
-		if config, has, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig"); has {
+		if config, has, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook",
+			"clientConfig"); has {
 			found = append(found, config)
 		}
 	}

@@ -24,7 +24,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// schema is as much of a JSON schema as tells the names of values.
+// schema has the fields of a JSON schema with the names of values.
 type schema struct {
 	Properties map[string]schema `json:"properties"`
 }
@@ -33,7 +33,7 @@ func (s schema) names(prefix string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		path := prefix + name
-		// Helm hands a parent's global values to every chart, so the schema lets them through.
+		// Helm passes a parent's global values to every chart, so the schema allows them.
 		if path == "global" {
 			continue
 		}
@@ -43,9 +43,9 @@ func (s schema) names(prefix string) []string {
 	return names
 }
 
-// A value that stands in the schema and not in values.yaml is one that nobody finds. The other way round lint says it.
+// A value in the schema and not in values.yaml would not be found by users. Lint checks the other direction.
 func TestEveryValueOfTheSchemaIsDocumented(t *testing.T) {
-	// Kubernetes defines what these hold, and items of lists have no place in values.yaml.
+	// Kubernetes defines the contents of these, and items of lists have no place in values.yaml.
 	elsewhere := []string{"resources.requests", "resources.limits", "resources.claims", "startup.resources.claims"}
 	for chart := range charts {
 		t.Run(chart, func(t *testing.T) {
@@ -77,21 +77,25 @@ func holds(values map[string]any, path []string) bool {
 
 func TestWrongValuesAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ chart, set, says string }{
-		"a value that does not exist":        {"podgrouper", "webhooks.port=1", "webhooks"},
-		"a nested value that does not exist": {"grove-operator", "config.controllers.podGangs.concurrentSyncs=1", "podGangs"},
+		"a value that does not exist": {"podgrouper", "webhooks.port=1", "webhooks"},
+		"a nested value that does not exist": {"grove-operator", "config.controllers.podGangs.concurrentSyncs=1",
+			"podGangs"},
 		"a domain that does not exist": {"grove-operator", "config.topologyAwareScheduling.levels[0].domain=spine",
 			"/levels/0/domain"},
-		"a value of a subchart":           {"packtree", "dynamo-operator.webhook.certMode=automatic", "/webhook/certMode"},
+		"a value of a subchart": {"packtree", "dynamo-operator.webhook.certMode=automatic",
+			"/webhook/certMode"},
 		"a component that does not exist": {"packtree", "components.grove=false", "grove"},
 		"runbooks that no browser finds": {"podgrouper", "monitoring.alerts.runbooks=wiki/runbooks",
 			"/monitoring/alerts/runbooks"},
-		"a negative number of replicas":   {"kai-topology-plugin", "replicas=-1", "/replicas"},
-		"an interval that is no duration": {"kai-topology-plugin", "repairabilityInterval=often", "/repairabilityInterval"},
+		"a negative number of replicas": {"kai-topology-plugin", "replicas=-1", "/replicas"},
+		"an interval that is no duration": {"kai-topology-plugin", "repairabilityInterval=often",
+			"/repairabilityInterval"},
 		"a shape that nobody can place": {"kai-topology-plugin",
 			"shapes[0].name=a,shapes[0].pods=0,shapes[0].resources.cpu=1", "/shapes/0/pods"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, test.chart), "--set", test.set)
+			out, problems, err := helm(t, os.DevNull, "template", "release", chartPath(t, test.chart),
+				"--set", test.set)
 			if err == nil {
 				t.Fatalf("helm took %s:\n%s", test.set, out)
 			}
@@ -102,7 +106,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 	}
 }
 
-// The charts carry copies because helm only packs what lies in their folders.
+// The charts contain copies because helm packages only files in their folders.
 func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repository(t), "charts", "*", "files", "crds*", "*.yaml"))
 	if err != nil {
@@ -126,7 +130,8 @@ func TestDefinitionsAreTheGeneratedOnes(t *testing.T) {
 	}
 }
 
-// docs/examples/clustertopology.yaml tells offline programs what grove-operator makes of the chart's default.
+// docs/examples/clustertopology.yaml gives offline programs the topology that grove-operator makes from the chart's
+// default.
 func TestExampleTopologyIsTheChartsDefault(t *testing.T) {
 	var values struct {
 		Config struct {

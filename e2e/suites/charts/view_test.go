@@ -13,7 +13,8 @@ import (
 
 const viewer = "kai-topology-plugin-view"
 
-// TestThePageIsServedOnRequest: by an account that may do what ClusterRole packtree-viewer allows, and nothing else.
+// TestThePageIsServedOnRequest: the page runs under an account with the rights of ClusterRole packtree-viewer, and no
+// others.
 func TestThePageIsServedOnRequest(t *testing.T) {
 	for _, name := range namesOf(withoutKinds(t, "kai-topology-plugin"), "Deployment") {
 		if name == viewer {
@@ -47,7 +48,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 
 	deployments := typed[appsv1.Deployment](t, objects, "Deployment")
 	page := deployments[slices.IndexFunc(deployments, func(d appsv1.Deployment) bool { return d.Name == viewer })]
-	scheduler := deployments[slices.IndexFunc(deployments, func(d appsv1.Deployment) bool { return d.Name == "kai-topology-plugin" })]
+	scheduler := deployments[slices.IndexFunc(deployments,
+		func(d appsv1.Deployment) bool { return d.Name == "kai-topology-plugin" })]
 	pod := page.Spec.Template.Spec
 	want := []string{"packtree", "view", "--no-browser", "--port=9999"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" || pod.ServiceAccountName != viewer {
@@ -56,7 +58,7 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 	if len(pod.Containers[0].Ports) > 0 {
 		t.Error("it has ports that others could reach")
 	}
-	// Else Services, policies and budgets of the scheduler were about it as well.
+	// Otherwise Services, policies and budgets of the scheduler would select it as well.
 	matches := true
 	for key, value := range scheduler.Spec.Selector.MatchLabels {
 		matches = matches && page.Spec.Template.Labels[key] == value
@@ -66,7 +68,7 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 	}
 }
 
-// TestThePageIsRestricted has the API server judge its pod, as those of all programs.
+// TestThePageIsRestricted lets the API server validate its pod, as those of all programs.
 func TestThePageIsRestricted(t *testing.T) {
 	cluster := emptyCluster(t)
 	template := podTemplates(t, withoutKinds(t, "kai-topology-plugin", "view.enabled=true"))[viewer]

@@ -1,4 +1,5 @@
-// Package compatibility_test has today's programs take over what an earlier release left: its definitions, and objects as it stored them.
+// Package compatibility_test runs today's programs on what an earlier release left: its definitions, and objects as it
+// stored them.
 package compatibility_test
 
 import (
@@ -13,7 +14,7 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 4 * time.Minute
 
 // installation is a cluster with programs of today, and charts that a test may exchange.
@@ -22,7 +23,7 @@ type installation struct {
 	clone clone
 }
 
-// until waits, and prints what went wrong where when it does so in vain.
+// until waits, and prints the cluster's state if it fails.
 func (i *installation) until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
 	live.Scenario{Patience: patience, Report: i.report}.Until(i.While(ctx), t, what, look)

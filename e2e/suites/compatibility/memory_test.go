@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// memory is what must not change: of each object its UID, and of a pod where it runs what, and how often it was started.
+// memory is what must not change: the UID of each object, and for a pod its node, images, and how often it was started.
 type memory map[string]string
 
 func memoryOf(objects []*unstructured.Unstructured) memory {
@@ -36,7 +36,7 @@ func memoryOf(objects []*unstructured.Unstructured) memory {
 	return all
 }
 
-// difference tells how things are otherwise than remembered. What has come is no difference.
+// difference describes the differences from the remembered state. New objects are no difference.
 func (m memory) difference(now memory) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -50,7 +50,7 @@ func (m memory) difference(now memory) string {
 	return strings.Join(lines, "\n")
 }
 
-// without forgets what a test changes on purpose.
+// without drops objects that a test changes on purpose.
 func (m memory) without(names ...string) memory {
 	rest := maps.Clone(m)
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/e2e/compatibility"
 )
 
-// wanting is a set whose pods need one rack, which grove-operator says in its PodGang.
+// wanting is a set whose pods need one rack, which grove-operator writes into its PodGang.
 const wanting = `
 apiVersion: grove.io/v1alpha1
 kind: PodCliqueSet
@@ -28,8 +28,8 @@ spec:
         spec: {replicas: 2, podSpec: {containers: [{name: main, image: "engine:1"}]}}
 `
 
-// Who upgrades the programs and leaves the CRDs as they were finds in the operator's log which field they lack. Nothing is placed as if
-// nothing had been asked for: the pods wait behind their gates.
+// A user who upgrades the programs without the CRDs finds the missing fields in the operator's log. Nothing is placed
+// as if the fields were unset: the pods keep their scheduling gates.
 func TestDefinitionsThatLackAField(t *testing.T) {
 	const file = "scheduler.grove.io_podgangs.yaml"
 	releases, err := compatibility.Releases(testdata(t))

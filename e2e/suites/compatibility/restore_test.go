@@ -17,8 +17,8 @@ import (
 
 const controllerManager = "kube-controller-manager"
 
-// restores puts back what a release stored, byte by byte: with the UIDs, generations, owners of fields and statuses that its objects had.
-// No controller runs meanwhile, for it would see pods whose owner is yet to come.
+// restores writes the objects that a release stored, byte by byte: with their UIDs, generations, field managers and
+// statuses. No controller runs meanwhile, since it would see pods before their owners.
 func (i *installation) restores(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	i.forgets(ctx, t)
@@ -26,7 +26,8 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(compatibility.Namespace))
 	i.must(ctx, t, i.Machine.Stop(ctx, controllerManager))
 	for _, object := range objects {
-		mapping, err := i.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		mapping, err := i.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(),
+			object.GroupVersionKind().Version)
 		i.must(ctx, t, err)
 		value, err := json.Marshal(object)
 		i.must(ctx, t, err)
@@ -43,7 +44,7 @@ func (i *installation) restores(ctx context.Context, t *testing.T, objects []*un
 	i.must(ctx, t, i.Machine.Start(ctx, controllerManager))
 }
 
-// forgets removes what the programs made by themselves while the cluster came up.
+// forgets deletes the objects that the programs made by themselves while the cluster came up.
 func (i *installation) forgets(ctx context.Context, t *testing.T) {
 	t.Helper()
 	made, err := compatibility.Kept(ctx, i)
@@ -59,7 +60,8 @@ func (i *installation) forgets(ctx context.Context, t *testing.T) {
 	})
 }
 
-// accepted has a user change each object without changing what it asks for, as a trial: whoever cannot do that cannot do anything with it.
+// accepted changes each object as a user would, without a change of its meaning, as a dry run: if that fails, the user
+// can do nothing with the object.
 func (i *installation) accepted(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	tried := 0

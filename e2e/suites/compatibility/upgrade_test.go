@@ -16,11 +16,11 @@ import (
 	"packtree.dev/e2e/examples"
 )
 
-// newcomers is the namespace of workloads that come after the upgrade.
+// newcomers is the namespace of workloads that are created after the upgrade.
 const newcomers = "newcomers"
 
-// Whoever upgrades from a release keeps every pod and every object, and all of it goes on being looked after: with the programs of today
-// first under the definitions of that release, and then under those of today.
+// An upgrade from a release keeps every pod and every object, and the programs go on reconciling all of them: the
+// programs of today first under the definitions of that release, and then under those of today.
 func TestUpgradeFromEveryRelease(t *testing.T) {
 	releases, err := compatibility.Releases(testdata(t))
 	if err != nil || len(releases) == 0 {
@@ -52,7 +52,8 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 	}
 }
 
-// works has the programs do something new, from what a user writes to pods on nodes. When they have, they have seen everything older.
+// works makes the programs do something new, from a user's object to pods on nodes. After that they have reconciled
+// everything older.
 func (i *installation) works(ctx context.Context, t *testing.T) {
 	t.Helper()
 	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newcomers}}))
@@ -72,7 +73,8 @@ func (i *installation) keeps(ctx context.Context, t *testing.T, when string, bef
 	}
 }
 
-// looksAfter changes one thing of each kind of workload, and waits until the programs have followed; nothing else changes.
+// looksAfter changes one object of each kind of workload, and waits until the programs have followed; nothing else
+// changes.
 func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memory) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -85,13 +87,14 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	lost := &pods.Items[at]
 	i.must(ctx, t, i.Delete(ctx, lost))
 	for _, command := range [][]string{
-		{"patch", "dgd", "plain", "--type=json", "-p", `[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
+		{"patch", "dgd", "plain", "--type=json", "-p",
+			`[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
 		{"scale", "pcsg", "engine-0-copy", "--replicas=3"},
 	} {
 		_, err := i.Kubectl(ctx, compatibility.Namespace, command...)
 		i.must(ctx, t, err)
 	}
-	// One frontend more, and a leader with two workers; what has no room waits on.
+	// One frontend more, and a leader with two workers; what has no room keeps waiting.
 	wanted := runningBut(pods.Items, nil) + 1 + 3
 	i.until(ctx, t, "what was lost is replaced, and what was asked for has come",
 		func(ctx context.Context) (bool, string, error) {
@@ -103,7 +106,7 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 	i.keeps(ctx, t, "after further work", before.without("Pod "+lost.Name))
 }
 
-// runningBut counts the pods that run, without one that may bear the name of its successor.
+// runningBut counts the running pods, except one that may have the name of its successor.
 func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 	count := 0
 	for _, pod := range pods {
@@ -114,11 +117,12 @@ func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 	return count
 }
 
-// letsGo deletes what users made, and waits until all goes with it: finalizers of an older release too.
+// letsGo deletes the users' objects, and waits until everything is deleted with them, despite finalizers of an older
+// release.
 func (i *installation) letsGo(ctx context.Context, t *testing.T) {
 	t.Helper()
-	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods", "--all",
-		"--wait=false")
+	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
+		"--all", "--wait=false")
 	i.must(ctx, t, err)
 	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
 		objects, err := compatibility.Kept(ctx, i)

@@ -7,7 +7,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// TestAReaderNotices tries blocks that need no cluster, right and wrong ones: what is wrong on a page must not pass.
+// TestAReaderNotices tries blocks that need no cluster, right and wrong ones: a mistake on a page must be found.
 func TestAReaderNotices(t *testing.T) {
 	root, _ := read(t)
 	here := newReader(t, root, "/dev/null", map[string]string{"greet": "#!/bin/sh\necho hello\n"})
@@ -20,7 +20,8 @@ func TestAReaderNotices(t *testing.T) {
 		"a script that fails half-way": {"sh", "false\ngreet\n", pages.Mark{}, "exit status 1"},
 		"a command that had no answer": {"sh",
 			"test -e again || { touch again; echo context deadline exceeded; false; }\n", pages.Mark{}, ""},
-		"a command that never has one":      {"sh", "echo context deadline exceeded; false\n", pages.Mark{}, "exit status 1"},
+		"a command that never has one": {"sh", "echo context deadline exceeded; false\n", pages.Mark{},
+			"exit status 1"},
 		"a pipe that fails in its middle":   {"sh", "greet | false | cat\n", pages.Mark{}, "exit status 1"},
 		"an answer as it is shown":          {"console", "$ greet\nhello\n", pages.Mark{}, ""},
 		"an answer that is shown otherwise": {"console", "$ greet\nhullo\n", pages.Mark{}, `lacks the line "hullo"`},
@@ -29,18 +30,21 @@ func TestAReaderNotices(t *testing.T) {
 			pages.Mark{How: pages.ValuesOf, Detail: "packtree"}, ""},
 		"values that the chart lacks": {"yaml", "component: {podgrouper: false}\n",
 			pages.Mark{How: pages.ValuesOf, Detail: "packtree"}, "not allowed"},
-		"input that is taken":       {"yaml", "a: b\n", pages.Mark{How: pages.InputOf, Detail: "grep a"}, ""},
-		"input that is turned down": {"yaml", "a: b\n", pages.Mark{How: pages.InputOf, Detail: "grep c"}, "exit status 1"},
+		"input that is taken": {"yaml", "a: b\n", pages.Mark{How: pages.InputOf, Detail: "grep a"}, ""},
+		"input that is turned down": {"yaml", "a: b\n", pages.Mark{How: pages.InputOf, Detail: "grep c"},
+			"exit status 1"},
 		"a configuration": {"yaml",
-			"apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\nlogLevel: debug\n", pages.Mark{}, ""},
+			"apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\nlogLevel: debug\n",
+			pages.Mark{}, ""},
 		"a configuration with a field that does not exist": {"yaml",
-			"apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\nlogLevle: debug\n", pages.Mark{},
+			"apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\nlogLevle: debug\n",
+			pages.Mark{},
 			"logLevle"},
 		"a scheduler's configuration with a field that does not exist": {"yaml",
 			"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofile: []\n", pages.Mark{},
 			`unknown field`},
-		"a part of an example that does not exist": {"yaml", "a: b\n", pages.Mark{How: pages.PartOf, Detail: "nothing.yaml"},
-			"no such file"},
+		"a part of an example that does not exist": {"yaml", "a: b\n",
+			pages.Mark{How: pages.PartOf, Detail: "nothing.yaml"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := here.tries(t.Context(),
@@ -54,9 +58,10 @@ func TestAReaderNotices(t *testing.T) {
 
 func TestLooks(t *testing.T) {
 	for command, want := range map[string]bool{
-		"kubectl get pods": true, "kubectl -n packtree-system get deployments": true, "kubectl packtree explain a": true,
-		"helm list":            true,
-		"kubectl delete pod a": false, "helm upgrade a b": false, "kubectl apply -f get": false,
+		"kubectl get pods": true, "kubectl -n packtree-system get deployments": true,
+		"kubectl packtree explain a": true,
+		"helm list":                  true,
+		"kubectl delete pod a":       false, "helm upgrade a b": false, "kubectl apply -f get": false,
 	} {
 		if got := looks(command + " "); got != want {
 			t.Errorf("looks(%q) = %t", command, got)

@@ -12,7 +12,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// TestLinks follows every link that stays inside the repository, down to the heading.
+// TestLinks follows every link inside the repository, down to the heading.
 func TestLinks(t *testing.T) {
 	root, all := read(t)
 	byFile := map[string]pages.Page{}
@@ -36,11 +36,13 @@ func TestLinks(t *testing.T) {
 				file = path.Join(path.Dir(page.File), target.Path)
 			}
 			if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-				t.Errorf("%s:%d: the link %s leads to a file that does not exist", page.File, link.Line, link.Destination)
+				t.Errorf("%s:%d: the link %s leads to a file that does not exist", page.File, link.Line,
+					link.Destination)
 			}
-			if to, known := byFile[file]; known && target.Fragment != "" && !slices.Contains(to.Anchors, target.Fragment) {
-				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s", page.File, link.Line,
-					link.Destination,
+			if to, known := byFile[file]; known && target.Fragment != "" &&
+				!slices.Contains(to.Anchors, target.Fragment) {
+				t.Errorf("%s:%d: the link %s leads to a heading that does not exist; there are %s",
+					page.File, link.Line, link.Destination,
 					strings.Join(to.Anchors, ", "))
 			}
 		}
@@ -50,7 +52,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestEveryPageIsReached goes from README.md along the links: a page that nobody links to is read by nobody. A link to a folder leads
+// TestEveryPageIsReached follows links from README.md: a page without links to it is not read. A link to a folder leads
 // to its README, or else to all pages in it.
 func TestEveryPageIsReached(t *testing.T) {
 	_, all := read(t)

@@ -1,6 +1,6 @@
-// Package docs_test tries what the documentation says: every manifest is applied, every command that can be run is run, and what a page
-// shows of an answer is compared with the answer. What a page says about that stands in comments above the blocks, which package pages
-// reads.
+// Package docs_test tests the documentation: every manifest is applied, every command that can be run is run, and the
+// output on a page is compared with the real one. Comments above the blocks, which package pages reads, say how each
+// block is tested.
 package docs_test
 
 import (
@@ -13,10 +13,10 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 4 * time.Minute
 
-// read are all pages that users and contributors read.
+// read are all pages for users and contributors.
 func read(t *testing.T) (root string, all []pages.Page) {
 	t.Helper()
 	root, err := devcluster.Repository()

@@ -16,13 +16,13 @@ import (
 var (
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
-	// administering is read when the programs are ended: it installs the charts as on any cluster, and KWOK plays
+	// administering is read after the programs have ended: it installs the charts as on any cluster, and KWOK simulates
 	// their pods.
 	administering = []string{"docs/install.md", "docs/charts.md", "docs/operations.md"}
 )
 
-// helmHere is helm for a reader of a page that installs. The release is there already, with the values by which
-// Packtree's programs run as processes beside the cluster, and keeps them.
+// helmHere is helm for a reader of a page that installs. The release exists already, with values by which Packtree's
+// programs run as processes beside the cluster, and keeps them.
 const helmHere = `#!/bin/sh
 case "$1" in
 install) shift; set -- upgrade --install --reuse-values "$@" ;;
@@ -31,8 +31,8 @@ esac
 exec "$(dirname "$(command -v kube-apiserver)")/helm" "$@"
 `
 
-// TestPages reads every page on one cluster, with the nodes of the examples. On the empty cluster of E2E_KUBECONFIG, whose nodes have the images that a
-// page names, it reads the pages that install, and nothing is in their way there.
+// TestPages reads every page on one cluster, with the nodes of the examples. On the empty cluster of E2E_KUBECONFIG,
+// whose nodes have the images of a page, it reads the pages that install, without Packtree's own programs in their way.
 func TestPages(t *testing.T) {
 	root, all := read(t)
 	if kubeconfig := os.Getenv("E2E_KUBECONFIG"); kubeconfig != "" {
@@ -60,7 +60,7 @@ func TestPages(t *testing.T) {
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
 			before := tidier{own.Cluster}.wide(t)
 			ctx := t.Context()
-			// Pages that install and remove Packtree have its programs end.
+			// For pages that install and remove Packtree, its programs have to end first.
 			if !slices.Contains(last, page.File) {
 				ctx = own.While(ctx)
 			}
@@ -98,13 +98,13 @@ func readsOn(ctx context.Context, t *testing.T, reader reader, page pages.Page) 
 	}
 }
 
-// isTried is whether a block needs the cluster, or is wrong: then its page has to be read to say so.
+// isTried reports whether a block needs the cluster, or is wrong: then its page has to be read to report that.
 func isTried(block pages.Block) bool {
 	what, err := actionFor(block)
 	return what != nothing || err != nil
 }
 
-// remove takes from the cluster what an installing page takes, whether one was read or not.
+// remove deletes from the cluster what an installing page deletes, whether or not one was read.
 const remove = `
 helm uninstall packtree --namespace packtree-system --ignore-not-found
 kubectl delete namespace packtree-system --ignore-not-found
@@ -113,8 +113,8 @@ if kubectl get crd clustertopologies.grove.io >/dev/null 2>&1; then
 fi
 kubectl get crds -l app.kubernetes.io/part-of=packtree -o name | xargs -r kubectl delete`
 
-// becomePlain ends Packtree's programs, removes what was installed for them, and gives the cluster the scheduler that
-// every other cluster has.
+// becomePlain ends Packtree's programs, deletes everything that was installed for them, and starts the scheduler that
+// usual clusters have.
 func becomePlain(t *testing.T, own *live.Own) {
 	t.Helper()
 	for _, component := range devcluster.Components {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "draw the pictures of the documentation 
 // drawing is the picture of concepts.md: where the scheduler puts an example in an empty cluster.
 const drawing = "docs/images/where-it-stands.svg"
 
-// TestPicture decides the example that the picture shows, and compares.
+// TestPicture decides the example in the picture, and compares.
 func TestPicture(t *testing.T) {
 	root, _ := read(t)
 	here := newReader(t, root, "/dev/null", nil)
@@ -82,7 +82,8 @@ func TestPicture(t *testing.T) {
 
 var decodeWorker = regexp.MustCompile(`-decode-(\d+)-`)
 
-// role is what the picture calls the group that a pod of the example is in. Copies of the scaling group are numbered by their gang.
+// role is the picture's name for the group of a pod of the example. Copies of the scaling group are numbered by their
+// gang.
 func role(pod string) string {
 	switch {
 	case strings.Contains(pod, "-prefill-"):

@@ -12,7 +12,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// action is what is done with a block.
+// action is what the test does with a block.
 type action string
 
 const (
@@ -26,7 +26,7 @@ const (
 	converse  action = "run as a console"
 )
 
-// actionFor decides what is done with a block. A block that cannot be tried and does not say why is an error.
+// actionFor decides what to do with a block. A block that cannot be tested and does not say why is an error.
 func actionFor(block pages.Block) (action, error) {
 	switch block.Mark.How {
 	case pages.NotRun:
@@ -131,7 +131,7 @@ func lie(under, over map[string]any) {
 	}
 }
 
-// TestEveryBlockIsTried fails for blocks that nobody tries and that do not say why.
+// TestEveryBlockIsTried fails for untested blocks that do not say why.
 func TestEveryBlockIsTried(t *testing.T) {
 	_, all := read(t)
 	counts := map[action]int{}

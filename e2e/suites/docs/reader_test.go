@@ -16,8 +16,7 @@ import (
 	"packtree.dev/e2e/pages"
 )
 
-// reader is somebody who reads one page from top to bottom and does what it says, in a directory that looks like a
-// clone.
+// reader reads one page from top to bottom and follows it, in a directory that looks like a clone.
 type reader struct {
 	root      string
 	directory string
@@ -45,11 +44,12 @@ func newReader(t *testing.T, root, kubeconfig string, shims map[string]string) r
 		}
 	}
 	path := []string{private, filepath.Join(root, "bin"), filepath.Join(root, "bin", "tools"), os.Getenv("PATH")}
-	r.env = append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+private, "KUBECONFIG="+kubeconfig, "NO_COLOR=1")
+	r.env = append(os.Environ(), "PATH="+strings.Join(path, ":"), "HOME="+private,
+		"KUBECONFIG="+kubeconfig, "NO_COLOR=1")
 	return r
 }
 
-// bash runs commands, and those to which nobody answered in time twice more.
+// bash runs commands, and up to twice more if a request was not answered in time.
 func (r reader) bash(ctx context.Context, commands, stdin string) (output string, err error) {
 	for range 3 {
 		if output, err = r.shell(ctx, commands, stdin); err == nil || !live.Unanswered(output) {
@@ -59,7 +59,7 @@ func (r reader) bash(ctx context.Context, commands, stdin string) (output string
 	return output, err
 }
 
-// shell runs commands as a user's would, but ends with the first that fails.
+// shell runs commands as in a user's shell, but ends with the first that fails.
 func (r reader) shell(ctx context.Context, commands, stdin string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
@@ -68,13 +68,13 @@ func (r reader) shell(ctx context.Context, commands, stdin string) (string, erro
 	shell.WaitDelay = 10 * time.Second
 	output, err := shell.CombinedOutput()
 	if ctx.Err() != nil {
-		// That the shell was killed says less than why.
+		// The cause says more than that the shell was killed.
 		err = errors.Join(context.Cause(ctx), err)
 	}
 	return string(output), err
 }
 
-// tries does with a block what it is there for, and tells what came otherwise than the page says.
+// tries tests a block, and returns how the result differs from the page.
 func (r reader) tries(ctx context.Context, block pages.Block) error {
 	what, err := actionFor(block)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r reader) configures(ctx context.Context, block pages.Block) error {
 	return r.runs(ctx, block, command, block.Code)
 }
 
-// lays applies an example with the part laid over it, as a trial: the example itself is large.
+// lays applies an example with the part laid over it, as a dry run: the example itself is large.
 func (r reader) lays(ctx context.Context, block pages.Block) error {
 	file, path, _ := strings.Cut(block.Mark.Detail, " ")
 	example, err := os.ReadFile(filepath.Join(r.root, "docs", "examples", file))
@@ -143,15 +143,16 @@ func (r reader) lays(ctx context.Context, block pages.Block) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", block.At(), err)
 		}
-		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -", string(whole)); err != nil {
+		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -",
+			string(whole)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// converses compares an answer with what the page shows. What only looks is asked again until it sees that, for
-// things take their time.
+// converses compares an output with the page. A command that only reads is repeated until the output is right, since
+// changes take time.
 func (r reader) converses(ctx context.Context, block pages.Block, exchange pages.Exchange) error {
 	end := time.Now().Add(patience)
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -161,14 +162,14 @@ func (r reader) converses(ctx context.Context, block pages.Block, exchange pages
 			return nil
 		}
 		if !looks(exchange.Command) || time.Now().After(end) || ctx.Err() != nil {
-			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(), exchange.Command, missing,
-				output), err)
+			return errors.Join(fmt.Errorf("%s: $ %s\nits answer lacks the line %q:\n%s", block.At(),
+				exchange.Command, missing, output), err)
 		}
 		time.Sleep(pause)
 	}
 }
 
-// looks is whether a command changes nothing, so that it can be repeated.
+// looks reports whether a command changes nothing, so that it can be repeated.
 func looks(command string) bool {
 	return looking.MatchString(command)
 }

@@ -25,14 +25,14 @@ import (
 )
 
 var (
-	// wideKinds have no namespace, and a page may make some.
+	// wideKinds are cluster-scoped, and a page may create some.
 	wideKinds = []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Namespace"), corev1.SchemeGroupVersion.WithKind("Node"),
 		schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"),
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 		grove.GroupVersion.WithKind("ClusterTopology"), kai.SchemeGroupVersion.WithKind("Topology"),
 	}
-	// workloadKinds are those of the workloads in the namespace of the pages, owners before what they own.
+	// workloadKinds are those of the workloads in the namespace of the pages, owners before their dependents.
 	workloadKinds = []schema.GroupVersionKind{
 		dynamo.GroupVersion.WithKind("DynamoGraphDeployment"), grove.GroupVersion.WithKind("PodCliqueSet"),
 		batchv1.SchemeGroupVersion.WithKind("Job"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -41,12 +41,12 @@ var (
 	}
 )
 
-// tidier removes what a page has made.
+// tidier deletes the objects of a page.
 type tidier struct {
 	cluster *live.Cluster
 }
 
-// objects are those of a kind. Our own kinds are not always there.
+// objects are those of a kind. Our own kinds may not be installed.
 func (d tidier) objects(ctx context.Context, kind schema.GroupVersionKind) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -60,7 +60,7 @@ func (d tidier) objects(ctx context.Context, kind schema.GroupVersionKind) ([]me
 	return list.Items, err
 }
 
-// wide are the objects that have no namespace.
+// wide are the cluster-scoped objects.
 func (d tidier) wide(t *testing.T) map[types.UID]bool {
 	t.Helper()
 	all := map[types.UID]bool{}
@@ -76,7 +76,8 @@ func (d tidier) wide(t *testing.T) map[types.UID]bool {
 	return all
 }
 
-// tidies removes the workloads in the namespace of the page, which is the default one, and then what has none and was not there before.
+// tidies deletes the workloads in the namespace of the page, which is the default one, and then cluster-scoped objects
+// that did not exist before.
 func (d tidier) tidies(t *testing.T, before map[types.UID]bool) {
 	t.Helper()
 	for _, kind := range workloadKinds {
@@ -87,7 +88,7 @@ func (d tidier) tidies(t *testing.T, before map[types.UID]bool) {
 	}
 }
 
-// removes deletes the objects of a kind, but for some, and waits until they are gone.
+// removes deletes the objects of a kind, except some, and waits until they are gone.
 func (d tidier) removes(t *testing.T, kind schema.GroupVersionKind, but map[types.UID]bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -16,7 +16,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// deletion deletes a deployment beside one that stays, in the background and in the foreground, and makes it again at once.
+// deletion deletes a deployment beside one that stays, in the background and in the foreground, and makes it again at
+// once.
 func deletion(w *world) *features.FeatureBuilder {
 	var neighbour suite.Memory
 	deletes := func(cascade string) types.StepFunc {
@@ -36,13 +37,14 @@ func deletion(w *world) *features.FeatureBuilder {
 			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.hasAll("llm"), deletes("foreground"))).
 		Assess("it is deleted while it is being made", suite.AllOf(w.Applies("llm.yaml"), deletes("background"))).
 		Assess("and made again before all of it is gone", suite.AllOf(
-			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"), w.Applies("llm.yaml"),
+			w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Kubectl("delete", "dgd", "llm"),
+			w.Applies("llm.yaml"),
 			w.TheOperatorDies,
 			w.stands("llm", asApplied()), deletes("background"))).
 		Teardown(w.remove)
 }
 
-// hasAll checks that there is something of each kind, for else nobody would see it stay.
+// hasAll checks that each kind has objects: otherwise a leftover of that kind could not be seen.
 func (w *world) hasAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(name)(ctx)

@@ -19,7 +19,8 @@ import (
 	"packtree.dev/shared/freeport"
 )
 
-// asEngine in the environment has the program of the suite be an engine for a pod, with the rights of the account that it names.
+// asEngine in the environment makes the suite's program an engine for a pod, with the rights of the account that it
+// names.
 const asEngine = "PACKTREE_ENGINE_AS"
 
 // playEngine is the main function of such a process.
@@ -38,7 +39,7 @@ func playEngine(account string) int {
 	return 0
 }
 
-// process is an engine that stands for a pod.
+// process is an engine in place of a pod.
 type process struct {
 	address     string
 	environment map[string]string
@@ -47,7 +48,7 @@ type process struct {
 	once        sync.Once
 }
 
-// log is what a process has said so far.
+// log has the output of a process so far.
 type log struct {
 	mutex sync.Mutex
 	said  bytes.Buffer
@@ -65,7 +66,8 @@ func (l *log) String() string {
 	return strings.TrimSpace(l.said.String())
 }
 
-// start runs an engine with the environment of a pod's main container, and nothing else of this process but where the cluster is.
+// start runs an engine with the environment of a pod's main container, and nothing of this process except the address
+// of the cluster.
 func start(pod *corev1.Pod) (*process, error) {
 	address, err := freeport.Address()
 	if err != nil {
@@ -86,7 +88,8 @@ func start(pod *corev1.Pod) (*process, error) {
 	return made, made.command.Start()
 }
 
-// environmentOf is what a kubelet would make of the environment of a pod's main container, as far as pods refer to themselves.
+// environmentOf is the environment that a kubelet would make for a pod's main container, with references to the pod
+// itself.
 func environmentOf(pod *corev1.Pod) map[string]string {
 	fields := map[string]string{
 		"metadata.name": pod.Name, "metadata.namespace": pod.Namespace, "metadata.uid": string(pod.UID),

@@ -17,7 +17,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// TestExamples has each deployment of docs/examples that can run, and those of testdata/deployments, from apply to running pods and to nothing.
+// TestExamples tests each deployment of docs/examples that can run, and those of testdata/deployments, from apply to
+// running pods and to their deletion.
 func TestExamples(t *testing.T) {
 	directory, err := examples.Directory()
 	if err != nil {
@@ -62,7 +63,8 @@ func runExample(t *testing.T, file string, count int) {
 			w.tellsOnce(name, dynamo.EventTopologyConstraintsApplied))).
 		Assess("its frontend has a Service with all of its pods", w.servesFrontend(name)).
 		Assess("both versions can be read, and written back without a change", w.isStable(name)).
-		Assess("nothing of it is left when it is deleted", suite.AllOf(w.Kubectl("delete", "dgd", name), w.isGone(name))).
+		Assess("nothing of it is left when it is deleted", suite.AllOf(w.Kubectl("delete", "dgd", name),
+			w.isGone(name))).
 		Teardown(w.remove))
 }
 
@@ -93,7 +95,7 @@ func (p pods) names() []string {
 	return all
 }
 
-// countsAll checks what the status says of replicas against the spec.
+// countsAll compares the replicas in the status with the spec.
 func (w *world) countsAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		deployment, err := w.deployment(ctx, name)
@@ -120,7 +122,8 @@ func (w *world) servesFrontend(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "the Service leads to the frontends", func(ctx context.Context) (bool, string, error) {
 			var service corev1.Service
-			if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name + "-frontend"}, &service); err != nil {
+			if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name + "-frontend"},
+				&service); err != nil {
 				return false, "", err
 			}
 			var selected corev1.PodList
@@ -133,7 +136,8 @@ func (w *world) servesFrontend(name string) types.StepFunc {
 				"-o", "jsonpath={range .items[*].endpoints[*]}{.conditions.ready} {.targetRef.name};{end}")
 			for i := range selected.Items {
 				pod := &selected.Items[i]
-				if pod.Labels[dynamo.LabelComponentType] != "frontend" || !strings.Contains(endpoints, "true "+pod.Name+";") {
+				if pod.Labels[dynamo.LabelComponentType] != "frontend" ||
+					!strings.Contains(endpoints, "true "+pod.Name+";") {
 					return false, pod.Name + " is not behind it: " + endpoints, err
 				}
 			}

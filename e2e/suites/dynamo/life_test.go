@@ -8,7 +8,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// life is what happens to deployments.
+// life are the stories of deployments.
 var life = map[string]func(*world) *features.FeatureBuilder{
 	"scaling":         scaling,
 	"restart":         restart,
@@ -25,8 +25,8 @@ var life = map[string]func(*world) *features.FeatureBuilder{
 
 func TestLife(t *testing.T) { runLife(t, false) }
 
-// TestLifeWithAnOperatorThatDies goes through the same, and dynamo-operator is killed in the middle of each story. Those that run at the same
-// time live through that too.
+// TestLifeWithAnOperatorThatDies runs the same stories, and dynamo-operator is killed in the middle of each. Concurrent
+// stories see that too.
 func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {

@@ -1,4 +1,4 @@
-// Package dynamo_test has DynamoGraphDeployments live through what happens to them in a cluster. It runs on a dev cluster of its own.
+// Package dynamo_test runs stories of DynamoGraphDeployments in a cluster. It has a dev cluster of its own.
 package dynamo_test
 
 import (

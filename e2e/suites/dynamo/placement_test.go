@@ -18,7 +18,8 @@ func TestADeploymentTellsHowCloseItStands(t *testing.T) {
 	w := newWorld(false)
 	cluster.Test(t, features.New("placement").
 		Setup(w.sevenTightRacks).
-		Assess("all pods stand in the rack that holds all, which is preferred", suite.AllOf(w.Applies("prefers.yaml"), w.fourInOneRack)).
+		Assess("all pods stand in the rack that holds all, which is preferred", suite.AllOf(w.Applies("prefers.yaml"),
+			w.fourInOneRack)).
 		Assess("the deployment says that they could not stand closer", w.isScored).
 		Teardown(w.remove))
 }

@@ -29,10 +29,12 @@ const (
 func restart(w *world) *features.FeatureBuilder {
 	var before, frontends, prefills suite.Memory
 	all := pods{"Frontend": "2 of frontend:1", "Prefill": "1 of sglang:1", "Decode": "4 of sglang:1"}
-	// Grove has its hands on one service, the deployment says which, and some others are as they were; also after a crash of the operator.
+	// Grove restarts one service, the deployment says which, and some others are unchanged; also after a crash of the
+	// operator.
 	only := func(service, phase string, unchanged ...types.StepFunc) types.StepFunc {
 		look := suite.AllOf(append(unchanged,
-			w.replaces("llm", service, &before), w.waits("llm", service+": "), w.Reads(phase, "dgd", "llm", phaseOfRestart))...)
+			w.replaces("llm", service, &before), w.waits("llm", service+": "),
+			w.Reads(phase, "dgd", "llm", phaseOfRestart))...)
 		return suite.AllOf(look, w.TheOperatorDies, look)
 	}
 	frontendStays := w.IsAsIn(&frontends, w.podsOfServices("llm", "Frontend"))
@@ -40,11 +42,14 @@ func restart(w *world) *features.FeatureBuilder {
 	return features.New("restart").
 		Setup(w.create).
 		Assess("a deployment runs",
-			suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"), w.stands("llm", all),
-				w.Remembers(w.podsOfServices("llm"), &before), w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
+			suite.AllOf(w.Applies("held.yaml"), w.lets("llm", nil, "Frontend", "Prefill", "Decode"),
+				w.stands("llm", all),
+				w.Remembers(w.podsOfServices("llm"), &before),
+				w.Remembers(w.podsOfServices("llm", "Frontend"), &frontends),
 				w.Remembers(w.podsOfServices("llm", "Prefill"), &prefills))).
-		Assess("an order that misses a service is refused", w.Refused([]string{"spec.restart.strategy.order", "Prefill"},
-			restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Frontend"]}`)...)).
+		Assess("an order that misses a service is refused",
+			w.Refused([]string{"spec.restart.strategy.order", "Prefill"},
+				restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Frontend"]}`)...)).
 		Assess("a restart begins with the service that was named first", suite.AllOf(
 			w.Kubectl(restarting("one", `"strategy":{"type":"Sequential","order":["Decode","Prefill","Frontend"]}`)...),
 			only("Decode", `one Restarting ["Decode"]`, prefillStays, frontendStays))).
@@ -53,17 +58,21 @@ func restart(w *world) *features.FeatureBuilder {
 		Assess("and ends with the third", suite.AllOf(
 			w.lets("llm", &before, "Prefill"), only("Frontend", `one Restarting ["Decode","Prefill","Frontend"]`),
 			w.lets("llm", &before, "Frontend"),
-			w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
+			w.Reads(`one Completed ["Decode","Prefill","Frontend"]`, "dgd", "llm", phaseOfRestart),
+			w.stands("llm", all))).
 		Assess("each pod was replaced once", suite.AllOf(w.Created("frontend:1", 4, 4), w.Created("sglang:1", 10, 10))).
 		Assess("the same id does nothing more", suite.AllOf(
-			w.Remembers(w.podsOfServices("llm"), &before), w.Kubectl("label", "dgd", "llm", "team=a"), w.TheOperatorDies,
+			w.Remembers(w.podsOfServices("llm"), &before), w.Kubectl("label", "dgd", "llm", "team=a"),
+			w.TheOperatorDies,
 			w.stands("llm", all), w.IsAsIn(&before, w.podsOfServices("llm")))).
 		Assess("a parallel restart begins with all services", suite.AllOf(
 			w.Kubectl(restarting("two", `"strategy":{"type":"Parallel","order":null}`)...),
 			w.Reads(`two Restarting ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart), w.TheOperatorDies,
 			w.lets("llm", &before, "Frontend", "Prefill", "Decode"),
-			w.Reads(`two Completed ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart), w.stands("llm", all))).
-		Assess("and has replaced each pod once", suite.AllOf(w.Created("frontend:1", 6, 6), w.Created("sglang:1", 15, 15))).
+			w.Reads(`two Completed ["Frontend","Prefill","Decode"]`, "dgd", "llm", phaseOfRestart),
+			w.stands("llm", all))).
+		Assess("and has replaced each pod once", suite.AllOf(w.Created("frontend:1", 6, 6),
+			w.Created("sglang:1", 15, 15))).
 		Teardown(w.remove)
 }
 
@@ -72,7 +81,7 @@ func restarting(id, strategy string) []string {
 		`{"spec":{"restart":{"id":"` + id + `",` + strategy + `}}}`}
 }
 
-// replaces waits until there are pods of a service that are not remembered, which stand and do not start.
+// replaces waits until a service has new pods, which are on nodes and do not start.
 func (w *world) replaces(name, service string, remembered *suite.Memory) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "new pods of "+service+" stand", func(ctx context.Context) (bool, string, error) {
@@ -93,10 +102,11 @@ func (w *world) replaces(name, service string, remembered *suite.Memory) types.S
 	}
 }
 
-// lets has the pods of services start, until all of them are ready and none is remembered.
+// lets allows the pods of services to start, until all of them are ready and new.
 func (w *world) lets(name string, remembered *suite.Memory, services ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("new pods of %v are ready", services), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("new pods of %v are ready", services), func(ctx context.Context) (bool,
+			string, error) {
 			deployment, err := w.deployment(ctx, name)
 			if err != nil {
 				return false, "", err
@@ -139,7 +149,7 @@ func podsOf(component *dynamo.ComponentSpec) int {
 	return int(*component.Replicas * component.Multinode.NodeCount)
 }
 
-// release lets a pod start that stands on a node.
+// release allows a pod on a node to start.
 func release(ctx context.Context, pod *corev1.Pod) error {
 	if _, held := pod.Annotations[hold]; !held || pod.Spec.NodeName == "" {
 		return nil

@@ -10,11 +10,12 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// cannotFit has a deployment that no rack has room for, until one has.
+// cannotFit is a deployment for which no rack has room, until one has.
 func cannotFit(w *world) *features.FeatureBuilder {
 	explained := func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		object := w.object(ctx, t, "wide")
-		w.Until(ctx, t, "the deployment repeats the scheduler's proof", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "the deployment repeats the scheduler's proof", func(ctx context.Context) (bool,
+			string, error) {
 			return cluster.Explained(ctx, object)
 		})
 		return ctx
@@ -23,7 +24,8 @@ func cannotFit(w *world) *features.FeatureBuilder {
 		w.waits("wide", "Frontend: 1 of 1 pods wait", "Decode: 1 of 1 replicas wait", "rack", "nvidia.com/gpu"))
 	return features.New("cannot fit").
 		Setup(w.create).
-		Assess("a deployment says which service waits, for how much, and why", suite.AllOf(w.Applies("wide.yaml"), why)).
+		Assess("a deployment says which service waits, for how much, and why",
+			suite.AllOf(w.Applies("wide.yaml"), why)).
 		Assess("kubectl shows that it is not ready", w.Shows([]string{"READY", "wide", "False", w.Name}, "get", "dgd")).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, why)).
 		Assess("a fourth node comes into a rack, and it runs there", suite.AllOf(
@@ -35,14 +37,15 @@ func cannotFit(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// noRoomToGrow scales a service that runs beyond what its zone has room for.
+// noRoomToGrow scales a running service beyond the room of its zone.
 func noRoomToGrow(w *world) *features.FeatureBuilder {
 	var running suite.Memory
 	why := w.waits("llm", "Decode: ", " of 12 replicas wait: ", "nvidia.com/gpu")
 	return features.New("no room to grow").
 		Setup(w.create).
 		Assess("a deployment runs",
-			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running))).
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()),
+				w.Remembers(w.podsOfServices("llm"), &running))).
 		Assess("with more replicas than fit it says which service waits, for how much, and why",
 			suite.AllOf(w.asksFor("llm", "Decode", 12), why)).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, why)).

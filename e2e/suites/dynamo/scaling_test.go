@@ -22,7 +22,8 @@ func scaling(w *world) *features.FeatureBuilder {
 		Assess("a deployment runs",
 			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(rest, &others))).
 		Assess("a multinode service goes out by the deployment's replicas", suite.AllOf(
-			w.asksFor("llm", "Decode", 4), w.TheOperatorDies, w.stands("llm", asApplied().but(pods{"Decode": "8 of vllm:1"})))).
+			w.asksFor("llm", "Decode", 4), w.TheOperatorDies,
+			w.stands("llm", asApplied().but(pods{"Decode": "8 of vllm:1"})))).
 		Assess("and in", suite.AllOf(w.asksFor("llm", "Decode", 1), w.TheOperatorDies,
 			w.stands("llm", asApplied().but(pods{"Decode": "2 of vllm:1"})))).
 		Assess("a single-node service stops, below its minimum", suite.AllOf(
@@ -38,16 +39,19 @@ func scaling(w *world) *features.FeatureBuilder {
 			w.asksFor("llm", "Prefill", 5), w.TheOperatorDies, w.Kubectl("label", "dgd", "llm", "team=a"),
 			w.runs("llm", asApplied().but(pods{"Prefill": "5 of vllm:1"})))).
 		Assess("until the deployment asks for another", suite.AllOf(
-			w.asksFor("llm", "Prefill", 2), w.asksFor("llm", "Decode", 2), w.TheOperatorDies, w.stands("llm", asApplied()))).
+			w.asksFor("llm", "Prefill", 2), w.asksFor("llm", "Decode", 2), w.TheOperatorDies,
+			w.stands("llm", asApplied()))).
 		Assess("nobody else has noticed", w.IsAsIn(&others, rest)).
-		Assess("nor was any pod replaced by that", suite.AllOf(w.Created("frontend:1", 2, 2), w.Created("vllm:1", 17, 17))).
+		Assess("nor was any pod replaced by that", suite.AllOf(w.Created("frontend:1", 2, 2),
+			w.Created("vllm:1", 17, 17))).
 		Teardown(w.remove)
 }
 
 // asksFor is kubectl patch of a service's replicas in the deployment.
 func (w *world) asksFor(name, service string, replicas int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-		return w.patches(name, service, fmt.Sprintf(`{"op":"add","path":"/replicas","value":%d}`, replicas))(ctx, t, config)
+		return w.patches(name, service, fmt.Sprintf(`{"op":"add","path":"/replicas","value":%d}`, replicas))(
+			ctx, t, config)
 	}
 }
 
@@ -58,7 +62,8 @@ func (w *world) patches(name, service string, patches ...string) types.StepFunc 
 		w.Must(ctx, t, err)
 		for i := range deployment.Spec.Components {
 			if deployment.Spec.Components[i].Name == service {
-				all := strings.ReplaceAll(strings.Join(patches, ","), `"path":"/`, fmt.Sprintf(`"path":"/spec/components/%d/`, i))
+				all := strings.ReplaceAll(strings.Join(patches, ","), `"path":"/`,
+					fmt.Sprintf(`"path":"/spec/components/%d/`, i))
 				return w.Kubectl("patch", "dgd", name, "--type=json", "--patch", "["+all+"]")(ctx, t, config)
 			}
 		}
@@ -67,7 +72,8 @@ func (w *world) patches(name, service string, patches ...string) types.StepFunc 
 	}
 }
 
-// scalesTogether is kubectl scale of what the deployment's status names for its services, while the operator is dead if it is to die.
+// scalesTogether is kubectl scale of the objects in the deployment's status for its services, while the operator is
+// dead if it is to die.
 func (w *world) scalesTogether(name string, replicas map[string]int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		deployment, err := w.deployment(ctx, name)

@@ -19,7 +19,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// serving has a deployment answer requests while it is changed. The pods are played, and an engine in miniature stands for each.
+// serving sends requests to a deployment while it is changed. The pods are simulated, with an engine in miniature for
+// each.
 func serving(w *world) *features.FeatureBuilder {
 	all := pods{"Frontend": "1 of engine:1", "Prefill": "2 of engine:1", "Decode": "2 of engine:1"}
 	engines := &engines{world: w, of: map[types.UID]*process{}}
@@ -30,7 +31,8 @@ func serving(w *world) *features.FeatureBuilder {
 		Assess("workers are told the racks of their nodes, as the topology names them", w.tellsWorkersTheirRacks).
 		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
 		Assess("a decode service gets another image", suite.AllOf(
-			w.patches("chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`),
+			w.patches(
+				"chat", "Decode", `{"op":"replace","path":"/podTemplate/spec/containers/0/image","value":"engine:2"}`),
 			w.TheOperatorDies)).
 		Assess("requests are answered meanwhile", engines.answerSome("chat")).
 		Assess("and by all of the new pods afterwards",
@@ -41,19 +43,20 @@ func serving(w *world) *features.FeatureBuilder {
 		Assess("the pod that has come answers too", engines.answer("chat")).
 		Assess("a decode worker is lost", engines.lose("chat", "Decode")).
 		Assess("the others answer, and then the one in its place", suite.AllOf(
-			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})), engines.answer("chat"))).
+			engines.answerSome("chat"), w.runs("chat", all.but(pods{"Decode": "3 of engine:2"})),
+			engines.answer("chat"))).
 		Teardown(engines.end).
 		Teardown(w.remove)
 }
 
-// tellsWorkersTheirRacks checks the labels that the pods' files follow. A frontend has none.
+// tellsWorkersTheirRacks checks the labels from which the pods' files are made. A frontend has none.
 func (w *world) tellsWorkersTheirRacks(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	found, err := w.podsOf(ctx, "chat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	count := 0
 	for i := range found {
 		var node corev1.Node
 		if err := w.Cluster.Get(ctx, types.NamespacedName{Name: found[i].Spec.NodeName}, &node); err != nil {
@@ -61,26 +64,26 @@ func (w *world) tellsWorkersTheirRacks(ctx context.Context, t *testing.T, _ *env
 		}
 		want := ""
 		if found[i].Labels[dynamo.LabelComponentType] != dynamo.TypeFrontend {
-			want, told = node.Labels[w.Name+"/rack"], told+1
+			want, count = node.Labels[w.Name+"/rack"], count+1
 		}
 		if got := found[i].Labels[dynamo.LabelTopologyPrefix+"rack"]; got != want {
 			t.Errorf("pod %s on node %s is told rack %q, want %q", found[i].Name, node.Name, got, want)
 		}
 	}
-	if told != 4 {
-		t.Errorf("%d workers stand, want 4", told)
+	if count != 4 {
+		t.Errorf("%d workers stand, want 4", count)
 	}
 	return ctx
 }
 
-// engines are the processes that stand for the pods of a deployment.
+// engines are the processes in place of the pods of a deployment.
 type engines struct {
 	world *world
-	// of has them by the UIDs of their pods: a pod that replaces another may have its name.
+	// of has them by the UIDs of their pods: a replacement may have the name of another pod.
 	of map[types.UID]*process
 }
 
-// follow starts a process for each pod that runs, and ends those of pods that are gone.
+// follow starts a process for each running pod, and ends those of pods that are gone.
 func (e *engines) follow(ctx context.Context, deployment string) ([]corev1.Pod, error) {
 	found, err := e.world.podsOf(ctx, deployment)
 	if err != nil {
@@ -106,8 +109,8 @@ func (e *engines) follow(ctx context.Context, deployment string) ([]corev1.Pod, 
 	return found, nil
 }
 
-// ask sends so many requests to the frontends of a deployment, and returns how often each pod had a part in one; or what is wrong with an
-// answer, which may pass.
+// ask sends so many requests to the frontends of a deployment, and returns how often each pod took part in one; or what
+// is wrong with an answer, which may pass.
 func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (parts map[string]int, wrong string) {
 	parts = map[string]int{}
 	for i := range found {
@@ -116,7 +119,8 @@ func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (pa
 			continue
 		}
 		for range requests {
-			answer, err := engine.Post(ctx, "http://"+frontend.address+"/v1/completions", engine.Work{Prompt: "who are you?"})
+			answer, err := engine.Post(ctx, "http://"+frontend.address+"/v1/completions",
+				engine.Work{Prompt: "who are you?"})
 			if err != nil {
 				return parts, err.Error()
 			}
@@ -131,7 +135,7 @@ func (e *engines) ask(ctx context.Context, found []corev1.Pod, requests int) (pa
 	return parts, ""
 }
 
-// answer waits until every pod has a part in answers, and none that is not there.
+// answer waits until every pod takes part in answers, and no pod that is gone.
 func (e *engines) answer(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		e.world.Until(ctx, t, "every pod of "+deployment+" has a part in answers",
@@ -171,7 +175,7 @@ func (e *engines) answerSome(deployment string) e2e.StepFunc {
 	}
 }
 
-// areOfTheirTypes checks that what a worker says of itself is what its labels say.
+// areOfTheirTypes checks that a worker's own registration agrees with its labels.
 func (e *engines) areOfTheirTypes(deployment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		found, err := e.follow(ctx, deployment)
@@ -189,7 +193,7 @@ func (e *engines) areOfTheirTypes(deployment string) e2e.StepFunc {
 	}
 }
 
-// lose deletes a pod of a service, and with it its engine.
+// lose deletes a pod of a service, and its engine with it.
 func (e *engines) lose(deployment, service string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		found, err := e.world.podsOf(ctx, deployment)

@@ -20,7 +20,7 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// pods are how many of each service there are, written "4 of vllm:1".
+// pods is how many pods of each service there are, written "4 of vllm:1".
 type pods map[string]string
 
 // asApplied are those of testdata/llm.yaml.
@@ -28,7 +28,7 @@ func asApplied() pods {
 	return pods{"Frontend": "2 of frontend:1", "Prefill": "2 of vllm:1", "Decode": "4 of vllm:1"}
 }
 
-// but are the same with others for some services; a service without pods is left out.
+// but are the same with other values for some services; a service without pods is left out.
 func (p pods) but(others pods) pods {
 	changed := maps.Clone(p)
 	maps.Copy(changed, others)
@@ -36,7 +36,7 @@ func (p pods) but(others pods) pods {
 	return changed
 }
 
-// runs waits until a deployment says that it is ready, and its pods are these and no others, all ready and none on its way out.
+// runs waits until a deployment is ready, and its pods are these and no others, all ready and none being deleted.
 func (w *world) runs(name string, wanted pods) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("the ready pods of %s are %v", name, wanted),
@@ -72,7 +72,7 @@ func countByService(found []corev1.Pod) (counted pods, state string) {
 	return counted, ""
 }
 
-// isReady looks whether a deployment says that its latest spec is carried out.
+// isReady checks whether a deployment says that its latest spec is carried out.
 func (w *world) isReady(ctx context.Context, name string) (bool, string, error) {
 	deployment, err := w.deployment(ctx, name)
 	if err != nil {
@@ -98,17 +98,17 @@ func (w *world) isPlaced(name string) types.StepFunc {
 	}
 }
 
-// stands waits until a deployment runs, and checks where.
+// stands waits until a deployment runs, and checks its placement.
 func (w *world) stands(name string, wanted pods) types.StepFunc {
 	return suite.AllOf(w.runs(name, wanted), w.isPlaced(name))
 }
 
-// waits lasts until a deployment is not ready and says all of this, of its latest spec.
+// waits waits until a deployment is not ready and its message, about the latest spec, has all these words.
 func (w *world) waits(name string, words ...string) types.StepFunc {
 	return w.says(name, dynamo.ConditionReady, metav1.ConditionFalse, dynamo.ReasonServicesNotReady, words...)
 }
 
-// says waits until a condition of a deployment, about its latest spec, is as it is to be.
+// says waits until a condition of a deployment, about its latest spec, is as wanted.
 func (w *world) says(
 	name, condition string, status metav1.ConditionStatus, reason string, words ...string,
 ) types.StepFunc {
@@ -146,7 +146,8 @@ func (w *world) object(ctx context.Context, t *testing.T, name string) *unstruct
 // podsOf are all pods of a deployment.
 func (w *world) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	var found corev1.PodList
-	err := cluster.List(ctx, &found, client.InNamespace(w.Name), client.MatchingLabels{dynamo.LabelDeploymentName: name})
+	err := cluster.List(ctx, &found, client.InNamespace(w.Name),
+		client.MatchingLabels{dynamo.LabelDeploymentName: name})
 	return found.Items, err
 }
 

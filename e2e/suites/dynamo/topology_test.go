@@ -17,7 +17,8 @@ import (
 
 const enforced = dynamo.ConditionTopologyConstraintsEnforced
 
-// lostLevel takes a level away from the default topology and gives it back, each time by a restart of grove-operator. Only one story may.
+// lostLevel removes a level from the default topology and restores it, each time by a restart of grove-operator. Only
+// one story may do that.
 func lostLevel(w *world) *features.FeatureBuilder {
 	var running, grown suite.Memory
 	zone, block := config.TopologyLevel{Domain: "zone", Key: "topology.kubernetes.io/zone"},
@@ -36,7 +37,8 @@ func lostLevel(w *world) *features.FeatureBuilder {
 		Assess("grove-operator is started without racks, and the deployment says so", suite.AllOf(
 			w.GroveOperatorRestartsWith(zone, block, host), w.TheOperatorDies,
 			w.says("by-default", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyLevelsUnavailable, "rack"))).
-		Assess("it runs on", suite.AllOf(w.runs("by-default", all), w.IsAsIn(&running, w.podsOfServices("by-default")))).
+		Assess("it runs on", suite.AllOf(w.runs("by-default", all),
+			w.IsAsIn(&running, w.podsOfServices("by-default")))).
 		Assess("and can grow, without that constraint", suite.AllOf(
 			w.asksFor("by-default", "Decode", 3), w.TheOperatorDies, w.runs("by-default", more),
 			w.Remembers(w.podsOfServices("by-default"), &grown))).
@@ -53,17 +55,19 @@ func lostLevel(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// lostTopology takes the whole topology away from below a deployment.
+// lostTopology deletes the topology of a running deployment.
 func lostTopology(w *world) *features.FeatureBuilder {
 	var running suite.Memory
 	return features.New("lost topology").
 		Setup(w.create).
 		Assess("a deployment runs",
-			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()), w.Remembers(w.podsOfServices("llm"), &running),
+			suite.AllOf(w.Applies("llm.yaml"), w.stands("llm", asApplied()),
+				w.Remembers(w.podsOfServices("llm"), &running),
 				w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
 		Assess("its topology is deleted, though Grove would have kept it", suite.AllOf(
 			w.Kubectl("delete", "ct", w.Name, "--wait=false"),
-			w.Kubectl("patch", "ct", w.Name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`), w.TheOperatorDies,
+			w.Kubectl("patch", "ct", w.Name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`),
+			w.TheOperatorDies,
 			w.says("llm", enforced, metav1.ConditionFalse, dynamo.ReasonTopologyDefinitionNotFound, w.Name))).
 		Assess("the deployment runs on, and its metadata can be edited", suite.AllOf(
 			w.Kubectl("annotate", "dgd", "llm", "example.com/touched=yes"), w.runs("llm", asApplied()),
@@ -80,8 +84,9 @@ func lostTopology(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was more than once. Where operators die
-// one may be missing: an operator that is killed after it wrote the status and before it told of it never does.
+// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice. If
+// operators die one may be missing: an operator that is killed after writing the status and before the event never
+// records it.
 func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		for _, reason := range reasons {
@@ -91,7 +96,7 @@ func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
 			counts := w.Answer(ctx, t, "get", "events.v1.events.k8s.io",
 				"--field-selector=reason="+reason, "-o",
 				`jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
-			if told := strings.Count(counts, ";"); told > 1 || told == 1 && !strings.HasSuffix(counts, " ;") {
+			if times := strings.Count(counts, ";"); times > 1 || times == 1 && !strings.HasSuffix(counts, " ;") {
 				t.Errorf("event %s of %s was told more than once: %s\n%s", reason, name, counts, w.Report(ctx))
 			}
 		}

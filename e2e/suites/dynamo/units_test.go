@@ -21,7 +21,8 @@ const repairOf = `{.metadata.annotations.packtree\.dev/repair-move} {.metadata.a
 // units scales a component group by its adapter: whole copies come and go, and each stands in one rack.
 func units(w *world) *features.FeatureBuilder {
 	copies := func(count int) pods {
-		return pods{"Frontend": "1 of frontend:1", "Prefill": fmt.Sprintf("%d of vllm:1", 2*count), "Decode": fmt.Sprintf("%d of vllm:1", count)}
+		return pods{"Frontend": "1 of frontend:1", "Prefill": fmt.Sprintf("%d of vllm:1", 2*count),
+			"Decode": fmt.Sprintf("%d of vllm:1", count)}
 	}
 	var first suite.Memory
 	rest := w.podsOfServices("units", "Frontend")
@@ -30,33 +31,44 @@ func units(w *world) *features.FeatureBuilder {
 		Assess("two copies run, each in one rack", suite.AllOf(
 			w.Applies("units.yaml"), w.stands("units", copies(2)), w.copiesStandInOneRack, w.Remembers(rest, &first))).
 		Assess("what may be moved is told to the scheduler", suite.AllOf(
-			w.Reads("subgroup 90s", "podgroup", "units-0", repairOf), w.Kubectl("patch", "dgd", "units", "--type=merge", `--patch={"spec":{"repair":{"move":"none"}}}`),
+			w.Reads("subgroup 90s", "podgroup", "units-0", repairOf), w.Kubectl("patch", "dgd", "units", "--type=merge",
+				`--patch={"spec":{"repair":{"move":"none"}}}`),
 			w.Reads("none 90s", "podgroup", "units-0", repairOf), w.IsAsIn(&first, rest))).
-		Assess("an annotation cannot contradict it", w.Refused([]string{"spec.repair.move", `which is "gang": leave one of them out`},
-			"patch", "dgd", "units", "--type=merge", `--patch={"spec":{"annotations":{"packtree.dev/repair-move":"gang"}}}`)).
+		Assess("an annotation cannot contradict it",
+			w.Refused([]string{"spec.repair.move", `which is "gang": leave one of them out`},
+				"patch", "dgd", "units", "--type=merge",
+				`--patch={"spec":{"annotations":{"packtree.dev/repair-move":"gang"}}}`)).
 		Assess("eight do", suite.AllOf(
-			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=8"), w.TheOperatorDies, w.runs("units", copies(8)), w.copiesStandInOneRack)).
+			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=8"), w.TheOperatorDies, w.runs("units", copies(8)),
+			w.copiesStandInOneRack)).
 		Assess("the adapter counts copies", w.Reads("8", "dgdsa", "units-serve", "{.status.replicas}")).
 		Assess("three are left, whole ones", suite.AllOf(
-			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=3"), w.TheOperatorDies, w.runs("units", copies(3)), w.copiesStandInOneRack)).
+			w.Kubectl("scale", "dgdsa", "units-serve", "--replicas=3"), w.TheOperatorDies, w.runs("units", copies(3)),
+			w.copiesStandInOneRack)).
 		Assess("the ratio cannot change", w.Refused([]string{"was 2 in each copy of component group \"serve\""},
-			"patch", "dgd", "units", "--type=json", `--patch=[{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)).
+			"patch", "dgd", "units", "--type=json",
+			`--patch=[{"op":"replace","path":"/spec/components/1/replicas","value":3}]`)).
 		Assess("nobody else has noticed", w.IsAsIn(&first, rest)).
 		Teardown(w.remove)
 }
 
-// near has a deployment that must share the block of another. The other comes later, stays, and leaves room for no third worker.
+// near is a deployment that must share the block of another one. The other one comes later, stays, and leaves no room
+// for a third worker.
 func near(w *world) *features.FeatureBuilder {
 	workers := func(count int) pods { return pods{"Decode": fmt.Sprintf("%d of vllm:1", count)} }
 	return features.New("near").
 		Setup(w.create).
-		Assess("the deployment waits for the other, and names it", suite.AllOf(w.Applies("near.yaml"), w.waits("serving", "router-0"))).
+		Assess("the deployment waits for the other, and names it",
+			suite.AllOf(w.Applies("near.yaml"), w.waits("serving", "router-0"))).
 		Assess("when that comes both stand in its block", suite.AllOf(
-			w.Applies("router.yaml"), w.runs("router", pods{"Router": "1 of router:1"}), w.stands("serving", workers(2)), w.standInBlock("2", 3))).
-		Assess("what replaces a worker of a node that is lost stands there too, though another block is free", suite.AllOf(
-			w.nodeIsReplaced("serving"), w.TheOperatorDies, w.stands("serving", workers(2)), w.standInBlock("2", 3))).
+			w.Applies("router.yaml"), w.runs("router", pods{"Router": "1 of router:1"}),
+			w.stands("serving", workers(2)), w.standInBlock("2", 3))).
+		Assess("what replaces a worker of a node that is lost stands there too, though another block is free",
+			suite.AllOf(
+				w.nodeIsReplaced("serving"), w.TheOperatorDies, w.stands("serving", workers(2)), w.standInBlock("2", 3))).
 		Assess("a third worker waits for room there, and says so", suite.AllOf(
-			w.asksFor("serving", "Decode", 3), w.waits("serving", "Decode: 1 of 3 pods wait", "gang router-0 by", "nvidia.com/gpu"))).
+			w.asksFor("serving", "Decode", 3), w.waits("serving", "Decode: 1 of 3 pods wait", "gang router-0 by",
+				"nvidia.com/gpu"))).
 		Assess("and nobody has moved", w.standInBlock("2", 3)).
 		Teardown(w.remove)
 }
@@ -76,7 +88,8 @@ func (w *world) standInBlock(block string, count int) types.StepFunc {
 			node := &corev1.Node{}
 			w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Name: found[i].Spec.NodeName}, node))
 			if node.Labels[w.Name+"/zone"] != "a" || node.Labels[w.Name+"/block"] != block {
-				t.Errorf("pod %s stands in zone %s, block %s", found[i].Name, node.Labels[w.Name+"/zone"], node.Labels[w.Name+"/block"])
+				t.Errorf("pod %s stands in zone %s, block %s", found[i].Name, node.Labels[w.Name+"/zone"],
+					node.Labels[w.Name+"/block"])
 			}
 		}
 		if standing != count {
@@ -86,7 +99,7 @@ func (w *world) standInBlock(block string, count int) types.StepFunc {
 	}
 }
 
-// nodeIsReplaced deletes the node below a worker with its pod, as the garbage collector does, and makes a node like it.
+// nodeIsReplaced deletes the node of a worker with its pod, as the garbage collector does, and makes a node like it.
 func (w *world) nodeIsReplaced(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -97,7 +110,8 @@ func (w *world) nodeIsReplaced(name string) types.StepFunc {
 		w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Name: lost.Spec.NodeName}, node))
 		w.Must(ctx, t, cluster.Delete(ctx, node))
 		w.Must(ctx, t, cluster.Delete(ctx, lost, client.GracePeriodSeconds(0)))
-		w.Must(ctx, t, cluster.Create(ctx, w.node(node.Labels[w.Name+"/zone"], node.Labels[w.Name+"/block"], node.Labels[w.Name+"/rack"], 3)))
+		w.Must(ctx, t, cluster.Create(ctx, w.node(node.Labels[w.Name+"/zone"], node.Labels[w.Name+"/block"],
+			node.Labels[w.Name+"/rack"], 3)))
 		return ctx
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// TestWarnings is what grove-operator itself says of a deployment's PodCliqueSet, as it reaches whoever writes the deployment.
+// TestWarnings checks that grove-operator's warnings about a deployment's PodCliqueSet reach the user of the
+// deployment.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(false)

@@ -11,8 +11,8 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// TestWebhookDown is what users see while no operator runs: what stands is theirs to see, to scale and to delete, and what would have to be
-// checked is refused, with a name to look up.
+// TestWebhookDown checks what users see while no operator runs: they can read, scale and delete existing objects, and
+// requests that need validation are refused, with a name to look up.
 func TestWebhookDown(t *testing.T) {
 	w := newWorld(true)
 	var running suite.Memory

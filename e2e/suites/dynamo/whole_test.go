@@ -24,8 +24,9 @@ import (
 
 const rackKey = "topology.packtree.dev/rack"
 
-// TestWhole has workloads of four pods, of which any may start, in a cluster of seven racks with room for one pod and one with room for four:
-// all of them end in that one, though their controllers make them one by one. -count=20 shows what is only mostly true.
+// TestWhole creates workloads of four independent pods in a cluster of seven racks with room for one pod and one with
+// room for four: all pods end up in that one, though their controllers make them one by one. -count=20 finds what is
+// only mostly true.
 func TestWhole(t *testing.T) {
 	for _, workload := range []string{"job", "deployment", "podcliqueset", "dynamographdeployment", "preferred"} {
 		t.Run(workload, func(t *testing.T) {
@@ -92,7 +93,7 @@ func (w *world) racks(ctx context.Context) (map[string]int, error) {
 	return racks, nil
 }
 
-// placeAgrees asks place about the workload as it was when it had one pod.
+// placeAgrees runs place on the workload as it was with one pod.
 func (w *world) placeAgrees(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	var nodes corev1.NodeList

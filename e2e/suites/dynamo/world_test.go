@@ -14,14 +14,14 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// world is what one story has for itself: besides a namespace and nodes, a ClusterTopology of its name, whose labels only its nodes have, and
-//
-//	claims of the class of its name are bound to.
+// world is what one story has for itself: besides a namespace and nodes, a ClusterTopology of its name, whose labels
+// only its nodes have, and to which claims of the class of its name are bound.
 type world struct{ suite.World }
 
 func newWorld(operatorDies bool) *world {
 	return &world{suite.World{
-		Cluster: cluster, Name: envconf.RandomName("dynamo", 12), OperatorDies: operatorDies, Shown: "dgd,pcs,pclq,pcsg,pg,podgroups.scheduling.run.ai",
+		Cluster: cluster, Name: envconf.RandomName("dynamo", 12), OperatorDies: operatorDies,
+		Shown: "dgd,pcs,pclq,pcsg,pg,podgroups.scheduling.run.ai",
 	}}
 }
 
@@ -49,7 +49,8 @@ func (w *world) node(zone, block, rack string, i int) *corev1.Node {
 	return live.FakeNode(fmt.Sprintf("%s-%s%s%s-%d", w.Name, zone, block, rack, i), map[string]string{
 		suite.WorldLabel: w.Name,
 		w.Name + "/zone": zone, w.Name + "/block": block, w.Name + "/rack": rack,
-		corev1.LabelTopologyZone: w.Name + "-" + zone, "topology.packtree.dev/block": block, "topology.packtree.dev/rack": rack,
+		corev1.LabelTopologyZone: w.Name + "-" + zone, "topology.packtree.dev/block": block,
+		"topology.packtree.dev/rack": rack,
 	}, gpusOfNode)
 }
 

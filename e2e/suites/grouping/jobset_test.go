@@ -31,7 +31,7 @@ const (
 	labelJobIndex      = "jobset.sigs.k8s.io/job-index"
 )
 
-// jobSet has a driver, and two slices of workers. The last slice comes when all others are grouped already.
+// jobSet has a driver, and two slices of workers. The last slice is created when all others are grouped already.
 func jobSet(w *world) *features.FeatureBuilder {
 	slice := func(index string) selector {
 		ofSlices, ofIndex := labelled(labelReplicatedJob, "slices"), labelled(labelJobIndex, index)

@@ -1,5 +1,5 @@
-// Package grouping_test takes workloads of several kinds from their manifests to pods that stand in the right domains. It runs on a dev
-// cluster of its own.
+// Package grouping_test tests workloads of several kinds from their manifests to the placement of their pods. It has a
+// dev cluster of its own.
 package grouping_test
 
 import (

@@ -17,7 +17,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// mistakes has Jobs with annotations that cannot be followed: they say so on the Job and on the PodGroup, wait, and start when that is mended.
+// mistakes are Jobs with annotations that cannot be followed: the Job and the PodGroup report that, the pods wait, and
+// start when the annotations are corrected.
 func mistakes(w *world) *features.FeatureBuilder {
 	early, wrong := labelled(batchv1.JobNameLabel, "early"), labelled(batchv1.JobNameLabel, "wrong")
 	noTopology := []string{
@@ -36,7 +37,8 @@ func mistakes(w *world) *features.FeatureBuilder {
 			w.Undisturbed(w.WhileTheOperatorIsDead(w.Applies("unknown-topology.yaml")),
 				w.Tells("Job", "early", "InvalidGrouping", noTopology...)),
 			w.says("early", scheduling.ConditionValid, metav1.ConditionFalse, noTopology...),
-			w.says("early", scheduling.ConditionScheduled, metav1.ConditionFalse, noTopology[1:]...), w.noneStands(early, 4))).
+			w.says("early", scheduling.ConditionScheduled, metav1.ConditionFalse, noTopology[1:]...),
+			w.noneStands(early, 4))).
 		Assess("once it exists the pods stand where they should", suite.AllOf(
 			w.TheOperatorDies, w.Applies("topology-later.yaml"), w.stands(w.inRack("early", 4, early)),
 			w.says("early", scheduling.ConditionValid, metav1.ConditionTrue),
@@ -47,7 +49,8 @@ func mistakes(w *world) *features.FeatureBuilder {
 			w.says("wrong", scheduling.ConditionScheduled, metav1.ConditionFalse, "requiredTopologyLevel", "/rock"),
 			w.noneStands(wrong, 4))).
 		Assess("once it is mended the pods stand where they should", suite.AllOf(
-			w.WhileTheOperatorIsDead(w.Kubectl("annotate", "job", "wrong", "--overwrite", "kai.scheduler/segment-size=2",
+			w.WhileTheOperatorIsDead(w.Kubectl("annotate", "job", "wrong", "--overwrite",
+				"kai.scheduler/segment-size=2",
 				"kai.scheduler/batch-min-member=4", "kai.scheduler/segment-topology-required-placement="+w.rackKey())),
 			w.stands(w.inZone("all", 4, wrong), w.inRack("first two", 2, indexed(wrong, 0, 1)),
 				w.inRack("last two", 2, indexed(wrong, 2, 3))),
@@ -71,8 +74,8 @@ func (w *world) says(job, condition string, status metav1.ConditionStatus, parts
 					return false, "it has no such condition", nil
 				}
 				missing := suite.Missing(now.Message, parts)
-				return now.Status == status && len(missing) == 0, fmt.Sprintf("%s: %s: it lacks %q", now.Status, now.Message,
-					missing), nil
+				return now.Status == status &&
+					len(missing) == 0, fmt.Sprintf("%s: %s: it lacks %q", now.Status, now.Message, missing), nil
 			})
 		return ctx
 	}

@@ -8,7 +8,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// podGang has a PodGang that somebody writes by hand, and pods that say they are of it.
+// podGang is a PodGang that a user writes by hand, with pods that name it.
 func podGang(w *world) *features.FeatureBuilder {
 	all := labelled(grove.LabelPodGang, "serve")
 	prefill := func(pod *corev1.Pod) bool {

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// segments has a Job in three segments, of which the zone has racks for two, and room for three pods of the third.
+// segments is a Job in three segments. The zone has racks for two of them, and room for three pods of the third.
 func segments(w *world) *features.FeatureBuilder {
 	pods := labelled(batchv1.JobNameLabel, "rings")
 	ring := func(number int) placement.Claim {
@@ -31,12 +31,13 @@ func segments(w *world) *features.FeatureBuilder {
 			w.TheOperatorDies, w.nodeComes(rack{"a", "3", 3}),
 			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)))).
 		Assess("a Job of the same name begins anew", suite.AllOf(
-			w.WhileTheOperatorIsDead(w.Kubectl("delete", "job", "rings", "--cascade=foreground"), w.Applies("segments.yaml")),
+			w.WhileTheOperatorIsDead(w.Kubectl("delete", "job", "rings", "--cascade=foreground"),
+				w.Applies("segments.yaml")),
 			w.stands(ring(0), ring(1), ring(2), w.inZone("rings", 12, pods)), w.isOnlyGroupOf("job", "rings", tree))).
 		Teardown(w.remove)
 }
 
-// indexed selects those of a Job's pods that have the indices first to last.
+// indexed selects the pods of a Job with the indices first to last.
 func indexed(pods selector, first, last int) selector {
 	return func(pod *corev1.Pod) bool {
 		index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
@@ -44,12 +45,14 @@ func indexed(pods selector, first, last int) selector {
 	}
 }
 
-// twoOfThree waits until two segments stand and the scheduler has said of each pod of the other one that it has no place.
+// twoOfThree waits until two segments are placed and the scheduler has said for each pod of the other one that it has
+// no place.
 func (w *world) twoOfThree(
 	ring func(int) placement.Claim,
 ) func(context.Context, *testing.T, *envconf.Config) context.Context {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, "two of three segments stand, and the third waits", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "two of three segments stand, and the third waits", func(ctx context.Context) (bool,
+			string, error) {
 			findings, err := w.judge(ctx, []placement.Claim{ring(0), ring(1), ring(2)})
 			if err != nil {
 				return false, "", err
@@ -60,26 +63,26 @@ func (w *world) twoOfThree(
 				case finding.Held():
 					stand++
 				case finding.Bound > 0:
-					return false, told(findings), nil
+					return false, sentences(findings), nil
 				}
 			}
-			waits, err := w.toldToWait(ctx, labelled(batchv1.JobNameLabel, "rings"))
-			return stand == 2 && waits == 4, fmt.Sprintf("%s; %d pods wait", told(findings), waits), err
+			waits, err := w.unplaced(ctx, labelled(batchv1.JobNameLabel, "rings"))
+			return stand == 2 && waits == 4, fmt.Sprintf("%s; %d pods wait", sentences(findings), waits), err
 		})
 		return ctx
 	}
 }
 
-// toldToWait counts the pods of which the scheduler has said that they have no place.
-func (w *world) toldToWait(ctx context.Context, selects selector) (int, error) {
+// unplaced counts the pods for which the scheduler has said that they have no place.
+func (w *world) unplaced(ctx context.Context, selects selector) (int, error) {
 	pods, err := w.Pods(ctx)
-	told := 0
+	count := 0
 	for i := range pods {
 		for _, condition := range pods[i].Status.Conditions {
 			if selects(&pods[i]) && condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				told++
+				count++
 			}
 		}
 	}
-	return told, err
+	return count, err
 }

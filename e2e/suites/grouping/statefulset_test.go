@@ -16,7 +16,8 @@ func statefulSet(w *world) *features.FeatureBuilder {
 			suite.AllOf(w.Applies("statefulset.yaml"), w.TheOperatorDies, w.stands(w.inRack("db", 2, pods)))).
 		Assess("a pod that was deleted comes again where the others stand", suite.AllOf(
 			w.remembers(w.inRack("db", 2, pods), &stood),
-			w.WhileTheOperatorIsDead(w.Kubectl("delete", "pod", "db-1")), w.standsAsIn(&stood, w.inRack("db", 2, pods)))).
+			w.WhileTheOperatorIsDead(w.Kubectl("delete", "pod", "db-1")),
+			w.standsAsIn(&stood, w.inRack("db", 2, pods)))).
 		Assess("a further pod joins them", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.Kubectl("scale", "statefulset", "db", "--replicas=3")),
 			w.standsAsIn(&stood, w.inRack("db", 3, pods)))).

@@ -8,7 +8,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// stories are what becomes of workloads. They run side by side, each with nodes and a topology of its own.
+// stories of workloads. They run in parallel, each with nodes and a topology of its own.
 var stories = map[string]func(*world) *features.FeatureBuilder{
 	"job":         job,
 	"statefulset": statefulSet,
@@ -18,13 +18,13 @@ var stories = map[string]func(*world) *features.FeatureBuilder{
 	"mistakes":    mistakes,
 }
 
-func TestGrouping(t *testing.T) { tell(t, false) }
+func TestGrouping(t *testing.T) { runStories(t, false) }
 
-// TestGroupingWithAPodGrouperThatDies goes through the same, and the pod grouper is killed when half of a workload's pods are grouped and
-// while owners are deleted and made again. Stories that run at the same time live through that too.
-func TestGroupingWithAPodGrouperThatDies(t *testing.T) { tell(t, true) }
+// TestGroupingWithAPodGrouperThatDies runs the same stories, and the pod grouper is killed when half of a workload's
+// pods are grouped and while owners are deleted and made again. Concurrent stories see that too.
+func TestGroupingWithAPodGrouperThatDies(t *testing.T) { runStories(t, true) }
 
-func tell(t *testing.T, podGrouperDies bool) {
+func runStories(t *testing.T, podGrouperDies bool) {
 	for name, story := range stories {
 		if !suite.Told(name, podGrouperDies, "jobset", "statefulset") {
 			continue

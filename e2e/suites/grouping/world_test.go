@@ -29,7 +29,7 @@ func newWorld(podGrouperDies bool) *world {
 	}}
 }
 
-// rack is some nodes that stand together. Names repeat, as they do in real data centres.
+// rack is some nodes of one rack. Names repeat, as they do in real data centres.
 type rack struct {
 	zone, name string
 	nodes      int
@@ -53,7 +53,8 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 func (w *world) zoneKey() string { return w.Name + "/zone" }
 func (w *world) rackKey() string { return w.Name + "/rack" }
 
-// node has a name by which those of one rack are not next to each other, so that nobody finds them together by the order of names.
+// node has a name by which nodes of one rack are not adjacent, so that their order by name cannot lead to the right
+// placement.
 func (w *world) node(r rack, i int) *corev1.Node {
 	return live.FakeNode(fmt.Sprintf("%s-%d-%s%s", w.Name, i, r.zone, r.name), map[string]string{
 		suite.WorldLabel: w.Name, w.zoneKey(): r.zone, w.rackKey(): r.name,
@@ -74,29 +75,32 @@ func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-// selector tells some pods from all others.
+// selector reports whether a pod is selected.
 type selector func(*corev1.Pod) bool
 
 func labelled(key, value string) selector {
 	return func(pod *corev1.Pod) bool { return pod.Labels[key] == value }
 }
 
-// inRack and inZone are claims that so many pods of a group stand in one domain, told by nothing but the labels of their nodes.
+// inRack and inZone are claims that so many pods of a group are in one domain, by the labels of their nodes alone.
 func (w *world) inRack(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "rack", Path: []string{w.zoneKey(), w.rackKey()}}, Pods: pods, Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "rack",
+		Path: []string{w.zoneKey(), w.rackKey()}}, Pods: pods, Selects: selects}
 }
 
 func (w *world) inZone(group string, pods int, selects selector) placement.Claim {
-	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}}, Pods: pods, Selects: selects}
+	return placement.Claim{Group: group, Level: placement.Level{Called: "zone", Path: []string{w.zoneKey()}},
+		Pods: pods, Selects: selects}
 }
 
-// stands waits until each group's pods have nodes where they should, and all of them say which leaf of which PodGroup they belong to.
+// stands waits until each group's pods are placed as claimed, and all of them name their leaf and their PodGroup.
 func (w *world) stands(claims ...placement.Claim) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "the pods stand where they should", func(ctx context.Context) (bool, string, error) {
 			findings, err := w.judge(ctx, claims)
-			held := !slices.ContainsFunc(findings, func(f placement.Finding) bool { return !f.Held() || f.Bound != f.Pods })
-			return held, told(findings), err
+			held := !slices.ContainsFunc(findings,
+				func(f placement.Finding) bool { return !f.Held() || f.Bound != f.Pods })
+			return held, sentences(findings), err
 		})
 		return ctx
 	}
@@ -107,7 +111,7 @@ func (w *world) judge(ctx context.Context, claims []placement.Claim) ([]placemen
 	return placement.Workload{Object: w.Name, Claims: claims}.Judge(standing.Pods, standing.Nodes), err
 }
 
-func told(findings []placement.Finding) string {
+func sentences(findings []placement.Finding) string {
 	lines := make([]string, len(findings))
 	for i, finding := range findings {
 		lines[i] = finding.String()
@@ -115,7 +119,7 @@ func told(findings []placement.Finding) string {
 	return strings.Join(lines, "; ")
 }
 
-// remembers notes the domains in which a group stands.
+// remembers records the domains of a group.
 func (w *world) remembers(claim placement.Claim, into *[]string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		findings, err := w.judge(ctx, []placement.Claim{claim})
@@ -155,24 +159,26 @@ func (w *world) grouped(count int, selects selector) types.StepFunc {
 	}
 }
 
-// isOnlyGroupOf waits until the namespace has one PodGroup: that of the object as it is now, with the shape that is wanted.
+// isOnlyGroupOf waits until the namespace has one PodGroup: that of the present object, with the wanted shape.
 func (w *world) isOnlyGroupOf(kind, name, want string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		uid := w.Answer(ctx, t, "get", kind, name, "-o", "jsonpath={.metadata.uid}")
 		called := podGroupName(kind, name, uid)
-		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%s is the only PodGroup, and is %s", called, want), func(ctx context.Context) (
+			bool, string, error) {
 			group, err := w.onlyPodGroup(ctx)
 			if err != nil {
 				return false, "", err
 			}
 			owned := len(group.OwnerReferences) == 1 && string(group.OwnerReferences[0].UID) == uid
-			return group.Name == called && owned && shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
+			return group.Name == called && owned &&
+				shape(group.Spec) == want, group.Name + " is " + shape(group.Spec), nil
 		})
 		return ctx
 	}
 }
 
-// podGroupName is what the PodGroup of an object is called.
+// podGroupName is the name of the PodGroup of an object.
 func podGroupName(kind, name, uid string) string {
 	if kind == "podgang" {
 		return name
@@ -191,7 +197,7 @@ func (w *world) onlyPodGroup(ctx context.Context) (*scheduling.PodGroup, error) 
 	return &groups.Items[0], nil
 }
 
-// shape is a PodGroup's tree in a line: each group with what it needs, leaves as 3, parents as 1 of 2.
+// shape is a PodGroup's tree in a line: each group with its minimum, leaves as 3, parents as 1 of 2.
 func shape(spec scheduling.PodGroupSpec) string {
 	parts := []string{"root " + need(spec.MinMember, spec.MinSubGroup)}
 	for _, sub := range spec.SubGroups {

@@ -14,8 +14,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// autoscaling has Kubernetes' own autoscalers follow the load of a PodClique, by CPU, of a scaling group, by a queue, and of another, whose
-// copies have four pods, by CPU.
+// autoscaling checks that Kubernetes' own autoscalers follow the load of a PodClique, by CPU; of a scaling group, by a
+// queue; and of another one, whose copies have four pods, by CPU.
 func autoscaling(w *world) *features.FeatureBuilder {
 	load := serveLoads()
 	runs := func(image string, fronts, queued, busy int) types.StepFunc {
@@ -38,19 +38,21 @@ func autoscaling(w *world) *features.FeatureBuilder {
 			w.WhileTheOperatorIsDead(w.isLoaded(load, 2000, 28, 1500), w.isAskedFor(4, 3, 3))).
 		Assess("which run then", suite.AllOf(runs("engine:1", 4, 3, 3), w.isReadyAgain("llm", 1))).
 		Assess("an update of the set leaves them their size",
-			suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3), w.isReadyAgain("llm", 1))).
+			suite.AllOf(w.edits("llm", template("engine:2", false)), runs("engine:2", 4, 3, 3),
+				w.isReadyAgain("llm", 1))).
 		Assess("the load goes, and what is not needed does too",
 			suite.AllOf(w.isLoaded(load, 700, 12, 900), runs("engine:2", 2, 2, 2))).
 		Assess("down to what is set as the least",
-			suite.AllOf(w.isLoaded(load, 0, 0, 0), w.TheOperatorDies, runs("engine:2", 1, 1, 1), w.isReadyAgain("llm", 1))).
+			suite.AllOf(w.isLoaded(load, 0, 0, 0), w.TheOperatorDies, runs("engine:2", 1, 1, 1),
+				w.isReadyAgain("llm", 1))).
 		Teardown(func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 			w.Must(ctx, t, load.end(ctx))
 			return w.remove(ctx, t, config)
 		})
 }
 
-// isLoaded sets the load: CPU of the clique, in thousandths, requests that wait for the first group, and CPU of the second, counted as
-// one pod a copy works.
+// isLoaded sets the load: CPU of the clique, in thousandths, requests that wait for the first group, and CPU of the
+// second, counted as one working pod a copy.
 func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	return func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 		l.mu.Lock()
@@ -60,14 +62,16 @@ func (w *world) isLoaded(l *loads, cpu, waiting, busy int64) types.StepFunc {
 	}
 }
 
-// isAskedFor waits until the autoscalers have scaled their targets, which takes no operator.
+// isAskedFor waits until the autoscalers have scaled their targets, for which no operator is needed.
 func (w *world) isAskedFor(fronts, queued, busy int32) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		want := [...]int32{fronts, queued, busy}
 		w.Until(ctx, t, fmt.Sprintf("%v fronts and copies of the groups are asked for", want),
 			func(ctx context.Context) (bool, string, error) {
-				front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{}, &grove.PodCliqueScalingGroup{}
-				for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue, "llm-0-h": byCPU} {
+				front, byQueue, byCPU := &grove.PodClique{}, &grove.PodCliqueScalingGroup{},
+					&grove.PodCliqueScalingGroup{}
+				for name, object := range map[string]client.Object{"llm-0-front": front, "llm-0-g": byQueue,
+					"llm-0-h": byCPU} {
 					if err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, object); err != nil {
 						return false, "", err
 					}

@@ -24,9 +24,9 @@ const (
 	hold             = "pod-ready.stage.kwok.x-k8s.io/hold"
 )
 
-// kubelet plays the part of kubelets that KWOK does not: it runs the init container grove-startup of each pod that stands on
-// a node as a process, the real program with the arguments of the container and a token of the pod's own service account, and
-// lets the pod start when the process has ended well. Pods without that container start at once.
+// kubelet does the work of kubelets that KWOK does not: it runs the init container grove-startup of each pod on a node
+// as a process, the real program with the container's arguments and a token of the pod's own service account, and lets
+// the pod start when the process has succeeded. Pods without that container start at once.
 type kubelet struct {
 	namespace string
 	t         *testing.T
@@ -35,9 +35,9 @@ type kubelet struct {
 	ended   sync.WaitGroup
 
 	mu sync.Mutex
-	// held are the PodCliques whose pods do not start, whatever they wait for.
+	// held are the PodCliques whose pods do not start, even if nothing else holds them.
 	held map[string]bool
-	// logs are what the processes have written, by pod.
+	// logs are the outputs of the processes, by pod.
 	logs map[string]*output
 }
 
@@ -59,7 +59,7 @@ func (o *output) String() string {
 	return o.written.String()
 }
 
-// look starts what is not started yet, for every pod of the namespace.
+// look starts missing processes for every pod of the namespace.
 func (k *kubelet) look(ctx context.Context) error {
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.InNamespace(k.namespace)); err != nil {
@@ -100,7 +100,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
 	}
 	k.ended.Go(func() {
 		if err := process.Wait(); err != nil {
-			return // The context ended; whoever waits for the pod will say so.
+			return // The context ended; the wait for the pod reports that.
 		}
 		if err := k.finish(k.running, pod); err != nil {
 			k.t.Error(err)
@@ -115,7 +115,8 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName},
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if err := cluster.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("requesting a token of %s: %w", account.Name, err)
@@ -135,7 +136,7 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return directory, nil
 }
 
-// finish checks, with eyes of its own, that a pod whose init container has ended may start, and lets it.
+// finish checks independently that a pod whose init container has ended may start, and lets it start.
 func (k *kubelet) finish(ctx context.Context, pod *corev1.Pod) error {
 	for _, arg := range pod.Spec.InitContainers[0].Args {
 		parent, count, _ := strings.Cut(strings.TrimPrefix(arg, "--after="), ":")
@@ -184,7 +185,7 @@ func (k *kubelet) letStart(podClique string) {
 	delete(k.held, podClique)
 }
 
-// logOf is what the init containers of a PodClique have written.
+// logOf is the output of the init containers of a PodClique.
 func (k *kubelet) logOf(podClique string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// life is what happens to sets, each scenario with the nodes that it needs.
+// life are the scenarios of sets, each with the nodes that it needs.
 var life = map[string]struct {
 	world world
 	story func(*world) *features.FeatureBuilder
@@ -28,8 +28,8 @@ var life = map[string]struct {
 
 func TestLife(t *testing.T) { runLife(t, false) }
 
-// TestLifeWithAnOperatorThatDies goes through the same, and the operator is killed in the middle of each scenario. Those that run at
-// the same time live through that too. That any call may fail is the module's own test.
+// TestLifeWithAnOperatorThatDies runs the same scenarios, and the operator is killed in the middle of each. Concurrent
+// scenarios see that too. The module's own test checks that any call may fail.
 func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {

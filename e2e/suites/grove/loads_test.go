@@ -28,14 +28,14 @@ const (
 	queueMetrics = "/apis/external.metrics.k8s.io/v1beta1"
 )
 
-// loads is where autoscalers read how busy pods are, in the place of metrics-server and of an adapter: an API that the API server
-// aggregates, whose figures the suite sets. The autoscalers themselves are Kubernetes' own.
+// loads is the source from which autoscalers read the load of pods, instead of metrics-server and an adapter: an API
+// that the API server aggregates, whose numbers the suite sets. The autoscalers themselves are Kubernetes' own.
 type loads struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// cpu are the milliseconds of work a second that the ready pods of a PodClique share, or the copies of a scaling group; each pod of a
-	// copy does as much.
+	// cpu are the milliseconds of work a second that the ready pods of a PodClique share, or the copies of a scaling
+	// group; each pod of a copy does the same amount.
 	cpu map[string]int64
 	// queue is how many requests wait for a namespace.
 	queue map[string]int64
@@ -51,7 +51,8 @@ func serveLoads() *loads {
 	mux.HandleFunc("GET "+cpuMetrics+"/namespaces/{namespace}/pods", answers(l.ofPods))
 	mux.HandleFunc("GET "+queueMetrics, answers(func(*http.Request) (any, error) {
 		return resources("external.metrics.k8s.io/v1beta1",
-			metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true, Verbs: []string{"get"}}), nil
+			metav1.APIResource{Name: "waiting", Kind: "ExternalMetricValueList", Namespaced: true,
+				Verbs: []string{"get"}}), nil
 	}))
 	mux.HandleFunc("GET "+queueMetrics+"/namespaces/{namespace}/waiting", answers(l.ofQueue))
 	l.server = httptest.NewTLSServer(mux)
@@ -118,7 +119,7 @@ func (l *loads) ofPods(request *http.Request) (any, error) {
 	return list, nil
 }
 
-// loadOf names the load of a pod, and who shares it: pods of a PodClique, or copies of a scaling group.
+// loadOf names the load of a pod, and its share: that of a pod of a PodClique, or of a copy of a scaling group.
 func loadOf(pod *corev1.Pod) (load, sharer string) {
 	if group, ok := pod.Labels["grove.io/podcliquescalinggroup"]; ok {
 		return group, pod.Labels["grove.io/podcliquescalinggroup-replica-index"]
@@ -126,7 +127,7 @@ func loadOf(pod *corev1.Pod) (load, sharer string) {
 	return pod.Labels["grove.io/podclique"], pod.Name
 }
 
-// sharersOf are those among whom each load is shared: who has a ready pod.
+// sharersOf are the pods or copies that share each load: those with a ready pod.
 func sharersOf(pods []*corev1.Pod) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, pod := range pods {
@@ -154,7 +155,8 @@ func (l *loads) ofQueue(request *http.Request) (any, error) {
 	}, nil
 }
 
-// objects have the API server aggregate the API. There is no network behind Services, and a name is resolved where the API server runs.
+// objects make the API server aggregate the API. There is no network behind Services, and a name is resolved on the API
+// server's machine.
 func (l *loads) objects() ([]*unstructured.Unstructured, error) {
 	host, port, err := net.SplitHostPort(l.server.Listener.Addr().String())
 	if err != nil {
@@ -177,15 +179,16 @@ func (l *loads) objects() ([]*unstructured.Unstructured, error) {
 			"spec": map[string]any{
 				"group": group, "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 				"insecureSkipTLSVerify": true,
-				"service":               map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault, "port": number},
+				"service": map[string]any{"name": "loads", "namespace": metav1.NamespaceDefault,
+					"port": number},
 			},
 		}})
 	}
 	return objects, nil
 }
 
-// aggregate makes the API part of the cluster's, and end takes it away: an aggregated API that does not answer holds up the deletion of
-// every namespace.
+// aggregate adds the API to the cluster's, and end removes it: an aggregated API that does not answer delays the
+// deletion of every namespace.
 func (l *loads) aggregate(ctx context.Context) error {
 	objects, err := l.objects()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package grove_test has PodCliqueSets live through what happens to them in a cluster. It runs on a dev cluster of its own.
+// Package grove_test runs stories of PodCliqueSets in a cluster. It has a dev cluster of its own.
 package grove_test
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// patience is how long the start in order may take, on a machine that does other things too.
+	// patience is how long the start in order may take, on a busy machine.
 	patience = 4 * time.Minute
-	// heartbeat is how long a node is believed to live without a sign of life, short so that nobody waits for long when one is cut off.
+	// heartbeat is how long a node counts as alive without a renewed lease; short, because stories wait for it.
 	heartbeat = 10 * time.Second
 
 	operator = suite.GroveOperator

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// size is how far a set of testdata/scaling.yaml is scaled.
+// size are the replicas of a set of testdata/scaling.yaml.
 type size struct{ sets, routers, copies int }
 
 func (s size) podCliques() map[string]int {
@@ -29,7 +29,7 @@ func (s size) podCliques() map[string]int {
 	return all
 }
 
-// scaling scales all three kinds in and out, with kubectl, on nodes that hold 14 pods.
+// scaling scales all three kinds in and out, with kubectl, on nodes with room for 14 pods.
 func scaling(w *world) *features.FeatureBuilder {
 	var small, scheduled suite.Memory
 	set, routers, group := w.scale("pcs/llm"), w.scale("pclq/llm-0-router"), w.scale("pcsg/llm-0-g")
@@ -37,14 +37,16 @@ func scaling(w *world) *features.FeatureBuilder {
 	return features.New("scaling").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("scaling.yaml"), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1), w.remembers("llm", &small))).
+			suite.AllOf(w.applies("scaling.yaml"), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1),
+				w.remembers("llm", &small))).
 		Assess("the set goes out to three replicas",
 			suite.AllOf(set(3), w.TheOperatorDies, runs(size{3, 2, 1}), w.isReadyAgain("llm", 3))).
 		Assess("and in to one, which has all that it had and nothing else",
 			suite.AllOf(set(1), w.TheOperatorDies, w.isAsIn(&small, "llm"))).
 		Assess("the group goes out further than there is room",
 			suite.AllOf(w.WhileTheOperatorIsDead(group(8)), w.pending(4))).
-		Assess("and in while its pods are pending", suite.AllOf(w.WhileTheOperatorIsDead(group(3)), runs(size{1, 2, 3}))).
+		Assess("and in while its pods are pending", suite.AllOf(w.WhileTheOperatorIsDead(group(3)),
+			runs(size{1, 2, 3}))).
 		Assess("to where it began, with all that it had", suite.AllOf(group(1), w.isAsIn(&small, "llm"))).
 		Assess("a PodClique goes out further than there is room",
 			suite.AllOf(w.WhileTheOperatorIsDead(routers(14)), w.pending(2), w.remembers("llm", &scheduled))).
@@ -56,11 +58,13 @@ func scaling(w *world) *features.FeatureBuilder {
 			group(0), runs(size{1, 2, 0}), w.TheOperatorDies, group(1), runs(size{1, 2, 1}),
 			set(0), w.TheOperatorDies, runs(size{}), set(1), runs(size{1, 2, 1}), w.isReadyAgain("llm", 1))).
 		Assess("while an update waits everything goes out", suite.AllOf(
-			w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"), routers(4), group(3), w.TheOperatorDies,
+			w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"), routers(4), group(3),
+			w.TheOperatorDies,
 			w.podsAre(10))).
 		Assess("and in", suite.AllOf(group(2), routers(3), w.podsAre(7))).
 		Assess("and keeps its size when the update goes on", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", size{1, 3, 2}.podCliques()),
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies,
+			w.runs("engine:3", size{1, 3, 2}.podCliques()),
 			w.isReadyAgain("llm", 1))).
 		Teardown(w.remove)
 }
@@ -72,7 +76,7 @@ func (w *world) scale(object string) func(replicas int) types.StepFunc {
 	}
 }
 
-// pending waits until all pods are ready but so many, for which the scheduler has found no place.
+// pending waits until all pods are ready except so many, for which the scheduler has found no place.
 func (w *world) pending(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("14 pods are ready and %d have no place", count),
@@ -89,8 +93,9 @@ func (w *world) pending(count int) types.StepFunc {
 						ready++
 					}
 				}
-				return refused == count && ready == 14 && len(pods) == ready+refused, fmt.Sprintf("%d refused, %d ready, %d in all",
-					refused, ready, len(pods)), err
+				return refused == count && ready == 14 &&
+						len(pods) == ready+refused, fmt.Sprintf("%d refused, %d ready, %d in all",
+						refused, ready, len(pods)), err
 			})
 		return ctx
 	}
@@ -107,7 +112,7 @@ func (w *world) podsAre(count int) types.StepFunc {
 	}
 }
 
-// hasNothingBut checks that a set has no object that is not remembered, so that nothing was replaced.
+// hasNothingBut checks that a set has only remembered objects, so that nothing was replaced.
 func (w *world) hasNothingBut(remembered *suite.Memory, set string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(set)(ctx)

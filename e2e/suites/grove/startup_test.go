@@ -18,7 +18,7 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// startup is a set that starts in order, and who plays its kubelets.
+// startup is a set that starts in order, and its simulated kubelets.
 type startup struct {
 	namespace string
 	kubelet   *kubelet
@@ -35,7 +35,8 @@ func TestStartupInOrder(t *testing.T) {
 			s.ready(map[string]int{"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 2})).
 		Assess("the base gang waits for the routers",
 			s.waits("llm-0-g-0-leader", "podclique=llm-0-router ready=0 minimum=2")).
-		Assess("and its workers for its leader", s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
+		Assess("and its workers for its leader",
+			s.waits("llm-0-g-0-worker", "podclique=llm-0-g-0-leader ready=0 minimum=1")).
 		Assess("none of them has started",
 			s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0})).
 		Assess("they sit out an API server that is away", s.serverRestarts).
@@ -47,7 +48,7 @@ func TestStartupInOrder(t *testing.T) {
 
 func (s *startup) begin(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	s.kubelet.running, s.stop = context.WithCancel(ctx)
-	// What the operator puts into the pods must not be what keeps them out of a namespace like this.
+	// The operator's additions to pods must not keep them out of a namespace like this.
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: s.namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
@@ -69,7 +70,7 @@ func (s *startup) objects(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-// until plays kubelet until something holds.
+// until simulates kubelets until a state is reached.
 func (s *startup) until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -103,7 +104,7 @@ func (s *startup) ready(want map[string]int) types.StepFunc {
 	}
 }
 
-// waits blocks until the init containers of a PodClique say what they wait for.
+// waits waits until the init containers of a PodClique log what they wait for.
 func (s *startup) waits(podClique, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		s.until(ctx, t, podClique+" says "+says, func(context.Context) (bool, string, error) {
@@ -114,7 +115,7 @@ func (s *startup) waits(podClique, says string) types.StepFunc {
 	}
 }
 
-// serverRestarts kills the operator and the API server, and starts the latter when the init containers have noticed.
+// serverRestarts kills the operator and the API server, and restarts the latter when the init containers have noticed.
 func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	for _, name := range []string{operator, "kube-apiserver"} {
 		if err := cluster.Machine.Kill(name); err != nil {
@@ -134,7 +135,8 @@ func (s *startup) serverRestarts(ctx context.Context, t *testing.T, config *envc
 	if err := cluster.Machine.Start(ctx, "kube-apiserver"); err != nil {
 		t.Fatal(err)
 	}
-	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0, "llm-0-g-1-worker": 2})(
+	return s.ready(map[string]int{"llm-0-router": 0, "llm-0-g-0-leader": 0, "llm-0-g-0-worker": 0,
+		"llm-0-g-1-worker": 2})(
 		ctx, t, config)
 }
 

@@ -19,7 +19,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// runs waits until the pods of the world are so many of each PodClique and no others, all ready, of one image and none on its way out.
+// runs waits until the world has so many pods of each PodClique and no others, all ready, of one image and none being
+// deleted.
 func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("the pods are %v, ready and of %s", podCliques, wanted),
@@ -32,8 +33,8 @@ func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 				for i := range pods {
 					pod := &pods[i]
 					if pod.DeletionTimestamp != nil || !suite.IsReady(pod) || suite.Image(pod) != wanted {
-						return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod), suite.IsReady(pod),
-							pod.DeletionTimestamp), nil
+						return false, fmt.Sprintf("pod %s of %s: ready %v, deleted %v", pod.Name, suite.Image(pod),
+							suite.IsReady(pod), pod.DeletionTimestamp), nil
 					}
 					found[pod.Labels["grove.io/podclique"]]++
 				}
@@ -43,14 +44,15 @@ func (w *world) runs(wanted string, podCliques map[string]int) e2e.StepFunc {
 	}
 }
 
-// says waits until the status of a set is as it is to be.
+// says waits until the status of a set is as wanted.
 func (w *world) says(name, what string, look func(*grove.PodCliqueSet) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+": "+what, func(ctx context.Context) (bool, string, error) {
 			set := &grove.PodCliqueSet{}
 			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, set)
 			seen := set.Status.ObservedGeneration == set.Generation
-			return err == nil && seen && look(set), fmt.Sprintf("generation %d, status %+v", set.Generation, set.Status), err
+			return err == nil && seen && look(set), fmt.Sprintf("generation %d, status %+v", set.Generation,
+				set.Status), err
 		})
 		return ctx
 	}
@@ -58,7 +60,8 @@ func (w *world) says(name, what string, look func(*grove.PodCliqueSet) bool) e2e
 
 // isReadyAgain waits until a set is ready and every update has ended.
 func (w *world) isReadyAgain(name string, replicas int32) e2e.StepFunc {
-	return w.says(name, fmt.Sprintf("ready with %d replicas, all updated", replicas), func(set *grove.PodCliqueSet) bool {
+	return w.says(name, fmt.Sprintf("ready with %d replicas, all updated", replicas), func(
+		set *grove.PodCliqueSet) bool {
 		s, ready := set.Status, false
 		for _, condition := range s.Conditions {
 			ready = ready || condition.Type == "Ready" && condition.Status == metav1.ConditionTrue
@@ -97,14 +100,15 @@ func (w *world) isGone(sets ...string) e2e.StepFunc {
 					return false, "", err
 				}
 				err = cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: set}, &grove.PodCliqueSet{})
-				return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the set: %v, objects: %v", err, objects), nil
+				return len(objects) == 0 && apierrors.IsNotFound(err), fmt.Sprintf("the set: %v, objects: %v",
+					err, objects), nil
 			})
 		}
 		return ctx
 	}
 }
 
-// deletes does to pods what a user does with kubectl: to those that are chosen, and not to more than a number of them.
+// deletes deletes pods as a user does with kubectl: the chosen ones, at most a number of them.
 func (w *world) deletes(most int, chosen func(*corev1.Pod) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.Pods(ctx)
@@ -123,7 +127,7 @@ func (w *world) deletes(most int, chosen func(*corev1.Pod) bool) e2e.StepFunc {
 	}
 }
 
-// strictly reads an object into its type and minds unknown fields.
+// strictly reads an object into its type and reports unknown fields.
 func strictly(object *unstructured.Unstructured, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true)
 }

@@ -16,7 +16,8 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// updateWithACopyMore changes a set of which no copy may be away, in a rack that has no room for another copy at first.
+// updateWithACopyMore changes a set of which no copy may be unavailable, in a rack that has no room for another copy at
+// first.
 func updateWithACopyMore(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-g-0-worker": 2, "llm-0-g-0-leader": 1, "llm-0-g-1-worker": 2, "llm-0-g-1-leader": 1}
 	copies := func(least int) types.StepFunc {
@@ -35,11 +36,13 @@ func updateWithACopyMore(w *world) *features.FeatureBuilder {
 			w.has(map[string]int{"engine:1": 6}))).
 		Assess("also after a crash of the operator", suite.AllOf(
 			w.TheOperatorDies, w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.Created("engine:2", 0, 0))).
-		Assess("the copy comes when there is room, and where it does not start, it alone has the new template", suite.AllOf(
-			w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
-			w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
+		Assess("the copy comes when there is room, and where it does not start, it alone has the new template",
+			suite.AllOf(
+				w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
+				w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
 		Assess("another edit is where it goes on, and in the end the copy is gone", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 1),
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all),
+			w.isReadyAgain("llm", 1),
 			ended, w.inRack(0))).
 		Assess("the pods of the further copy were made once more, those of the others once", suite.AllOf(
 			w.Created("engine:2", 3, 3), w.Created("engine:3", 9, 9), w.Kept)).
@@ -62,10 +65,11 @@ func (w *world) updateSays(reason, words string) types.StepFunc {
 	})
 }
 
-// inRack waits until all pods stand on nodes, which are to be in one rack.
+// inRack waits until all pods are on nodes, in one rack.
 func (w *world) inRack(rack int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("all pods stand in rack %d", rack), func(ctx context.Context) (bool,
+			string, error) {
 			pods, err := w.Pods(ctx)
 			for i := range pods {
 				prefix := strings.TrimSuffix(w.node(rack, 0, 0).Name, "0")

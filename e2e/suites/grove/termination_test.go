@@ -20,17 +20,19 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// terminationOfAReplica cuts off a node below each of two sets, of which one waits without an end.
+// terminationOfAReplica makes a node of each of two sets fail; one of them waits for ever.
 func terminationOfAReplica(w *world) *features.FeatureBuilder {
 	var soon, never suite.Memory
 	return features.New("termination of a replica").
 		Setup(w.create).
 		Assess("two sets run, each in a rack of its own", suite.AllOf(
-			w.applies("soon-and-never.yaml"), w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
-			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon), w.remembers("never", &never))).
+			w.applies("soon-and-never.yaml"),
+			w.runs("engine:1", map[string]int{"soon-0-worker": 2, "never-0-worker": 2}),
+			w.isReadyAgain("soon", 1), w.isReadyAgain("never", 1), w.remembers("soon", &soon),
+			w.remembers("never", &never))).
 		Assess("each loses a node",
-			suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"), w.isBreached("soon-0-worker"),
-				w.isBreached("never-0-worker"))).
+			suite.AllOf(w.losesItsNode("soon-0-worker"), w.losesItsNode("never-0-worker"),
+				w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
 		Assess("the one with a delay is terminated",
 			w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
 				return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
@@ -44,7 +46,7 @@ func terminationOfAReplica(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// terminationOfACopy cuts off a node below a copy of a group that does without it.
+// terminationOfACopy makes a node fail below a copy that its group does not need.
 func terminationOfACopy(w *world) *features.FeatureBuilder {
 	var before suite.Memory
 	var lost string
@@ -64,21 +66,23 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
-		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader", "PodClique llm-0-g-1-worker")).
+		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader",
+			"PodClique llm-0-g-1-worker")).
 		Assess("and the rest is as it was",
 			w.isUnchanged(&before, "llm", "llm-0-g-0", "PodCliqueScalingGroup", "PodGang llm-0", "Service")).
 		Teardown(w.remove)
 }
 
-// losesItsNode cuts off the node of a PodClique's first pod: somebody else has the node's lease and never renews it, so that KWOK no
-// longer plays its kubelet.
+// losesItsNode makes the node of a PodClique's first pod fail: another holder has the node's lease and never renews it,
+// so that KWOK no longer simulates its kubelet.
 func (w *world) losesItsNode(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		var node string
 		ctx = w.stands(podClique, &node)(ctx, t, config)
 		w.retry(ctx, t, "cutting off node "+node, func(ctx context.Context) error {
 			lease := &coordinationv1.Lease{}
-			if err := cluster.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, lease); err != nil {
+			if err := cluster.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node},
+				lease); err != nil {
 				return err
 			}
 			lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new("nobody"), new(int32(86400))
@@ -104,7 +108,7 @@ func (w *world) stands(podClique string, node *string) types.StepFunc {
 	}
 }
 
-// isFenced tells the cluster that a node is out of service, so that pods on it are deleted by force.
+// isFenced taints a node as out of service, so that pods on it are deleted by force.
 func (w *world) isFenced(name *string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.retry(ctx, t, "fencing "+*name, func(ctx context.Context) error {
@@ -113,7 +117,8 @@ func (w *world) isFenced(name *string) types.StepFunc {
 				return err
 			}
 			node.Spec.Taints = append(node.Spec.Taints,
-				corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
+				corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown",
+					Effect: corev1.TaintEffectNoExecute})
 			return cluster.Update(ctx, node)
 		})
 		return ctx
@@ -144,7 +149,8 @@ func (w *world) groupSays(name, what string, look func(*grove.PodCliqueScalingGr
 	}
 }
 
-// standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on nodes that live, and checks where they are.
+// standsWholeIn waits until a PodClique has so many ready pods, all in one rack and on healthy nodes, and checks where
+// they are.
 func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("%s has %d ready pods in one rack, on nodes that live", podClique, pods),
@@ -161,7 +167,8 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 				}
 				for i := range standing.Pods {
 					pod := &standing.Pods[i]
-					if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) && pod.DeletionTimestamp == nil &&
+					if rack, lives := racks[pod.Spec.NodeName]; lives && suite.IsReady(pod) &&
+						pod.DeletionTimestamp == nil &&
 						pod.Labels["grove.io/podclique"] == podClique {
 						living[rack]++
 					}
@@ -172,7 +179,8 @@ func (w *world) standsWholeIn(podClique string, pods int) types.StepFunc {
 	}
 }
 
-// stillHasTerminating checks that one pod of a PodClique is being deleted still, and that the others came a minute after its grace period.
+// stillHasTerminating checks that one pod of a PodClique is still being deleted, and that the others were created a
+// minute after its grace period.
 func (w *world) stillHasTerminating(podClique string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.Pods(ctx)
@@ -207,7 +215,7 @@ func firstKey(counts map[string]int) string {
 
 func hasTaints(node *corev1.Node) bool { return len(node.Spec.Taints) > 0 }
 
-// isNew checks that objects exist and are not the ones that are remembered, and that no pod of those is counted any more.
+// isNew checks that objects exist and are not the remembered ones, and that no remembered pod is counted any more.
 func (w *world) isNew(remembered *suite.Memory, set string, names ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := w.objects(set)(ctx)
@@ -245,7 +253,7 @@ func (w *world) isUnchanged(remembered *suite.Memory, set string, words ...strin
 	}
 }
 
-// happened waits until an event tells of something on a set.
+// happened waits until an event was recorded on a set.
 func (w *world) happened(set, reason string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "an event of "+set+" tells "+reason, func(ctx context.Context) (bool, string, error) {

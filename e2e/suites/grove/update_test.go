@@ -18,7 +18,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// template gives all cliques another image; held pods stand on their nodes and do not become ready.
+// template gives all cliques another image; held pods are on their nodes and do not become ready.
 func template(image string, held bool) func(*grove.PodCliqueSet) {
 	return func(set *grove.PodCliqueSet) {
 		for i := range set.Spec.Template.Cliques {
@@ -32,7 +32,7 @@ func template(image string, held bool) func(*grove.PodCliqueSet) {
 	}
 }
 
-// rollingUpdate changes a set whose replicas have a router and a scaling group with something to spare.
+// rollingUpdate changes a set whose replicas have a router and a scaling group with spare copies.
 func rollingUpdate(w *world) *features.FeatureBuilder {
 	const pods = 18
 	all := map[string]int{}
@@ -49,19 +49,22 @@ func rollingUpdate(w *world) *features.FeatureBuilder {
 	return features.New("rolling update").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2), w.Guards(floors...))).
+			suite.AllOf(w.applies("two-replicas.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 2),
+				w.Guards(floors...))).
 		Assess("pods of a new template do not start, so its update waits",
 			suite.AllOf(w.edits("llm", template("engine:2", true)), w.waitsInReplica(0, "engine:2"))).
 		Assess("also after a crash of the operator", suite.AllOf(w.TheOperatorDies, w.waitsInReplica(0, "engine:2"))).
 		Assess("a second edit is where all go from there", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all), w.isReadyAgain("llm", 2))).
+			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all),
+			w.isReadyAgain("llm", 2))).
 		Assess("the first edit had cost no more than one pod or one copy of the group", w.Created("engine:2", 1, 3)).
 		Assess("the second replaced each pod once", w.Created("engine:3", pods, pods)).
 		Assess("and no minimum was ever undercut", w.Kept).
 		Teardown(w.remove)
 }
 
-// waitsInReplica waits until pods of an image exist that do not start, all in one replica of the set, which says that it is being updated.
+// waitsInReplica waits until pods with an image exist that do not start, all in one replica of the set, which reports
+// its update.
 func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 	return suite.AllOf(
 		func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -76,7 +79,8 @@ func (w *world) waitsInReplica(replica int32, wanted string) types.StepFunc {
 						}
 						if suite.IsReady(pod) || pod.Spec.NodeName == "" ||
 							pod.Labels["grove.io/podcliqueset-replica-index"] != fmt.Sprint(replica) {
-							return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod), pod.Spec.NodeName), nil
+							return false, fmt.Sprintf("pod %s: ready %v, on %q", pod.Name, suite.IsReady(pod),
+								pod.Spec.NodeName), nil
 						}
 						count++
 					}
@@ -108,7 +112,8 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 	return features.New("update without room").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-router", 2)))).
+			suite.AllOf(w.applies("three-routers.yaml"), w.runs("engine:1", all),
+				w.Guards(suite.PodsOf("llm-0-router", 2)))).
 		Assess("there is no room for a pod of the new template, so all old ones stay",
 			suite.AllOf(w.edits("llm", larger("engine:2", 3)), w.isHeld("nvidia.com/gpu", 3))).
 		Assess("also after a crash of the operator",
@@ -120,7 +125,7 @@ func updateWithoutRoom(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// updateBeyondItsRack changes a set whose new pods would have room, but not in the rack in which the others stand.
+// updateBeyondItsRack changes a set whose new pods would have room, but not in the rack of the others.
 func updateBeyondItsRack(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-worker": 3}
 	ended := w.says("llm", "its update is over", func(set *grove.PodCliqueSet) bool {
@@ -130,7 +135,8 @@ func updateBeyondItsRack(w *world) *features.FeatureBuilder {
 	return features.New("update beyond its rack").
 		Setup(w.create).
 		Assess("a set runs",
-			suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all), w.Guards(suite.PodsOf("llm-0-worker", 2)))).
+			suite.AllOf(w.applies("one-rack.yaml"), w.runs("engine:1", all),
+				w.Guards(suite.PodsOf("llm-0-worker", 2)))).
 		Assess("what its rack does not hold is not begun",
 			suite.AllOf(w.edits("llm", larger("engine:2", 5)), w.isHeld("topology.packtree.dev/rack", 3))).
 		Assess("also after a crash of the operator, with room in another rack", suite.AllOf(
@@ -160,7 +166,7 @@ func (w *world) isHeld(why string, ready int) types.StepFunc {
 	)
 }
 
-// updateOnDelete changes a set whose pods are replaced by nobody but the user.
+// updateOnDelete changes a set whose pods only the user replaces.
 func updateOnDelete(w *world) *features.FeatureBuilder {
 	const pods = 9
 	all := map[string]int{"llm-0-router": 3, "llm-0-g-0-leader": 1, "llm-0-g-0-worker": 2, "llm-0-g-1-leader": 1,
@@ -175,7 +181,8 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 	})
 	return features.New("update on delete").
 		Setup(w.create).
-		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all), w.isReadyAgain("llm", 1))).
+		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all),
+			w.isReadyAgain("llm", 1))).
 		Assess("a pod that the user deletes comes back with the new template", suite.AllOf(
 			w.edits("llm", template("engine:2", false)), w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 8, "engine:2": 1}), changed)).

@@ -71,7 +71,8 @@ func (w *world) applies(file string) types.StepFunc {
 			for i := range set.Spec.Template.Cliques {
 				set.Spec.Template.Cliques[i].Spec.PodSpec.NodeSelector = map[string]string{suite.WorldLabel: w.Name}
 			}
-			w.retry(ctx, t, "creating "+live.Name(object), func(ctx context.Context) error { return cluster.Create(ctx, set) })
+			w.retry(ctx, t, "creating "+live.Name(object),
+				func(ctx context.Context) error { return cluster.Create(ctx, set) })
 		}
 		return ctx
 	}
@@ -92,7 +93,7 @@ func (w *world) edits(name string, change func(*grove.PodCliqueSet)) types.StepF
 	}
 }
 
-// kubectl runs the real one in the world's namespace.
+// kubectl runs the real kubectl in the world's namespace.
 func (w *world) kubectl(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.retry(ctx, t, "kubectl "+strings.Join(args, " "), func(ctx context.Context) error {
@@ -103,7 +104,7 @@ func (w *world) kubectl(args ...string) types.StepFunc {
 	}
 }
 
-// retry does what a user would do again: while no operator runs, its webhooks refuse changes of sets.
+// retry repeats an action as a user would: while no operator runs, its webhooks refuse changes of sets.
 func (w *world) retry(ctx context.Context, t *testing.T, what string, act func(context.Context) error) {
 	t.Helper()
 	w.Until(ctx, t, what+" succeeds", func(ctx context.Context) (bool, string, error) {

@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configurationOf is what kind reads: a node for the control plane, and three in two racks. A node that does not answer is noticed soon. The project's own
-// image of a node has kube-proxy itself, not its image. Without CAP_SYS_RESOURCE nobody may lower the score by which the kernel chooses whom to kill.
+// configurationOf is kind's configuration: a node for the control plane, and three in two racks. A node that does not
+// answer is noticed soon. The project's own image of a node contains kube-proxy itself, not its image. Without
+// CAP_SYS_RESOURCE no process may lower the score by which the kernel chooses which process to kill.
 func configurationOf(ownImage, withoutResource bool) string {
 	configuration := `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
@@ -56,7 +57,8 @@ func lacksResource(status string) bool {
 func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 	for _, test := range []struct{ ownImage, withoutResource bool }{{false, false}, {true, false}, {false, true},
 		{true, true}} {
-		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(t *testing.T) {
+		t.Run(fmt.Sprintf("own image %t, without capability %t", test.ownImage, test.withoutResource), func(
+			t *testing.T) {
 			var read struct {
 				Nodes                   []struct{ Role string }
 				Networking              struct{ KubeProxyMode string }
@@ -76,7 +78,8 @@ func TestConfigurationSaysOnlyWhatIsNeeded(t *testing.T) {
 			if (read.Networking.KubeProxyMode == "none") != test.ownImage {
 				t.Errorf("kube-proxy has the mode %q", read.Networking.KubeProxyMode)
 			}
-			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"), "restrict_oom_score_adj = true")
+			restricted := strings.Contains(strings.Join(read.ContainerdConfigPatches, "\n"),
+				"restrict_oom_score_adj = true")
 			if restricted != test.withoutResource {
 				t.Errorf("containerd is restricted: %t, want %t", restricted, test.withoutResource)
 			}

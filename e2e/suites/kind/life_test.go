@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
-// TestLife goes from an empty cluster to an empty cluster, by the quick start, and once more by what goes wrong. What a feature leaves is what the next
-// one finds, but for those that stand side by side, each with workloads of its own.
+// TestLife goes from an empty cluster to an empty cluster: first by the quick start, then through failures. Each
+// feature starts from the state that the one before left, except those in parallel, which have workloads of their own.
 func TestLife(t *testing.T) {
 	values := fromQuickStart(t, "values.yaml")
 	first := features.New("quick start").
@@ -28,7 +28,8 @@ func TestLife(t *testing.T) {
 		Assess("workloads stay while the release is upgraded",
 			podsStay(install(today, "--values="+values, "--set="+readers))).
 		Assess("the kinds are today's", kindsAreToday(true)).
-		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello", "--for=condition=Ready", timeout)).
+		Assess("the deployment gets ready", says("wait", "dynamographdeployment", "hello",
+			"--for=condition=Ready", timeout)).
 		Assess("workloads stay while the programs start anew", podsStay(startAnew)).
 		Assess("every program is the one of its image", noRestarts).
 		Assess("none complains", nobodyComplains)
@@ -44,8 +45,10 @@ func TestLife(t *testing.T) {
 	serving := features.New("serving").
 		Assess("a deployment is taken", says("apply", "-f", testdata("serving.yaml"))).
 		Assess("and gets ready", says("wait", "dynamographdeployment", "chat", "--for=condition=Ready", timeout)).
-		Assess("requests through its Service pass all its pods", allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
-		Assess("its adapter is scaled", says("scale", "dynamographdeploymentscalingadapters/chat-decode", "--replicas=2")).
+		Assess("requests through its Service pass all its pods",
+			allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
+		Assess("its adapter is scaled", says("scale", "dynamographdeploymentscalingadapters/chat-decode",
+			"--replicas=2")).
 		Assess("requests pass the pod that comes too", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
 		Assess("a worker is lost", losesOne("app.kubernetes.io/part-of=chat,nvidia.com/dynamo-component=Prefill")).
 		Assess("requests pass the one in its place", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
@@ -115,7 +118,7 @@ func TestLife(t *testing.T) {
 		Assess("the namespace goes", says("delete", "namespace", "packtree-system", timeout)).
 		Assess("nor anywhere", nothingOfPacktree)
 	inTurn(t, first, older, upgraded)
-	// Those in between wait for kubelets more than for one another.
+	// The features in between wait for kubelets more than for one another.
 	t.Run("side by side", func(t *testing.T) {
 		for name, chain := range map[string][]*features.FeatureBuilder{
 			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash}, "played": {whole},
@@ -132,7 +135,7 @@ func TestLife(t *testing.T) {
 	inTurn(t, metrics, policies, leaders, drained, lost, gone)
 }
 
-// inTurn goes on to the next feature only when the one before has held.
+// inTurn runs the next feature only if the one before has succeeded.
 func inTurn(t *testing.T, chain ...*features.FeatureBuilder) {
 	t.Helper()
 	for _, feature := range chain {

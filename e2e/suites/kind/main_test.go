@@ -1,7 +1,8 @@
-// Package kind_test runs the programs from their images, under real kubelets: what a dev cluster, whose nodes are played, cannot show.
+// Package kind_test runs the programs from their images, under real kubelets: a dev cluster, whose nodes are simulated,
+// cannot test that.
 //
-// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features go from the
-// installation to the removal on one cluster of kind, some of them side by side.
+// `make e2e-kind` makes what it needs: a Docker, an image of a node, archives of the images in dist/kind. Its features
+// go from the installation to the removal on one cluster of kind, some of them in parallel.
 package kind_test
 
 import (
@@ -54,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testenv.Run(m))
 }
 
-// writeConfiguration writes what kind reads into a directory of its own, unless E2E_KIND_CONFIG names a file.
+// writeConfiguration writes kind's configuration into a directory of its own, unless E2E_KIND_CONFIG names a file.
 func writeConfiguration(image string) (string, error) {
 	directory, err := os.MkdirTemp("", "packtree-kind-")
 	if err != nil {
@@ -76,7 +77,7 @@ func writeConfiguration(image string) (string, error) {
 	return file, os.WriteFile(file, []byte(content), 0o600)
 }
 
-// create makes the cluster. Not the framework's own way, which waits for pods that not every image of a node has.
+// create makes the cluster. The framework's own function waits for pods that not every image of a node has.
 func create(image, configuration string) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 		arguments := []string{"create", "cluster", "--name", clusterName, "--config", configuration, "--kubeconfig",
@@ -94,7 +95,7 @@ func remove(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	return ctx, errors.Join(err, os.RemoveAll(filepath.Dir(kubeconfig)))
 }
 
-// furnish gives every node that takes pods the images.
+// furnish loads the images onto every node that takes pods.
 func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	archives, err := filepath.Glob(filepath.Join(root, "dist", "kind", "*.tar"))
 	if err == nil && len(archives) == 0 {
@@ -117,7 +118,7 @@ func furnish(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	return ctx, err
 }
 
-// kubectl runs the real one as an administrator, and returns what it prints. If it fails, what it says is in the error.
+// kubectl runs the real kubectl as an administrator, and returns its output. If it fails, the error has its messages.
 func kubectl(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, "kubectl", args...)
 }

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 )
 
-// query is what a dashboard or an alert asks Prometheus, as the command e2e/tools/promql tells it.
+// query is a query of a dashboard or an alert, as the command e2e/tools/promql prints it.
 type query struct{ Chart, Place, Text string }
 
 var variable = regexp.MustCompile(`="\$\w+"`)
 
-// answers has what Prometheus says to a query: how many series there are. What is wrong with the query is an error.
+// answers returns how many series Prometheus has for a query. A wrong query is an error.
 func answers(ctx context.Context, text string) (int, error) {
 	said, err := kubectl(ctx, "get", "--raw",
 		"/api/v1/namespaces/monitoring/pods/prometheus:9090/proxy/api/v1/query?query="+url.QueryEscape(text))
@@ -39,7 +39,7 @@ func answers(ctx context.Context, text string) (int, error) {
 	return len(answer.Data.Result), nil
 }
 
-// metricsAreRead waits until Prometheus has read each program, each as the job that alerts and dashboards know.
+// metricsAreRead waits until Prometheus has scraped each program, each as the job in alerts and dashboards.
 func metricsAreRead(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, component := range components {
 		until(ctx, t, "Prometheus reads "+component, func(ctx context.Context) (bool, string, error) {
@@ -50,7 +50,8 @@ func metricsAreRead(ctx context.Context, t *testing.T, _ *envconf.Config) contex
 	return ctx
 }
 
-// queriesAreAnswered asks all that dashboards and alerts ask. Panels without data are told, and no alert may be raised by what this suite has done so far.
+// queriesAreAnswered runs all queries of dashboards and alerts. Panels without data are listed, and no alert may fire
+// after what this suite has done so far.
 func queriesAreAnswered(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	content, err := os.ReadFile(filepath.Join(root, "dist", "kind", "queries.json"))
 	if err != nil {
@@ -62,7 +63,7 @@ func queriesAreAnswered(ctx context.Context, t *testing.T, _ *envconf.Config) co
 	}
 	shown := map[string]int{}
 	for _, query := range queries {
-		// All that a variable of the dashboard can be.
+		// All values that a variable of the dashboard can have.
 		text := variable.ReplaceAllString(query.Text, `=~".+"`)
 		series, err := answers(ctx, text)
 		switch {

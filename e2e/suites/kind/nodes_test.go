@@ -15,10 +15,11 @@ import (
 // drainedNode is one of two in its rack.
 const drainedNode = clusterName + "-worker"
 
-// deleteLeaders deletes the pods that hold the leases, and waits until others do.
+// deleteLeaders deletes the pods that hold the leases, and waits until others hold them.
 func deleteLeaders(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	holders := func(ctx context.Context) ([]string, error) {
-		said, err := kubectl(ctx, "-n", "packtree-system", "get", "leases", "-o", "jsonpath={.items[*].spec.holderIdentity}")
+		said, err := kubectl(ctx, "-n", "packtree-system", "get", "leases", "-o",
+			"jsonpath={.items[*].spec.holderIdentity}")
 		var pods []string
 		for _, identity := range strings.Fields(said) {
 			pod, _, _ := strings.Cut(identity, "_")
@@ -42,7 +43,7 @@ func deleteLeaders(ctx context.Context, t *testing.T, _ *envconf.Config) context
 	return ctx
 }
 
-// drain evicts everything from a node, as kubectl does, which minds PodDisruptionBudgets.
+// drain evicts all pods from a node, as kubectl does, which respects PodDisruptionBudgets.
 func drain(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	answer(ctx, t, "drain", drainedNode, "--ignore-daemonsets", "--delete-emptydir-data", "--force", timeout)
 	until(ctx, t, "no pod of a workload is left on "+drainedNode, func(ctx context.Context) (bool, string, error) {
@@ -52,7 +53,7 @@ func drain(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context
 	return ctx
 }
 
-// stopNodeOf stops the node of the first pod that is selected, as by a plug that is pulled, and tells the cluster that nothing runs there any more.
+// stopNodeOf stops the node of the first selected pod, like a power failure, and taints it as out of service.
 func stopNodeOf(selector string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		node := answer(ctx, t, "get", "pods", "--selector="+selector, "-o", "jsonpath={.items[0].spec.nodeName}")
@@ -67,7 +68,7 @@ func stopNodeOf(selector string) types.StepFunc {
 	}
 }
 
-// nodesComeBack starts what was stopped.
+// nodesComeBack starts the stopped nodes.
 func nodesComeBack(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	tainted := answer(ctx, t, "get", "nodes", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.spec.taints[*].key}{"\n"}{end}`)
@@ -83,7 +84,7 @@ func nodesComeBack(ctx context.Context, t *testing.T, _ *envconf.Config) context
 	return ctx
 }
 
-// onNode is a command of Docker on the container that is a node.
+// onNode is a command of Docker on the container of a node.
 func onNode(ctx context.Context, t *testing.T, verb, node string) {
 	t.Helper()
 	if output, err := exec.CommandContext(ctx, "docker", verb, node).CombinedOutput(); err != nil {

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 )
 
-// nodesOfExamples are far more than a machine can run: KWOK plays them, beside the real ones.
+// nodesOfExamples are far more than a machine can run: KWOK simulates them, beside the real ones.
 const nodesOfExamples = "docs/examples/nodes.yaml"
 
-// playNodes makes the nodes of the examples, and has KWOK play their kubelets while the steps are taken.
+// playNodes makes the nodes of the examples, and lets KWOK simulate their kubelets during the steps.
 func playNodes(steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		answer(ctx, t, "apply", "--server-side", "-f", nodesOfExamples)

@@ -15,7 +15,7 @@ func policed() []string {
 	var flags []string
 	for _, component := range components {
 		flags = append(flags, "--set="+component+".networkPolicy.enabled=true")
-		if component != "kai-topology-plugin" { // Whose port of metrics answers probes too.
+		if component != "kai-topology-plugin" { // Its port of metrics answers probes too.
 			flags = append(flags,
 				"--set="+component+
 					".networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring")
@@ -24,7 +24,8 @@ func policed() []string {
 	return flags
 }
 
-// hears waits until a pod gets an answer of HTTP, or until it gets none. Any will do: an API server that is asked without TLS answers too.
+// hears waits until a pod gets an answer by HTTP, or until it gets none. Any answer will do: an API server that is
+// asked without TLS answers too.
 func hears(namespace, pod string, address func(context.Context, *testing.T) request, answered bool) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		where := address(ctx, t)
@@ -36,12 +37,14 @@ func hears(namespace, pod string, address func(context.Context, *testing.T) requ
 	}
 }
 
-// metricsOf is where the first pod of a program has its metrics.
+// metricsOf is the address of the metrics of a program's first pod.
 func metricsOf(component string) func(context.Context, *testing.T) request {
 	return func(ctx context.Context, t *testing.T) request {
 		t.Helper()
-		address := answer(ctx, t, "-n", "packtree-system", "get", "pods", "--selector=app.kubernetes.io/name="+component,
-			"--field-selector=status.phase=Running", "-o", "jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
+		address := answer(ctx, t, "-n", "packtree-system", "get", "pods",
+			"--selector=app.kubernetes.io/name="+component,
+			"--field-selector=status.phase=Running", "-o",
+			"jsonpath={.items[?(@.metadata.name!='lookalike')].status.podIP}")
 		return request{strings.Fields(address)[0], "8080", "GET", "/metrics", ""}
 	}
 }

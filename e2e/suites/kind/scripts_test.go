@@ -14,12 +14,13 @@ import (
 // nobody is an account without rights.
 const nobody = 65534
 
-// tries runs docker.sh where no Docker answers, as a user, with a directory for what it keeps, and with more in its environment.
+// tries runs docker.sh without a running Docker, as a user, with a directory for its files, and with more in its
+// environment.
 func tries(t *testing.T, user uint32, cache string, environment ...string) (said string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// A copy: the checkout may be where others cannot read.
+	// A copy: other users may not be able to read the checkout.
 	directory := readableByAll(t)
 	for _, name := range []string{"docker.sh", "setup.sh"} {
 		content, err := os.ReadFile(filepath.Join(root, "e2e", "tools", "kind", name))
@@ -44,7 +45,7 @@ func tries(t *testing.T, user uint32, cache string, environment ...string) (said
 	return strings.TrimSpace(string(output)), command.ProcessState.ExitCode()
 }
 
-// What is missing is said in one line, and what is waited for in another; nothing is started.
+// A missing tool is reported in one line, and a wait in another; nothing is started.
 func TestScriptsSayWhatIsMissing(t *testing.T) {
 	ours := uint32(os.Getuid()) //nolint:gosec // no account is negative here
 	others := ours
@@ -64,7 +65,7 @@ func TestScriptsSayWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			if test.root && ours != 0 {
-				return // Whoever is not root gets no further than the first.
+				return // Users other than root get no further than the first.
 			}
 			cache := readableByAll(t)
 			test.make(t, cache)
@@ -104,7 +105,7 @@ func TestScriptsNeedDockerOrAPT(t *testing.T) {
 	}
 }
 
-// A Docker whose owner may not use cgroups answers, and its nodes would never get ready.
+// A Docker whose owner may not use cgroups answers, but its nodes would never become ready.
 func TestScriptsNeedADockerWithCgroups(t *testing.T) {
 	for driver, want := range map[string]string{
 		"none":    "kind: Docker has no rights to cgroups (its cgroup driver is none), ",
@@ -124,7 +125,7 @@ func TestScriptsNeedADockerWithCgroups(t *testing.T) {
 	}
 }
 
-// readableByAll makes a directory of which others than root make use.
+// readableByAll makes a directory that other users than root can use.
 func readableByAll(t *testing.T) string {
 	t.Helper()
 	directory, err := os.MkdirTemp("", "packtree-kind-") //nolint:usetesting // below a directory that only its owner may enter
@@ -138,7 +139,7 @@ func readableByAll(t *testing.T) string {
 	return directory
 }
 
-// lock holds what another run would hold.
+// lock holds the lock that another run would hold.
 func lock(t *testing.T, cache string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(cache, "lock"))
@@ -151,7 +152,8 @@ func lock(t *testing.T, cache string) {
 	}
 }
 
-// small puts a file system of a few mebibytes below a directory. In the namespaces of docker.sh nobody else sees it.
+// small mounts a file system of a few mebibytes below a directory. In the namespaces of docker.sh no other process sees
+// it.
 func small(t *testing.T, cache string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", cache, "tmpfs", 0, "size=8m"); err != nil {

@@ -14,11 +14,12 @@ import (
 	"packtree.dev/e2e/engine"
 )
 
-// request is what a pod sends by HTTP/1.0, to whom and how often.
+// request is a request by HTTP/1.0.
 type request struct{ host, port, method, path, body string }
 
-// sends has a pod send a request so many times, one after the other, and returns all that it is answered. Whoever answers nothing within two seconds is
-// left. The pod says nothing more for a moment before it hangs up, which a server may take for a user who has lost interest.
+// sends makes a pod send a request so many times, one after the other, and returns all answers. It gives up after two
+// seconds without an answer. The pod pauses for a moment before it closes the connection, because a server may take a
+// closed connection for a user who has given up.
 func sends(ctx context.Context, namespace, pod string, times int, what request) (string, error) {
 	const script = `i=0
 while [ $i -lt $0 ]; do
@@ -29,8 +30,8 @@ done`
 		what.method, what.path, what.body)
 }
 
-// allAnswer waits until so many pods of a deployment run, and each has a part in the answers to requests that a pod of another workload sends to the
-// deployment's Service.
+// allAnswer waits until so many pods of a deployment run, and each takes part in the answers to requests that a pod of
+// another workload sends to the deployment's Service.
 func allAnswer(deployment, sender string, count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		body, err := json.Marshal(engine.Work{Prompt: "who are you?"})
@@ -55,16 +56,17 @@ func allAnswer(deployment, sender string, count int) types.StepFunc {
 					return false, fmt.Sprintf("the pods are %v", pods), nil
 				}
 				// Each worker is asked in turn.
-				said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions", string(body)})
+				said, err := sends(ctx, "default", from, 2*count, request{host, port, "POST", "/v1/completions",
+					string(body)})
 				hosts, wrong := passed(said)
-				return err == nil && wrong == "" && slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods,
-					wrong, err), nil
+				return err == nil && wrong == "" &&
+					slices.Equal(hosts, pods), fmt.Sprintf("hosts %v of %v, %s, %v", hosts, pods, wrong, err), nil
 			})
 		return ctx
 	}
 }
 
-// passed reads answers of the engine: the hosts that any request has passed, sorted, and what is wrong with one.
+// passed reads answers of the engine: the hosts on the way of any request, sorted, and what is wrong with one answer.
 func passed(said string) (hosts []string, wrong string) {
 	for line := range strings.Lines(said) {
 		if !strings.HasPrefix(line, "{") {
@@ -83,7 +85,7 @@ func passed(said string) (hosts []string, wrong string) {
 	return slices.Compact(hosts), ""
 }
 
-// losesOne deletes the first pod that is selected, at once.
+// losesOne deletes the first selected pod, at once.
 func losesOne(selector string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pod := answer(ctx, t, "get", "pods", "--selector="+selector, "-o", "jsonpath={.items[0].metadata.name}")

@@ -28,7 +28,8 @@ const (
 
 var components = []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"}
 
-// suite runs a test of another suite, which make e2e-kind has compiled, on this cluster: the variable names its kubeconfig.
+// suite runs a test of another suite, which make e2e-kind has compiled, on this cluster: the variable names its
+// kubeconfig.
 func suite(name, test, variable string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -46,7 +47,7 @@ func suite(name, test, variable string) types.StepFunc {
 	}
 }
 
-// report shows where the cluster stands when a feature fails.
+// report shows the state of the cluster when a feature fails.
 func report(t *testing.T) {
 	t.Helper()
 	for _, command := range []string{"get nodes,pods -A -o wide", "get dgd,pcs,podgangs,podgroups -A -o wide",
@@ -82,7 +83,7 @@ func until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	}
 }
 
-// restricted makes the namespace of the release one in which Kubernetes admits restricted pods alone.
+// restricted makes Kubernetes admit only restricted pods in the namespace of the release.
 func restricted(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	answer(ctx, t, "create", "namespace", "packtree-system")
 	answer(ctx, t, "label", "namespace", "packtree-system", "pod-security.kubernetes.io/enforce=restricted")
@@ -92,7 +93,7 @@ func restricted(ctx context.Context, t *testing.T, _ *envconf.Config) context.Co
 // today is the chart of everything.
 const today = "charts/packtree"
 
-// install installs a chart, or changes the release, and tells how long that took.
+// install installs a chart, or changes the release, and logs how long that took.
 func install(chart string, flags ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		started := time.Now()
@@ -105,7 +106,7 @@ func install(chart string, flags ...string) types.StepFunc {
 	}
 }
 
-// ready waits until every program is ready, and is the one that its Deployment asks for.
+// ready waits until every program is ready, and is the one of its Deployment.
 func ready(ctx context.Context, t *testing.T) {
 	t.Helper()
 	for _, component := range components {
@@ -139,7 +140,7 @@ func noRestarts(ctx context.Context, t *testing.T, _ *envconf.Config) context.Co
 	return ctx
 }
 
-// nobodyComplains reads what the programs have said since their start.
+// nobodyComplains reads the logs of the programs since their start.
 func nobodyComplains(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, component := range components {
 		said := answer(ctx, t, "-n", "packtree-system", "logs", "deployment/"+component)
@@ -180,7 +181,8 @@ func fromQuickStart(t *testing.T, name string) string {
 func inOneRack(selector string, count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		var nodes []string
-		until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool, string, error) {
+		until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool,
+			string, error) {
 			said, err := kubectl(ctx, "get", "pods", "--selector="+selector, "--field-selector=status.phase=Running",
 				"-o", "jsonpath={.items[*].spec.nodeName}")
 			nodes = strings.Fields(said)
@@ -188,7 +190,8 @@ func inOneRack(selector string, count int) types.StepFunc {
 		})
 		racks := map[string]bool{}
 		for _, node := range nodes {
-			racks[answer(ctx, t, "get", "node", node, "-o", `jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)] = true
+			racks[answer(ctx, t, "get", "node", node, "-o",
+				`jsonpath={.metadata.labels.topology\.packtree\.dev/rack}`)] = true
 		}
 		if len(racks) != 1 || racks[""] {
 			t.Errorf("the pods stand in racks %v", racks)
@@ -197,11 +200,13 @@ func inOneRack(selector string, count int) types.StepFunc {
 	}
 }
 
-// startedInOrder compares what kubelets say: no container of the second clique began before the last pod of the first was ready.
+// startedInOrder compares the times of kubelets: no container of the second clique began before the last pod of the
+// first was ready.
 func startedInOrder(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	times := func(clique, field string) []string {
 		found := strings.Fields(
-			answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o", "jsonpath={.items[*]"+field+"}"))
+			answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o",
+				"jsonpath={.items[*]"+field+"}"))
 		if len(found) != 2 {
 			t.Fatalf("times of clique %s are %q, want two", clique, found)
 		}
@@ -233,20 +238,21 @@ func uninstall(ctx context.Context, t *testing.T, _ *envconf.Config) context.Con
 	return ctx
 }
 
-// nothingLeft waits until a namespace has none of these kinds but what every namespace has.
+// nothingLeft waits until a namespace has none of these kinds except those that every namespace has.
 func nothingLeft(namespace string, kinds ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		every := []string{"configmap/kube-root-ca.crt", "service/kubernetes"}
 		until(ctx, t, "namespace "+namespace+" is empty", func(ctx context.Context) (bool, string, error) {
 			said, err := kubectl(ctx, "-n", namespace, "get", strings.Join(kinds, ","), "-o", "name")
-			left := slices.DeleteFunc(strings.Fields(said), func(name string) bool { return slices.Contains(every, name) })
+			left := slices.DeleteFunc(strings.Fields(said),
+				func(name string) bool { return slices.Contains(every, name) })
 			return len(left) == 0, strings.Join(left, " "), err
 		})
 		return ctx
 	}
 }
 
-// nothingOfPacktree looks for what belongs to no namespace. The kinds stay, as the quick start says.
+// nothingOfPacktree checks for cluster-scoped objects. The kinds stay, as the quick start says.
 func nothingOfPacktree(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	said := answer(ctx, t, "get",
 		"clusterroles,clusterrolebindings,validatingwebhookconfigurations,mutatingwebhookconfigurations,priorityclasses",
@@ -257,13 +263,13 @@ func nothingOfPacktree(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-// isAvailable waits until a set has so many replicas at work.
+// isAvailable waits until a set has so many available replicas.
 func isAvailable(set string, replicas int) types.StepFunc {
 	return says("wait", "podcliqueset", set, fmt.Sprintf("--for=jsonpath={.status.availableReplicas}=%d", replicas),
 		timeout)
 }
 
-// findsByName asks for a name from the first pod of a clique, by the servers of names that the pod was given.
+// findsByName resolves a name in the first pod of a clique, with the pod's name servers.
 func findsByName(clique, name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pod := answer(ctx, t, "get", "pods", "--selector=grove.io/podclique="+clique, "-o",
@@ -282,14 +288,15 @@ func findsByName(clique, name string) types.StepFunc {
 func dgdSays(name, what string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		until(ctx, t, "the deployment "+name+" names "+what, func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "get", "dgd", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+			said, err := kubectl(ctx, "get", "dgd", name, "-o",
+				`jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 			return strings.Contains(said, what), said, err
 		})
 		return ctx
 	}
 }
 
-// gangIsMadeAgain waits until none of a set's first pods is there any more, and as many others are.
+// gangIsMadeAgain waits until all of a set's first pods are gone, and as many others exist.
 func gangIsMadeAgain(set string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods := func(ctx context.Context) ([]string, error) {

@@ -43,12 +43,13 @@ func kindsAreToday(want bool) types.StepFunc {
 	}
 }
 
-// podsStay takes a step, after which the pods of the workloads have to be those of before, none of them started again.
+// podsStay runs a step, after which the pods of the workloads have to be the same as before, without restarts.
 func podsStay(step types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		pods := func() []string {
 			const each = `{range .items[*]}{.metadata.name} {.metadata.uid} {.spec.nodeName} {.status.containerStatuses[*].restartCount}{"\n"}{end}`
-			return strings.Split(answer(ctx, t, "get", "pods", "--sort-by=.metadata.name", "-o", "jsonpath="+each), "\n")
+			return strings.Split(answer(ctx, t, "get", "pods", "--sort-by=.metadata.name", "-o", "jsonpath="+each),
+				"\n")
 		}
 		before := pods()
 		if len(before) < 2 {

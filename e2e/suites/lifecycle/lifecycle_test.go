@@ -14,9 +14,11 @@ const (
 	routers   = "grove.io/podclique=disaggregated-inference-0-router"
 )
 
-// TestWorkloadsOutliveTheRelease installs, upgrades, uninstalls and installs again over the same workloads, and at last removes it all.
+// TestWorkloadsOutliveTheRelease installs, upgrades, uninstalls and installs again with the same workloads, and at last
+// removes everything.
 func TestWorkloadsOutliveTheRelease(t *testing.T) {
-	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), Shown: "dgd,pcs,pclq,pcsg,pg"}}
+	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12),
+		Shown: "dgd,pcs,pclq,pcsg,pg"}}
 	cluster.Test(t, features.New("release").
 		Assess("a deployment, a set and a Job run",
 			suite.AllOf(w.create, w.run, w.isNotYetUpgraded, w.leavesNothingBut(everything), w.remembers)).
@@ -40,7 +42,7 @@ func TestWorkloadsOutliveTheRelease(t *testing.T) {
 		Assess("the workloads go", w.removes).
 		Assess("a release that was told so takes the definitions of its kinds along", suite.AllOf(
 			w.upgrades(releasing), w.uninstalls,
-			// Of the objects that are left, ClusterTopologies wait for an operator that is gone.
+			// Of the remaining objects, ClusterTopologies wait for an operator that is gone.
 			w.Kubectl("patch", "clustertopologies", "grove-topology", "--type=merge",
 				`--patch={"metadata":{"finalizers":null}}`),
 			w.definitionsGo, w.leavesNothingBut(nothing))))

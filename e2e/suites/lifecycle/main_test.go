@@ -1,5 +1,5 @@
-// Package lifecycle_test installs, upgrades, uninstalls and installs again, with workloads that must not notice. It runs on a dev cluster of
-// its own, whose programs run as the charts' Deployments have them at each step.
+// Package lifecycle_test installs, upgrades, uninstalls and installs again, with workloads that must not notice. It has
+// a dev cluster of its own, whose programs run by the charts' Deployments at each step.
 package lifecycle_test
 
 import (

@@ -15,7 +15,7 @@ import (
 
 type values = map[string]any
 
-// before are the values that the first release is installed with.
+// before are the values of the first installation.
 var before = map[string]map[string]any{
 	dynamoOperator: {"logLevel": "info"},
 	groveOperator: {"logLevel": "info",
@@ -24,7 +24,7 @@ var before = map[string]map[string]any{
 	scheduler:  {"clientConnection": values{"qps": 200, "burst": 400}},
 }
 
-// after are those of the upgrade: of how much is logged, of the pods of the programs, and of how they work.
+// after are those of the upgrade: the log level, the pods of the programs, and their configuration.
 var after = map[string]map[string]any{
 	dynamoOperator: {"logLevel": "debug", "resources": moreMemory},
 	groveOperator: {
@@ -32,7 +32,7 @@ var after = map[string]map[string]any{
 		"config": values{"controllers": values{"podClique": values{"concurrentSyncs": 8}},
 			"runtimeClientConnection": values{"qps": 50, "burst": 60}},
 	},
-	// Its pods stay pending: no kube-scheduler runs here, and the program that works is the process beside the cluster.
+	// Its pods stay pending: no kube-scheduler runs here, and the active program is the process beside the cluster.
 	podgrouper: {"logLevel": "debug", "resources": moreMemory, "replicas": 2},
 	scheduler:  {"clientConnection": values{"qps": 1000, "burst": 2000}, "resources": moreMemory},
 }
@@ -41,13 +41,13 @@ const upgradedMemory = "3Gi"
 
 var moreMemory = values{"limits": values{"memory": upgradedMemory}}
 
-// releasing are the values with which uninstalling takes the definitions of kinds along.
+// releasing are the values with which uninstalling removes the definitions of kinds too.
 var releasing = map[string]map[string]any{
 	dynamoOperator: {"crds": values{"keep": false}}, groveOperator: {"crds": values{"keep": false}},
 	scheduler: {"crds": values{"keep": false}},
 }
 
-// upgrades is helm upgrade, after which the programs run anew.
+// upgrades is helm upgrade, after which the programs are restarted.
 func (w *world) upgrades(to map[string]map[string]any) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Must(ctx, t, cluster.Machine.Upgrade(ctx, to))
@@ -65,8 +65,8 @@ func (w *world) installs(ctx context.Context, t *testing.T, _ *envconf.Config) c
 	return ctx
 }
 
-// isUpgraded checks that the Deployments, of which the programs run, have the new values, and that the programs have them too: only since
-// then do they log so much.
+// isUpgraded checks that the Deployments, by which the programs run, have the new values, and that the programs have
+// them too: only since then do they log so much.
 func (w *world) isUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, name := range devcluster.Components {
 		deployment := &appsv1.Deployment{}
@@ -93,7 +93,7 @@ func (w *world) isNotYetUpgraded(ctx context.Context, t *testing.T, _ *envconf.C
 	return ctx
 }
 
-// logging are the programs with a value for how much they log.
+// logging are the programs with a value for their log level.
 var logging = []string{dynamoOperator, groveOperator, podgrouper}
 
 const debugLevel = "\tDEBUG\t"
@@ -102,19 +102,20 @@ func (w *world) logsDebug(program string) bool {
 	return strings.Contains(cluster.LogLines(program, debugLevel, 1), debugLevel)
 }
 
-// system are the kinds that the charts make for a program beside its Deployment, all of which go with the release.
+// system are the kinds that the charts make for a program beside its Deployment, all of which are deleted with the
+// release.
 var system = []string{
 	"deployments", "services", "serviceaccounts", "configmaps", "roles", "rolebindings", "clusterroles",
 	"clusterrolebindings",
 	"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "flowschemas",
 }
 
-// leavesNothingBut checks what of the charts is left in the cluster.
+// leavesNothingBut checks what is left of the charts in the cluster.
 func (w *world) leavesNothingBut(wanted func(kind string) bool) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, kind := range append([]string{definitions}, system...) {
-			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind, "--selector=app.kubernetes.io/part-of=packtree",
-				"-o", "name")
+			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind,
+				"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 			w.Must(ctx, t, err)
 			if there := strings.TrimSpace(said) != ""; there != wanted(kind) {
 				t.Errorf("%s of the charts: %q", kind, said)
@@ -132,7 +133,7 @@ func everything(string) bool { return true }
 
 func nothing(string) bool { return false }
 
-// definitionsGo waits until no kind of ours is known any more.
+// definitionsGo waits until none of our kinds is installed any more.
 func (w *world) definitionsGo(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "the definitions are gone", func(ctx context.Context) (bool, string, error) {
 		said, err := cluster.Kubectl(ctx, systemNamespace, "get", definitions,

@@ -29,12 +29,12 @@ type step = e2e.StepFunc
 type world struct {
 	suite.World
 	workloads []*unstructured.Unstructured
-	// remembered is what was there at some moment.
+	// remembered is the state at some moment.
 	pods    map[string]standing
 	objects suite.Memory
 }
 
-// standing is a pod where it stands.
+// standing is a pod with its node.
 type standing struct {
 	uid      types.UID
 	node     string
@@ -65,7 +65,7 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 	return ctx
 }
 
-// run waits until all workloads run, and checks that they stand where they should.
+// run waits until all workloads run, and checks their placement.
 func (w *world) run(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, object := range w.workloads {
 		workload, _, err := cluster.Workload(ctx, object)
@@ -82,7 +82,7 @@ func (w *world) run(ctx context.Context, t *testing.T, _ *envconf.Config) contex
 	return ctx
 }
 
-// remembers notes every pod and every object of the world.
+// remembers records every pod and every object of the world.
 func (w *world) remembers(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	var err error
 	w.pods, err = w.stand(ctx)
@@ -111,7 +111,7 @@ func (w *world) stand(ctx context.Context) (map[string]standing, error) {
 	return found, err
 }
 
-// all are the objects of the world, those that a user made and those that were made of them.
+// all are the objects of the world: the user's, and those made from them.
 func (w *world) all(ctx context.Context) (suite.Memory, error) {
 	kinds := append(slices.Clone(suite.Made),
 		schema.GroupVersionKind{Group: "nvidia.com", Version: "v1beta1", Kind: "DynamoGraphDeployment"},
@@ -120,8 +120,8 @@ func (w *world) all(ctx context.Context) (suite.Memory, error) {
 	return w.Objects(ctx, kinds, "", "")
 }
 
-// isAsItWas checks that every pod and object that is remembered is there, the same one, on the same node, without a restart; and, unless the
-// world has grown, nothing else.
+// isAsItWas checks that every remembered pod and object exists, the same one, on the same node, without a restart; and,
+// unless the world has grown, nothing else.
 func (w *world) isAsItWas(grown bool) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.stand(ctx)
@@ -147,9 +147,10 @@ func (w *world) isAsItWas(grown bool) step {
 	}
 }
 
-// anotherJob is a Job like the one that is there, which has to be grouped and placed.
+// anotherJob is a Job like the existing one, which has to be grouped and placed.
 func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
-	i := slices.IndexFunc(w.workloads, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })
+	i := slices.IndexFunc(w.workloads,
+		func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })
 	another := w.workloads[i].DeepCopy()
 	another.SetName("another-job")
 	w.Must(ctx, t, cluster.Apply(ctx, another))
@@ -160,7 +161,8 @@ func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Co
 // podsOf waits until so many pods of a label run.
 func (w *world) podsOf(selector string, count int) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool,
+			string, error) {
 			said, err := cluster.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector,
 				"--field-selector=status.phase=Running", "-o", "name")
 			names := strings.Fields(said)

@@ -6,14 +6,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyDeployment draws deployments of either version as users write them, most without a mistake and some with one of those that
-// somebody has to notice.
+// anyDeployment draws deployments of either version as users write them, most without a mistake and some with a mistake
+// that has to be found.
 func anyDeployment() *rapid.Generator[map[string]any] {
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		kinds := map[string]any{"kind": "DynamoGraphDeployment", "metadata": map[string]any{
 			"name": pick(t, "llama", "x", "qwen-3", "a-deployment-with-quite-a-long-name-for-what-it-does-all-day",
 				rare(t, "1st", "d")),
-			"annotations": mostlyNone(t, map[string]any{"nvidia.com/kai-scheduler-queue": rare(t, "no queue", "premium")}),
+			"annotations": mostlyNone(
+				t, map[string]any{"nvidia.com/kai-scheduler-queue": rare(t, "no queue", "premium")}),
 		}}
 		spec := map[string]any{
 			"labels": mostlyNone(t, map[string]any{
@@ -21,13 +22,15 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 					"no value!", "a"),
 			}),
 			"annotations": mostlyNone(t,
-				map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp", rare(t, "none", "mp"))}),
+				map[string]any{"nvidia.com/vllm-distributed-executor-backend": pick(t, "ray", "mp",
+					rare(t, "none", "mp"))}),
 			"backendFramework":   pick(t, "", "", "vllm", "sglang", "trtllm"),
 			"priorityClassName":  pick(t, "", "high"),
 			"topologyConstraint": mostlyNone(t, constraint(t)),
 		}
 		names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr", rare(t, "Decode-WKR", "epp"), "a", "9",
+			"Frontend", "Decode", "prefill", "VllmDecodeWorker", "router", "decode-ldr",
+			rare(t, "Decode-WKR", "epp"), "a", "9",
 		}), 1, 4, strings.ToLower).Draw(t, "names")
 		var parts []any
 		v1alpha1 := rapid.Bool().Draw(t, "v1alpha1")
@@ -49,7 +52,7 @@ func anyDeployment() *rapid.Generator[map[string]any] {
 	})
 }
 
-// shared are the fields that both versions call the same.
+// shared are the fields with the same name in both versions.
 func shared(t *rapid.T, name string) map[string]any {
 	fields := map[string]any{
 		"name":               name,
@@ -120,7 +123,7 @@ func container(t *rapid.T) map[string]any {
 	case 2:
 		fields["args"] = []any{"--data-parallel-size=8"}
 	default:
-		// The image or the component's type knows what to start.
+		// The image or the component's type decides what to start.
 	}
 	return fields
 }
@@ -136,7 +139,7 @@ func pick(t *rapid.T, words ...string) string {
 	return rapid.SampledFrom(words).Draw(t, "word")
 }
 
-// rare is a mistake once in a while.
+// rare returns a mistake from time to time.
 func rare(t *rapid.T, mistake, otherwise string) string {
 	if rapid.IntRange(0, 19).Draw(t, "mistaken") == 7 {
 		return mistake
@@ -151,7 +154,7 @@ func mostlyNone(t *rapid.T, fields map[string]any) map[string]any {
 	return fields
 }
 
-// withoutEmpty leaves out what is drawn as empty: nobody writes that.
+// withoutEmpty leaves out empty values: users do not write them.
 func withoutEmpty(fields map[string]any) map[string]any {
 	kept := map[string]any{}
 	for key, value := range fields {

@@ -23,7 +23,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// filters are the programs in the order of the pipe; place comes behind them.
+// filters are the programs in the order of the pipe; place follows them.
 var filters = [][]string{
 	{"dynamo-operator", "render", "-f", "-"},
 	{"grove-operator", "render", "-f", "-"},
@@ -36,7 +36,7 @@ const (
 	somePlaced = 3
 )
 
-// podGroups is how many gangs an example consists of. The pods of a Job are made by the cluster's Job controller, so offline
+// podGroups is how many gangs an example has. The pods of a Job are made by the cluster's Job controller, so offline
 // there is nothing to place.
 var podGroups = map[string]int{
 	"dgd-block": 2, "dgd-cannot-fit": 1, "dgd-rack": 2, "dgd-side-by-side": 1, "dgd-zone": 1, "job-topology-aware": 0,
@@ -69,7 +69,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// The same input gives the same bytes, whatever the programs' maps and clocks do.
+// The same input gives the same bytes, despite maps and clocks.
 func TestPipeIsStable(t *testing.T) {
 	directory := exampleDirectory(t)
 	read := input(t, directory, filepath.Join(directory, "podcliqueset-disaggregated-inference.yaml"))
@@ -80,7 +80,7 @@ func TestPipeIsStable(t *testing.T) {
 	}
 }
 
-// checkVerdicts checks that every gang was decided as wanted, and that one that waits is explained.
+// checkVerdicts checks that every gang was decided as wanted, and that a waiting one has an explanation.
 func checkVerdicts(t *testing.T, decided []byte, gangs int, want string) {
 	t.Helper()
 	var report struct {
@@ -100,7 +100,8 @@ func checkVerdicts(t *testing.T, decided []byte, gangs int, want string) {
 			t.Errorf("PodGroup %s is %s (%s), want %s", group.Name, group.Verdict, group.Message, want)
 		}
 		if group.Verdict != "Placed" && (group.Message == "" || len(group.Assignments) > 0) {
-			t.Errorf("PodGroup %s is %s and must have a message and no assignment: %+v", group.Name, group.Verdict, group)
+			t.Errorf("PodGroup %s is %s and must have a message and no assignment: %+v", group.Name,
+				group.Verdict, group)
 		}
 	}
 }
@@ -111,7 +112,7 @@ func checkPlacement(t *testing.T, rendered []byte, directory string, example exa
 	printed, _ := place(t, rendered, "yaml")
 	pods, topologies := decode[corev1.Pod](t, printed, "Pod"), placement.Topologies{}
 	for i := range pods {
-		// What passes through unchanged has the namespace that its author gave it, which may be none.
+		// Objects that pass through unchanged have the namespace of their author, which may be empty.
 		pods[i].Namespace = stdcmp.Or(pods[i].Namespace, corev1.NamespaceDefault)
 	}
 	for _, topology := range decode[grovev1alpha1.ClusterTopology](t, input(t, directory, example.File),
@@ -149,7 +150,7 @@ func exampleDirectory(t *testing.T) string {
 	return directory
 }
 
-// input is what a user pipes in: the example, the default topology and the nodes.
+// input is a user's input: the example, the default topology and the nodes.
 func input(t *testing.T, directory, file string) []byte {
 	t.Helper()
 	var all bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Each deployment whose translation dynamo-operator keeps as a golden file becomes a PodCliqueSet that grove-operator's admission
-// lets pass without a word, and cliques and pods of it.
+// Each deployment in dynamo-operator's golden files becomes a PodCliqueSet that grove-operator's admission accepts
+// without a warning, with cliques and pods.
 func TestGroveTakesEveryGoldenTranslation(t *testing.T) {
 	inputs, err := filepath.Glob(
 		filepath.Join(exampleDirectory(t), "..", "..", "dynamo-operator", "internal", "offline", "testdata", "*",
@@ -35,8 +35,8 @@ func TestGroveTakesEveryGoldenTranslation(t *testing.T) {
 	}
 }
 
-// Whatever deployment dynamo-operator lets pass, grove-operator lets its PodCliqueSet pass: there is no rule of Grove's of which the
-// writer of a deployment learns only from what was made of it.
+// If dynamo-operator accepts a deployment, grove-operator accepts its PodCliqueSet: no rule of Grove's is hidden from
+// the writer of a deployment.
 func TestGroveTakesWhateverDynamoLetsPass(t *testing.T) {
 	const drawn = 100
 	levels, err := os.ReadFile(filepath.Join(exampleDirectory(t), examples.DefaultTopology))
@@ -107,7 +107,7 @@ func checkGroveTakes(t *testing.T, sets []byte) {
 
 var finding = regexp.MustCompile(`^-\[\d+\]: DynamoGraphDeployment \S+/(\S+): (.*)$`)
 
-// refusedBy returns what a program says of each object that it refuses, by the object's name.
+// refusedBy returns a program's message for each object that it refuses, by the object's name.
 func refusedBy(t *testing.T, in []byte, arguments ...string) map[string]string {
 	t.Helper()
 	_, problems, _ := run(t, in, arguments...)

@@ -1,4 +1,4 @@
-// Package releases tests what a release ships.
+// Package releases tests the files of a release.
 package releases
 
 import (
@@ -121,8 +121,9 @@ func TestWhatImagesLackIsSaidBeforeAnythingIsBuilt(t *testing.T) {
 		"buildx":           {"exit 1", nil, "docker has no buildx"},
 		"a capable driver": {`echo "Driver: docker"`, nil, "docker buildx create --use"},
 		"a registry":       {"echo", []string{"PUSH=1"}, "PUSH needs REGISTRY"},
-		"a commit":         {"echo; touch new", []string{"PUSH=1", "REGISTRY=registry.example"}, "the checkout has changes"},
-		"a program":        {"echo", []string{"IMAGES=grove-startup nobody"}, "there is no program nobody"},
+		"a commit": {"echo; touch new", []string{"PUSH=1", "REGISTRY=registry.example"},
+			"the checkout has changes"},
+		"a program": {"echo", []string{"IMAGES=grove-startup nobody"}, "there is no program nobody"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkout := checkOut(t, "here")
@@ -155,10 +156,11 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 		"without SBOM": {[]string{"SBOM=0"}, []string{"--sbom=false --provenance=mode=max"}},
 		"with a scanner of one's own": {[]string{"SBOM=generator=registry.example/sbom:1"},
 			[]string{"--sbom=generator=registry.example/sbom:1 "}},
-		"into a registry": {[]string{"PUSH=1", "REGISTRY=registry.example/team", "TAG=9", "BASE=static@sha256:1"}, []string{
-			"--build-arg BASE=static@sha256:1",
-			"--output type=image,name=registry.example/team/packtree/grove-startup:9,push=true,rewrite-timestamp=true dist",
-		}},
+		"into a registry": {[]string{"PUSH=1", "REGISTRY=registry.example/team", "TAG=9", "BASE=static@sha256:1"},
+			[]string{
+				"--build-arg BASE=static@sha256:1",
+				"--output type=image,name=registry.example/team/packtree/grove-startup:9,push=true,rewrite-timestamp=true dist",
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkout := checkOut(t, "here")
@@ -181,7 +183,7 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 	}
 }
 
-// As buildx describes an image that it has pushed.
+// As buildx describes a pushed image.
 const metadata = `{
   "buildx.build.ref": "b/b0/x",
   "containerimage.digest": "sha256:0123abcd",
@@ -209,7 +211,8 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.metadata != "" {
-				if err := os.WriteFile(filepath.Join(directory, "grove-startup.json"), []byte(test.metadata), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(directory, "grove-startup.json"), []byte(test.metadata),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -236,7 +239,8 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// checkOut makes a repository of what grove-startup is built from, with one commit of always the same time, and its tag.
+// checkOut makes a repository with the sources of grove-startup, with one commit that always has the same time, and its
+// tag.
 func checkOut(t *testing.T, directory string) string {
 	t.Helper()
 	checkout := filepath.Join(t.TempDir(), directory)
@@ -254,7 +258,8 @@ func checkOut(t *testing.T, directory string) string {
 	} {
 		git := exec.Command("git", arguments...)
 		git.Dir = checkout
-		git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+		git.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a",
+			"GIT_AUTHOR_EMAIL=a@example.com",
 			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z",
 			"GIT_COMMITTER_DATE=2026-01-02T03:04:05Z")
 		if printed, err := git.CombinedOutput(); err != nil {
@@ -271,7 +276,7 @@ type script struct {
 	env      []string
 }
 
-// has puts a program of these lines where the script finds its programs; empty for none.
+// has writes a program with these lines where the script finds its programs; empty for none.
 func (s script) has(t *testing.T, name, lines string) {
 	t.Helper()
 	if lines == "" {
@@ -283,7 +288,7 @@ func (s script) has(t *testing.T, name, lines string) {
 	}
 }
 
-// images returns the script of a checkout where docker is a script of these lines; empty for no docker at all.
+// images returns the script of a checkout with docker as a script of these lines; empty for no docker at all.
 func images(t *testing.T, checkout, docker string, set ...string) script {
 	t.Helper()
 	tools := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"packtree.dev/e2e/krew"
 )
 
-// plugin is the script of a checkout in which go and gh write down how they are called; without gh if that is empty.
+// plugin is the script of a checkout in which go and gh record their calls; without gh if that is empty.
 func plugin(t *testing.T, gh string, set ...string) script {
 	t.Helper()
 	made := images(t, checkOut(t, "here"), "", append([]string{"DOWNLOADS=", "RELEASE=", "NOTES="}, set...)...)
@@ -51,8 +51,8 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 		systems []string
 		version string
 	}{
-		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"},
-			"v0.3.0"},
+		"as its chart says": {[]string{downloads}, []string{"linux/amd64", "linux/arm64", "darwin/amd64",
+			"darwin/arm64"}, "v0.3.0"},
 		"as a release says": {[]string{downloads, "VERSION=v0.4.0", "PLATFORMS=darwin/arm64"}, []string{"darwin/arm64"},
 			"v0.4.0"},
 	} {
@@ -88,7 +88,7 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 func TestADraftHoldsThePluginOnce(t *testing.T) {
 	const create = "gh release create kai-topology-plugin/v0.4.0 --draft --target "
 	asked := []string{"RELEASE=kai-topology-plugin/v0.4.0", "NOTES=notes.md"}
-	// gh says of a release what the tests are about, and else how it is called.
+	// gh returns the tested state of a release, and otherwise prints its call.
 	gh := func(view string) string { return "if [ \"$2\" = view ]; then " + view + "; else echo gh \"$@\"; fi" }
 	for name, test := range map[string]struct {
 		gh      string
@@ -135,6 +135,7 @@ func TestThePluginIsCalledAsKubectlFindsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if name := about.Metadata.Name; name != "packtree" || about.Spec.Version != "" || about.Spec.Platforms != nil {
-		t.Errorf("the manifest is of %q, version %q; version and platforms come from the release", name, about.Spec.Version)
+		t.Errorf("the manifest is of %q, version %q; version and platforms come from the release", name,
+			about.Spec.Version)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"packtree.dev/e2e/release"
 )
 
-// What this commit would release is published into a registry and a remote of the test: the charts by helm, the programs of one image
-// for one platform, with a docker that writes down what it is told.
+// The releases that this commit would make are published into a registry and a remote of the test: the charts by helm,
+// the programs of one image for one platform, with a docker that records its calls.
 func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 	checkout, remote := cloned(t)
 	host := registryHere(t)
-	told := dockerHere(t)
+	recorded := dockerHere(t)
 	t.Setenv("PLATFORMS", "linux/"+runtime.GOARCH)
 	for _, train := range trains(t) {
 		if train.Name != "grove-operator" && train.Name != "packtree" {
@@ -35,7 +35,8 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 		latest := release.Release{Train: train, Version: slices.MaxFunc(train.Versions, semver.Compare)}
 		var printed bytes.Buffer
-		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host + "/team", Remote: "origin"}, true,
+		if err := checkout.Run(t.Context(), latest, release.Destination{Registry: host +
+			"/team", Remote: "origin"}, true,
 			&printed); err != nil {
 			t.Fatalf("%v\n%s", err, printed.String())
 		}
@@ -48,7 +49,7 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 			t.Errorf("the remote has no tag %s", latest.Tag())
 		}
 	}
-	calls, err := os.ReadFile(told)
+	calls, err := os.ReadFile(recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		}
 	}
 	program := filepath.Join(checkout.Root, "dist", "linux-"+runtime.GOARCH, "grove-startup")
-	if version := command(t, checkout.Root, program, "--version"); !strings.HasPrefix(version, "grove-startup version v") {
+	if version := command(t, checkout.Root, program, "--version"); !strings.HasPrefix(version,
+		"grove-startup version v") {
 		t.Errorf("the program in the image calls itself %q, want the version of the release", version)
 	}
 }
@@ -85,7 +87,7 @@ func cloned(t *testing.T) (checkout release.Repository, remote string) {
 	return checkout, remote
 }
 
-// registryHere starts a registry whose certificate is trusted by what the test runs, and returns its host.
+// registryHere starts a registry whose certificate the test's programs trust, and returns its host.
 func registryHere(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(registry.New(registry.Logger(log.New(t.Output(), "registry: ", 0))))
@@ -99,17 +101,17 @@ func registryHere(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "https://")
 }
 
-// dockerHere puts a docker before all others, and returns the file in which it writes what it is told.
+// dockerHere puts a docker first in PATH, and returns the file in which it records its calls.
 func dockerHere(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
-	told := filepath.Join(directory, "told")
-	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+told+"\n"),
+	calls := filepath.Join(directory, "told")
+	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+calls+"\n"),
 		0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", directory+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	return told
+	return calls
 }
 
 func helm(t *testing.T) string {

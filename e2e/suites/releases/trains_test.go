@@ -25,7 +25,8 @@ func TestEveryModuleAndTheChartOfAllAreReleased(t *testing.T) {
 		if train.Name != "shared" && train.Chart == "" {
 			t.Errorf("%s has no chart", train.Name)
 		}
-		if component := train.GoMod != nil && train.Chart != ""; component != slices.Contains(train.Images, train.Name) {
+		if component := train.GoMod != nil &&
+			train.Chart != ""; component != slices.Contains(train.Images, train.Name) {
 			t.Errorf("%s has images %v", train.Name, train.Images)
 		}
 	}
@@ -36,7 +37,8 @@ func TestEveryModuleAndTheChartOfAllAreReleased(t *testing.T) {
 	}
 }
 
-// Whatever the commit, the latest files of the CHANGELOGs could be released with it, as if nothing had changed since those before.
+// Whatever the commit, the latest files of the CHANGELOGs could be released with it, as if nothing had changed since
+// earlier releases.
 func TestTheLatestVersionsGoTogether(t *testing.T) {
 	standing := release.Standing{Trains: trains(t), Changed: func(string, string) ([]string, error) { return nil, nil }}
 	for _, train := range standing.Trains {
@@ -85,7 +87,7 @@ func TestEverySuiteIsAJobOfCI(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := matrix(t)["suites"]
-	if strings.Contains(string(workflow), "- run: make e2e-kind\n") { // A job of its own, for it needs Docker.
+	if strings.Contains(string(workflow), "- run: make e2e-kind\n") { // A job of its own, because it needs Docker.
 		jobs = append(jobs, "kind")
 	}
 	// They start in another order: the longest first.
@@ -94,13 +96,13 @@ func TestEverySuiteIsAJobOfCI(t *testing.T) {
 	}
 }
 
-// modules are those of the Makefile, but for the one that is never released.
+// modules are those of the Makefile, except the one that is never released.
 func modules(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(matrix(t)["modules"], func(module string) bool { return module == neverReleased })
 }
 
-// matrix is what the jobs of CI are made from, as they get it.
+// matrix are the inputs of the jobs of CI, in their form.
 func matrix(t *testing.T) map[string][]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "output")

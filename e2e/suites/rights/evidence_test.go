@@ -18,7 +18,7 @@ import (
 	"packtree.dev/e2e/rights"
 )
 
-// excused are the rights whose use cannot be brought about here at will, each with what proves that it is needed.
+// excused are the rights whose use cannot be caused here at will, each with the proof that it is needed.
 var excused = map[string]string{
 	"ClusterRole kai-topology-plugin: patch events.events.k8s.io": "counts an event that happens again while the " +
 		"pod stays as it is to the last byte, as kube-scheduler does",
@@ -30,7 +30,7 @@ var excused = map[string]string{
 		"dynamo-operator's are of topologies lost and found, which the suite dynamo tells",
 }
 
-// calls are those noted so far.
+// calls are those in the log so far.
 func calls() ([]rights.Call, error) {
 	log, err := os.ReadFile(auditLog)
 	if err != nil {
@@ -39,7 +39,7 @@ func calls() ([]rights.Call, error) {
 	return rights.ReadCalls(bytes.NewReader(log))
 }
 
-// granted are the roles that the cluster has now.
+// granted are the present roles of the cluster.
 func granted(ctx context.Context) (rights.Roles, error) {
 	var (
 		clusterRoles        rbacv1.ClusterRoleList
@@ -55,7 +55,7 @@ func granted(ctx context.Context) (rights.Roles, error) {
 	}, err
 }
 
-// needless are the rights that a program has and has not been seen to need.
+// needless are a program's rights that no call has needed so far.
 func needless(roles rights.Roles, all []rights.Call) []string {
 	var found []string
 	for _, name := range devcluster.Components {
@@ -70,7 +70,7 @@ func needless(roles rights.Roles, all []rights.Call) []string {
 	return found
 }
 
-// remembersRoles notes the roles as they are, to be judged when everything has been tried.
+// remembersRoles records the present roles, to be judged when everything has been tried.
 func (w *world) remembersRoles(of string) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		roles, err := granted(ctx)
@@ -80,7 +80,7 @@ func (w *world) remembersRoles(of string) step {
 	}
 }
 
-// missesNothing checks that no program was refused anything for want of a right since the last look.
+// missesNothing checks that no program was refused anything for a missing right since the last check.
 func (w *world) missesNothing(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	all, err := calls()
 	w.Must(ctx, t, err)
@@ -93,7 +93,7 @@ func (w *world) missesNothing(ctx context.Context, t *testing.T, _ *envconf.Conf
 	return ctx
 }
 
-// looksAway takes what was refused until now for granted.
+// looksAway ignores the refusals until now.
 func (w *world) looksAway(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	all, err := calls()
 	w.Must(ctx, t, err)
@@ -101,7 +101,7 @@ func (w *world) looksAway(ctx context.Context, t *testing.T, _ *envconf.Config) 
 	return ctx
 }
 
-// hasNoneTooMany waits until every right, of the roles of each time that is remembered, was needed, and checks that the excuses are.
+// hasNoneTooMany waits until every right of the recorded roles was needed, and checks the excuses.
 func (w *world) hasNoneTooMany(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "each right was needed", func(context.Context) (bool, string, error) {
 		all, err := calls()
@@ -135,7 +135,8 @@ func (w *world) hasNoneTooMany(ctx context.Context, t *testing.T, _ *envconf.Con
 	return ctx
 }
 
-// untilNeeded repeats an act until the rights that it is for were needed: what is a matter of who is first does not happen each time.
+// untilNeeded repeats an action until the rights that it is for were needed: a race does not have the same winner each
+// time.
 func (w *world) untilNeeded(act func(ctx context.Context, t *testing.T, attempt int), wanted ...string) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		roles, err := granted(ctx)

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// drifts has somebody else change what grove-operator keeps.
+// drifts changes the objects that grove-operator keeps, as somebody else.
 func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const strange = "app.kubernetes.io/name=strange"
 	return suite.AllOf(
@@ -31,7 +31,7 @@ func (w *world) drifts(ctx context.Context, t *testing.T, config *envconf.Config
 	)(ctx, t, config)
 }
 
-// waits has nothing more done for a right to be needed.
+// waits is for rights that are needed without a further action.
 func waits(context.Context, *testing.T, int) {}
 
 // by are rights of a program.
@@ -56,7 +56,8 @@ func (w *world) isScaled(ctx context.Context, t *testing.T, config *envconf.Conf
 	)(ctx, t, config)
 }
 
-// shares has pods share claims, which go with what they are made for; and a topology with domains of its own comes and goes.
+// shares makes pods share claims, which are deleted with their owners; and creates and deletes a topology with domains
+// of its own.
 func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const part = `{.metadata.labels.app\.kubernetes\.io/part-of}`
 	return suite.AllOf(
@@ -70,24 +71,24 @@ func (w *world) shares(ctx context.Context, t *testing.T, config *envconf.Config
 	)(ctx, t, config)
 }
 
-// findsNamesTaken has a set whose children's names are taken. It tells of one, and of the next when that is given free.
+// findsNamesTaken is a set whose children's names are taken. It reports one, and the next one when that is free.
 func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("taken.yaml")(ctx, t, config)
-	var told []string
+	var reported []string
 	w.Until(ctx, t, "all names are given free", func(ctx context.Context) (bool, string, error) {
 		said, err := cluster.Kubectl(ctx, w.Name, "get", "pcs", "taken",
 			`-o=jsonpath={.status.conditions[?(@.type=="Ready")]}`)
 		for _, taken := range takenBySomebody.FindAllStringSubmatch(said, -1) {
 			w.Answer(ctx, t, "delete", "--ignore-not-found", taken[1], taken[2])
-			told = append(told, taken[1])
-			// Nobody watches what belongs to others, so the next look would come later and later.
+			reported = append(reported, taken[1])
+			// Objects of others are not watched, so the next pass would come later and later.
 			w.Answer(ctx, t, "annotate", "--overwrite", "pcs", "taken", "example.com/freed="+taken[1])
 		}
-		return len(told) > 0 && strings.Contains(said, `"status":"True"`), said, err
+		return len(reported) > 0 && strings.Contains(said, `"status":"True"`), said, err
 	})
 	for _, kind := range []string{"ServiceAccount", "Role", "RoleBinding", "Service", "HorizontalPodAutoscaler"} {
-		if !slices.Contains(told, kind) {
-			t.Errorf("of a %s that has the name nothing was said: %v", kind, told)
+		if !slices.Contains(reported, kind) {
+			t.Errorf("of a %s that has the name nothing was said: %v", kind, reported)
 		}
 	}
 	return w.gone("pcs", "taken")(ctx, t, config)
@@ -95,8 +96,8 @@ func (w *world) findsNamesTaken(ctx context.Context, t *testing.T, config *envco
 
 var takenBySomebody = regexp.MustCompile(`(\w+) (\S+) exists and belongs to no controller`)
 
-// isEditedAllTheTime makes and deletes a set that changes under grove-operator's hands, until it had to look again for each kind that it holds
-// by a finalizer.
+// isEditedAllTheTime makes and deletes a set that changes while grove-operator works on it, until a conflict has
+// occurred for each kind with its finalizer.
 func (w *world) isEditedAllTheTime(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	group := schema.GroupVersion{Group: "grove.io", Version: "v1alpha1"}
 	stop := w.edits(ctx, t, "edited", group.WithKind("PodCliqueSet"), group.WithKind("PodCliqueScalingGroup"),

@@ -1,5 +1,5 @@
-// Package rights_test has the programs do all that they do, and holds what the API server noted of it against the roles of the charts: no right
-// is missing, and none is one too many. It runs on a dev cluster of its own.
+// Package rights_test makes the programs do all that they do, and compares the API server's audit log with the roles of
+// the charts: no right is missing, and none is one too many. It has a dev cluster of its own.
 package rights_test
 
 import (
@@ -22,11 +22,11 @@ const (
 
 type values = map[string]any
 
-// cluster notes what the programs ask of it. It also has the admission plugin that some distributions have and the default set has not, which asks for further
-// rights where an object holds up the deletion of its owner.
+// cluster logs the programs' requests. It also has an admission plugin that some distributions use beside the default
+// ones: it requires further rights for objects that delay the deletion of their owner.
 var cluster = &suite.Cluster{Operator: groveOperator, Elects: true}
 
-// auditLog is where the API server writes.
+// auditLog is the file to which the API server writes.
 var auditLog string
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	auditLog = filepath.Join(directory, "audit.log")
-	// Where an API server streams lists, clients do not list; some do not, so the programs are told to do without. The scheduler has its own switch.
+	// If an API server streams lists, clients do not list; some do not stream, so that is switched off for the
+	// programs. The scheduler has its own switch.
 	if err := os.Setenv("KUBE_FEATURE_WatchListClient", "false"); err != nil {
 		panic(err)
 	}

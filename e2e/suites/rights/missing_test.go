@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// saysWhatItLacks takes a right away from each program, sees it told where people look, and gives it back.
+// saysWhatItLacks removes a right of each program, checks that this is reported where people look, and restores it.
 func (w *world) saysWhatItLacks(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(
 		w.without(scheduler, "create", "pods/binding",
@@ -32,7 +32,7 @@ func (w *world) saysWhatItLacks(ctx context.Context, t *testing.T, config *envco
 	)(ctx, t, config)
 }
 
-// without takes a verb on a resource out of a program's ClusterRole during some steps.
+// without removes a verb on a resource from a program's ClusterRole during some steps.
 func (w *world) without(program, verb, resource string, steps ...step) step {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		role := &rbacv1.ClusterRole{}
@@ -47,7 +47,7 @@ func (w *world) without(program, verb, resource string, steps ...step) step {
 	}
 }
 
-// lessened are rules without a verb on a resource. What else a rule is for stays.
+// lessened are rules without a verb on a resource. Other parts of a rule stay.
 func lessened(rules []rbacv1.PolicyRule, verb, resource string) []rbacv1.PolicyRule {
 	var less []rbacv1.PolicyRule
 	for _, rule := range rules {

@@ -17,7 +17,8 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// foreign are the kinds of others that may stand above pods. The suite installs them without a schema: only their names matter here.
+// foreign are the kinds of others that may own pods. The suite installs them without a schema: only their names matter
+// here.
 var foreign = map[schema.GroupVersion][]string{
 	{Group: "jobset.x-k8s.io", Version: "v1alpha2"}:    {"JobSet"},
 	{Group: "leaderworkerset.x-k8s.io", Version: "v1"}: {"LeaderWorkerSet"},
@@ -39,8 +40,9 @@ var native = map[schema.GroupVersion][]string{
 	{Group: "nvidia.com", Version: "v1beta1"}: {"DynamoGraphDeployment"},
 }
 
-// ownersOfEveryKind makes pods below an owner of each kind. The owner is not there (any more), so the pod grouper looks for it in its watch,
-// and then once more to be sure. The garbage collector looks for it too, and deletes the pod; whoever is later finds nothing, so it is tried again.
+// ownersOfEveryKind makes pods with an owner of each kind. The owner does not exist (any more), so the pod grouper
+// looks for it in its cache, and then once more live. The garbage collector looks for it too, and deletes the pod; if
+// it is first the pod grouper finds nothing, so the step is repeated.
 func (w *world) ownersOfEveryKind(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	for version, kinds := range foreign {
 		for _, kind := range kinds {
@@ -59,7 +61,7 @@ func (w *world) ownersOfEveryKind(ctx context.Context, t *testing.T, config *env
 		}
 	}
 	return w.untilNeeded(func(ctx context.Context, t *testing.T, attempt int) {
-		// As often as the pod grouper looks whether there are kinds that it had not known, at most.
+		// At most as often as the pod grouper looks for unknown kinds.
 		if attempt%25 != 0 {
 			return
 		}
@@ -79,13 +81,14 @@ func resourceOf(kind schema.GroupVersionKind) string {
 	return resource
 }
 
-// orphan is a pod whose owner is not there.
+// orphan is a pod whose owner does not exist.
 func (w *world) orphan(owner schema.GroupVersionKind) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "of-" + strings.ToLower(owner.Kind) + "-", Namespace: w.Name,
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody", UID: types.UID("0-" + owner.Kind),
+				APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: "nobody",
+				UID:        types.UID("0-" + owner.Kind),
 				Controller: new(true),
 			}},
 		},
@@ -104,7 +107,7 @@ func (w *world) asksForWhatIsNot(ctx context.Context, t *testing.T, config *envc
 	)(ctx, t, config)
 }
 
-// definition makes a kind known that takes any object.
+// definition defines a kind that accepts any object.
 func definition(t *testing.T, kind schema.GroupVersionKind) *unstructured.Unstructured {
 	t.Helper()
 	singular := strings.ToLower(kind.Kind)

@@ -14,14 +14,14 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// makesRoom has a pod of a higher priority take the place of another.
+// makesRoom creates a pod with a higher priority that takes the place of another.
 func (w *world) makesRoom(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(w.Applies("preemption.yaml"), w.bound("makes-room"), w.Applies("urgent.yaml"), w.bound(
 		"needs-room"))(ctx, t, config)
 }
 
-// takesBack has pods that nobody lets bind, so that the scheduler takes back what it has given them, again and again; while somebody edits
-// all claims, so that it finds them changed.
+// takesBack creates pods whose bindings are denied, so that the scheduler undoes its allocations again and again, while
+// all claims are edited, so that it finds them changed.
 func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("denial.yaml")(ctx, t, config)
 	stop := w.edits(ctx, t, "unbound-",
@@ -39,7 +39,7 @@ func (w *world) takesBack(ctx context.Context, t *testing.T, config *envconf.Con
 	)(ctx, t, config)
 }
 
-// moves has a gang lose a pod while its rack takes no other, so that the one that is left is moved.
+// moves deletes a pod of a gang while its rack takes no other, so that the remaining pod is moved.
 func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	ctx = w.Applies("moved.yaml")(ctx, t, config)
 	var pod, node string
@@ -61,7 +61,7 @@ func (w *world) moves(ctx context.Context, t *testing.T, config *envconf.Config)
 	)(ctx, t, config)
 }
 
-// readsMetrics asks the scheduler for its metrics as somebody whom it does not know, and whom it has to ask the API server about.
+// readsMetrics reads the scheduler's metrics as a user about whom it has to ask the API server.
 func (w *world) readsMetrics(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	token := strings.TrimSpace(w.Answer(ctx, t, "create", "token", "default"))
 	address, err := url.Parse(cluster.Machine.Health(scheduler))

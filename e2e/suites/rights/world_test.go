@@ -20,12 +20,12 @@ import (
 
 type step = e2e.StepFunc
 
-// world is where the programs are given everything to do.
+// world is the namespace in which the programs do everything.
 type world struct {
 	suite.World
-	// roles are those of different values of the charts, by what the values say.
+	// roles for different values of the charts, by a name for the values.
 	roles map[string]rights.Roles
-	// looked is how many calls have been looked at by missesNothing.
+	// looked is how many calls missesNothing has checked.
 	looked int
 }
 
@@ -43,7 +43,7 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 	return ctx
 }
 
-// ready waits until an object of Grove or Dynamo says so.
+// ready waits until an object of Grove or Dynamo is ready.
 func (w *world) ready(kind, name string) step {
 	return w.Reads("True", kind, name, `{.status.conditions[?(@.type=="Ready")].status}`)
 }
@@ -64,12 +64,13 @@ func (w *world) gone(kind string, names ...string) step {
 	return w.Kubectl(append([]string{"delete", "--wait", kind}, names...)...)
 }
 
-// edits changes the objects of some kinds whose names begin alike again and again until it is called off, as a busy user or controller does.
+// edits changes the objects of some kinds whose names have a prefix again and again until it is stopped, as a busy user
+// or controller does.
 func (w *world) edits(
 	ctx context.Context, t *testing.T, prefix string, kinds ...schema.GroupVersionKind,
 ) (stop func()) {
 	editing, cancel := context.WithCancel(ctx)
-	// Whoever looks whether all is well must not queue behind the edits.
+	// Checks must not queue behind the edits.
 	editor, err := live.Connect(cluster.Server)
 	w.Must(ctx, t, err)
 	var editors sync.WaitGroup
@@ -83,7 +84,7 @@ func (w *world) edits(
 	return func() { cancel(); editors.Wait() }
 }
 
-// editsAll does not mind what cannot be edited just now: the next turn comes at once.
+// editsAll ignores errors of edits: the next turn follows at once.
 func (w *world) editsAll(
 	ctx context.Context, editor *live.Cluster, prefix string, kind schema.GroupVersionKind, turn int,
 ) {

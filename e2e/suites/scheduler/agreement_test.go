@@ -27,9 +27,10 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// TestLiveDecisionsAreThoseOfTheSimulation has gangs come to a cluster that is nearly full, and single pods come and go. After each of these
-// moments every pod has the node that `simulate` gave it, and who waits there waits here. Gangs stay, because in a cluster their pods do not go
-// at one moment, as they do in a simulation. PACKTREE_GANGS names another number of them than a hundred.
+// TestLiveDecisionsAreThoseOfTheSimulation creates gangs in a cluster that is nearly full, and single pods that come
+// and go. After each of these moments every pod has the node that `simulate` gave it, and the gangs that wait there
+// wait here. Gangs stay, because in a cluster their pods do not end at one moment, as they do in a simulation.
+// PACKTREE_GANGS is another number of gangs than a hundred.
 func TestLiveDecisionsAreThoseOfTheSimulation(t *testing.T) {
 	gangs := 100
 	if more, err := strconv.Atoi(os.Getenv("PACKTREE_GANGS")); err == nil {
@@ -54,18 +55,19 @@ func TestLiveDecisionsAreThoseOfTheSimulation(t *testing.T) {
 		Teardown(a.world.remove))
 }
 
-// agreement is a stream of gangs, and what became of them in a simulation.
+// agreement is a stream of gangs, and their lives in a simulation.
 type agreement struct {
 	world  *world
 	random *rand.Rand
 	// cluster and stream are the files that are simulated.
 	cluster, stream strings.Builder
 	gangs           map[string]*simulated
-	// waited counts those that did not stand when they came, and groups those of several pods that stood at last.
+	// waited counts those that were not placed when they came, and groups those of several pods that were placed at
+	// last.
 	waited, groups int
 }
 
-// simulated is a gang and its life: where its pods stood from Started to Ended, by how many. It may never have
+// simulated is a gang and its life: the nodes of its pods from Started to Ended, with counts. It may never have
 // started, or ended.
 type simulated struct {
 	*gang
@@ -79,7 +81,7 @@ func (s *simulated) standsAt(now float64) bool {
 	return s.Started != nil && *s.Started <= now && (s.Ended == nil || now < *s.Ended)
 }
 
-// create makes a zone of five racks with three to seven nodes of four GPUs, and writes them down.
+// create makes a zone of five racks with three to seven nodes of four GPUs, and writes the nodes to the file.
 func (a *agreement) create(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	var nodes []*corev1.Node
@@ -110,8 +112,9 @@ func (a *agreement) write(t *testing.T, object any) {
 	fmt.Fprintf(&a.cluster, "---\n%s", written)
 }
 
-// draw adds to the stream a single pod, which ends, or now and then a gang of two to twelve pods that need a rack, prefer one, come as two
-// groups that need one each, or stand anywhere. All arrive at whole seconds, and end between them.
+// draw adds to the stream a single pod, which ends, or from time to time a gang of two to twelve pods that need a rack,
+// prefer one, are two groups that need one each, or have no constraint. All arrive at whole seconds, and end between
+// them.
 func (a *agreement) draw(t *testing.T, number int) {
 	t.Helper()
 	g := &simulated{gang: a.world.gang(t, "three-in-a-rack.yaml", fmt.Sprintf("gang-%03d", number))}
@@ -144,7 +147,8 @@ func (a *agreement) draw(t *testing.T, number int) {
 			if group != "" {
 				pod.Labels[kai.LabelSubGroupName] = group
 			}
-			amount := corev1.ResourceList{live.GPU: resource.MustParse(gpus), corev1.ResourceCPU: resource.MustParse("1")}
+			amount := corev1.ResourceList{live.GPU: resource.MustParse(gpus),
+				corev1.ResourceCPU: resource.MustParse("1")}
 			pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amount, Limits: amount}
 			pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 			g.pods = append(g.pods, pod)
@@ -196,7 +200,8 @@ func (a *agreement) simulate(ctx context.Context, t *testing.T) {
 	}
 }
 
-// happens goes through the moments at which gangs come or go, and waits at each until pods stand as they did in the simulation.
+// happens goes through the moments at which gangs come or go, and waits at each until pods are where they were in the
+// simulation.
 func (a *agreement) happens(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	t.Helper()
 	moments := map[float64]*simulated{}
@@ -224,7 +229,8 @@ func (a *agreement) happens(ctx context.Context, t *testing.T, config *envconf.C
 	return ctx
 }
 
-// differences lists the gangs that stand elsewhere than at a moment of the simulation, and those that wait and do not know yet that they do.
+// differences lists the gangs that are not where they were at a moment of the simulation, and those that wait without a
+// condition that says so.
 func (a *agreement) differences(ctx context.Context, now float64) (differences []string, err error) {
 	pods, err := a.world.Pods(ctx)
 	if err != nil {

@@ -34,7 +34,8 @@ func TestChaos(t *testing.T) {
 				}
 				t.Logf("seed %d: %s", run.Seed, report)
 				if len(report.Violations) > 0 {
-					t.Errorf("%d violations\n%s", len(report.Violations), cluster.LogLines(schedulerProgram, run.Name, 100))
+					t.Errorf("%d violations\n%s", len(report.Violations),
+						cluster.LogLines(schedulerProgram, run.Name, 100))
 				}
 				if report.Standing == 0 || report.Counts["bindings refused"] == 0 || report.Counts["bindings unanswered"] == 0 {
 					t.Errorf("hardly anything happened, so that nothing is proved")

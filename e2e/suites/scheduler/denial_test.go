@@ -14,14 +14,14 @@ import (
 	"packtree.dev/e2e/apiproxy"
 )
 
-// bindings are those that the scheduler asks for: it reaches the API server through a proxy, which asks here.
+// bindings decides about the scheduler's bindings: the scheduler reaches the API server through a proxy, which asks it.
 var bindings = &judge{denials: map[types.NamespacedName]*denial{}, wanted: map[types.NamespacedName]string{}}
 
-// judge knows which bindings fail.
+// judge decides which bindings fail.
 type judge struct {
 	mu      sync.Mutex
 	denials map[types.NamespacedName]*denial
-	// wanted are the nodes that pods were last denied.
+	// wanted are the nodes of the last denied bindings of pods.
 	wanted map[types.NamespacedName]string
 	// otherwise is the fate of a binding that no scenario denies; it is made if nil.
 	otherwise func(apiproxy.Binding) apiproxy.Fate
@@ -48,7 +48,7 @@ func (j *judge) fate(binding apiproxy.Binding) apiproxy.Fate {
 	return denied.fate
 }
 
-// denial has bindings of pods fail while it is there.
+// denial makes bindings of pods fail while it exists.
 type denial struct {
 	world *world
 	pods  []types.NamespacedName
@@ -57,7 +57,7 @@ type denial struct {
 	times int
 }
 
-// denial refuses to bind pods of the world, whenever that is asked for.
+// denial refuses to bind pods of the world, each time.
 func (w *world) denial(pods ...string) *denial {
 	d := &denial{world: w, fate: apiproxy.Refused, times: math.MaxInt}
 	for _, pod := range pods {
@@ -90,7 +90,7 @@ func (d *denial) ends(ctx context.Context, _ *testing.T, _ *envconf.Config) cont
 	return ctx
 }
 
-// wanted returns the node that the scheduler last wanted for a pod, once it has been denied it.
+// wanted returns the node of the last denied binding of a pod.
 func (d *denial) wanted(ctx context.Context, t *testing.T, pod string) string {
 	t.Helper()
 	node := ""

@@ -22,7 +22,8 @@ func TestPodGroupEditedWhileItWaitsIsDecidedAnew(t *testing.T) {
 		Setup(w.create).
 		Assess("four pods find no rack", suite.AllOf(spread.exists(4), spread.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("two racks of a zone will do now", suite.AllOf(
-			spread.edited(func(spec *scheduling.PodGroupSpec) { spec.TopologyConstraint.RequiredTopologyLevel = zoneLabel }),
+			spread.edited(
+				func(spec *scheduling.PodGroupSpec) { spec.TopologyConstraint.RequiredTopologyLevel = zoneLabel }),
 			spread.standsAnywhere(4))).
 		Assess("another four find no room beside them",
 			suite.AllOf(fewer.exists(4), fewer.waits(scheduling.ReasonInfeasible, ""))).
@@ -50,7 +51,7 @@ func (g *gang) standsAnywhere(count int) types.StepFunc {
 	}
 }
 
-// standsSome waits until at least as many pods are bound, and the PodGroup is content.
+// standsSome waits until at least as many pods are bound, and the PodGroup says that its gang is placed.
 func (g *gang) standsSome(atLeast int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonPlaced, "")

@@ -23,8 +23,10 @@ func TestBindingThatFailsIsTriedAgainWhereTheGangStands(t *testing.T) {
 		Setup(suite.AllOf(w.create, denied.begins)).
 		Assess("the other three pods are bound, and the fourth is refused",
 			suite.AllOf(g.exists(4), denied.denied(g.podName(2)), g.stands(3), g.in("r0"))).
-		Assess("a gang that comes now is placed elsewhere", suite.AllOf(rival.exists(3), rival.stands(3), rival.in("r1"))).
-		Assess("when bindings succeed again the fourth joins the gang", suite.AllOf(denied.ends, g.stands(4), g.in("r0"))).
+		Assess("a gang that comes now is placed elsewhere", suite.AllOf(rival.exists(3), rival.stands(3),
+			rival.in("r1"))).
+		Assess("when bindings succeed again the fourth joins the gang",
+			suite.AllOf(denied.ends, g.stands(4), g.in("r0"))).
 		Teardown(suite.AllOf(denied.ends, w.remove)))
 }
 
@@ -32,7 +34,8 @@ func TestNodeThatChangesBetweenPlanAndBindLosesItsPod(t *testing.T) {
 	for name, change := range map[string]func(*world) func(context.Context, *corev1.Node) error{
 		"is tainted": func(w *world) func(context.Context, *corev1.Node) error {
 			return w.changed(func(node *corev1.Node) {
-				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "suite/broken", Effect: corev1.TaintEffectNoSchedule})
+				node.Spec.Taints = append(node.Spec.Taints,
+					corev1.Taint{Key: "suite/broken", Effect: corev1.TaintEffectNoSchedule})
 			})
 		},
 		"gets into another rack": func(w *world) func(context.Context, *corev1.Node) error {
@@ -63,7 +66,8 @@ func TestNodeThatChangesBetweenPlanAndBindLosesItsPod(t *testing.T) {
 						nodes, err := g.bound(ctx)
 						w.Must(ctx, t, err)
 						if nodes[g.podName(3)] == planned {
-							t.Errorf("the fourth pod stands on %s, which changed before it could be bound\n%s", planned, w.Report(ctx))
+							t.Errorf("the fourth pod stands on %s, which changed before it could be bound\n%s", planned,
+								w.Report(ctx))
 						}
 						return ctx
 					})).
@@ -104,13 +108,14 @@ func TestGangThatLostAPodForGoodIsStoppedAfterItsGracePeriod(t *testing.T) {
 
 func TestSchedulerKilledHalfWayThroughBindingAGang(t *testing.T) {
 	w := newWorld(4, 3)
-	// The rival would fit into what is left of the first rack, and better there than in the other.
+	// The rival would fit into the rest of the first rack, and better there than in the other.
 	g, rival := w.gang(t, "four-in-a-rack.yaml", "four"), w.gang(t, "two-in-a-rack.yaml", "rival")
 	denied := w.denial(g.podName(2), g.podName(3))
 	cluster.Test(t, features.New("scheduler killed").
 		Setup(suite.AllOf(w.create, denied.begins)).
 		Assess("two of four pods are bound when the scheduler dies", suite.AllOf(
-			g.exists(4), denied.denied(g.podName(2)), denied.denied(g.podName(3)), g.stands(2), g.in("r0"), w.schedulerDies)).
+			g.exists(4), denied.denied(g.podName(2)), denied.denied(g.podName(3)), g.stands(2), g.in("r0"),
+			w.schedulerDies)).
 		Assess("a gang comes meanwhile that would like the nodes of the other two",
 			suite.AllOf(denied.ends, rival.exists(2))).
 		Assess("the next scheduler completes the first gang where it stands",

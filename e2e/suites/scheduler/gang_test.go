@@ -34,7 +34,7 @@ type gang struct {
 	group *scheduling.PodGroup
 	// indexed pods have their number as an index.
 	indexed bool
-	// owner is the controller of the pods, nil if nobody makes them again.
+	// owner is the controller of the pods, nil if they are not recreated.
 	owner *metav1.OwnerReference
 }
 
@@ -93,7 +93,7 @@ func (g *gang) podComes(i int) types.StepFunc {
 
 func (g *gang) podName(i int) string { return fmt.Sprintf("%s-%d", g.name, i) }
 
-// pod takes a node for itself: it needs the node's GPU.
+// pod needs the GPU of its node, and so a node for itself.
 func (g *gang) pod(i int) *corev1.Pod {
 	one := corev1.ResourceList{live.GPU: resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")}
 	labels := map[string]string{}
@@ -107,7 +107,8 @@ func (g *gang) pod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: g.podName(i), Namespace: g.world.Name, Labels: labels, OwnerReferences: owners,
-			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name, kai.AnnotationSkipPodGrouper: "true"},
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: g.name,
+				kai.AnnotationSkipPodGrouper: "true"},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:     kai.SchedulerName,
@@ -120,7 +121,7 @@ func (g *gang) pod(i int) *corev1.Pod {
 	}
 }
 
-// bound is where the gang's pods stand: the node of each pod that has one and is not being deleted.
+// bound are the nodes of the gang's pods that have one and are not being deleted.
 func (g *gang) bound(ctx context.Context) (map[string]string, error) {
 	pods, err := g.world.Pods(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (g *gang) bound(ctx context.Context) (map[string]string, error) {
 	return nodes, nil
 }
 
-// racks are those that the gang's pods stand in.
+// racks are those of the gang's pods.
 func (g *gang) racks(ctx context.Context) ([]string, error) {
 	nodes, err := g.bound(ctx)
 	if err != nil {
@@ -161,7 +162,8 @@ func (g *gang) stands(count int) types.StepFunc {
 		racks, err := g.racks(ctx)
 		g.world.Must(ctx, t, err)
 		if len(racks) != 1 {
-			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks, g.world.Report(ctx))
+			t.Errorf("gang %s stands in racks %v, and its constraint is one rack\n%s", g.name, racks,
+				g.world.Report(ctx))
 		}
 		return ctx
 	}

@@ -63,7 +63,8 @@ func TestGangsThatCompeteForARackArePlacedOneByOne(t *testing.T) {
 		Teardown(w.remove))
 }
 
-// placedOf waits until as many gangs stand whole and each of the others is told that it cannot fit, and returns those that stand.
+// placedOf waits until as many gangs are placed and each of the others has the condition that it cannot fit, and
+// returns the placed ones.
 func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count, pods int) []*gang {
 	t.Helper()
 	var placed []*gang
@@ -87,8 +88,9 @@ func (w *world) placedOf(ctx context.Context, t *testing.T, gangs []*gang, count
 					waiting++
 				}
 			}
-			return len(placed) == count && len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not",
-				len(placed), waiting), nil
+			return len(placed) == count &&
+					len(placed)+waiting == len(gangs), fmt.Sprintf("%d are bound, %d know why not",
+					len(placed), waiting), nil
 		})
 	return placed
 }
@@ -114,11 +116,12 @@ func TestGangOnANodeThatIsDeletedIsMendedInItsRack(t *testing.T) {
 			suite.AllOf(g.nodeGoes(0), g.podComes(4), g.stands(4), g.in("r0"))).
 		Assess("the next one waits, for the rack is full and no other will do",
 			suite.AllOf(g.nodeGoes(1), g.podComes(5), g.waitsBeside(3))).
-		Assess("and stands there when the rack has a node again", suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
+		Assess("and stands there when the rack has a node again",
+			suite.AllOf(w.nodeComes(0, 9), g.stands(4), g.in("r0"))).
 		Teardown(w.remove))
 }
 
-// nodeGoes deletes the node below a pod, and the pod, as the garbage collector does a minute later.
+// nodeGoes deletes the node of a pod, and the pod, as the garbage collector does a minute later.
 func (g *gang) nodeGoes(pod int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		nodes, err := g.bound(ctx)
@@ -131,7 +134,7 @@ func (g *gang) nodeGoes(pod int) types.StepFunc {
 	}
 }
 
-// in checks that the gang stands in that rack.
+// in checks that the gang is in that rack.
 func (g *gang) in(rack string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		racks, err := g.racks(ctx)
@@ -143,7 +146,8 @@ func (g *gang) in(rack string) types.StepFunc {
 	}
 }
 
-// waitsBeside waits until the PodGroup says that it runs below its minimum, and checks that no more than the standing pods are bound.
+// waitsBeside waits until the PodGroup says that it runs below its minimum, and checks that no more than the standing
+// pods are bound.
 func (g *gang) waitsBeside(standing int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.awaitReason(ctx, t, scheduling.ReasonBelowMinimum, "0 of 1 pods fit")

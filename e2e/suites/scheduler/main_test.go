@@ -1,8 +1,8 @@
-// Package scheduler_test has the scheduler go through what happens to it in a cluster: gangs that compete, nodes that go away, bindings
+// Package scheduler_test runs the scheduler through events of a cluster: gangs that compete, nodes that fail, bindings
 // that fail, its own death.
 //
-// It runs on a dev cluster of its own, since it kills the scheduler. PACKTREE_SCHEDULER names another binary of it, for example
-// one built with -race.
+// It runs on a dev cluster of its own, since it kills the scheduler. PACKTREE_SCHEDULER names another binary of it, for
+// example one built with -race.
 package scheduler_test
 
 import (
@@ -27,7 +27,7 @@ var cluster = &suite.Cluster{
 	Elects:   true,
 }
 
-// behindAProxy starts the scheduler anew, with a proxy between it and the API server.
+// behindAProxy restarts the scheduler, with a proxy between it and the API server.
 func behindAProxy(ctx context.Context) error {
 	proxy, err := apiproxy.Listen(cluster.Server, bindings.fate)
 	if err != nil {

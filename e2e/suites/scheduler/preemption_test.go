@@ -36,7 +36,8 @@ func TestPreemptionTakesPodsAboveTheMinimumFirst(t *testing.T) {
 	cluster.Test(t, features.New("preemption of a pod above the minimum").
 		Setup(suite.AllOf(w.create, w.priorityComes)).
 		Assess("a gang stands with one pod more than it needs", suite.AllOf(elastic.exists(4), elastic.stands(4))).
-		Assess("a gang of one pod and higher priority gets that pod's node", suite.AllOf(urgent.exists(1), urgent.stands(1))).
+		Assess("a gang of one pod and higher priority gets that pod's node",
+			suite.AllOf(urgent.exists(1), urgent.stands(1))).
 		Assess("and the others still stand", elastic.stands(3)).
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
@@ -79,8 +80,8 @@ func (w *world) oneOfTwoStands(a, b *gang, pods int) types.StepFunc {
 		ofB, err := b.bound(ctx)
 		w.Must(ctx, t, err)
 		if len(ofA)+len(ofB) != pods || len(ofA) != 0 && len(ofB) != 0 {
-			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA), b.name, len(ofB),
-				w.Report(ctx))
+			t.Errorf("of %s %d pods stand, of %s %d: not one whole and the other gone\n%s", a.name, len(ofA),
+				b.name, len(ofB), w.Report(ctx))
 		}
 		return ctx
 	}

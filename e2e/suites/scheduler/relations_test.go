@@ -31,11 +31,12 @@ func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) 
 			suite.AllOf(first.oneNodeGoes, first.stands(2), second.stands(2), first.apartFrom(second),
 				w.Remembers(w.pods, &before))).
 		Assess("so do the pods of a new template, all of them",
-			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2), first.apartFrom(second))).
+			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2),
+				first.apartFrom(second))).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 
-// Two pods of four in each rack, in the order of their index: so they stand again when one of them was replaced.
+// Two of four pods in each rack, in the order of their index: the same holds after one of them was replaced.
 func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 	w := newWorld(3, 3)
 	g := w.gang(t, "two-by-two.yaml", "ring")
@@ -46,11 +47,13 @@ func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 		Setup(w.create).
 		Assess("the first two stand in one rack and the others in the other",
 			suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
-		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1), g.standsAnywhere(4), g.inHalves)).
+		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1),
+			g.standsAnywhere(4), g.inHalves)).
 		Teardown(w.remove))
 }
 
-// oneNodeGoes deletes the node below the first of the gang's pods, and the pod, as the garbage collector does a minute later.
+// oneNodeGoes deletes the node of the first of the gang's pods, and the pod, as the garbage collector does a minute
+// later.
 func (g *gang) oneNodeGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	nodes, err := g.bound(ctx)
@@ -73,7 +76,7 @@ func (w *world) setIsUpdated(ctx context.Context, t *testing.T, _ *envconf.Confi
 	return ctx
 }
 
-// pods remembers who is there.
+// pods records the present pods.
 func (w *world) pods(ctx context.Context) (suite.Memory, error) {
 	found, err := w.Pods(ctx)
 	seen := suite.Memory{}
@@ -83,7 +86,7 @@ func (w *world) pods(ctx context.Context) (suite.Memory, error) {
 	return seen, err
 }
 
-// allAreNew waits until none of the pods from before is there, and as many others have a node.
+// allAreNew waits until all earlier pods are gone, and as many others have a node.
 func (w *world) allAreNew(before *suite.Memory) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
@@ -97,13 +100,14 @@ func (w *world) allAreNew(before *suite.Memory) types.StepFunc {
 					standing++
 				}
 			}
-			return old == 0 && standing == len(*before), fmt.Sprintf("%d are old, %d new ones stand", old, standing), err
+			return old == 0 && standing == len(*before), fmt.Sprintf("%d are old, %d new ones stand", old, standing),
+				err
 		})
 		return ctx
 	}
 }
 
-// apartFrom checks that two gangs stand in one rack each, and not in the same.
+// apartFrom checks that two gangs are in one rack each, and not in the same.
 func (g *gang) apartFrom(other *gang) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		ours, err := g.racks(ctx)
@@ -111,7 +115,8 @@ func (g *gang) apartFrom(other *gang) types.StepFunc {
 		theirs, err := other.racks(ctx)
 		g.world.Must(ctx, t, err)
 		if len(ours) != 1 || len(theirs) != 1 || ours[0] == theirs[0] {
-			t.Errorf("gang %s stands in %v, and gang %s in %v\n%s", g.name, ours, other.name, theirs, g.world.Report(ctx))
+			t.Errorf("gang %s stands in %v, and gang %s in %v\n%s", g.name, ours, other.name, theirs,
+				g.world.Report(ctx))
 		}
 		return ctx
 	}

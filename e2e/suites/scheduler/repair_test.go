@@ -24,16 +24,17 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// replicated is a gang whose groups four and two are ReplicaSets: what is lost or evicted is made again.
+// replicated is a gang whose groups four and two are ReplicaSets: lost or evicted pods are made again.
 type replicated struct {
 	*gang
-	// stood has the node of each pod when the gang stood first.
+	// stood has the node of each pod of the gang's first placement.
 	stood map[string]string
 }
 
 func (w *world) replicated(t *testing.T, move, after string) *replicated {
 	g := w.gang(t, "four-and-two.yaml", "gang")
-	g.group.Annotations = map[string]string{scheduling.AnnotationRepairMove: move, scheduling.AnnotationRepairAfter: after}
+	g.group.Annotations = map[string]string{scheduling.AnnotationRepairMove: move,
+		scheduling.AnnotationRepairAfter: after}
 	return &replicated{gang: g}
 }
 
@@ -44,7 +45,8 @@ func (g *replicated) replicaSet(group string, replicas int32) *appsv1.ReplicaSet
 		ObjectMeta: metav1.ObjectMeta{Name: group, Namespace: g.world.Name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: like.Annotations},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels,
+				Annotations: like.Annotations},
 				Spec: like.Spec},
 		},
 	}
@@ -63,7 +65,7 @@ func (g *replicated) comes(ctx context.Context, t *testing.T, _ *envconf.Config)
 	return ctx
 }
 
-// goesAway deletes who makes the pods again.
+// goesAway deletes the owners that make the pods again.
 func (g *replicated) goesAway(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, group := range []string{"four", "two"} {
 		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.replicaSet(group, 0))))
@@ -78,7 +80,7 @@ func of(group string, nodes map[string]string) map[string]string {
 	return nodes
 }
 
-// losesTwoNodes has two nodes of the group of four go, and their pods with them.
+// losesTwoNodes deletes two nodes of the group of four, with their pods.
 func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	four := of("four", g.stood)
 	for _, pod := range slices.Sorted(maps.Keys(four))[:2] {
@@ -93,7 +95,8 @@ func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf
 // plans waits until the PodGroup says what is done about the lost pods.
 func (g *replicated) plans(reason, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		g.world.Until(ctx, t, fmt.Sprintf("%s is said: …%s…", reason, says), func(ctx context.Context) (bool, string, error) {
+		g.world.Until(ctx, t, fmt.Sprintf("%s is said: …%s…", reason, says), func(ctx context.Context) (bool,
+			string, error) {
 			group := &scheduling.PodGroup{}
 			err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
 			condition := meta.FindStatusCondition(group.Status.Conditions, scheduling.ConditionRepairPlanned)
@@ -107,7 +110,7 @@ func (g *replicated) plans(reason, says string) types.StepFunc {
 	}
 }
 
-// stays checks that the pods stand that were not lost, where they stood.
+// stays checks that the pods that were not lost are where they were.
 func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	nodes, err := g.bound(ctx)
 	g.world.Must(ctx, t, err)
@@ -117,8 +120,8 @@ func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config)
 	return ctx
 }
 
-// isMovedTo waits until the gang stands with its group of four in another rack, and checks that the other group is where it
-// was.
+// isMovedTo waits until the gang is placed with its group of four in another rack, and checks that the other group is
+// where it was.
 func (g *replicated) isMovedTo(free string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, "four pods stand in "+free, func(ctx context.Context) (bool, string, error) {
@@ -141,7 +144,8 @@ func (g *replicated) isMovedTo(free string) types.StepFunc {
 	}
 }
 
-// brokenIn has a gang stand with its group of four in the one rack that takes it, makes a further one, and has two nodes lost.
+// brokenIn places a gang with its group of four in the only rack with room for it, adds a further rack, and deletes two
+// nodes.
 func (g *replicated) brokenIn(w *world) types.StepFunc {
 	return suite.AllOf(w.create, g.comes, w.rackComes(2, 4), g.losesTwoNodes)
 }
@@ -164,7 +168,8 @@ func TestGroupMovesToTheRackThatHasRoom(t *testing.T) {
 		Assess("it is said what will be moved, and when",
 			suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
 		Assess("the group moves, and the other stays",
-			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved", "2 pods evicted, moving subgroup four"))).
+			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved",
+				"2 pods evicted, moving subgroup four"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
 
@@ -212,6 +217,7 @@ func TestMoveGoesOnAfterTheSchedulerDied(t *testing.T) {
 		Setup(g.brokenIn(w)).
 		Assess("it dies when room is held, or just after",
 			suite.AllOf(g.plans(scheduling.ReasonMoving, "room is held there for 4 pods"), w.schedulerDies)).
-		Assess("the next one has the group moved, and the other stays", suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
+		Assess("the next one has the group moved, and the other stays",
+			suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }

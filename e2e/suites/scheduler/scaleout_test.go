@@ -25,11 +25,13 @@ func TestScaledGangFollowsItsBaseGang(t *testing.T) {
 	base, scaled := w.gangOfSet("set-0"), w.gangOfSet("set-0-group-0")
 	cluster.Test(t, features.New("scale-out").
 		Setup(w.create).
-		Assess("the base gang stands in the only rack that there is", suite.AllOf(w.setComes, base.stands(3), base.in("r0"))).
+		Assess("the base gang stands in the only rack that there is", suite.AllOf(w.setComes, base.stands(3),
+			base.in("r0"))).
 		Assess("a scaled gang that finds no room there waits and says so, whatever room the other rack has",
 			suite.AllOf(w.nodeComes(1, 0), w.nodeComes(1, 1), w.nodeComes(1, 2), w.setIsScaled(2),
 				scaled.waits(scheduling.ReasonInfeasible, ""))).
-		Assess("and stands there when there is room", suite.AllOf(w.nodeComes(0, 5), scaled.stands(3), scaled.in("r0"))).
+		Assess("and stands there when there is room", suite.AllOf(w.nodeComes(0, 5), scaled.stands(3),
+			scaled.in("r0"))).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 

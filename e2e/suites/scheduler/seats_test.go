@@ -29,7 +29,8 @@ func TestBindingThatFailedOnceLosesNoSeat(t *testing.T) {
 				Setup(suite.AllOf(w.create, failed.begins)).
 				Assess("somebody waits for a single node of the rack", suite.AllOf(
 					g.exists(3), thief.exists(0), g.podComes(3), thief.podComes(0), failed.denied(g.podName(2)))).
-				Assess("the gang stands whole, and the other one waits", suite.AllOf(g.stands(4), thief.waits(scheduling.ReasonInfeasible, ""))).
+				Assess("the gang stands whole, and the other one waits",
+					suite.AllOf(g.stands(4), thief.waits(scheduling.ReasonInfeasible, ""))).
 				Teardown(suite.AllOf(failed.ends, w.remove)))
 		})
 	}
@@ -50,7 +51,7 @@ func TestPodDeletedWhileItIsAssumedFreesItsSeatAtOnce(t *testing.T) {
 		Teardown(suite.AllOf(denied.ends, g.finalizerGoes(3), w.remove)))
 }
 
-// finalizer is nobody's, so that its pods stay until a scenario removes it.
+// finalizer has no controller, so that its pods stay until a scenario removes it.
 const finalizer = "suite.packtree.dev/kept"
 
 func (g *gang) finalizedPodComes(i int) types.StepFunc {
@@ -75,7 +76,8 @@ func (g *gang) isThere(i int) types.StepFunc {
 		pod := g.pod(i)
 		g.world.Must(ctx, t, cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod))
 		if pod.DeletionTimestamp == nil || pod.Spec.NodeName != "" {
-			t.Errorf("pod %s: deleted %v, on node %q\n%s", pod.Name, pod.DeletionTimestamp, pod.Spec.NodeName, g.world.Report(ctx))
+			t.Errorf("pod %s: deleted %v, on node %q\n%s", pod.Name, pod.DeletionTimestamp, pod.Spec.NodeName,
+				g.world.Report(ctx))
 		}
 		return ctx
 	}
@@ -95,13 +97,16 @@ func TestPodAboveTheMinimumTakesNoSeatOfItsOwnGang(t *testing.T) {
 	denied := w.denial(g.podName(3))
 	cluster.Test(t, features.New("pod above the minimum").
 		Setup(suite.AllOf(w.create, denied.begins)).
-		Assess("three of four pods are bound, and the seat of the fourth is its own", suite.AllOf(g.exists(4), denied.denied(g.podName(3)), g.stands(3))).
-		Assess("a fifth comes, and the fourth gets the seat", suite.AllOf(g.podComes(4), w.sees(g.podName(4)), denied.ends, g.stands(4),
+		Assess("three of four pods are bound, and the seat of the fourth is its own",
+			suite.AllOf(g.exists(4), denied.denied(g.podName(3)), g.stands(3))).
+		Assess("a fifth comes, and the fourth gets the seat", suite.AllOf(g.podComes(4), w.sees(g.podName(4)),
+			denied.ends, g.stands(4),
 			func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 				nodes, err := g.bound(ctx)
 				w.Must(ctx, t, err)
 				if nodes[g.podName(3)] == "" {
-					t.Errorf("the pods above the minimum stand, and one of the minimum does not: %v\n%s", nodes, w.Report(ctx))
+					t.Errorf("the pods above the minimum stand, and one of the minimum does not: %v\n%s", nodes,
+						w.Report(ctx))
 				}
 				return ctx
 			})).
@@ -129,7 +134,7 @@ func (w *world) sees(pod string) types.StepFunc {
 
 func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 	w := newWorld(4)
-	// The first comes first, and the last has precedence: those between only make the start longer.
+	// The first comes first, and the last has precedence: more gangs in between would only make the start longer.
 	var gangs []*gang
 	create := []types.StepFunc{w.schedulerDies}
 	for i := range 8 {
@@ -140,7 +145,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 	last.group.Spec.PriorityClassName = w.Name
 	last.group.Spec.Preemptibility = scheduling.NonPreemptible
 	for _, g := range gangs[:len(gangs)-1] {
-		// Had one of them been placed first, it would stay.
+		// One of them that is placed too early stays, so that the wrong order shows.
 		g.group.Spec.Preemptibility = scheduling.NonPreemptible
 	}
 	cluster.Test(t, features.New("order after a start").
@@ -156,7 +161,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
 }
 
-// keeps waits until the status of the gang tells of so many domains that are kept for it.
+// keeps waits until the status of the gang has so many domains that are kept for it.
 func (g *gang) keeps(domains int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s tells of %d domains that are kept for it", g.name, domains),
@@ -164,12 +169,14 @@ func (g *gang) keeps(domains int) types.StepFunc {
 				group := &scheduling.PodGroup{}
 				err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
 				kept := 0
-				for _, told := range group.Status.Reservations {
-					if told.Reason == scheduling.ReservationOvertaken && told.Domain != "" && told.Level != "" && len(told.Resources) > 0 {
+				for _, reservation := range group.Status.Reservations {
+					if reservation.Reason == scheduling.ReservationOvertaken && reservation.Domain != "" &&
+						reservation.Level != "" && len(reservation.Resources) > 0 {
 						kept++
 					}
 				}
-				return kept == domains && len(group.Status.Reservations) == domains, fmt.Sprintf("%+v", group.Status.Reservations), err
+				return kept == domains && len(group.Status.Reservations) == domains,
+					fmt.Sprintf("%+v", group.Status.Reservations), err
 			})
 		return ctx
 	}
@@ -188,8 +195,10 @@ func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
 	cluster.Test(t, features.New("room that is kept").
 		Setup(w.create).
 		Assess("a pod stands in the rack, and a gang waits for all of it", suite.AllOf(
-			first.exists(1), first.stands(1), big.exists(4), big.waits(scheduling.ReasonInfeasible, "3 of 4 pods fit"))).
-		Assess("others come after it, stand and go", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+			first.exists(1), first.stands(1), big.exists(4), big.waits(scheduling.ReasonInfeasible,
+				"3 of 4 pods fit"))).
+		Assess("others come after it, stand and go", func(ctx context.Context, t *testing.T,
+			config *envconf.Config) context.Context {
 			for i := range overtakes {
 				g := single(fmt.Sprintf("passing-%d", i))
 				suite.AllOf(g.exists(1), g.stands(1), g.goes)(ctx, t, config)
@@ -199,7 +208,8 @@ func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
 		Assess("the next one is told whom the room is kept for", suite.AllOf(
 			late.exists(1), late.waits(scheduling.ReasonInfeasible, "is kept for gang "+w.Name+"/big"))).
 		Assess("the status of the big one says where", big.keeps(1)).
-		Assess("with the first one gone the big one stands, and the status of the other says what was decided last", suite.AllOf(
-			first.goes, big.stands(4), big.keeps(0), late.waits(scheduling.ReasonInfeasible, "0 of 1 pods fit"))).
+		Assess("with the first one gone the big one stands, and the status of the other says what was decided last",
+			suite.AllOf(
+				first.goes, big.stands(4), big.keeps(0), late.waits(scheduling.ReasonInfeasible, "0 of 1 pods fit"))).
 		Teardown(w.remove))
 }

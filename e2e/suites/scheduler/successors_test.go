@@ -24,7 +24,7 @@ func (w *world) single(t *testing.T, name string) *gang {
 }
 
 // ownedGang is a gang of two pods that their owner makes again: here the test, in the name of the PodGroup. Its seats
-// are held for so long.
+// are held for the given time.
 func (w *world) ownedGang(t *testing.T, name, hold string) *gang {
 	g := w.gang(t, "two-in-a-rack.yaml", name)
 	g.group.Annotations = map[string]string{scheduling.AnnotationSeatHold: hold}
@@ -41,7 +41,7 @@ func (g *gang) isOwned(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-// holds waits until the status of the PodGroup tells of so many seats.
+// holds waits until the status of the PodGroup has so many seats.
 func (g *gang) holds(count int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		what := fmt.Sprintf("%d seats are held for %s", count, g.name)
@@ -49,8 +49,8 @@ func (g *gang) holds(count int) types.StepFunc {
 			read := &scheduling.PodGroup{}
 			err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), read)
 			seats := 0
-			for _, told := range read.Status.Seats {
-				seats += len(told.Nodes)
+			for _, seat := range read.Status.Seats {
+				seats += len(seat.Nodes)
 			}
 			return err == nil && seats == count, fmt.Sprintf("there are %d", seats), err
 		})
@@ -67,9 +67,11 @@ func TestSuccessorGetsTheSeatAlsoFromTheNextScheduler(t *testing.T) {
 		Assess("a pod of the one that stands is deleted, and its seat is held", suite.AllOf(
 			g.podIsDeleted(0), g.holds(1), g.stands(1), waiting.hasNone)).
 		Assess("its successor gets the node", suite.AllOf(g.podComes(2), g.stands(2), g.holds(0), waiting.hasNone)).
-		Assess("another one is deleted, and the scheduler dies", suite.AllOf(g.podIsDeleted(1), g.holds(1), w.schedulerDies)).
+		Assess("another one is deleted, and the scheduler dies", suite.AllOf(g.podIsDeleted(1), g.holds(1),
+			w.schedulerDies)).
 		Assess("the next scheduler leaves the seat to the successor, which comes late", suite.AllOf(
-			w.schedulerStarts, waiting.podComes(1), w.sees(waiting.podName(1)), waiting.hasNone, g.podComes(3), g.stands(2),
+			w.schedulerStarts, waiting.podComes(1), w.sees(waiting.podName(1)), waiting.hasNone,
+			g.podComes(3), g.stands(2),
 			g.holds(0), waiting.hasNone)).
 		Teardown(w.remove))
 }
@@ -111,12 +113,12 @@ func TestPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {
 		Teardown(w.remove))
 }
 
-// standsBefore has a gang stand on all nodes, and another one wait.
+// standsBefore places a gang on all nodes, and makes another one wait.
 func standsBefore(g, waiting *gang) types.StepFunc {
 	return suite.AllOf(g.isOwned, g.stands(2), waiting.exists(1), waiting.hasNone)
 }
 
-// podSucceeds has a pod end well.
+// podSucceeds ends a pod with success.
 func (g *gang) podSucceeds(i int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pod := &corev1.Pod{}

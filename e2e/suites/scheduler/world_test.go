@@ -34,7 +34,7 @@ type world struct {
 	setFile string
 }
 
-// newWorld describes a zone with racks of so many nodes each. It is made by its step create.
+// newWorld describes a zone with racks of so many nodes each. Its step create makes them.
 func newWorld(racks ...int) *world {
 	return &world{
 		World: suite.World{Cluster: cluster, Name: envconf.RandomName("world", 14),
@@ -66,14 +66,15 @@ func (w *world) topology() *kai.Topology {
 	return &kai.Topology{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: map[string]string{suite.WorldLabel: w.Name}},
 		Spec: kai.TopologySpec{
-			Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel}, {NodeLabel: corev1.LabelHostname}},
+			Levels: []kai.TopologyLevel{{NodeLabel: zoneLabel}, {NodeLabel: rackLabel},
+				{NodeLabel: corev1.LabelHostname}},
 		},
 	}
 }
 
 func (w *world) nodeName(rack, i int) string { return fmt.Sprintf("%s-r%d-n%d", w.Name, rack, i) }
 
-// node is played by KWOK.
+// node is simulated by KWOK.
 func (w *world) node(rack, i int) *corev1.Node {
 	zone := w.Name
 	if w.zones {

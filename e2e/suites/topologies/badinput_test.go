@@ -14,7 +14,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// refusals are what kubectl says of testdata/badinput/<case>.yaml.
+// refusals are kubectl's messages for testdata/badinput/<case>.yaml.
 var refusals = map[string][]string{
 	"domain-twice": {`"bad" is invalid`, "spec.levels[2].domain: Duplicate value",
 		"domain must be unique across all levels, and spec.levels[1] has this one"},
@@ -34,30 +34,35 @@ var refusals = map[string][]string{
 	},
 	"set-names-none": {"spec.template.clusterTopologyName", `"no-such-topology"`,
 		"there is no ClusterTopology of this name"},
-	"set-names-one-for-nothing": {"spec.template.clusterTopologyName", "only be given together with a topologyConstraint"},
+	"set-names-one-for-nothing": {"spec.template.clusterTopologyName",
+		"only be given together with a topologyConstraint"},
 	"set-names-two": {"spec.template.topologyConstraint.topologyName", `"other"`,
 		`must equal spec.template.clusterTopologyName, "grove-topology"`},
 	"set-asks-for-no-level": {
 		"spec.template.topologyConstraint", `"region"`, "spec.template.cliques[0].topologyConstraint", `"numa"`,
 		"available domains: zone, block, rack, host",
 	},
-	"set-asks-for-no-domain": {"spec.template.topologyConstraint", `"row"`, "available domains: zone, block, rack, host"},
+	"set-asks-for-no-domain": {"spec.template.topologyConstraint", `"row"`,
+		"available domains: zone, block, rack, host"},
 	"set-with-everything-wrong": {
 		`spec.template.topologyConstraint: Invalid value: "rack": clique "a" requires block`,
 		`spec.template.topologyConstraint: Invalid value: "rack": clique "c" requires zone`,
 		`spec.template.topologyConstraint: Invalid value: "rack": scaling group "g" requires zone`,
-		"spec.template.cliques[1].topologyConstraint", "the preferred domain must not be broader than the required one, host",
+		"spec.template.cliques[1].topologyConstraint",
+		"the preferred domain must not be broader than the required one, host",
 		"spec.template.cliques[2].topologyConstraint", "packDomain means pack.required: give only one of them",
 	},
 	"set-changed": {
 		"spec.template.topologyConstraint: Forbidden", "spec.template.cliques[0].topologyConstraint: Forbidden",
 		"spec.template.cliques[1].topologyConstraint: Forbidden",
-		"spec.template.podCliqueScalingGroups[0].topologyConstraint: Forbidden", "delete the PodCliqueSet and create it anew",
+		"spec.template.podCliqueScalingGroups[0].topologyConstraint: Forbidden",
+		"delete the PodCliqueSet and create it anew",
 	},
 	"hold-misspelt": {"metadata.annotations[packtree.dev/missing-topology-level]", `"Hold"`, `"drop", "hold"`},
 }
 
-// TestBadInput has kubectl apply what must be refused: at once, with every finding and where it is, and leaving nothing behind.
+// TestBadInput applies objects that must be refused: at once, with every finding and its path, and leaving nothing
+// behind.
 func TestBadInput(t *testing.T) {
 	w := newWorld(false)
 	files, err := filepath.Glob(filepath.Join("testdata", "badinput", "*.yaml"))
@@ -95,7 +100,7 @@ func (w *world) nothingIsBad(ctx context.Context, t *testing.T, _ *envconf.Confi
 	return ctx
 }
 
-// TestWarnings has kubectl apply what is taken and does not do what it seems to.
+// TestWarnings applies objects that are accepted and do not do what they seem to.
 func TestWarnings(t *testing.T) {
 	w := newWorld(false)
 	cluster.Test(t, features.New("warnings").

@@ -1,4 +1,5 @@
-// Package topologies_test has PodCliqueSets and ClusterTopologies change together. It runs on a dev cluster of its own.
+// Package topologies_test changes PodCliqueSets and ClusterTopologies at the same time. It has a dev cluster of its
+// own.
 package topologies_test
 
 import (

@@ -17,15 +17,15 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// preferred follows wishes at three levels from the user through PodGang and PodGroup down to the nodes.
+// preferred follows preferences at three levels from the user's object through PodGang and PodGroup to the nodes.
 func preferred(w *world) *features.FeatureBuilder {
 	zone, block, rack := w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack"
 	wishes := map[string]string{"": "," + zone, "prefers-0-model-0": zone + "," + block, "prefers-0-cache": "," + rack}
 	return features.New("preferred").
 		Setup(w.create).
 		Setup(w.bothTopologies).
-		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"), w.TheOperatorDies,
-			w.gangsAre("prefers", fmt.Sprint(wishes),
+		Assess("the gang has the wishes of set, group and clique", suite.AllOf(w.Applies("prefers.yaml"),
+			w.TheOperatorDies, w.gangsAre("prefers", fmt.Sprint(wishes),
 				func(gang *scheduler.PodGang) bool { return maps.Equal(constraints(gang), wishes) }))).
 		Assess("so has the PodGroup", w.podGroupAsks("prefers-0", w.gb200(), wishes)).
 		Assess("all of it runs in as few domains as there can be",

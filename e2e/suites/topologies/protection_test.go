@@ -20,7 +20,7 @@ const (
 	heldBy    = `jsonpath={.status.conditions[?(@.type=="DeletionBlocked")]}`
 )
 
-// protection has somebody change and delete a topology in whose racks pods stand.
+// protection changes and deletes a topology in whose racks pods are.
 func protection(w *world) *features.FeatureBuilder {
 	var placed standing
 	set := w.Name + "/eight"
@@ -50,9 +50,9 @@ func protection(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// levelsFollowed has somebody change a topology for the benefit of a set that waits.
+// levelsFollowed changes a topology so that a waiting set fits.
 func levelsFollowed(w *world) *features.FeatureBuilder {
-	// What was a block is a rack now, which holds twelve GPUs instead of six.
+	// The earlier block is a rack now, which has twelve GPUs instead of six.
 	wider := w.relevelled(w.gb200(), `{"domain":"rack","key":"gb200.`+w.Name+`/block"},`+hostAlone)
 	rack := func(key string) func(*scheduler.PodGang) bool {
 		return func(gang *scheduler.PodGang) bool { return constraints(gang)[""] == key+"," }
@@ -76,7 +76,7 @@ func levelsFollowed(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// lostTopology has somebody take the finalizer off a topology in whose racks pods stand.
+// lostTopology removes the finalizer of a topology in whose racks pods are.
 func lostTopology(w *world) *features.FeatureBuilder {
 	var placed standing
 	return features.New("lost topology").
@@ -95,7 +95,8 @@ func lostTopology(w *world) *features.FeatureBuilder {
 			"spec.template.clusterTopologyName", w.h100(), "there is no ClusterTopology of this name")).
 		Assess("it is made again, and all is as it was", suite.AllOf(
 			w.bothTopologies, w.TheOperatorDies,
-			w.says("eight", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable), w.follows("eight", w.h100()),
+			w.says("eight", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable),
+			w.follows("eight", w.h100()),
 			w.gangsAre("eight", "in a rack",
 				func(gang *scheduler.PodGang) bool { return constraints(gang)[""] == "h100."+w.Name+"/rack," }),
 			w.stands("eight", h100), w.hasKept("eight", &placed))).

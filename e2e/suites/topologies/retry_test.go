@@ -16,7 +16,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// retry has a set wait in vain in one segment and turn to the other, where it runs and stays.
+// retry has a set wait in vain in one segment and change to the other one, where it runs and stays.
 func retry(w *world) *features.FeatureBuilder {
 	var placed standing
 	return features.New("retry").
@@ -35,24 +35,29 @@ func retry(w *world) *features.FeatureBuilder {
 			turning("eight", w.gb200())...)).
 		Assess("nor to the default", w.Refused(
 			[]string{"spec.template.clusterTopologyName", "8 pods of the set are scheduled"},
-			"patch", "pcs", "eight", "--type=json", "--patch", `[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
-		Assess("and nothing has moved", suite.AllOf(w.TheOperatorDies, w.stands("eight", h100), w.hasKept("eight", &placed))).
+			"patch", "pcs", "eight", "--type=json", "--patch",
+			`[{"op":"remove","path":"/spec/template/clusterTopologyName"}]`)).
+		Assess("and nothing has moved", suite.AllOf(w.TheOperatorDies, w.stands("eight", h100),
+			w.hasKept("eight", &placed))).
 		Teardown(w.remove)
 }
 
-// turnsInARace has a set turn to and fro while room for it comes into both segments, until the first pod stands.
+// turnsInARace changes the topology of a set to and fro while both segments get room for it, until the first pod is
+// placed.
 func turnsInARace(w *world) *features.FeatureBuilder {
 	return features.New("turns in a race").
 		Setup(w.create).
 		Setup(w.bothTopologies).
 		Assess("ten pods find no rack", suite.AllOf(w.Applies("ten-in-a-rack.yaml"), w.waits("ten"))).
-		Assess("racks with room come while it turns, until it is refused", suite.AllOf(w.turnsUntilRefused("ten", suite.AllOf(
-			w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))), w.TheOperatorDies)).
+		Assess("racks with room come while it turns, until it is refused",
+			suite.AllOf(w.turnsUntilRefused("ten", suite.AllOf(
+				w.nodesCome(rack{gb200, "b", "2", "1", 5, 2}), w.nodesCome(rack{h100, "b", "", "2", 5, 2}))),
+				w.TheOperatorDies)).
 		Assess("all of it stands in one rack, of the topology that its gang names", w.standsWhereItsGangSays("ten")).
 		Teardown(w.remove)
 }
 
-// turnsUntilRefused turns a set to the one topology and the other, and does something after the first turn.
+// turnsUntilRefused changes a set between two topologies, and does something after the first change.
 func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		turns := 0
@@ -64,16 +69,17 @@ func (w *world) turnsUntilRefused(set string, meanwhile types.StepFunc) types.St
 			if err == nil && turns == 1 {
 				meanwhile(ctx, t, config)
 			}
-			return err != nil && strings.Contains(output, "of the set are scheduled"), fmt.Sprintf("%d turns; %s", turns,
-				output), nil
+			return err != nil && strings.Contains(output, "of the set are scheduled"),
+				fmt.Sprintf("%d turns; %s", turns, output), nil
 		})
 		t.Logf("%d turns", turns)
 		return ctx
 	}
 }
 
-// standsWhereItsGangSays waits until a set of one gang is ready, and checks that all of it stands under the topology that its gang names. Where that is
-// not the one that the set names, pods were bound while it turned, and it says so.
+// standsWhereItsGangSays waits until a set of one gang is ready, and checks that all its pods are placed under the
+// topology of its gang. If that is not the one that the set names, pods were bound during the change, and the set says
+// so.
 func (w *world) standsWhereItsGangSays(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		w.isReady(name)(ctx, t, config)

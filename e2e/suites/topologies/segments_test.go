@@ -15,14 +15,15 @@ import (
 func (w *world) bothTopologies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	return suite.AllOf(w.Applies("topologies.yaml"),
 		w.topologyIs(w.h100(), w.Name+"/zone", "h100."+w.Name+"/rack", "kubernetes.io/hostname"),
-		w.topologyIs(w.gb200(), w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack", "kubernetes.io/hostname"),
+		w.topologyIs(w.gb200(), w.Name+"/zone", "gb200."+w.Name+"/block", "gb200."+w.Name+"/rack",
+			"kubernetes.io/hostname"),
 	)(ctx, t, config)
 }
 
 func (w *world) h100() string  { return w.Name + "-" + h100 }
 func (w *world) gb200() string { return w.Name + "-" + gb200 }
 
-// segments has sets for two networks in one cluster, which nothing tells apart but the topologies that the sets name.
+// segments are sets for two networks in one cluster, which only the topologies of the sets distinguish.
 func segments(w *world) *features.FeatureBuilder {
 	var placed standing
 	return features.New("segments").

@@ -24,8 +24,8 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
-// stands waits until a set is ready and all of its pods run, and judges by the labels of the nodes whether every constraint holds, and
-// whether all of it stands in one segment.
+// stands waits until a set is ready and all its pods run, and checks by the labels of the nodes whether every
+// constraint holds, and whether all pods are in one segment.
 func (w *world) stands(name, segment string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		w.isReady(name)(ctx, t, config)
@@ -41,7 +41,7 @@ func (w *world) stands(name, segment string) e2e.StepFunc {
 	}
 }
 
-// isReady waits until a set says that it is, and all of its pods run.
+// isReady waits until a set is ready, and all its pods run.
 func (w *world) isReady(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+" is ready", func(ctx context.Context) (bool, string, error) {
@@ -65,7 +65,7 @@ func (w *world) isReady(name string) e2e.StepFunc {
 	}
 }
 
-// findings are how the set's constraints turned out under the topology in force; the test fails if it has none.
+// findings are the results for the set's constraints under the topology in force; the test fails if it has none.
 func (w *world) findings(ctx context.Context, t *testing.T, name string) []placement.Finding {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -79,7 +79,7 @@ func (w *world) findings(ctx context.Context, t *testing.T, name string) []place
 	return found
 }
 
-// segmentsOf are the segments that the set's pods stand in; a pod without a node stands in none.
+// segmentsOf are the segments of the set's pods; a pod without a node is in none.
 func (w *world) segmentsOf(ctx context.Context, t *testing.T, name string) []string {
 	t.Helper()
 	standing, err := cluster.Standing(ctx, w.Name)
@@ -107,7 +107,7 @@ func (w *world) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[grove.LabelPartOf] != name }), err
 }
 
-// waits lasts until a set explains, in the scheduler's words, why none of its pods has a place.
+// waits waits until a set explains, in the scheduler's words, why none of its pods has a place.
 func (w *world) waits(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		object := &unstructured.Unstructured{}
@@ -129,14 +129,15 @@ func (w *world) follows(name, topology string) e2e.StepFunc {
 	}
 }
 
-// gangsAre waits until every gang of a set is as it is to be.
+// gangsAre waits until every gang of a set is as wanted.
 func (w *world) gangsAre(name, what string, look func(*scheduler.PodGang) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "of all gangs of "+name+": "+what, func(ctx context.Context) (bool, string, error) {
 			gangs, err := w.gangs(ctx, name)
 			for i := range gangs {
 				if !look(&gangs[i]) {
-					return false, fmt.Sprintf("%s: %v, %+v", gangs[i].Name, gangs[i].Annotations, constraints(&gangs[i])), nil
+					return false, fmt.Sprintf("%s: %v, %+v", gangs[i].Name, gangs[i].Annotations,
+						constraints(&gangs[i])), nil
 				}
 			}
 			return err == nil, "", err
@@ -145,7 +146,7 @@ func (w *world) gangsAre(name, what string, look func(*scheduler.PodGang) bool) 
 	}
 }
 
-// constraints are a gang's, by the group that each is for; that of the whole gang has no name. One is "required,preferred".
+// constraints are a gang's, by group; that of the whole gang has no name. One is "required,preferred".
 func constraints(gang *scheduler.PodGang) map[string]string {
 	found := map[string]string{}
 	add := func(name string, constraint *scheduler.TopologyConstraint) {
@@ -169,23 +170,26 @@ func constraints(gang *scheduler.PodGang) map[string]string {
 	return found
 }
 
-// says waits until a set's condition on the levels of its topology is as it is to be.
+// says waits until a set's condition about the levels of its topology is as wanted.
 func (w *world) says(name string, status metav1.ConditionStatus, reason string, words ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, fmt.Sprintf("%s says %s: %q", name, reason, words), func(ctx context.Context) (bool,
+			string, error) {
 			set, err := w.set(ctx, name)
 			if err != nil {
 				return false, "", err
 			}
 			said := meta.FindStatusCondition(set.Status.Conditions, grove.ConditionTopologyLevelsUnavailable)
-			done := said != nil && said.Status == status && said.Reason == reason && len(suite.Missing(said.Message, words)) == 0
+			done := said != nil && said.Status == status && said.Reason == reason &&
+				len(suite.Missing(said.Message, words)) == 0
 			return done, fmt.Sprintf("%+v", said), nil
 		})
 		return ctx
 	}
 }
 
-// topologyIs waits until a ClusterTopology is ready with such keys, and the Topology that the scheduler reads has the same.
+// topologyIs waits until a ClusterTopology is ready with such keys, and the Topology that the scheduler reads has the
+// same.
 func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("topology %s has the levels %v", name, keys),
@@ -206,14 +210,15 @@ func (w *world) topologyIs(name string, keys ...string) e2e.StepFunc {
 				}
 				ready := meta.FindStatusCondition(ours.Status.Conditions, grove.ClusterTopologyReady)
 				usable := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == ours.Generation
-				done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) && slices.Equal(scheduled, keys)
+				done := usable && theirs.DeletionTimestamp == nil && slices.Equal(stored, keys) &&
+					slices.Equal(scheduled, keys)
 				return done, fmt.Sprintf("%v; the scheduler's: %v; %+v", stored, scheduled, ready), nil
 			})
 		return ctx
 	}
 }
 
-// topologyIsGone waits until neither the ClusterTopology nor the scheduler's Topology is there.
+// topologyIsGone waits until both the ClusterTopology and the scheduler's Topology are gone.
 func (w *world) topologyIsGone(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "topology "+name+" is gone", func(ctx context.Context) (bool, string, error) {
@@ -225,7 +230,7 @@ func (w *world) topologyIsGone(name string) e2e.StepFunc {
 	}
 }
 
-// standing are pods by UID, and where each stands.
+// standing has the node of each pod, by UID.
 type standing map[types.UID]string
 
 func (w *world) standing(ctx context.Context, t *testing.T, name string) standing {
@@ -241,7 +246,7 @@ func (w *world) standing(ctx context.Context, t *testing.T, name string) standin
 	return found
 }
 
-// remembers notes where the pods of a set stand.
+// remembers records the nodes of a set's pods.
 func (w *world) remembers(name string, into *standing) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		*into = w.standing(ctx, t, name)
@@ -252,7 +257,7 @@ func (w *world) remembers(name string, into *standing) e2e.StepFunc {
 	}
 }
 
-// hasKept checks that each pod that is remembered is there and stands where it stood.
+// hasKept checks that each remembered pod exists and is on the same node.
 func (w *world) hasKept(name string, remembered *standing) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		now := w.standing(ctx, t, name)

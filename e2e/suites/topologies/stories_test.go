@@ -8,8 +8,8 @@ import (
 	"packtree.dev/e2e/suites/internal/suite"
 )
 
-// stories are what happens to topologies and to those who use them. They run side by side, each with nodes and topologies of its own;
-// only one may use the default topology.
+// stories of topologies and their users. They run in parallel, each with nodes and topologies of its own; only one may
+// use the default topology.
 var stories = map[string]func(*world) *features.FeatureBuilder{
 	"segments":        segments,
 	"retry":           retry,
@@ -21,13 +21,13 @@ var stories = map[string]func(*world) *features.FeatureBuilder{
 	"preferred":       preferred,
 }
 
-func TestTopologies(t *testing.T) { tell(t, false) }
+func TestTopologies(t *testing.T) { runStories(t, false) }
 
-// TestTopologiesWithAnOperatorThatDies goes through the same, and the operator is killed in the middle of each story. Those that run at
-// the same time live through that too.
-func TestTopologiesWithAnOperatorThatDies(t *testing.T) { tell(t, true) }
+// TestTopologiesWithAnOperatorThatDies runs the same stories, and the operator is killed in the middle of each.
+// Concurrent stories see that too.
+func TestTopologiesWithAnOperatorThatDies(t *testing.T) { runStories(t, true) }
 
-func tell(t *testing.T, operatorDies bool) {
+func runStories(t *testing.T, operatorDies bool) {
 	for name, story := range stories {
 		if !suite.Told(name, operatorDies, "drift", "protection") {
 			continue

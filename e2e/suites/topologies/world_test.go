@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// segmentLabel tells which network a node belongs to. Nothing but the checks looks at it.
+	// segmentLabel names the network of a node. Only the checks read it.
 	segmentLabel = "suite/segment"
 
 	h100, gb200 = "h100", "gb200"
@@ -28,17 +28,18 @@ const (
 type world struct{ suite.World }
 
 func newWorld(operatorDies bool) *world {
-	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies, Shown: "ct,pcs,pg"}}
+	return &world{suite.World{Cluster: cluster, Name: envconf.RandomName("topo", 10), OperatorDies: operatorDies,
+		Shown: "ct,pcs,pg"}}
 }
 
-// rack is some nodes of one network that stand together.
+// rack is some nodes of one network in one rack.
 type rack struct {
 	segment, zone, block, name string
 	nodes, gpus                int
 }
 
-// racks are those of every world: GB200 racks of 6 GPUs in blocks, and H100 racks of 8 that have no blocks. Names repeat, as they do in real
-// data centres.
+// racks are those of every world: GB200 racks of 6 GPUs in blocks, and H100 racks of 8 that have no blocks. Names
+// repeat, as they do in real data centres.
 var racks = []rack{
 	{gb200, "a", "1", "1", 3, 2},
 	{gb200, "a", "1", "2", 3, 2},
@@ -61,11 +62,13 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-// node has the labels of its own network, which no other world knows, and those of the default topology. Both networks call zones the same.
+// node has the labels of its own network, which no other world uses, and those of the default topology. Both networks
+// use the same label for zones.
 func (w *world) node(r rack, i int) *corev1.Node {
 	name := fmt.Sprintf("%s-%s-%s%s%s-%d", w.Name, r.segment, r.zone, r.block, r.name, i)
 	marks := map[string]string{
-		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone, r.segment + "." + w.Name + "/rack": r.name,
+		suite.WorldLabel: w.Name, segmentLabel: r.segment, w.Name + "/zone": r.zone, r.segment + "." + w.Name +
+			"/rack": r.name,
 		corev1.LabelTopologyZone: w.Name + "-" + r.zone, "topology.packtree.dev/rack": r.segment + "-" + r.name,
 	}
 	if r.block != "" {

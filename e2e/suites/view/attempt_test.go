@@ -27,7 +27,7 @@ spec: {priority: 9, containers: [{name: c, image: c, resources: {requests: {nvid
 `, name, gpus)
 }
 
-// TestManifestsAreTriedOnThePage has the server of a dump say what would become of files, and draw it.
+// TestManifestsAreTriedOnThePage asks the server of a dump what would become of files, and draws it.
 func TestManifestsAreTriedOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
@@ -98,7 +98,8 @@ func TestManifestsAreTriedOnThePage(t *testing.T) {
 		page.Drop("#map", "wide.yaml", gang("tried", 9))
 		page.Says("What if wide.yaml were applied?")
 		lines := browser.Evaluate[[]string](page, said)
-		if len(lines) != 1 || !strings.HasPrefix(lines[0], "team/tried Infeasible, 0 pods given a node: the gang needs one") {
+		if len(lines) != 1 || !strings.HasPrefix(lines[0],
+			"team/tried Infeasible, 0 pods given a node: the gang needs one") {
 			t.Errorf("said %q", lines)
 		}
 		page.Says("Nearest: rack z/r")

@@ -10,7 +10,7 @@ import (
 
 type object = map[string]any
 
-// hostile is a name that would be an element, if anybody took it for one.
+// hostile is a name that would be an element if it were used as HTML.
 const hostile = `<img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`
 
 // dump is a cluster in the form of kubectl get -o json.
@@ -42,8 +42,9 @@ func (d *dump) node(name string, gpus int, labels object, spec object) {
 		labels["kubernetes.io/hostname"] = name
 	}
 	node := d.add("v1", "Node", "", name, object{
-		"spec":   spec,
-		"status": object{"allocatable": object{"nvidia.com/gpu": fmt.Sprint(gpus), "cpu": "64", "memory": "512Gi", "pods": "110"}},
+		"spec": spec,
+		"status": object{"allocatable": object{"nvidia.com/gpu": fmt.Sprint(gpus), "cpu": "64", "memory": "512Gi",
+			"pods": "110"}},
 	})
 	node["metadata"].(object)["labels"] = labels
 }
@@ -58,7 +59,8 @@ func (d *dump) podGroup(namespace, name string, minimum int, topology, level str
 func (d *dump) pod(namespace, name, gang, node string, gpus int) {
 	phase := "Pending"
 	spec := object{"containers": []object{{
-		"name": "c", "image": "c", "resources": object{"requests": object{"nvidia.com/gpu": fmt.Sprint(gpus)}, "limits": object{"nvidia.com/gpu": fmt.Sprint(gpus)}},
+		"name": "c", "image": "c", "resources": object{"requests": object{"nvidia.com/gpu": fmt.Sprint(gpus)},
+			"limits": object{"nvidia.com/gpu": fmt.Sprint(gpus)}},
 	}}}
 	if node != "" {
 		phase, spec["nodeName"] = "Running", node
@@ -69,12 +71,13 @@ func (d *dump) pod(namespace, name, gang, node string, gpus int) {
 	}
 }
 
-// event adds what happened to something, minutes after noon.
+// event adds an event about an object, minutes after noon.
 func (d *dump) event(kind, namespace, name, reason, note string, minutes int, rest object) {
 	at := fmt.Sprintf("2026-01-01T12:%02d:00Z", minutes)
 	event := d.add("v1", "Event", namespace, fmt.Sprintf("event-%d", len(d.items)), object{
 		"involvedObject": object{"kind": kind, "namespace": namespace, "name": name},
-		"type":           "Normal", "reason": reason, "message": note, "firstTimestamp": at, "lastTimestamp": at, "count": 1,
+		"type":           "Normal", "reason": reason, "message": note, "firstTimestamp": at,
+		"lastTimestamp": at, "count": 1,
 	})
 	for field, value := range rest {
 		event[field] = value
@@ -101,25 +104,28 @@ const (
 	rack  = "example.com/rack"
 )
 
-// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
-// labels, and names with markup.
+// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one
+// without labels, and names with markup.
 func small() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")
 	for _, in := range []string{"r1", "r2"} {
 		for i := range 3 {
-			d.node(fmt.Sprintf("%s-n%d", in, i), 8, object{zone: "z", rack: in}, object{"unschedulable": in == "r2" && i == 2})
+			d.node(fmt.Sprintf("%s-n%d", in, i), 8, object{zone: "z", rack: in},
+				object{"unschedulable": in == "r2" && i == 2})
 		}
 	}
-	d.node("bare", 8, object{}, object{"taints": []object{{"key": "dedicated", "value": hostileTaint, "effect": "NoSchedule"}}})
+	d.node("bare", 8, object{}, object{"taints": []object{{"key": "dedicated", "value": hostileTaint,
+		"effect": "NoSchedule"}}})
 	runs := d.podGroup("team", "runs", 4, "net", rack)
 	runs["metadata"].(object)["annotations"] = object{"packtree.dev/relations": `[
 		{"name":"hosts","topology":"net","level":"kubernetes.io/hostname","maxPerDomain":2},
 		{"name":"racks","topology":"net","level":"example.com/rack","maxPerDomain":1,"required":false}]`}
 	runs["status"] = object{
-		"placement":  object{"domains": 2, "fewest": "NotProved"},
-		"conditions": []object{{"type": "RepairPlanned", "status": "False", "reason": "MoveNotAllowed", "message": "moving subgroup workers would help"}},
-		"seats":      []object{{"nodes": []string{"r1-n2"}, "until": "2026-01-01T00:02:00Z"}},
+		"placement": object{"domains": 2, "fewest": "NotProved"},
+		"conditions": []object{{"type": "RepairPlanned", "status": "False", "reason": "MoveNotAllowed",
+			"message": "moving subgroup workers would help"}},
+		"seats": []object{{"nodes": []string{"r1-n2"}, "until": "2026-01-01T00:02:00Z"}},
 	}
 	for i := range 4 {
 		d.pod("team", fmt.Sprintf("runs-%d", i), "runs", fmt.Sprintf("r1-n%d", i/2), 4)
@@ -141,10 +147,11 @@ func small() *dump {
 	return d
 }
 
-// hostileTaint is no valid value of a taint, but whoever writes a dump decides what is in it.
+// hostileTaint is no valid value of a taint, but the writer of a dump can put anything in it.
 const hostileTaint = hostile
 
-// large is a cluster of so many nodes of 8 GPUs in zones, blocks and racks of 18, three quarters of it used by gangs of 16 pods with 1 or 2 GPUs.
+// large is a cluster of so many nodes of 8 GPUs in zones, blocks and racks of 18, three quarters of it used by gangs of
+// 16 pods with 1 or 2 GPUs.
 func large(nodes int) *dump {
 	d := &dump{}
 	d.topology("net", zone, block, rack, "kubernetes.io/hostname")
@@ -152,10 +159,11 @@ func large(nodes int) *dump {
 	for i := range nodes {
 		names[i] = fmt.Sprintf("node-%04d", i)
 		in := i / 18
-		labels := object{zone: fmt.Sprintf("zone-%d", in/56), block: fmt.Sprintf("block-%d", in/8%7), rack: fmt.Sprintf("rack-%d", in%8)}
+		labels := object{zone: fmt.Sprintf("zone-%d", in/56), block: fmt.Sprintf("block-%d", in/8%7),
+			rack: fmt.Sprintf("rack-%d", in%8)}
 		d.node(names[i], 8, labels, object{"unschedulable": i%97 == 13})
 	}
-	// Four pods a node, and now and then a rack with room.
+	// Four pods a node, and from time to time a rack with room.
 	for g := 0; (g+1)*4 <= nodes; g++ {
 		name := fmt.Sprintf("train-%04d", g)
 		d.podGroup(fmt.Sprintf("team-%d", g%9), name, 16, "net", block)

@@ -11,8 +11,8 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// halfFull is a cluster of one rack with a gang on two of its nodes. If one of them fails, the gang needs one of the others,
-// which are empty.
+// halfFull is a cluster of one rack with a gang on two of its nodes. If one of them fails, the gang needs one of the
+// others, which are empty.
 func halfFull() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")
@@ -26,7 +26,8 @@ func halfFull() *dump {
 	return d
 }
 
-// TestFailuresAreForetoldOnThePage asks by a button what failures would do, and looks at the nodes that have to stay empty.
+// TestFailuresAreForetoldOnThePage asks by a button what failures would do, and checks the nodes that have to stay
+// empty.
 func TestFailuresAreForetoldOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", halfFull().write(t), "--no-browser")

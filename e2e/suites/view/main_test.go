@@ -13,7 +13,7 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 4 * time.Minute
 
 func root(t *testing.T) string {
@@ -25,7 +25,7 @@ func root(t *testing.T) string {
 	return root
 }
 
-// packtree is the plugin as `make build` made it, without a cluster to talk to.
+// packtree is the plugin as `make build` made it, without a cluster.
 func packtree(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(ctx, filepath.Join(root(t), "bin", "kubectl-packtree"), args...)
@@ -44,7 +44,7 @@ func export(t *testing.T, d *dump, flags ...string) string {
 	return page
 }
 
-// screenshot keeps what a page shows, where somebody asked for it by PACKTREE_SCREENSHOTS, a directory.
+// screenshot keeps a picture of a page, if PACKTREE_SCREENSHOTS names a directory.
 func screenshot(t *testing.T, page *browser.Page, name string) {
 	t.Helper()
 	if directory := os.Getenv("PACKTREE_SCREENSHOTS"); directory != "" {
@@ -52,7 +52,7 @@ func screenshot(t *testing.T, page *browser.Page, name string) {
 	}
 }
 
-// axe is the accessibility checker, which comes with what the page is made of.
+// axe is the accessibility checker, which is installed with the page's packages.
 func axe(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(root(t), "kai-topology-plugin", "internal", "view", "page")
@@ -73,7 +73,7 @@ func axe(t *testing.T) string {
 	return string(script)
 }
 
-// violations returns what axe finds wrong with a page as it is.
+// violations returns axe's findings about the present page.
 func violations(page *browser.Page, axe string) []string {
 	if !browser.Evaluate[bool](page, "!!window.axe") {
 		browser.Evaluate[bool](page, axe+";true")

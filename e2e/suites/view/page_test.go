@@ -9,7 +9,7 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// details is what the side of the map says.
+// details is the text beside the map.
 const details = "document.querySelector('aside').innerText"
 
 // drawn reports whether a page shows what it has to show, on a map if it has one.
@@ -42,7 +42,8 @@ func TestThePage(t *testing.T) {
 
 	t.Run("it shows what there is and what waits", func(t *testing.T) {
 		page := open(t, "")
-		for _, text := range []string{"17 of 56 nvidia.com/gpu used", "1 cordoned", "team/wide", "Infeasible", "the nearest is z/r1", "team/runs"} {
+		for _, text := range []string{"17 of 56 nvidia.com/gpu used", "1 cordoned", "team/wide", "Infeasible",
+			"the nearest is z/r1", "team/runs"} {
 			page.Says(text)
 		}
 		if requests := page.Requests(); len(requests) != 1 {
@@ -57,10 +58,13 @@ func TestThePage(t *testing.T) {
 		page.Press("wide")
 		page.Until("what is found", "document.querySelectorAll('#found [role=option]').length >= 5")
 		page.Press("\r")
-		for _, text := range []string{"Gang team/wide", "0 pods on nodes, 4 without", "Nearest: rack z/r1, 1 of 4 pods fit there.", "lower the minimum of the gang from 4 to 1", "requires to be in one rack"} {
+		for _, text := range []string{"Gang team/wide", "0 pods on nodes, 4 without",
+			"Nearest: rack z/r1, 1 of 4 pods fit there.", "lower the minimum of the gang from 4 to 1",
+			"requires to be in one rack"} {
 			page.Says(text)
 		}
-		if hash := browser.Evaluate[string](page, "location.hash"); hash != "#topology=net&gang=team%2Fwide" && hash != "#gang=team%2Fwide" {
+		if hash := browser.Evaluate[string](page, "location.hash"); hash != "#topology=net&gang=team%2Fwide" &&
+			hash != "#gang=team%2Fwide" {
 			t.Errorf("the address ends in %q", hash)
 		}
 		screenshot(t, page, "waiting-gang")
@@ -92,7 +96,9 @@ func TestThePage(t *testing.T) {
 		page.Says("Seats held for successors")
 		page.Click("aside th .link")
 		page.Says("Gang team/runs")
-		if tick := browser.Evaluate[string](page, "document.querySelector('.groups .good').innerText"); !strings.Contains(tick, "✓") || !strings.Contains(tick, "holds:") {
+		if tick := browser.Evaluate[string](page,
+			"document.querySelector('.groups .good').innerText"); !strings.Contains(tick, "✓") ||
+			!strings.Contains(tick, "holds:") {
 			t.Errorf("the constraint says %q", tick)
 		}
 	})
@@ -101,7 +107,8 @@ func TestThePage(t *testing.T) {
 		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"
 		for hash, want := range map[string][]string{
-			"": {domain, nodes}, "#domain=z/r2": {domain}, "#node=r2-n1": {nodes}, "#node=r2-n2": {}, "#domain=z/r1": {}, "#gang=team/runs": {},
+			"": {domain, nodes}, "#domain=z/r2": {domain}, "#node=r2-n1": {nodes}, "#node=r2-n2": {},
+			"#domain=z/r1": {}, "#gang=team/runs": {},
 			"#gang=team/wide": {strings.TrimPrefix(domain, "team/wide: "), strings.TrimPrefix(nodes, "team/wide: ")},
 		} {
 			page := open(t, hash)
@@ -139,7 +146,8 @@ func TestThePage(t *testing.T) {
 
 	t.Run("manifests cannot be tried where nobody is there to decide", func(t *testing.T) {
 		page := open(t, "")
-		if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, input[type=file]').length"); count != 0 {
+		if count := browser.Evaluate[int](page,
+			"document.querySelectorAll('.try, input[type=file]').length"); count != 0 {
 			t.Errorf("%d controls", count)
 		}
 	})
@@ -160,10 +168,12 @@ func TestThePage(t *testing.T) {
 		page.Says("team/" + hostile)
 		page.Shortcut("/")
 		page.Press("<img")
-		page.Until("the pod among what is found", "document.querySelector('#found [role=option]')?.innerText.includes('<img src=x')")
+		page.Until("the pod among what is found",
+			"document.querySelector('#found [role=option]')?.innerText.includes('<img src=x')")
 		page = open(t, "#node=bare")
 		page.Says("taint dedicated=" + hostile)
-		if count := browser.Evaluate[int](page, "document.images.length + document.querySelectorAll('#page script').length"); count != 0 {
+		if count := browser.Evaluate[int](page,
+			"document.images.length + document.querySelectorAll('#page script').length"); count != 0 {
 			t.Errorf("names have made %d elements", count)
 		}
 	})
@@ -222,7 +232,8 @@ func TestThePage(t *testing.T) {
 		full := pixel(page, 100, 200)
 		page = open(t, "")
 		page.Until("the slots of all", room+".includes('pair: 2 x nvidia.com/gpu=4 in one example.com/rack 2')")
-		page.Until("the shape is chosen", "[...document.querySelectorAll('aside .link')].find((b) => b.innerText.startsWith('pair')).click() || true")
+		page.Until("the shape is chosen",
+			"[...document.querySelectorAll('aside .link')].find((b) => b.innerText.startsWith('pair')).click() || true")
 		page.Until("the address says so", "location.hash === '#shape=pair&by=slots'")
 		if chosen := pixel(page, 100, 200); chosen != full || chosen == pixel(open(t, ""), 100, 200) {
 			t.Errorf("a rack with the most slots is %v by choice and %v by address", chosen, full)
@@ -236,7 +247,8 @@ func TestThePage(t *testing.T) {
 			select.value = select.options[2].value;
 			return select.dispatchEvent(new Event("change", {bubbles: true}));
 		})()`)
-		page.Until("none of the next", "document.querySelector('.shape select').selectedIndex === 2 && location.hash.includes('by=slots')")
+		page.Until("none of the next",
+			"document.querySelector('.shape select').selectedIndex === 2 && location.hash.includes('by=slots')")
 		if none := pixel(page, 100, 200); none == full {
 			t.Errorf("a rack without slots is %v, like one with the most", none)
 		}
@@ -244,10 +256,16 @@ func TestThePage(t *testing.T) {
 
 	t.Run("tables have all that is drawn", func(t *testing.T) {
 		page := open(t, "#page=tables")
-		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30, "Reservations": 2} {
-			page.Until(table, fmt.Sprintf("[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true", table))
-			page.Until(table, fmt.Sprintf("document.querySelector('.tables nav [aria-current=true]').innerText === %q", table))
-			if rows := browser.Evaluate[int](page, "document.querySelectorAll('.tables tbody tr').length"); rows != want {
+		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30,
+			"Reservations": 2} {
+			page.Until(
+				table, fmt.Sprintf(
+					"[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true",
+					table))
+			page.Until(table, fmt.Sprintf("document.querySelector('.tables nav [aria-current=true]').innerText === %q",
+				table))
+			if rows := browser.Evaluate[int](page,
+				"document.querySelectorAll('.tables tbody tr').length"); rows != want {
 				t.Errorf("%s has %d rows, want %d", table, rows, want)
 			}
 		}
@@ -275,9 +293,10 @@ func TestThePage(t *testing.T) {
 	})
 }
 
-// listed are the texts of some elements, each in a line.
+// listed are the texts of some elements, one a line.
 func listed(selector string) string {
-	return fmt.Sprintf("[...document.querySelectorAll(%q)].map((item) => item.innerText.replace(/\\s+/g, ' ').trim())", selector)
+	return fmt.Sprintf("[...document.querySelectorAll(%q)].map((item) => item.innerText.replace(/\\s+/g, ' ').trim())",
+		selector)
 }
 
 // pixel is the colour of a point of the window, in which the map is drawn: red, green, blue.
@@ -288,16 +307,19 @@ func pixel(page *browser.Page, x, y int) [3]int {
 	})))`, x, y))
 }
 
-// TestEverybodyCanReadIt has axe judge all views, by day and by night.
+// TestEverybodyCanReadIt lets axe check all views, in light and dark.
 func TestEverybodyCanReadIt(t *testing.T) {
 	script := axe(t)
 	chromium := browser.Start(t)
 	file := "file://" + export(t, small())
 	for _, dark := range []bool{false, true} {
 		for name, hash := range map[string]string{
-			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare", "domain": "#domain=z/r1", "use": "#by=use",
-			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs", "pods": "#page=tables&table=pods",
-			"by slots": "#by=slots", "slots": "#page=tables&table=slots", "reservations": "#page=tables&table=reservations",
+			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare",
+			"domain": "#domain=z/r1", "use": "#by=use",
+			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs",
+			"pods":     "#page=tables&table=pods",
+			"by slots": "#by=slots", "slots": "#page=tables&table=slots",
+			"reservations": "#page=tables&table=reservations",
 		} {
 			t.Run(fmt.Sprintf("%s, dark %v", name, dark), func(t *testing.T) {
 				page := chromium.Open(t, file+hash, dark)
@@ -311,7 +333,8 @@ func TestEverybodyCanReadIt(t *testing.T) {
 	}
 }
 
-// TestALargeClusterIsDrawn zooms into 5,000 nodes, and says how long pictures take: figures are reported, not required.
+// TestALargeClusterIsDrawn zooms into 5,000 nodes, and logs how long pictures take: the numbers are reported, not
+// required.
 func TestALargeClusterIsDrawn(t *testing.T) {
 	chromium := browser.Start(t)
 	const nodes = 5000
@@ -328,7 +351,8 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 	screenshot(t, page, "large-zoomed")
 	page.Click(".home")
 	page.Until("all of it", "document.querySelector('.home') === null")
-	// One turn of the wheel after the other, each once the last one is drawn: a frame is all from the turn to the picture.
+	// One turn of the wheel after the other, each once the last one is drawn: a frame lasts from the turn to the
+	// picture.
 	frames := browser.Evaluate[[]float64](page, `(async () => {
 		const canvas = document.getElementById("map"), times = [];
 		const count = () => performance.getEntriesByName("packtree:frame").length;
@@ -344,9 +368,11 @@ func TestALargeClusterIsDrawn(t *testing.T) {
 		const count = () => performance.getEntriesByName("packtree:frame").length, before = count();
 		setTimeout(() => done(count() > before), 1000);
 	}).then((sharp) => sharp || true)`)
-	drawing := browser.Evaluate[[]float64](page, "performance.getEntriesByName('packtree:frame').map((e) => e.duration).sort((a, b) => a - b)")
+	drawing := browser.Evaluate[[]float64](page,
+		"performance.getEntriesByName('packtree:frame').map((e) => e.duration).sort((a, b) => a - b)")
 	t.Logf("%d nodes: the first picture after %.0f ms; from a turn of the wheel to its picture %.0f ms (middle) and %.0f ms (95 of 100), of which drawing %.0f ms and %.0f ms",
-		nodes, first, frames[len(frames)/2], frames[len(frames)*95/100], drawing[len(drawing)/2], drawing[len(drawing)*95/100])
+		nodes, first, frames[len(frames)/2], frames[len(frames)*95/100], drawing[len(drawing)/2],
+		drawing[len(drawing)*95/100])
 	page.Shortcut("/")
 	page.Press("node-4321")
 	screenshot(t, page, "large-search")

@@ -18,8 +18,8 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// restless stands before the server of a page, and makes its cluster one that changes all the time, and of which answers take
-// longer than it stays as it is.
+// restless is a proxy for the server of a page. It makes the cluster change all the time, and delays answers for longer
+// than the cluster stays unchanged.
 func restless(t *testing.T, address string) (page string) {
 	t.Helper()
 	behind, err := url.Parse(address)
@@ -56,7 +56,7 @@ func restless(t *testing.T, address string) (page string) {
 	return server.URL + behind.Path
 }
 
-// asOfACluster makes the overview of a dump, which has what events say and what would help, like that of a cluster.
+// asOfACluster makes the overview of a dump, with its events and remedies, look like that of a cluster.
 func asOfACluster(response *http.Response) error {
 	var overview map[string]any
 	content, err := io.ReadAll(response.Body)
@@ -73,7 +73,7 @@ func asOfACluster(response *http.Response) error {
 	return err
 }
 
-// served is a page of a small cluster, which does not keep still.
+// served is a page of a small cluster that changes all the time.
 func served(t *testing.T) (chromium *browser.Browser, address string) {
 	t.Helper()
 	chromium = browser.Start(t)

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/e2e/browser"
 )
 
-// TestTheServerShowsADumpFromStandardInput serves a page, has it explain a gang, and ends by an interrupt.
+// TestTheServerShowsADumpFromStandardInput serves a page, lets it explain a gang, and ends by an interrupt.
 func TestTheServerShowsADumpFromStandardInput(t *testing.T) {
 	chromium := browser.Start(t)
 	content, err := os.Open(small().write(t))

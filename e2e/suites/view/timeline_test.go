@@ -29,7 +29,8 @@ func recorded(t *testing.T) string {
 	if err := os.WriteFile(stream, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	simulate := exec.CommandContext(t.Context(), filepath.Join(root(t), "bin", "kai-topology-plugin"), "simulate", "-f", d.write(t), "--jobs", stream, "-o", "recording")
+	simulate := exec.CommandContext(t.Context(), filepath.Join(root(t), "bin", "kai-topology-plugin"), "simulate", "-f",
+		d.write(t), "--jobs", stream, "-o", "recording")
 	simulate.Stderr = os.Stderr
 	content, err := simulate.Output()
 	if err != nil {
@@ -42,11 +43,12 @@ func recorded(t *testing.T) string {
 	return file
 }
 
-// TestARecordingIsExported moves through a recording in a file, where nobody can be asked.
+// TestARecordingIsExported moves through a recording in a file, without a server.
 func TestARecordingIsExported(t *testing.T) {
 	chromium := browser.Start(t)
 	file := filepath.Join(t.TempDir(), "week.html")
-	if said, err := packtree(t.Context(), t, "view", "--recording", recorded(t), "--export", file).CombinedOutput(); err != nil {
+	if said, err := packtree(t.Context(), t, "view", "--recording", recorded(t), "--export",
+		file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	page := chromium.Open(t, "file://"+file, false)
@@ -81,7 +83,7 @@ func TestARecordingIsExported(t *testing.T) {
 	}
 }
 
-// TestARecordingHasATimeLine moves through what a simulation has recorded.
+// TestARecordingHasATimeLine moves through the recording of a simulation.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)
 	command := packtree(context.WithoutCancel(t.Context()), t, "view", "--recording", recorded(t), "--no-browser")
@@ -114,7 +116,8 @@ func TestARecordingHasATimeLine(t *testing.T) {
 
 	t.Run("each moment is shown as it was, and said to be simulated", func(t *testing.T) {
 		page := open(t, "", false)
-		page.Until("the beginning", line+" === 'Simulated: 0 s of virtual time, moment 0 of 5. Before anything happens.'")
+		page.Until(
+			"the beginning", line+" === 'Simulated: 0 s of virtual time, moment 0 of 5. Before anything happens.'")
 		page.Says("0 of 16 nvidia.com/gpu used")
 		for place, want := range []struct{ time, gangs, used string }{
 			1: {"0 s", "1 gang running, 0 waiting.", "16 of 16"},
@@ -127,7 +130,8 @@ func TestARecordingHasATimeLine(t *testing.T) {
 				continue
 			}
 			to(page, place)
-			page.Until("the moment", fmt.Sprintf("%s === 'Simulated: %s of virtual time, moment %d of 5. %s'", line, want.time, place, want.gangs))
+			page.Until("the moment", fmt.Sprintf("%s === 'Simulated: %s of virtual time, moment %d of 5. %s'", line,
+				want.time, place, want.gangs))
 			page.Says(want.used + " nvidia.com/gpu used")
 		}
 		page.Says("1 not ready")
@@ -145,7 +149,8 @@ func TestARecordingHasATimeLine(t *testing.T) {
 		screenshot(t, page, "timeline")
 		to(page, 3)
 		page.Says("1 pod on nodes, 0 without")
-		if hash := browser.Evaluate[string](page, "location.hash"); !strings.Contains(hash, "moment=3") || !strings.Contains(hash, "gang=default%2Fsecond") {
+		if hash := browser.Evaluate[string](page, "location.hash"); !strings.Contains(hash, "moment=3") ||
+			!strings.Contains(hash, "gang=default%2Fsecond") {
 			t.Errorf("the address ends in %q", hash)
 		}
 	})

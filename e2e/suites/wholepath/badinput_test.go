@@ -31,13 +31,13 @@ const badInput = "testdata/badinput"
 
 // refusal is a case's want.yaml.
 type refusal struct {
-	// Offline is the program that turns the input down under render.
+	// Offline is the program that refuses the input under render.
 	Offline string `json:"offline"`
-	// Says are parts that the refusal must have, by whichever way it comes: the path, and what would be right.
+	// Says are parts that the refusal must have, both live and offline: the path, and what would be right.
 	Says []string `json:"says"`
 }
 
-// TestRejected has objects that the cluster must refuse, and the offline program with the same words.
+// TestRejected checks objects that the cluster must refuse, and the offline program with the same words.
 func TestRejected(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(badInput, "*", "want.yaml"))
 	if err != nil || len(cases) == 0 {
@@ -83,7 +83,8 @@ func refused(namespace, directory string, want refusal) types.StepFunc {
 func nothingIn(namespace string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, list := range []client.ObjectList{
-			&dynamov1alpha1.DynamoGraphDeploymentList{}, &grovev1alpha1.PodCliqueSetList{}, &grovev1alpha1.PodCliqueList{},
+			&dynamov1alpha1.DynamoGraphDeploymentList{}, &grovev1alpha1.PodCliqueSetList{},
+			&grovev1alpha1.PodCliqueList{},
 			&grovescheduler.PodGangList{}, &schedulingv2alpha2.PodGroupList{}, &corev1.PodList{}, &corev1.ServiceList{},
 		} {
 			if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -114,7 +115,7 @@ func refusedOffline(directory string, want refusal) types.StepFunc {
 	}
 }
 
-// TestPodGroupWithoutTopology: a PodGroup may come from anybody, so it is accepted, and must say itself what is wrong.
+// TestPodGroupWithoutTopology: others write PodGroups too, so it is accepted, and must report itself what is wrong.
 func TestPodGroupWithoutTopology(t *testing.T) {
 	namespace := envconf.RandomName("reported", 16)
 	objects := inputOf(t, filepath.Join(badInput, "podgroup-names-no-topology"), namespace)

@@ -19,13 +19,14 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 2 * time.Minute
 
 // ofSuite are the labels of the suite's namespaces.
 var ofSuite = map[string]string{"packtree.dev/suite": "wholepath"}
 
-// elsewhere are the examples that suite dynamo runs on a dev cluster with the same nodes, and looks at more closely. On other clusters they run here.
+// elsewhere are the examples that suite dynamo tests more closely on a dev cluster with the same nodes. On other
+// clusters they run here.
 var elsewhere = []string{"dgd-zone", "dgd-block", "dgd-rack", "dgd-side-by-side"}
 
 func TestExamples(t *testing.T) {
@@ -66,7 +67,8 @@ func loadExamples(t *testing.T) []examples.Example {
 	return all
 }
 
-// inNamespace makes a namespace, which goes with the feature, however that ends: the cluster may be somebody's own.
+// inNamespace makes a namespace, which is deleted after the feature, however that ends: the cluster may be somebody's
+// own.
 func inNamespace(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ofSuite}}
@@ -80,9 +82,11 @@ func inNamespace(name string) types.StepFunc {
 		})
 		// Pods of examples run under the namespace's default account, which a controller makes.
 		account := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default", "namespace": name},
+			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "default",
+				"namespace": name},
 		}}
-		waitFor(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool, string, error) {
+		waitFor(ctx, t, "the namespace has its default service account", func(ctx context.Context) (bool,
+			string, error) {
 			gone, err := cluster.Gone(ctx, account)
 			return !gone, "it has none", err
 		}, account)
@@ -106,7 +110,8 @@ func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.
 			if err != nil {
 				t.Fatal(err)
 			}
-			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object), cluster.Runs(workload, namespace), objects...)
+			waitFor(ctx, t, fmt.Sprintf("all pods of %s run", workload.Object),
+				cluster.Runs(workload, namespace), objects...)
 		}
 		return ctx
 	}
@@ -138,7 +143,7 @@ func cannotFit(object *unstructured.Unstructured) types.StepFunc {
 	}
 }
 
-// removed deletes the example and checks that its children go with it.
+// removed deletes the example and checks that its children are deleted with it.
 func removed(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		if err := cluster.Remove(ctx, objects...); err != nil {
@@ -174,7 +179,8 @@ func workloads(ctx context.Context, t *testing.T, objects []*unstructured.Unstru
 	return found
 }
 
-// waitFor waits and, when that fails, prints the objects that it is about, and why gangs in the namespace of the last wait.
+// waitFor waits and, if that fails, prints the objects that it is about, and why gangs wait in the namespace of the
+// last wait.
 func waitFor(ctx context.Context, t *testing.T, what string, look live.Look, about ...*unstructured.Unstructured) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(ctx, patience)

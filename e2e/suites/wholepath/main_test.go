@@ -1,7 +1,7 @@
 // Package wholepath_test applies the examples, and bad input, to a cluster in which all of Packtree runs.
 //
-// It brings up the dev cluster by itself. With KUBECONFIG it uses that cluster instead, in which Packtree and the nodes of
-// docs/examples/nodes.yaml are expected.
+// It brings up the dev cluster by itself. With KUBECONFIG it uses that cluster instead, which has to have Packtree and
+// the nodes of docs/examples/nodes.yaml.
 package wholepath_test
 
 import (

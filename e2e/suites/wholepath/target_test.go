@@ -58,7 +58,7 @@ func onDevCluster() target {
 	}
 }
 
-// TestNoNamespaceIsLeft runs last, as the last of the last file.
+// TestNoNamespaceIsLeft runs last, because it is the last test of the last file.
 func TestNoNamespaceIsLeft(t *testing.T) {
 	var namespaces corev1.NamespaceList
 	if err := cluster.List(t.Context(), &namespaces, client.MatchingLabels(ofSuite)); err != nil {

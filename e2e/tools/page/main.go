@@ -1,10 +1,10 @@
-// Command page bundles the page of `kubectl packtree view`: TypeScript and the npm packages that package-lock.json pins become one
-// script and one style sheet, which the program has in it. The bundler is esbuild, a Go module.
+// Command page bundles the page of `kubectl packtree view`: TypeScript and the npm packages that package-lock.json pins
+// become one script and one style sheet, which are embedded in the program. The bundler is esbuild, a Go module.
 //
 //	page SOURCES BUNDLE
 //
-// The first line of the script is a digest of the sources and of the bundler's version. Where npm is missing, a bundle whose
-// digest is that of the sources is left as it is, and any other is an error.
+// The first line of the script is a digest of the sources and of the bundler's version. Without npm, a bundle with the
+// digest of the sources is left as it is, and any other is an error.
 package main
 
 import (
@@ -41,11 +41,13 @@ func run(sources, bundle string, progress io.Writer) error {
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		if bundledFrom(bundle, digest) {
-			fmt.Fprintln(progress, "page: npm is missing, so the bundle was not made again; it says that it is of these sources")
+			fmt.Fprintln(progress, "page: npm is missing, so the bundle was not made again; it says that it is of "+
+				"these sources")
 			return nil
 		}
 		return errors.New(
-			"the sources of the page have changed since it was bundled, and npm, which fetches what it is made of, is missing")
+			"the sources of the page have changed since it was bundled, and npm, which fetches what it is made " +
+				"of, is missing")
 	}
 	if err := fetch(sources, progress); err != nil {
 		return err
@@ -71,7 +73,7 @@ func bundlerVersion() string {
 	return ""
 }
 
-// digestOf is that of what a bundle is made of: the lock file, the page's frame, the sources and the bundler.
+// digestOf is the digest of a bundle's inputs: the lock file, the page's frame, the sources and the bundler.
 func digestOf(sources, bundler string) (string, error) {
 	files := []string{filepath.Join(sources, "package-lock.json"), filepath.Join(sources, "index.html")}
 	err := filepath.WalkDir(filepath.Join(sources, "src"), func(path string, entry fs.DirEntry, err error) error {
@@ -108,7 +110,7 @@ func bundledFrom(bundle, digest string) bool {
 	return err == nil && strings.HasPrefix(string(script), firstLine(digest)+"\n")
 }
 
-// fetch installs the packages that are pinned, unless exactly these are there.
+// fetch installs the pinned packages, unless exactly these are installed.
 func fetch(sources string, progress io.Writer) error {
 	lock, err := os.ReadFile(filepath.Join(sources, "package-lock.json"))
 	if err != nil {
@@ -124,9 +126,10 @@ func fetch(sources string, progress io.Writer) error {
 	return os.WriteFile(stamp, lock, 0o644)
 }
 
-// check runs the compiler of TypeScript, which says what is of the wrong type; esbuild does not look.
+// check runs the compiler of TypeScript, which checks types; esbuild does not.
 func check(sources string, progress io.Writer) error {
-	if err := command(sources, progress, "node", filepath.Join("node_modules", "typescript", "bin", "tsc")); err != nil {
+	if err := command(sources, progress, "node", filepath.Join("node_modules", "typescript", "bin",
+		"tsc")); err != nil {
 		return fmt.Errorf("checking the types of the page: %w", err)
 	}
 	return nil
@@ -173,7 +176,7 @@ func makeBundle(sources, digest string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// bundled are the packages that are in the bundle, whose licences ask to go with them.
+// bundled are the packages in the bundle, whose licences have to be included.
 var bundled = []string{"d3-hierarchy", "preact"}
 
 func licencesOf(sources string) (string, error) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sources makes a page of one file, as if npm had fetched what it takes.
+// sources makes a page of one file, as if npm had installed its packages.
 func sources(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()

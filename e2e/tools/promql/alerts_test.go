@@ -10,13 +10,14 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// story is what Prometheus has scraped, a sample a minute for two hours, as promqltest writes it. JOB is the chart's name.
+// story are the samples of Prometheus, one a minute for two hours, in the format of promqltest. JOB is the chart's
+// name.
 type story struct{ bad, good string }
 
 const leads = `leader_election_master_status{job="JOB", pod="a"} 0x120
 leader_election_master_status{job="JOB", pod="b"} `
 
-// stories have for each alert what it is for, and what it must not be taken for.
+// stories have for each alert a case in which it has to fire, and one in which it must not.
 var stories = map[string]story{
 	"PacktreeComponentDown": {
 		bad:  `up{job="JOB", pod="a"} 0x120`,
@@ -28,7 +29,7 @@ var stories = map[string]story{
 		good: "rest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"403\"} " +
 			"5x120\nrest_client_requests_total{job=\"JOB\", method=\"GET\", code=\"200\"} 0+9x120",
 	},
-	// One object that fails is tried again every quarter of an hour; one that failed for a moment is not told of.
+	// One object that fails is tried again every quarter of an hour; a short failure must not fire.
 	"PacktreeReconcileErrors": {
 		bad:  `controller_runtime_reconcile_errors_total{job="JOB", controller="c"} 0x15 1x15 2x15 3x15 4x15 5x15 6x15 7x7`,
 		good: `controller_runtime_reconcile_errors_total{job="JOB", controller="c"} 0x95 9x24`,
@@ -41,7 +42,7 @@ var stories = map[string]story{
 			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="100"} 0+5x120` + "\n" +
 			`workqueue_queue_duration_seconds_bucket{job="JOB", name="c", le="+Inf"} 0+5x120`,
 	},
-	// A review that says no is an answer, with code 200.
+	// A review that refuses is an answer, with code 200.
 	"PacktreeWebhookFails": {
 		bad: `controller_runtime_webhook_requests_total{job="JOB", webhook="/w", code="500"} 0+1x120`,
 		good: "controller_runtime_webhook_requests_total{job=\"JOB\", webhook=\"/w\", " +
@@ -144,14 +145,16 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 		}
 		for _, rule := range rules {
 			t.Run(chartOf(file)+"/"+rule.Alert, func(t *testing.T) {
-				story, told := stories[rule.Alert]
-				if !told {
+				story, known := stories[rule.Alert]
+				if !known {
 					t.Fatal("no story says when it fires")
 				}
 				for series, want := range map[string]bool{story.bad: true, story.good: false} {
 					scraped := promqltest.LoadedStorage(t,
-						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)), "\n", "\n  "))
-					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr, time.Duration(rule.For)); fires != want {
+						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)),
+							"\n", "\n  "))
+					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr,
+						time.Duration(rule.For)); fires != want {
 						t.Errorf("fires: %v, want %v; scraped\n%s", fires, want, series)
 					}
 				}
@@ -160,7 +163,8 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 	}
 }
 
-// firesAfterTwoHours says whether an alert has been pending for its time then: its expression had an answer every minute.
+// firesAfterTwoHours reports whether an alert has been pending for its time by then: its expression had a result every
+// minute.
 func firesAfterTwoHours(
 	t *testing.T, engine *promql.Engine, scraped storage.Queryable, expr string, pending time.Duration,
 ) bool {

@@ -1,9 +1,9 @@
-// Command promql reads the dashboards and alerts of the charts with Prometheus's own parser. It is a module by itself because
-// that parser brings versions of libraries along that the rest does not use.
+// Command promql reads the dashboards and alerts of the charts with Prometheus's own parser. It is a module by itself
+// because that parser needs versions of libraries that the other modules do not use.
 //
 //	go run . <folder of charts>
 //
-// prints as JSON which metrics each chart's dashboard and alerts ask for, with -queries how they ask.
+// It prints as JSON which metrics each chart's dashboard and alerts use, and with -queries the queries.
 package main
 
 import (

@@ -28,7 +28,7 @@ func TestEveryQueryIsPromQL(t *testing.T) {
 	}
 }
 
-// Somebody who installs all four charts sees one component in a panel, and is woken for it alone.
+// A user with all four charts sees one component in a panel, and gets its alerts only.
 func TestEveryQueryIsAboutItsOwnComponent(t *testing.T) {
 	queries, err := queriesOf(charts)
 	if err != nil {

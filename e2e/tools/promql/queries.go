@@ -14,20 +14,20 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// language is PromQL as Prometheus understands it without feature flags.
+// language is PromQL without feature flags.
 var language = parser.NewParser(parser.Options{})
 
 // query is one expression of a chart.
 type query struct {
 	Chart string
-	// Place says where it stands, for whoever has to mend it.
+	// Place of the query, for whoever has to fix it.
 	Place string
 	Text  string
 	// wants are labels that the query shows besides those of the expression.
 	wants []string
 }
 
-// dashboard is as much of a Grafana dashboard as has queries.
+// dashboard has the fields of a Grafana dashboard with queries.
 type dashboard struct {
 	UID    string  `json:"uid"`
 	Panels []panel `json:"panels"`
@@ -66,7 +66,7 @@ func chartsWith(charts, file string) ([]string, error) {
 
 func chartOf(file string) string { return filepath.Base(filepath.Dir(filepath.Dir(file))) }
 
-// queriesOf returns what the dashboards and alerts of all charts ask Prometheus.
+// queriesOf returns the queries of the dashboards and alerts of all charts.
 func queriesOf(charts string) ([]query, error) {
 	var queries []query
 	files, err := chartsWith(charts, "dashboard.json")
@@ -95,7 +95,8 @@ func queriesOf(charts string) ([]query, error) {
 		for _, rule := range rules {
 			text := rule.Annotations["summary"] + rule.Annotations["description"]
 			queries = append(queries,
-				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr, wants: named(alertLabel, text)})
+				query{Chart: chartOf(file), Place: "alert " + rule.Alert, Text: rule.Expr,
+					wants: named(alertLabel, text)})
 		}
 	}
 	return queries, nil
@@ -129,7 +130,7 @@ func readAlerts(file string) ([]rulefmt.Rule, error) {
 var (
 	legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 	alertLabel  = regexp.MustCompile(`\$labels\.(\w+)`)
-	// labelValues is a variable's query, which Grafana takes apart itself.
+	// labelValues is a variable's query, which Grafana parses itself.
 	labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 )
 
@@ -163,7 +164,8 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 		}
 		parts := labelValues.FindStringSubmatch(asked.Query)
 		if parts == nil {
-			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart, variable.Name, asked.Query)
+			return nil, fmt.Errorf("%s: variable %s: %q is not label_values(metric, label)", chart,
+				variable.Name, asked.Query)
 		}
 		queries = append(queries,
 			query{Chart: chart, Place: "variable " + variable.Name, Text: interpolated(parts[1]), wants: parts[2:]})
@@ -171,7 +173,7 @@ func (d *dashboard) queries(chart string) ([]query, error) {
 	return queries, nil
 }
 
-// interpolated does what Grafana does before it asks.
+// interpolated replaces variables as Grafana does before a query.
 func interpolated(expr string) string {
 	return strings.ReplaceAll(expr, "$__rate_interval", "5m")
 }

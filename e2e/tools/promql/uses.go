@@ -9,19 +9,19 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// use is one metric that a query asks for.
+// use is one metric in a query.
 type use struct {
 	Chart string `json:"chart"`
 	// Place is the panel, variable or alert.
 	Place  string `json:"place"`
 	Metric string `json:"metric"`
-	// Labels are those that the metric must have: what is selected by, grouped by, or shown.
+	// Labels that the metric must have: those that are selected by, grouped by, or shown.
 	Labels []string `json:"labels"`
-	// Values are what labels are selected by, without a dashboard's variables.
+	// Values by which labels are selected, without a dashboard's variables.
 	Values map[string][]string `json:"values"`
 }
 
-// usesOf parses a query and returns what it asks for.
+// usesOf parses a query and returns the metrics that it uses.
 func usesOf(q query) ([]use, error) {
 	expr, err := language.ParseExpr(q.Text)
 	if err != nil {
@@ -55,7 +55,7 @@ func usesOf(q query) ([]use, error) {
 	return uses, nil
 }
 
-// valuesOf returns the values that a matcher names. A regular expression is taken to be a list of words.
+// valuesOf returns the values in a matcher. A regular expression is read as a list of words.
 func valuesOf(matcher *labels.Matcher) []string {
 	if strings.HasPrefix(matcher.Value, "$") {
 		return nil

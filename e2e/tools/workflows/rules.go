@@ -1,5 +1,5 @@
-// Package workflows holds the workflows of GitHub to what this repository wants of them: nothing happens there that make cannot do
-// at home, nobody unknown takes part, and no job may do more than it needs. It is a module by itself because of the parser.
+// Package workflows checks the workflows of GitHub: make at home can do everything that they do, they use known actions
+// only, and no job has more rights than it needs. It is a module by itself because of the parser.
 package workflows
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/rhysd/actionlint"
 )
 
-// actions are those that may take part, each with the commit of one version: a tag can be moved.
+// actions are those that may be used, each with the commit of one version: a tag can be moved.
 var actions = map[string]string{
 	"actions/checkout":           "11d5960a326750d5838078e36cf38b85af677262", // v4.4.0
 	"actions/setup-go":           "40f1582b2485089dde7abd97c1529aa768e1baff", // v5.6.0
@@ -23,8 +23,8 @@ var actions = map[string]string{
 	"sigstore/cosign-installer":  "6f9f17788090df1f26f669e9d70d6ae9567deba6", // v4.1.2
 }
 
-// events are those that may start a workflow. pull_request_target is not among them: it would run the code of strangers with the
-// rights of this repository.
+// events are those that may start a workflow. pull_request_target is not among them: it would run the code of strangers
+// with the rights of this repository.
 var events = []string{"pull_request", "push", "workflow_dispatch"}
 
 // longest is how many minutes a job may take.
@@ -33,7 +33,7 @@ const longest = 120
 // command is a call of make: verbs, and variables whose values are words or expressions of the workflow.
 var command = regexp.MustCompile(`^make( [a-z0-9-]+)+( [A-Z]+=(\$\{\{ matrix\.[a-z]+ \}\}|[A-Za-z0-9-]+))*$`)
 
-// Refusals says what is wrong with a workflow, given the verbs that make lists.
+// Refusals says what is wrong with a workflow, given the verbs of make.
 func Refusals(workflow *actionlint.Workflow, verbs []string) []string {
 	var refusals []string
 	for _, event := range workflow.On {
@@ -98,7 +98,8 @@ func refusalsOfRun(run *actionlint.ExecRun, verbs []string) []string {
 func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []string {
 	name, version, _ := strings.Cut(action.Uses.Value, "@")
 	if want, known := actions[name]; !known || version != want {
-		return []string{fmt.Sprintf("it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit",
+		return []string{fmt.Sprintf(
+			"it uses %s: what may take part stands in e2e/tools/workflows/rules.go, with its commit",
 			action.Uses.Value)}
 	}
 	if name == "actions/cache" && mayWrite(job) {
@@ -108,7 +109,8 @@ func refusalsOfAction(action *actionlint.ExecAction, job *actionlint.Job) []stri
 		return nil
 	}
 	if keeps := action.Inputs["persist-credentials"]; keeps == nil || keeps.Value.Value != "false" {
-		return []string{"its checkout leaves a token behind that the job has no use for: set persist-credentials to false"}
+		return []string{"its checkout leaves a token behind that the job has no use for: set " +
+			"persist-credentials to false"}
 	}
 	return nil
 }
@@ -137,7 +139,7 @@ func verbsOf(line string) []string {
 	return words
 }
 
-// writes is true of permissions that are more than reading, or that say nothing of single ones.
+// writes is true for permissions that are more than reading, or that are not given one by one.
 func writes(permissions *actionlint.Permissions) bool {
 	if permissions.All != nil {
 		return permissions.All.Value != "read-all" && permissions.All.Value != "none"

@@ -33,10 +33,10 @@ func TestTheWorkflowsOfThisRepository(t *testing.T) {
 	}
 }
 
-// uses is an action as a step names it.
+// uses is an action in the form of a step.
 func uses(action string) string { return action + "@" + actions[action] }
 
-// good is a workflow with nothing wrong in it, which the cases below spoil.
+// good is a workflow without mistakes, which the cases below spoil.
 var good = `name: ci
 on:
   push: {branches: [main]}
@@ -54,7 +54,7 @@ jobs:
       - run: make lint test MODULES=${{ matrix.module }} PUSH=1
 `
 
-// publishing is a job that may write, and the one that it needs.
+// publishing is a job that may write, and the job that it needs.
 func publishing(needs, action string) string {
 	return `  ` + needs + `:
     runs-on: ubuntu-latest
@@ -72,7 +72,7 @@ func publishing(needs, action string) string {
       - uses: ` + action + "\n"
 }
 
-// What make ci is made of at home is what CI does in jobs; the tests are split there.
+// CI runs the parts of make ci as jobs, with the tests split among them.
 func TestTheWorkflowDoesAllThatMakeCIDoes(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	if err != nil {
@@ -117,7 +117,8 @@ func TestRules(t *testing.T) {
 			"it uses actions/checkout@v4"},
 		"an action by a branch": {uses("actions/checkout"), "actions/checkout@main",
 			"it uses actions/checkout@main"},
-		"a token that is left behind":      {"        with: {persist-credentials: false}\n", "", "leaves a token behind"},
+		"a token that is left behind": {"        with: {persist-credentials: false}\n", "",
+			"leaves a token behind"},
 		"no word on permissions":           {"permissions:\n  contents: read\n", "", "does not say what it may do"},
 		"permission to write for all jobs": {"contents: read", "contents: write", "it may write"},
 		"permission for everything": {"permissions:\n  contents: read\n", "permissions: write-all\n",
@@ -125,7 +126,8 @@ func TestRules(t *testing.T) {
 		"a job that writes and nothing guards": {"    timeout-minutes: 5\n",
 			"    timeout-minutes: 5\n    permissions: {contents: write}\n", "an environment that guards them"},
 		"a job that may do everything": {"    timeout-minutes: 5\n",
-			"    timeout-minutes: 5\n    environment: release\n    permissions: write-all\n", "name single permissions"},
+			"    timeout-minutes: 5\n    environment: release\n    permissions: write-all\n",
+			"name single permissions"},
 		"a job that may write, guarded": {"jobs:\n", "jobs:\n" + publishing("check", uses("actions/setup-go")), ""},
 		"a job that writes unchecked": {"jobs:\n",
 			"jobs:\n" + strings.Replace(publishing("check", uses("actions/setup-go")), "    needs: check\n", "", 1),
@@ -135,7 +137,8 @@ func TestRules(t *testing.T) {
 			"do without actions/cache"},
 		"a job without an end":  {"    timeout-minutes: 5\n", "", "set timeout-minutes"},
 		"a job with a late end": {"timeout-minutes: 5", "timeout-minutes: 600", "set timeout-minutes"},
-		"the code of strangers": {"push: {branches: [main]}", "pull_request_target:", "it starts on pull_request_target"},
+		"the code of strangers": {"push: {branches: [main]}", "pull_request_target:",
+			"it starts on pull_request_target"},
 		"a container": {"    timeout-minutes: 5\n", "    timeout-minutes: 5\n    container: {image: something}\n",
 			"has containers"},
 	} {
@@ -154,7 +157,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// judge returns what actionlint finds and what the rules refuse.
+// judge returns the findings of actionlint and of the rules.
 func judge(t *testing.T, content []byte, verbs []string) []string {
 	t.Helper()
 	workflow, errors := actionlint.Parse(content)

@@ -19,7 +19,7 @@ import (
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
 
-// serves reports whether a replica serves its webhooks with a certificate that the webhook configurations trust, and which.
+// serves returns the certificate with which a replica serves its webhooks, if the webhook configurations trust it.
 func (c *cluster) serves(ctx context.Context, address string) (*x509.Certificate, error) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := c.Get(ctx, client.ObjectKey{Name: program}, configuration); err != nil {
@@ -38,7 +38,7 @@ func (c *cluster) serves(ctx context.Context, address string) (*x509.Certificate
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// issued is what a Secret has in which an authority and a certificate for the program are kept.
+// issued is the content of a Secret with an authority and a certificate for the program.
 func issued(t *testing.T, validFor time.Duration) map[string][]byte {
 	t.Helper()
 	maker := &rotator.CertRotator{
@@ -58,7 +58,7 @@ func issued(t *testing.T, validFor time.Duration) map[string][]byte {
 		"tls.key": key}
 }
 
-// keep puts files into the Secret.
+// keep writes files into the Secret.
 func (c *cluster) keep(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -95,8 +95,8 @@ func TestTheProgramKeepsItsCertificate(t *testing.T) {
 	c.accepted(t, "second")
 }
 
-// trust puts an authority into the webhook configurations, as the chart does with webhook.caBundle, and cert-manager's
-// injector with the ca.crt of a Certificate's Secret.
+// trust writes an authority into the webhook configurations, as the chart does with webhook.caBundle, and
+// cert-manager's injector with the ca.crt of a Certificate's Secret.
 func (c *cluster) trust(t *testing.T, authority []byte) {
 	t.Helper()
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{},
@@ -148,7 +148,8 @@ func TestTheProgramServesWhatOthersMount(t *testing.T) {
 			}
 
 			after := issued(t, 48*time.Hour)
-			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"], "tls.key": before["tls.key"]}
+			torn := map[string][]byte{"ca.crt": after["ca.crt"], "tls.crt": after["tls.crt"],
+				"tls.key": before["tls.key"]}
 			provide(torn)
 			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
 				served, err := c.serves(t.Context(), running.webhooks)

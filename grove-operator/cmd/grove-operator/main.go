@@ -1,4 +1,5 @@
-// Command grove-operator runs PodCliqueSets: it creates their gangs and pods, and answers offline what it would create.
+// Command grove-operator runs PodCliqueSets: it creates their gangs and pods, and prints without a cluster what it
+// would create.
 package main
 
 import (

@@ -71,7 +71,8 @@ func TestFindingsOfTheConfigurationAreOneLineEach(t *testing.T) {
 					t.Errorf("%s: error %v, stdout %q; want a rejection", command, err, stdout)
 				}
 				lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
-				if c.want == nil && len(lines) == 1 && strings.HasPrefix(lines[0], file+"[1]: OperatorConfiguration: ") {
+				if c.want == nil && len(lines) == 1 &&
+					strings.HasPrefix(lines[0], file+"[1]: OperatorConfiguration: ") {
 					continue
 				}
 				var want []string

@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mount plays the kubelet: it keeps the files of the Secret where the programs expect them, until the test ends.
+// mount does the kubelet's work: it keeps the files of the Secret where the programs expect them, until the test ends.
 func (c *cluster) mount(ctx context.Context) {
 	var mounted map[string][]byte
 	for version := 0; ctx.Err() == nil; {
 		secret := &corev1.Secret{}
 		err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: secretName}, secret)
-		if err == nil && !maps.EqualFunc(secret.Data, mounted, func(a, b []byte) bool { return string(a) == string(b) }) {
+		if err == nil && !maps.EqualFunc(secret.Data, mounted,
+			func(a, b []byte) bool { return string(a) == string(b) }) {
 			version++
 			if project(c.certDir, fmt.Sprintf("..version-%d", version), secret.Data) == nil {
 				mounted = secret.Data
@@ -32,8 +33,8 @@ func (c *cluster) mount(ctx context.Context) {
 	}
 }
 
-// project replaces all files of a mounted Secret at once, as the kubelet does: they are links into ..data, which is a link
-// to the folder of the present version.
+// project replaces all files of a mounted Secret at once, as the kubelet does: they are links into ..data, which is a
+// link to the folder of the present version.
 func project(dir, version string, files map[string][]byte) error {
 	before, _ := os.Readlink(filepath.Join(dir, "..data"))
 	if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {

@@ -17,9 +17,10 @@ func renderCommand() *cobra.Command {
 	var configFile string
 	command := render.Command(program,
 		"Print what PodCliqueSets become, without a cluster",
-		`Reads PodCliqueSets, ClusterTopologies and ClusterTopologyBindings and prints what a first reconcile on an empty cluster would create for them:
-ServiceAccount, Role, RoleBinding, Services, HorizontalPodAutoscalers, PodCliqueScalingGroups, PodCliques, PodGangs, Pods
-without gates, and KAI Topologies. Everything else is passed through unchanged.`,
+		`Reads PodCliqueSets, ClusterTopologies and ClusterTopologyBindings and prints what a first reconcile on an
+empty cluster would create for them: ServiceAccount, Role, RoleBinding, Services, HorizontalPodAutoscalers,
+PodCliqueScalingGroups, PodCliques, PodGangs, Pods without gates, and KAI Topologies. Everything else is passed through
+unchanged.`,
 		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 			config := configuration.WithoutFile()
 			var findings []manifests.Finding

@@ -52,11 +52,11 @@ type replica struct {
 	process           *exec.Cmd
 }
 
-// cluster is an API server in which the chart's objects stand that concern certificates.
+// cluster is an API server with the chart's objects about certificates.
 type cluster struct {
 	client.Client
 	kubeconfig, certDir string
-	// certMode is who keeps the certificate.
+	// certMode says who keeps the certificate.
 	certMode groveconfigv1alpha1.CertProvisionMode
 }
 
@@ -71,7 +71,8 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 			t.Error(err)
 		}
 	})
-	user, err := server.Environment.AddUser(envtest.User{Name: "grove-operator", Groups: []string{"system:masters"}}, nil)
+	user, err := server.Environment.AddUser(envtest.User{Name: "grove-operator", Groups: []string{"system:masters"}},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 	return made
 }
 
-// install creates what the chart brings: the empty Secret, a Service by whose name the API server finds the program, and
+// install creates the chart's objects: the empty Secret, a Service by whose name the API server finds the program, and
 // the webhook configurations without a CA.
 func install(t *testing.T, c *cluster, port int32) {
 	t.Helper()
@@ -121,8 +122,9 @@ func install(t *testing.T, c *cluster, port int32) {
 			}}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: named,
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "validate.podcliquesets.grove.io", ClientConfig: at(&validate), Rules: rules, FailurePolicy: &fail,
-				SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+				Name: "validate.podcliquesets.grove.io", ClientConfig: at(&validate), Rules: rules,
+				FailurePolicy: &fail,
+				SideEffects:   &none, AdmissionReviewVersions: []string{"v1"},
 			}}},
 	} {
 		if err := c.Create(t.Context(), object); err != nil {
@@ -215,7 +217,8 @@ func (c *cluster) accepted(t *testing.T, name string) {
 			"image: x}]}}}]}}")
 	eventually(t, "PodCliqueSet "+name+" is admitted", func() error { return c.Create(t.Context(), set.DeepCopy()) })
 	eventually(t, "PodCliqueSet "+name+" has its PodClique", func() error {
-		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"}, &grovev1alpha1.PodClique{})
+		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"},
+			&grovev1alpha1.PodClique{})
 	})
 }
 

@@ -44,7 +44,7 @@ func runCommand() *cobra.Command {
 	return command
 }
 
-// describe says what the program is with this configuration.
+// describe describes the program with this configuration.
 func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Program {
 	return managerstart.Program{
 		Name:   program,
@@ -70,7 +70,8 @@ func describe(config *groveconfigv1alpha1.OperatorConfiguration) managerstart.Pr
 func settings(config *groveconfigv1alpha1.OperatorConfiguration, kubeconfig string) managerstart.Settings {
 	election, server := config.LeaderElection, config.Server
 	return managerstart.Settings{
-		Kubeconfig: kubeconfig, QPS: config.RuntimeClientConnection.QPS, Burst: int(config.RuntimeClientConnection.Burst),
+		Kubeconfig: kubeconfig, QPS: config.RuntimeClientConnection.QPS,
+		Burst: int(config.RuntimeClientConnection.Burst),
 
 		LeaderElection:          election.Enabled,
 		LeaderElectionNamespace: election.ResourceNamespace,

@@ -22,15 +22,15 @@ const (
 	namespaceFile = "namespace"
 )
 
-// connection is where the API server is and who asks it.
+// connection is the address of the API server, and the credentials for it.
 type connection struct {
-	// Namespace has the pods.
+	// Namespace of the pods.
 	Namespace string
 	config    *rest.Config
 }
 
-// connect returns the connection of a service account to the API server at a URL. The directory has the account's token,
-// which is read anew as it is renewed, the server's authority, and the namespace. Nothing is asked yet.
+// connect returns the connection of a service account to the API server at a URL. The directory has the account's
+// token, which is read anew as it is renewed, the server's authority, and the namespace. No request is sent yet.
 func connect(server, directory string) (connection, error) {
 	namespace, err := os.ReadFile(filepath.Join(directory, namespaceFile))
 	if err != nil {

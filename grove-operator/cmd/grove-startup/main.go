@@ -1,4 +1,4 @@
-// Command grove-startup is the init container of pods that start after others: it ends when those are ready.
+// Command grove-startup is the init container of pods that start after others: it ends when the others are ready.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// Exit codes. Zero means that the minima were seen, and nothing else does.
+// Exit codes. Zero means that all minima were seen ready at the same time, and nothing else.
 const (
 	exitMet     = 0
 	exitFailed  = 1
@@ -28,9 +28,10 @@ const (
 
 const usage = `grove-startup waits until PodCliques have enough ready pods, and then exits 0.
 
-grove-operator makes it the first init container of pods that start after others (cliqueStartupType InOrder or Explicit of a
-PodCliqueSet). It lists and watches the pods of its namespace by the label grove.io/podclique, with the token of the pod's
-service account, which therefore must be allowed to list and watch pods. While the API server is away, it keeps trying.
+grove-operator makes it the first init container of pods that start after others (cliqueStartupType InOrder or Explicit
+of a PodCliqueSet). It lists and watches the pods of its namespace by the label grove.io/podclique, with the token of
+the pod's service account, which therefore must be allowed to list and watch pods. While the API server is away, it
+keeps trying.
 
 Usage:
   grove-startup --after PODCLIQUE:MINIMUM [--after …] [flags]
@@ -51,7 +52,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// options are what the command line says.
+// options are the flags of the command line.
 type options struct {
 	parents             []startup.Parent
 	server, credentials string
@@ -109,7 +110,7 @@ func parse(args []string, getenv func(string) string, stdout io.Writer) (options
 	flags.StringVar(&chosen.credentials, "credentials", "/var/run/secrets/kubernetes.io/serviceaccount",
 		"`DIRECTORY` with token, ca.crt and namespace of the service account")
 	flags.BoolVar(&chosen.version, "version", false, "print the version")
-	flags.Usage = func() {} // Not with every mistake.
+	flags.Usage = func() {} // Do not print the usage with every error.
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, usage)
@@ -134,7 +135,7 @@ func check(chosen options, rest []string) error {
 	return nil
 }
 
-// inCluster returns the API server's URL as a pod's environment has it.
+// inCluster returns the API server's URL from the environment of a pod.
 func inCluster(getenv func(string) string) string {
 	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {

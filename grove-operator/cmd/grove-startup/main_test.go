@@ -34,20 +34,22 @@ func TestMistakesAreNeverExitZero(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"nothing to wait for":       {nil, pod, exitUsage, "at least one --after"},
-		"no minimum":                {[]string{"--after=a"}, pod, exitUsage, "not <podclique>:<minimum>"},
-		"a minimum of none":         {[]string{"--after=a:0"}, pod, exitUsage, "from 1 on"},
-		"an argument without flag":  {[]string{"--after=a:1", "b:1"}, pod, exitUsage, `"b:1"`},
-		"an unknown flag":           {[]string{"--before=a:1"}, pod, exitUsage, "not defined"},
-		"no cluster":                {[]string{"--after=a:1"}, outside, exitUsage, "--server"},
-		"no credentials":            {[]string{"--after=a:1", "--credentials=/nowhere"}, pod, exitFailed, "/nowhere"},
-		"no server that can be one": {[]string{"--after=a:1", "--server=::", "--credentials=/nowhere"}, pod, exitFailed, ""},
+		"nothing to wait for":      {nil, pod, exitUsage, "at least one --after"},
+		"no minimum":               {[]string{"--after=a"}, pod, exitUsage, "not <podclique>:<minimum>"},
+		"a minimum of none":        {[]string{"--after=a:0"}, pod, exitUsage, "from 1 on"},
+		"an argument without flag": {[]string{"--after=a:1", "b:1"}, pod, exitUsage, `"b:1"`},
+		"an unknown flag":          {[]string{"--before=a:1"}, pod, exitUsage, "not defined"},
+		"no cluster":               {[]string{"--after=a:1"}, outside, exitUsage, "--server"},
+		"no credentials":           {[]string{"--after=a:1", "--credentials=/nowhere"}, pod, exitFailed, "/nowhere"},
+		"no server that can be one": {[]string{"--after=a:1", "--server=::", "--credentials=/nowhere"}, pod,
+			exitFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(c.args, c.getenv, &out, &errs)
 			if code != c.code || !strings.Contains(errs.String(), c.says) || out.Len() > 0 {
-				t.Errorf("exit %d, want %d; stdout %q, stderr %q, want %q in it", code, c.code, out.String(), errs.String(), c.says)
+				t.Errorf("exit %d, want %d; stdout %q, stderr %q, want %q in it", code, c.code, out.String(),
+					errs.String(), c.says)
 			}
 		})
 	}

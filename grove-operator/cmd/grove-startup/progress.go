@@ -11,7 +11,7 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// progress is how far the parents of a PodClique have come. It keeps names of ready pods and nothing else.
+// progress counts the ready pods of a PodClique's parents. It keeps only the names of ready pods.
 type progress struct {
 	parents []startup.Parent
 	ready   map[string]sets.Set[string]
@@ -24,7 +24,7 @@ func progressOf(parents []startup.Parent) *progress {
 	return progress
 }
 
-// Replace forgets every pod but those given.
+// Replace drops every pod except the given ones.
 func (p *progress) Replace(all []*corev1.Pod) {
 	p.ready = map[string]sets.Set[string]{}
 	for _, parent := range p.parents {
@@ -35,7 +35,7 @@ func (p *progress) Replace(all []*corev1.Pod) {
 	}
 }
 
-// Set notes a pod that is new or has changed.
+// Set records a pod that is new or has changed.
 func (p *progress) Set(pod *corev1.Pod) {
 	podClique := pod.Labels[grovev1alpha1.LabelPodClique]
 	ready, isParent := p.ready[podClique]
@@ -49,20 +49,20 @@ func (p *progress) Set(pod *corev1.Pod) {
 	}
 }
 
-// belongsTo reports whether a pod was made for the PodClique of its label; anybody may write a label.
+// belongsTo reports whether a pod was made for the PodClique of its label: anybody may write a label.
 func belongsTo(pod *corev1.Pod, podClique string) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "PodClique" && owner.Name == podClique
 }
 
-// Remove notes that a pod is gone.
+// Remove records that a pod is gone.
 func (p *progress) Remove(pod string) {
 	for _, ready := range p.ready {
 		ready.Delete(pod)
 	}
 }
 
-// Ready returns how many pods of each parent are ready, in the order in which the parents were given.
+// Ready returns how many pods of each parent are ready, in the given order of the parents.
 func (p *progress) Ready() []int {
 	counts := make([]int, len(p.parents))
 	for i, parent := range p.parents {

@@ -40,8 +40,9 @@ func TestWhatCounts(t *testing.T) {
 		"not one that has ended": {
 			podOf("a", "p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), 0,
 		},
-		"not one of another PodClique":        {podOf("a-b", "a-p"), 0},
-		"not one without a status":            {podOf("a", "p", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }), 0},
+		"not one of another PodClique": {podOf("a-b", "a-p"), 0},
+		"not one without a status": {podOf("a", "p", func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }),
+			0},
 		"not one that somebody else labelled": {podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences = nil }), 0},
 		"not one that another PodClique's owns": {
 			podOf("a", "p", func(p *corev1.Pod) { p.OwnerReferences[0].Name = "b" }), 0,
@@ -76,7 +77,8 @@ func TestMinimaMustBeMetAtTheSameTime(t *testing.T) {
 			progress.Replace([]*corev1.Pod{podOf("a", "a4"), podOf("a", "a5"), podOf("a", "a6")})
 		}, []int{3, 0}, false},
 		{"everything is there again", func() { progress.Set(podOf("b", "b2")) }, []int{3, 1}, true},
-		{"a parent is scaled to zero", func() { progress.Replace([]*corev1.Pod{podOf("b", "b2")}) }, []int{0, 1}, false},
+		{"a parent is scaled to zero", func() { progress.Replace([]*corev1.Pod{podOf("b", "b2")}) },
+			[]int{0, 1}, false},
 	} {
 		step.do()
 		if diff := cmp.Diff(step.ready, progress.Ready()); diff != "" || progress.Met() != step.met {

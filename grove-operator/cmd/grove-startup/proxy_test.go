@@ -14,13 +14,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// proxy stands between a program and the API server, to play an API server that is away or has forgotten.
+// proxy is between a program and the API server, and simulates an API server that is away or has lost its watch cache.
 type proxy struct {
 	*httptest.Server
 	away atomic.Bool
-	// refused counts the requests meanwhile.
+	// refused counts the refused requests.
 	refused atomic.Int64
-	// expire is how many of the next watches are told that the API server no longer knows where they were.
+	// expire is how many of the next watches get the error that their resource version is too old.
 	expire atomic.Int64
 }
 
@@ -31,7 +31,7 @@ func startProxy() *proxy {
 	authority := x509.NewCertPool()
 	Expect(authority.AppendCertsFromPEM(rcfg.CAData)).To(BeTrue())
 	forward := httputil.NewSingleHostReverseProxy(address)
-	forward.FlushInterval = -1 // A watch says things one by one.
+	forward.FlushInterval = -1 // A watch sends its events one by one.
 	forward.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority}, ForceAttemptHTTP2: true}
 	forward.ErrorLog = nil
 	made := &proxy{}

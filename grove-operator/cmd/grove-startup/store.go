@@ -10,13 +10,13 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// store takes what a reflector sees, from its one goroutine. A list replaces all at once, so that pods of before and after
-// an outage never count together.
+// store receives the events of a reflector, from its one goroutine. A list replaces all pods at once, so that pods from
+// before and after an outage never count together.
 type store struct {
 	progress *progress
 	parents  []startup.Parent
 	log      *slog.Logger
-	// logged are the counts that the log has; nil before the first.
+	// logged are the counts that were logged last; nil before the first.
 	logged []int
 	// met is closed once every parent has its minimum.
 	met  chan struct{}
@@ -25,26 +25,26 @@ type store struct {
 
 var _ cache.TransformingStore = &store{}
 
-// Add notes a pod that is new.
+// Add records a new pod.
 func (s *store) Add(object any) error {
 	s.progress.Set(object.(*corev1.Pod))
 	s.judge()
 	return nil
 }
 
-// Update notes a pod that has changed.
+// Update records a changed pod.
 func (s *store) Update(object any) error {
 	return s.Add(object)
 }
 
-// Delete notes that a pod is gone.
+// Delete records that a pod is gone.
 func (s *store) Delete(object any) error {
 	s.progress.Remove(object.(*corev1.Pod).Name)
 	s.judge()
 	return nil
 }
 
-// Replace notes all pods that there are.
+// Replace records all existing pods.
 func (s *store) Replace(objects []any, _ string) error {
 	all := make([]*corev1.Pod, 0, len(objects))
 	for _, object := range objects {
@@ -60,7 +60,7 @@ func (s *store) Resync() error {
 	return nil
 }
 
-// Transformer strips pods: the reflector keeps a whole list for a moment.
+// Transformer strips pods: the reflector keeps a whole list in memory for a moment.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {
@@ -70,7 +70,7 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// bare is what the progress looks at of a pod, and what the reflector needs.
+// bare has the fields of a pod that the progress and the reflector need.
 func bare(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -81,7 +81,7 @@ func bare(pod *corev1.Pod) *corev1.Pod {
 	}
 }
 
-// judge logs the parents whose count has changed, and ends the waiting when all have their minima.
+// judge logs the parents whose count has changed, and ends the wait when all have their minima.
 func (s *store) judge() {
 	if s.done {
 		return

@@ -50,7 +50,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 })
 
-// namespace makes a namespace of a test's own.
+// namespace makes a namespace for one test.
 func namespace() string {
 	GinkgoHelper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -58,7 +58,7 @@ func namespace() string {
 	return made.Name
 }
 
-// credentials makes a service account and returns a directory with what the kubelet mounts of it.
+// credentials makes a service account and returns a directory with the files that the kubelet mounts for it.
 func credentials(in, account string, authority []byte) string {
 	GinkgoHelper()
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: account}}
@@ -73,7 +73,7 @@ func credentials(in, account string, authority []byte) string {
 	return directory
 }
 
-// launch runs the program as a kubelet would, but for the container.
+// launch runs the program as a kubelet would, without the container.
 func launch(server, directory string, parents ...string) *gexec.Session {
 	GinkgoHelper()
 	args := []string{"--server=" + server, "--credentials=" + directory}

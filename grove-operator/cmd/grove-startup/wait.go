@@ -23,7 +23,7 @@ import (
 )
 
 // await returns nil once it has seen every parent with its minimum at the same time, and an error when the context ends
-// before: it stays through any outage of the API server. What it sees, and why it cannot see, goes to the log.
+// before. It survives any outage of the API server. It logs the counts, and errors of the connection.
 func await(ctx context.Context, from connection, parents []startup.Parent, log *slog.Logger) error {
 	client, codec, err := from.client()
 	if err != nil {
@@ -35,7 +35,7 @@ func await(ctx context.Context, from connection, parents []startup.Parent, log *
 	}
 	list := &lister{client: client, codec: codec, namespace: from.Namespace, selector: selector.String(), log: log}
 	seen := &store{progress: progressOf(parents), parents: parents, log: log, met: make(chan struct{})}
-	// What the reflector has to say is said by the lister, in words for the user of a pod.
+	// The lister logs the reflector's errors, in words for the user of a pod.
 	silent := logr.Discard()
 	reflector := cache.NewReflectorWithOptions(list.watcher(), &corev1.Pod{}, seen,
 		cache.ReflectorOptions{Name: "parents", Logger: &silent})
@@ -70,10 +70,10 @@ func selectorOf(parents []startup.Parent) (labels.Selector, error) {
 	return labels.NewSelector().Add(*requirement), nil
 }
 
-// pageSize is how many pods are in memory with all that they have.
+// pageSize is how many whole pods are in memory at once.
 const pageSize = 100
 
-// lister lists and watches the pods of a selector, and logs when it cannot.
+// lister lists and watches the pods of a selector, and logs errors.
 type lister struct {
 	client              *rest.RESTClient
 	codec               runtime.ParameterCodec
@@ -85,8 +85,8 @@ func (l *lister) watcher() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
 }
 
-// list asks page by page, whatever the reflector would, and keeps of each page what matters: API servers that do not stream
-// lists send them whole, and the pods may be large and many.
+// list lists page by page, whatever the reflector asks for, and strips each page: API servers that do not stream lists
+// send them whole, and the pods may be large and many.
 func (l *lister) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	all := &corev1.PodList{}
 	options.ResourceVersion, options.ResourceVersionMatch, options.Continue, options.Limit = "", "", "", pageSize

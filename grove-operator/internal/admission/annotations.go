@@ -11,23 +11,25 @@ import (
 
 var annotationsPath = field.NewPath("metadata", "annotations")
 
-// choices are the annotations by which users tell the operator something, with the values that each may have.
+// choices are the annotations by which users choose something, with the values that each may have.
 var choices = []struct {
 	key    string
 	values []string
 }{
-	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate, grovev1alpha1.ImageUpdateInPlace}},
-	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}},
-	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop, grovev1alpha1.MissingTopologyLevelHold}},
+	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate,
+		grovev1alpha1.ImageUpdateInPlace}},
+	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait,
+		grovev1alpha1.UpdateWithoutRoomReplace}},
+	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop,
+		grovev1alpha1.MissingTopologyLevelHold}},
 }
 
 func validateAnnotations(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return validateAnnotationsChanged(&grovev1alpha1.PodCliqueSet{}, set)
 }
 
-// validateAnnotationsChanged leaves alone what an update does not touch. A policy of repair is among them: its
-// field may stay
-// what it was and an annotation come to contradict it.
+// validateAnnotationsChanged checks annotations that an update changes, and no others. The repair policy is checked
+// with them: an unchanged field can be contradicted by a new annotation.
 func validateAnnotationsChanged(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	for _, choice := range choices {
@@ -49,5 +51,6 @@ func validateRepair(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	if set.Spec.Template.Repair == nil {
 		return nil
 	}
-	return repairpolicy.Fields(*set.Spec.Template.Repair).Validate(templatePath.Child("repair"), set.Annotations, annotationsPath)
+	return repairpolicy.Fields(*set.Spec.Template.Repair).Validate(templatePath.Child("repair"), set.Annotations,
+		annotationsPath)
 }

@@ -22,7 +22,7 @@ func TestAnnotationForImageUpdates(t *testing.T) {
 	testAnnotation(t, grovev1alpha1.AnnotationImageUpdate, "InPlace", "Recreate")
 }
 
-// testAnnotation: of an annotation one value and another are taken, and no other.
+// testAnnotation checks that an annotation accepts two values, and no other.
 func testAnnotation(t *testing.T, key, one, another string) {
 	t.Helper()
 	wrong := []string{"metadata.annotations[" + key + "]: FieldValueNotSupported"}
@@ -87,14 +87,16 @@ func TestRepair(t *testing.T) {
 			want: []string{`spec.template.repair.move: Invalid value: "all": must be none, subgroup or gang`}},
 		"a time without a unit": {set: made(&policy{After: "10"}, nil),
 			want: []string{`spec.template.repair.after: Invalid value: "10": must be a duration of at least 0, such as 2m`}},
-		"created with a contradiction": {set: made(&policy{Move: "none"}, map[string]string{move: "gang"}), want: contradiction},
+		"created with a contradiction": {set: made(&policy{Move: "none"}, map[string]string{move: "gang"}),
+			want: contradiction},
 		"a field is added to an annotation": {old: made(nil, map[string]string{move: "gang"}),
 			set: made(&policy{Move: "none"}, map[string]string{move: "gang"}), want: contradiction},
 		"an annotation is added to a field": {old: made(&policy{Move: "none"}, nil),
 			set: made(&policy{Move: "none"}, map[string]string{move: "gang"}), want: contradiction},
 		"a contradiction that was there may stay": {old: made(&policy{Move: "none"}, map[string]string{move: "gang"}),
 			set: made(&policy{Move: "none"}, map[string]string{move: "gang", "team": "a"})},
-		"it may change, and go": {old: made(&policy{Move: "none", After: "2m"}, nil), set: made(&policy{After: "3m"}, nil)},
+		"it may change, and go": {old: made(&policy{Move: "none", After: "2m"}, nil),
+			set: made(&policy{After: "3m"}, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs field.ErrorList

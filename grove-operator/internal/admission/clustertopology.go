@@ -19,14 +19,14 @@ var (
 	referencesPath = field.NewPath("spec", "schedulerTopologyBindings")
 )
 
-// maxLevels is how many domains there are.
+// maxLevels is the number of domains.
 var maxLevels = len(domains.All())
 
 // maxFreeLevels is how many levels the scheduler's Topology takes.
 const maxFreeLevels = 16
 
-// ValidateClusterTopology returns what is wrong with a ClusterTopology. The schema knows most of it too, but tells neither which
-// level it is nor what to do.
+// ValidateClusterTopology returns what is wrong with a ClusterTopology. The schema finds most of it too, but its
+// messages say neither which level is wrong nor what to do.
 func ValidateClusterTopology(clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
 	levels := clusterTopology.Spec.Levels
 	if len(levels) == 0 {
@@ -75,7 +75,7 @@ func validateReferences(binding *grovev1alpha1.ClusterTopologyBinding) field.Err
 	return errs
 }
 
-// WarnOfBinding tells of schedulers that are named without effect.
+// WarnOfBinding warns of schedulers that are named without effect.
 func WarnOfBinding(binding *grovev1alpha1.ClusterTopologyBinding) []string {
 	var warnings []string
 	for i, of := range binding.Spec.SchedulerTopologyBindings {
@@ -88,20 +88,21 @@ func WarnOfBinding(binding *grovev1alpha1.ClusterTopologyBinding) []string {
 	return warnings
 }
 
-// ValidateNameFree refuses a name that the other of the two kinds has: PodCliqueSets find either by its name alone. Other is nil if there
-// is none.
+// ValidateNameFree refuses a name that an object of the other kind has: PodCliqueSets find both kinds by name alone.
+// Other is nil if there is none.
 func ValidateNameFree(kind, name string, other *topology.Topology) field.ErrorList {
 	if other == nil || other.Kind == kind || other.DeletionTimestamp != nil {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, fmt.Sprintf(
-		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete the %s first",
+		"a %s has this name, and PodCliqueSets find both kinds by name: give this %s another name, or delete "+
+			"the %s first",
 		other.Kind, kind, other.Kind))}
 }
 
-// ValidateReservedName keeps the default topology's name for the operator, which makes it from its configuration: kept is what it
-// makes, nil where topology awareness is off. Somebody may be there first with the same, as a folder of manifests is that is applied while the
-// operator starts.
+// ValidateReservedName reserves the default topology's name for the operator, which makes the topology from its
+// configuration. Kept is that topology, nil if topology awareness is off. Others may create an equal one first, for
+// example with a folder of manifests that is applied while the operator starts.
 func ValidateReservedName(clusterTopology, kept *grovev1alpha1.ClusterTopology) field.ErrorList {
 	if clusterTopology.Name != grovev1alpha1.DefaultClusterTopologyName ||
 		kept != nil && slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
@@ -112,19 +113,20 @@ func ValidateReservedName(clusterTopology, kept *grovev1alpha1.ClusterTopology) 
 			"(topologyAwareScheduling.levels)")}
 }
 
-// Keeps says why nobody but the operator changes or deletes the topology of this name; empty if others may. It would be undone.
-// With topology awareness off the operator keeps none, and lets go of one that is left.
+// Keeps says why nobody but the operator changes or deletes the topology of this name; empty if others may. The
+// operator would undo the change. With topology awareness off it keeps none, and releases one that is left.
 func Keeps(kept *grovev1alpha1.ClusterTopology, name string) string {
 	if kept == nil || name != kept.Name {
 		return ""
 	}
 	return "grove-operator keeps this topology as its configuration has it: change topologyAwareScheduling.levels " +
 		"there, " +
-		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology with a name of " +
+		"or set topologyAwareScheduling.enabled to false to be without it, or create a ClusterTopology " +
+		"with a name of " +
 		"your own"
 }
 
-// ValidateKeptLevels refuses other levels of the topology that the operator keeps.
+// ValidateKeptLevels refuses a change of levels of the topology that the operator keeps.
 func ValidateKeptLevels(kept, clusterTopology *grovev1alpha1.ClusterTopology) field.ErrorList {
 	reason := Keeps(kept, clusterTopology.Name)
 	if reason == "" || slices.Equal(clusterTopology.Spec.Levels, kept.Spec.Levels) {
@@ -133,10 +135,10 @@ func ValidateKeptLevels(kept, clusterTopology *grovev1alpha1.ClusterTopology) fi
 	return field.ErrorList{field.Forbidden(levelsPath, reason)}
 }
 
-// ScheduledUsersTold is how many PodCliqueSets are named that keep the levels of a topology from being changed.
+// ScheduledUsersTold is how many PodCliqueSets an error names whose pods keep a topology's levels from being changed.
 const ScheduledUsersTold = 5
 
-// ScheduledUser is a PodCliqueSet that uses a topology, and how many of its pods stand on nodes.
+// ScheduledUser is a PodCliqueSet that uses a topology, and how many of its pods are on nodes.
 type ScheduledUser struct {
 	// Set is namespace/name.
 	Set string
@@ -144,8 +146,9 @@ type ScheduledUser struct {
 	Pods int32
 }
 
-// ValidateLevelChange refuses other levels, and another Topology of the scheduler's, while pods stand where the present ones put them. Users are PodCliqueSets with
-// scheduled pods that use the topology: all of them, or more than are named.
+// ValidateLevelChange refuses a change of levels, or of the scheduler's Topology, while pods are on nodes by the
+// present ones. Users are PodCliqueSets with scheduled pods that use the topology: all of them, or more than an error
+// names.
 func ValidateLevelChange(old, clusterTopology *topology.Topology, users []ScheduledUser) field.ErrorList {
 	sameLevels := slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels)
 	if len(users) == 0 || sameLevels && old.Referenced == clusterTopology.Referenced {

@@ -1,5 +1,5 @@
-// Package admission holds what a webhook and the offline command ask of a manifest: the defaults that a schema cannot
-// express, and the rules that it has to obey.
+// Package admission has the decisions about manifests that webhooks and the offline command share: the defaults that a
+// schema cannot express, and validation.
 package admission
 
 import (
@@ -12,10 +12,10 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// defaultTerminationDelay is how long a gang may stay below its minimum where the set does not say.
+// defaultTerminationDelay is how long a gang may stay below its minimum if the set has no delay.
 const defaultTerminationDelay = 4 * time.Hour
 
-// SetDefaults fills in what a PodCliqueSet leaves open.
+// SetDefaults sets the unset fields of a PodCliqueSet.
 func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
 	setDefault(&set.Spec.UpdateStrategy, grovev1alpha1.PodCliqueSetUpdateStrategy{})
 	if set.Spec.UpdateStrategy.Type == "" {
@@ -41,8 +41,9 @@ func SetDefaults(set *grovev1alpha1.PodCliqueSet) {
 	}
 }
 
-// SetDefaultsOnUpdate fills in what a changed PodCliqueSet leaves open. What was filled in from the replicas of the old
-// set stays what it was: a minimum is immutable, and who applies a manifest with other replicas has not asked for another.
+// SetDefaultsOnUpdate sets the unset fields of a changed PodCliqueSet. Defaults that came from the replicas of the old
+// set stay: a minimum is immutable, and a user who applies a manifest with other replicas has not asked for another
+// minimum.
 func SetDefaultsOnUpdate(old, set *grovev1alpha1.PodCliqueSet) {
 	before := map[string]*grovev1alpha1.PodCliqueSpec{}
 	for i := range old.Spec.Template.Cliques {

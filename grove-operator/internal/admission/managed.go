@@ -11,15 +11,15 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// kubernetes are the users as whom Kubernetes itself removes what belongs to something that is gone. Without
-// credentials of their own, the controllers are the last.
+// kubernetes are the users as which Kubernetes itself removes the dependents of deleted objects. The last one is for
+// controllers without credentials of their own.
 var kubernetes = []string{
 	"system:serviceaccount:kube-system:generic-garbage-collector",
 	"system:serviceaccount:kube-system:namespace-controller",
 	"system:kube-controller-manager",
 }
 
-// Users are those who may do everything, besides Kubernetes itself.
+// Users are those who may change everything, besides Kubernetes itself.
 type Users struct {
 	// Operator is the user name of the operator.
 	Operator string
@@ -32,7 +32,8 @@ func (u Users) Unbound(name string) bool {
 	return name == u.Operator || slices.Contains(u.Exempt, name) || slices.Contains(kubernetes, name)
 }
 
-// Protected reports whether an object was made of a PodCliqueSet: it says so, and something of ours controls it.
+// Protected reports whether an object was made from a PodCliqueSet: it has the label, and an object of the operator's
+// kinds controls it.
 func Protected(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil || object.GetLabels()[grovev1alpha1.LabelManagedBy] != grovev1alpha1.LabelManagedByValue {
@@ -42,8 +43,8 @@ func Protected(object metav1.Object) bool {
 	return err == nil && group.Group == grovev1alpha1.GroupName
 }
 
-// Unprotected says why a set's objects are free for all; empty while they are not. Nil stands for a set that does not exist:
-// nobody keeps what it left behind.
+// Unprotected says why everybody may change a set's objects; empty if they are protected. Nil stands for a set that
+// does not exist: nobody keeps its leftovers.
 func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	switch {
 	case set == nil:
@@ -56,8 +57,8 @@ func Unprotected(set *grovev1alpha1.PodCliqueSet) string {
 	return ""
 }
 
-// DeleteManaged says why somebody may not delete a protected object; empty if they may. Pods may go: under OnDelete that is how
-// a user asks for a new one, drains and preemption do it too, and the operator replaces them.
+// DeleteManaged says why somebody may not delete a protected object; empty if they may. Pods may be deleted: users do
+// it to get a new one under OnDelete, drains and preemption do it too, and the operator replaces them.
 func DeleteManaged(object *unstructured.Unstructured) string {
 	if object.GetKind() == "Pod" {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/grove-operator/internal/admission"
 )
 
-// managed is an object of a kind, with these fields beside what every managed object has.
+// managed is an object of a kind, with these fields beside those of every managed object.
 func managed(t *testing.T, kind, fields string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -54,14 +54,15 @@ func TestUpdateManaged(t *testing.T) {
 		"the operator's finalizer": {"PodClique", "metadata: {finalizers: [grove.io/podclique.grove.io, x]}",
 			"metadata: {finalizers: [x]}", "metadata.finalizers"},
 		"the operator's annotation": {"PodClique", "metadata: {annotations: {packtree.dev/generation-hash: a}}",
-			"metadata: {annotations: {packtree.dev/generation-hash: b}}", "metadata.annotations[packtree.dev/generation-hash]"},
+			"metadata: {annotations: {packtree.dev/generation-hash: b}}",
+			"metadata.annotations[packtree.dev/generation-hash]"},
 		"what the pods are made from": {"PodClique", "metadata: {annotations: {packtree.dev/pod-template: '{}'}}",
 			"metadata: {annotations: {packtree.dev/pod-template: '{\"labels\":{}}'}}",
 			"metadata.annotations[packtree.dev/pod-template]"},
 		"what autoscalers count": {"Pod", "{}", "metadata: {labels: {packtree.dev/stands-for-copy: 'true'}}",
 			"metadata.labels[packtree.dev/stands-for-copy]"},
-		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}", "spec: {podSpec: {b: 2, a: 2}}",
-			"spec.podSpec.a may not"},
+		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}",
+			"spec: {podSpec: {b: 2, a: 2}}", "spec.podSpec.a may not"},
 		"replicas of an autoscaler": {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}",
 			"spec.maxReplicas"},
 		"rules of a role": {"Role", "rules: [{verbs: [get]}]", "rules: [{verbs: ['*']}]", "rules may not"},

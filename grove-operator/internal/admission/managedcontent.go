@@ -13,22 +13,22 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// ownPrefix is that of labels, annotations, finalizers and scheduling gates which the operator alone sets.
+// ownPrefix is the prefix of labels, annotations, finalizers and scheduling gates which only the operator sets.
 const ownPrefix = grovev1alpha1.GroupName + "/"
 
-// ownLabels are the operator's besides those with ownPrefix.
+// ownLabels are the operator's labels without ownPrefix.
 var ownLabels = []string{
 	grovev1alpha1.LabelManagedBy, grovev1alpha1.LabelPartOf, grovev1alpha1.LabelName, grovev1alpha1.LabelComponent,
 	grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
 }
 
-// ownAnnotations are the operator's besides those with ownPrefix.
+// ownAnnotations are the operator's annotations without ownPrefix.
 var ownAnnotations = []string{
 	apply.AnnotationFields, grovev1alpha1.AnnotationTemplateReplicas, grovev1alpha1.AnnotationGenerationHash,
 	grovev1alpha1.AnnotationPodTemplate,
 }
 
-// content is what of an object is the operator's alone.
+// content are the fields of an object that only the operator may change.
 func content(object *unstructured.Unstructured) map[string]any {
 	kept := object.DeepCopy().Object
 	for _, shared := range []string{"metadata", "status", "apiVersion"} {
@@ -37,18 +37,18 @@ func content(object *unstructured.Unstructured) map[string]any {
 	spec, _ := kept["spec"].(map[string]any)
 	switch object.GetKind() {
 	case "PodClique", "PodCliqueScalingGroup":
-		delete(spec, "replicas") // As kubectl scale and autoscalers change them.
+		delete(spec, "replicas") // kubectl scale and autoscalers change them.
 	case "Pod":
 		keepOwnGates(spec)
 	case "ServiceAccount":
-		// Token and image pull secrets: controllers of some distributions add them.
+		// Tokens and image pull secrets: controllers of some distributions add them.
 		kept = map[string]any{}
 	}
 	kept["metadata"] = ownMetadata(object)
 	return kept
 }
 
-// keepOwnGates drops the scheduling gates of others, who take them off when it is time.
+// keepOwnGates drops the scheduling gates of others, who remove them themselves.
 func keepOwnGates(spec map[string]any) {
 	gates, _, _ := unstructured.NestedSlice(spec, "schedulingGates")
 	gates = slices.DeleteFunc(gates, func(gate any) bool {
@@ -64,7 +64,7 @@ func keepOwnGates(spec map[string]any) {
 	}
 }
 
-// ownMetadata is what of the metadata is the operator's. Others may add their own labels, annotations and finalizers.
+// ownMetadata is the operator's part of the metadata. Others may add their own labels, annotations and finalizers.
 func ownMetadata(object *unstructured.Unstructured) map[string]any {
 	owners, _, _ := unstructured.NestedSlice(object.Object, "metadata", "ownerReferences")
 	var finalizers []any
@@ -91,7 +91,7 @@ func ownOf(all map[string]string, own []string) map[string]any {
 	return kept
 }
 
-// firstDifference is the path of the first field, in the order of the alphabet, that is not the same; empty if there is none.
+// firstDifference is the path of the first field, in alphabetical order, that differs; empty if there is none.
 func firstDifference(path string, before, after any) string {
 	if reflect.DeepEqual(before, after) {
 		return ""

@@ -11,7 +11,7 @@ import (
 
 var strategyPath = field.NewPath("spec", "updateStrategy")
 
-// validateMaxUnavailable refuses what nothing could be updated with, and warns of what says nothing.
+// validateMaxUnavailable refuses values with which no update could proceed, and warns of values without effect.
 func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
 	if strategy := set.Spec.UpdateStrategy; strategy != nil && strategy.MaxUnavailable != nil {
 		path := strategyPath.Child("maxUnavailable")
@@ -41,15 +41,17 @@ func validateMaxUnavailable(set *grovev1alpha1.PodCliqueSet) (warnings []string,
 		warnings = append(warnings, warnOfDeleting(set, path)...)
 		replicas, minimum := ptr.Deref(groups[i].Replicas, 1), ptr.Deref(groups[i].MinAvailable, 1)
 		if least := max(1, replicas-minimum); most > least {
-			warnings = append(warnings, fmt.Sprintf("%s: %d copies may be unavailable, and of the %d that the group starts "+
-				"with %d have to stay available: an update takes away %d at a time; lower minAvailable, or have more replicas",
-				path, most, replicas, minimum, least))
+			warnings = append(
+				warnings, fmt.Sprintf("%s: %d copies may be unavailable, and of the %d that the group starts "+
+					"with %d have to stay available: an update takes away %d at a time; lower minAvailable, or have "+
+					"more replicas",
+					path, most, replicas, minimum, least))
 		}
 	}
 	return warnings, errs
 }
 
-// warnOfDeleting says that nothing is taken away where users delete pods themselves.
+// warnOfDeleting says that maxUnavailable has no effect if users delete pods themselves.
 func warnOfDeleting(set *grovev1alpha1.PodCliqueSet, path *field.Path) []string {
 	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.OnDelete {
 		return nil

@@ -13,7 +13,8 @@ import (
 )
 
 func TestMaxUnavailable(t *testing.T) {
-	const ofSet, ofGroup = "spec.updateStrategy.maxUnavailable", "spec.template.podCliqueScalingGroups[0].maxUnavailable"
+	const ofSet, ofGroup = "spec.updateStrategy.maxUnavailable",
+		"spec.template.podCliqueScalingGroups[0].maxUnavailable"
 	const atLeast = "must be at least 1, or nothing could be updated; without it, it is 1"
 	const orSurge = "must be at least 1, or 0 with a maxSurge of at least 1, or nothing could be updated; without it, " +
 		"it is 1"
@@ -33,7 +34,8 @@ func TestMaxUnavailable(t *testing.T) {
 		"less than none of the group": {group: ptr.To[int32](-1), replicas: 1, minimum: 1,
 			errs: []string{ofGroup + ": Invalid value: -1: " + orSurge}},
 		"none of the group": {
-			group: ptr.To[int32](0), replicas: 1, minimum: 1, errs: []string{ofGroup + ": Invalid value: 0: " + orSurge},
+			group: ptr.To[int32](0), replicas: 1, minimum: 1,
+			errs: []string{ofGroup + ": Invalid value: 0: " + orSurge},
 		},
 		"none of the group, and none beyond replicas": {
 			group: ptr.To[int32](0), surge: ptr.To[int32](0), replicas: 1, minimum: 1,
@@ -79,7 +81,8 @@ func TestMaxUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t,
 				manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
-			set.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: test.strategy, MaxUnavailable: test.set}
+			set.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{Type: test.strategy,
+				MaxUnavailable: test.set}
 			group := &set.Spec.Template.PodCliqueScalingGroups[0]
 			group.Replicas, group.MinAvailable, group.MaxUnavailable = &test.replicas, &test.minimum, test.group
 			group.MaxSurge = test.surge
@@ -100,7 +103,8 @@ func TestMaxUnavailable(t *testing.T) {
 
 func TestMaxUnavailableMayChange(t *testing.T) {
 	before := fixture.Set(t,
-		manifest("s", "cliques: ["+one("a", "")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 4}]"))
+		manifest("s", "cliques: ["+one("a",
+			"")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 4}]"))
 	after := before.DeepCopy()
 	after.Spec.UpdateStrategy = &grovev1alpha1.PodCliqueSetUpdateStrategy{MaxUnavailable: ptr.To[int32](2)}
 	after.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](0)

@@ -12,11 +12,11 @@ import (
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
-// annotationsOfOthers is room on each PodClique, in bytes, for annotations that are not the template's.
+// annotationsOfOthers is the room on each PodClique, in bytes, for annotations that do not come from the template.
 const annotationsOfOthers = 16 << 10
 
-// validateMetadata judges the labels and annotations of cliques and scaling groups, which the API server sees only on what is
-// made of the set.
+// validateMetadata validates the labels and annotations of cliques and scaling groups: the API server sees them only on
+// the objects that are made from the set.
 func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	cliques, groups := set.Spec.Template.Cliques, set.Spec.Template.PodCliqueScalingGroups
@@ -27,19 +27,20 @@ func validateMetadata(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 			errs = append(errs, wrong...)
 			continue
 		}
-		// A PodClique has them as its own, and once more in what its pods are made from.
+		// A PodClique has them as its own, and once more in the annotation with its pod template.
 		size := len(podtemplate.Of(set, &cliques[i]).Annotation())
 		for key, value := range cliques[i].Annotations {
 			size += len(key) + len(value)
 		}
 		if most := apivalidation.TotalAnnotationSizeLimitB - annotationsOfOthers; size > most {
 			errs = append(errs, field.Invalid(path, fmt.Sprintf("%d bytes", size), fmt.Sprintf(
-				"a PodClique carries labels and annotations of its pods, the latter twice: that must be at most %d bytes; "+
-					"mount a ConfigMap instead", most)))
+				"a PodClique carries labels and annotations of its pods, the latter twice: that must be at "+
+					"most %d bytes; mount a ConfigMap instead", most)))
 		}
 	}
 	for i := range groups {
-		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations, groupPath(i).Child("annotations"))...)
+		errs = append(errs, apivalidation.ValidateAnnotations(groups[i].Annotations,
+			groupPath(i).Child("annotations"))...)
 	}
 	return errs
 }

@@ -10,7 +10,7 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// TestMetadataOfTemplates: what the API server would turn down on each PodClique, after the set was accepted.
+// TestMetadataOfTemplates: metadata that the API server would refuse on each PodClique, after it accepted the set.
 func TestMetadataOfTemplates(t *testing.T) {
 	const clique, group = "spec.template.cliques[0]", "spec.template.podCliqueScalingGroups[0]"
 	const kib = 1 << 10
@@ -36,7 +36,8 @@ func TestMetadataOfTemplates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t,
-				manifest("s", "cliques: ["+one("a", "replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
+				manifest("s", "cliques: ["+one("a",
+					"replicas: 1")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a]}]"))
 			set.Spec.Template.Cliques[0].Labels, set.Spec.Template.Cliques[0].Annotations = c.labels, c.annotations
 			set.Spec.Template.PodCliqueScalingGroups[0].Annotations = c.ofGroup
 			admission.SetDefaults(set)

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// Of all pairs of domains a child may have its parent's, or one that is narrower.
+// A child may have its parent's domain, or a narrower one: all pairs are tried.
 func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 	all := domains.All()
 	var levels []grovev1alpha1.TopologyDomain
@@ -27,8 +27,9 @@ func TestAChildsDomainIsItsParentsOrNarrower(t *testing.T) {
 			for where, template := range map[string]string{
 				"a clique in a set": fmt.Sprintf("topologyConstraint: {packDomain: %s}, cliques: [%s]", parent,
 					constrained("a", "{packDomain: "+child+"}")),
-				"a group in a set":    fmt.Sprintf(parents, parent, one("a", ""), child),
-				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"), parent),
+				"a group in a set": fmt.Sprintf(parents, parent, one("a", ""), child),
+				"a clique in a group": fmt.Sprintf(parents, parent, constrained("a", "{packDomain: "+child+"}"),
+					parent),
 			} {
 				_, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", template)), everything)
 				if accepted := len(errs) == 0; accepted != (j >= i) {

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/shared/didyoumean"
 )
 
-// validateSharing returns what is wrong with the templates of ResourceClaims and with who shares them.
+// validateSharing returns what is wrong with the templates of ResourceClaims and with the entries that share them.
 func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	template := &set.Spec.Template
 	errs := validateClaimTemplates(template.ResourceClaimTemplates)
@@ -25,8 +25,8 @@ func validateSharing(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if filter := entry.Filter; filter != nil {
 			errs = append(errs, validateFilter(path.Child("filter"),
 				len(filter.ChildCliqueNames)+len(filter.ChildScalingGroupNames))...)
-			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set", filter.ChildCliqueNames,
-				cliques)...)
+			errs = append(errs, allKnown(path.Child("filter", "childCliqueNames"), "clique of the set",
+				filter.ChildCliqueNames, cliques)...)
 			errs = append(errs, allKnown(path.Child("filter", "childScalingGroupNames"), "scaling group of the set",
 				filter.ChildScalingGroupNames, groups)...)
 		}
@@ -73,7 +73,7 @@ func validateClaimTemplates(templates []grovev1alpha1.ResourceClaimTemplateConfi
 	return errs
 }
 
-// sharedOnce are the claims of one list of entries. Two entries of one name and scope would be one claim.
+// sharedOnce are the claims of one list of entries. Two entries with the same name and scope would be one claim.
 type sharedOnce map[string]bool
 
 func (s sharedOnce) add(path *field.Path, entry grovev1alpha1.ResourceSharing) field.ErrorList {
@@ -104,7 +104,7 @@ func validateFilter(path *field.Path, names int) field.ErrorList {
 	}
 }
 
-// allKnown returns the names that are not among those that there are.
+// allKnown returns errors for the names that are not known.
 func allKnown(path *field.Path, what string, names, known []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
@@ -128,7 +128,7 @@ func groupNames(set *grovev1alpha1.PodCliqueSet) []string {
 	return names
 }
 
-// validateSharingUpdate keeps claims as they are: pods hold them, and a ResourceClaim cannot be changed.
+// validateSharingUpdate refuses changes of claims: pods hold them, and a ResourceClaim cannot be changed.
 func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	same := func(path *field.Path, was, is any) {
@@ -143,7 +143,8 @@ func validateSharingUpdate(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList
 		at := slices.IndexFunc(before.Cliques,
 			func(was grovev1alpha1.PodCliqueTemplateSpec) bool { return was.Name == after.Cliques[i].Name })
 		if at >= 0 {
-			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing, after.Cliques[i].ResourceSharing)
+			same(cliquePath(i).Child("resourceSharing"), before.Cliques[at].ResourceSharing,
+				after.Cliques[i].ResourceSharing)
 		}
 	}
 	for i := range after.PodCliqueScalingGroups {

@@ -10,7 +10,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// validateSize bounds the pods of a set altogether. A set of no replicas is judged as if it had one: it will be scaled.
+// validateSize bounds the pods of a set altogether. A set with 0 replicas is validated as if it had one: it will be
+// scaled.
 func validateSize(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	pods, replicas := layout.PodsPerReplica(set), max(set.Spec.Replicas, 1)
 	switch {
@@ -25,7 +26,7 @@ func validateSize(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return nil
 }
 
-// largestNumber is the largest of the numbers that multiply to the pods of the clique that has most.
+// largestNumber is the largest factor in the number of pods of the clique that has most.
 func largestNumber(set *grovev1alpha1.PodCliqueSet) (*field.Path, int32) {
 	var most int64
 	var path *field.Path

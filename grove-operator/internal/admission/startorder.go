@@ -14,8 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// validateStartOrder checks every clique's startsAfter: its cliques are known, others, named once, and none waits for
-// itself in the end.
+// validateStartOrder checks every clique's startsAfter: it names other cliques of the set, each once, and there are no
+// cycles.
 func validateStartOrder(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	cliques, known := set.Spec.Template.Cliques, cliqueNames(set)
@@ -37,7 +37,7 @@ func validateStartOrder(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	return append(errs, validateAcyclic(cliques)...)
 }
 
-// warnOfStartOrder tells of a startsAfter that nobody looks at.
+// warnOfStartOrder warns of a startsAfter without effect.
 func warnOfStartOrder(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
 	cliques := set.Spec.Template.Cliques
@@ -51,7 +51,8 @@ func warnOfStartOrder(set *grovev1alpha1.PodCliqueSet) []string {
 	return warnings
 }
 
-// validateReserved reports names that the operator uses itself in pods that wait, which would all be turned down.
+// validateReserved refuses names that the operator uses itself in pods that wait: the API server would refuse all these
+// pods.
 func validateReserved(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	for i := range set.Spec.Template.Cliques {
@@ -81,7 +82,7 @@ func reserved[T any](path *field.Path, items []T, name string, nameOf func(T) st
 	return errs
 }
 
-// validateAcyclic reports each cycle once, at its clique that comes first in the template.
+// validateAcyclic reports each cycle once, at the clique that comes first in the template.
 func validateAcyclic(cliques []grovev1alpha1.PodCliqueTemplateSpec) field.ErrorList {
 	parents := map[string][]string{}
 	for i := range cliques {
@@ -101,7 +102,7 @@ func validateAcyclic(cliques []grovev1alpha1.PodCliqueTemplateSpec) field.ErrorL
 	return errs
 }
 
-// cycleThrough returns the cliques of a cycle that a clique is part of, beginning with it; nil if there is none.
+// cycleThrough returns the cliques of a cycle that contains a clique, beginning with it; nil if there is none.
 func cycleThrough(start string, parents map[string][]string) []string {
 	visited := sets.New[string]()
 	var walk func(name string, path []string) []string

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// place is a constraint and where it stands.
+// place is a constraint and its path.
 type place struct {
 	path       *field.Path
 	owner      string
@@ -37,7 +37,7 @@ func groupPlace(set *grovev1alpha1.PodCliqueSet, i int) place {
 		group.TopologyConstraint}
 }
 
-// places returns every place of a set where a constraint may stand, whether or not one does.
+// places returns every place of a set that can have a constraint, whether or not it has one.
 func places(set *grovev1alpha1.PodCliqueSet) []place {
 	all := []place{setPlace(set)}
 	for i := range set.Spec.Template.Cliques {
@@ -93,7 +93,8 @@ func validateShapes(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.
 				"packDomain means pack.required: give only one of them"))
 		}
 		if required == "" && preferred == "" {
-			errs = append(errs, field.Required(place.path, "a domain is needed: packDomain, pack.required or pack.preferred"))
+			errs = append(errs, field.Required(place.path,
+				"a domain is needed: packDomain, pack.required or pack.preferred"))
 		}
 		if order.Broader(string(preferred), string(required)) {
 			errs = append(errs, field.Invalid(place.path, preferred, fmt.Sprintf(
@@ -103,7 +104,7 @@ func validateShapes(set *grovev1alpha1.PodCliqueSet, order domains.Order) field.
 	return errs
 }
 
-// validateNames checks that one topology is meant throughout, and that it exists where it is named.
+// validateNames checks that all constraints refer to one topology, and that it exists if it is named.
 func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) field.ErrorList {
 	var errs field.ErrorList
 	named := set.Spec.Template.ClusterTopologyName
@@ -134,8 +135,8 @@ func validateNames(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fiel
 	return errs
 }
 
-// validateChosen checks a topology that a set begins to use. One that is being deleted goes when the sets have gone that use it
-// already; the default one is made anew then.
+// validateChosen checks a topology that a set begins to use. A topology that is being deleted is gone when the sets
+// that use it are gone; the default one is made anew then.
 func validateChosen(path *field.Path, name string, lookup topology.Lookup) field.ErrorList {
 	chosen := lookup(name)
 	switch {
@@ -169,10 +170,11 @@ func validateDomains(set *grovev1alpha1.PodCliqueSet, lookup topology.Lookup) fi
 				"there is no default ClusterTopology %q; configure its levels in the operator, "+
 					"or name another topology in spec.template.clusterTopologyName",
 				resolved.Name)))
-		case !resolved.Found: // Reported once, where the topology is named.
+		case !resolved.Found: // Reported once, at the field that names the topology.
 		default:
 			errs = append(errs, field.Invalid(place.path, strings.Join(unknown, ", "), fmt.Sprintf(
-				"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name)))))
+				"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name,
+				available(lookup(resolved.Name)))))
 		}
 	}
 	return errs
@@ -204,7 +206,8 @@ func validatePair(parent, child place, order domains.Order) field.ErrorList {
 	compare := func(kind string, above, below grovev1alpha1.TopologyDomain) {
 		if order.Broader(string(below), string(above)) {
 			errs = append(errs, field.Invalid(parent.path, above, fmt.Sprintf(
-				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower", child.owner, kind, below,
+				"%s %ss %s, which is broader than the %s that %s %ss; it must be the same or narrower",
+				child.owner, kind, below,
 				above, parent.owner, kind)))
 		}
 	}

@@ -17,18 +17,18 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// spreadPlace is a spread and where it stands.
+// spreadPlace is a spread and its path.
 type spreadPlace struct {
 	path   *field.Path
 	spread grovev1alpha1.TopologySpread
-	// relation is what it says of its items.
+	// relation of its items.
 	relation relations.Spread
-	// ofSet is set where the template of the whole set says it.
+	// ofSet is true for a spread in the template of the whole set.
 	ofSet bool
-	// items are what is counted, in words, and count is how many of them the template asks for.
+	// items is a phrase for the items that are counted, and count how many of them the template asks for.
 	items string
 	count int
-	// least is how many pods are placed at least, where the items are pods of which nobody else sets the number.
+	// least is how many pods are placed at least, if the items are pods whose number nobody else sets.
 	least int
 	// within are the constraints that hold for all items together.
 	within []place
@@ -53,7 +53,8 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 		}
 	}
 	template := &set.Spec.Template
-	add(templatePath, template.TopologySpread, spreadPlace{ofSet: true, items: "replicas", count: int(set.Spec.Replicas)})
+	add(templatePath, template.TopologySpread, spreadPlace{ofSet: true, items: "replicas",
+		count: int(set.Spec.Replicas)})
 	for i := range template.Cliques {
 		clique := &template.Cliques[i]
 		within := []place{setPlace(set), cliquePlace(set, i)}
@@ -77,7 +78,7 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 	return all
 }
 
-// copiesOf is how many copies scaling groups and cliques of these names have together.
+// copiesOf is how many copies the named scaling groups and cliques have together.
 func copiesOf(set *grovev1alpha1.PodCliqueSet, names []string) int {
 	count := 0
 	for _, name := range names {
@@ -90,7 +91,7 @@ func copiesOf(set *grovev1alpha1.PodCliqueSet, names []string) int {
 	return count
 }
 
-// validateSpreads returns what is wrong with the spreads of a set: each by itself, and against the constraints.
+// validateSpreads returns what is wrong with the spreads of a set: each by itself, and with the constraints.
 func validateSpreads(set *grovev1alpha1.PodCliqueSet, cluster Cluster) field.ErrorList {
 	var errs field.ErrorList
 	resolved := topology.Resolve(set, cluster.Lookup)
@@ -146,8 +147,8 @@ func (p spreadPlace) validateAmong(set *grovev1alpha1.PodCliqueSet) field.ErrorL
 	return errs
 }
 
-// validateNear returns where a gang is to be near one of its own set, for which it would wait, or copies of several
-// groups are, each of which can say so by itself.
+// validateNear refuses near with a gang of the set itself, for which its other gangs would wait, and near for copies of
+// several groups: each group can say so by itself.
 func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	near, path := p.spread.Near, p.path.Child("near")
 	switch {
@@ -165,7 +166,7 @@ func (p spreadPlace) validateNear(set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 	return relations.ValidateNear(near, path)
 }
 
-// isGangOf reports whether a name is that of a gang of the set, of any replica or copy that it may come to have.
+// isGangOf reports whether a name is that of a gang of the set, for any present or future replica or copy.
 func isGangOf(set *grovev1alpha1.PodCliqueSet, name string) bool {
 	rest, ok := strings.CutPrefix(name, set.Name+"-")
 	replica, rest, scaled := strings.Cut(rest, "-")
@@ -178,7 +179,7 @@ func isGangOf(set *grovev1alpha1.PodCliqueSet, name string) bool {
 	})
 }
 
-// isIndex reports whether a part of a name is a number as names have it.
+// isIndex reports whether a part of a name is a number in the form that names use.
 func isIndex(part string) bool {
 	number, err := strconv.ParseUint(part, 10, 31)
 	return err == nil && strconv.FormatUint(number, 10) == part
@@ -200,13 +201,14 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 			resolved.Name))}
 	case !resolved.Has(p.spread.Domain):
 		return field.ErrorList{field.Invalid(path, p.spread.Domain, fmt.Sprintf(
-			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name, available(lookup(resolved.Name))))}
+			"not a level of %s %q; available domains: %s", resolved.Kind, resolved.Name,
+			available(lookup(resolved.Name))))}
 	}
 	return nil
 }
 
-// contradictions returns the constraints by which all items stand in one domain of the spread's level, where that is
-// against it.
+// contradictions returns the constraints that keep all items in one domain of the spread's level, if the spread does
+// not allow that.
 func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	if p.spread.Preferred() || !p.relation.Contradicts(p.count) {
 		return nil
@@ -221,7 +223,7 @@ func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	return nil
 }
 
-// warnOfSpreads tells of spreads that say nothing, since they hold whatever the scheduler does, and of those that
+// warnOfSpreads warns of spreads without effect, which hold wherever the scheduler places the pods, and of spreads that
 // cannot hold.
 func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
@@ -236,7 +238,8 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 		}
 		switch {
 		case place.count <= 1:
-			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path, place.count, place.items))
+			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path,
+				place.count, place.items))
 		case !place.spread.Even && place.count <= limit:
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect: there are %d %s, and %d may stand in one %s",
 				place.path.Child(bound), place.count, place.items, limit, place.spread.Domain))
@@ -245,9 +248,9 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	return warnings
 }
 
-// warnOfOddPods tells of pods whose number is no multiple of what each domain is to have: some of them wait, or all.
-// Copies come one after the other, so that a domain may have fewer of them, and count in each domain in which one of
-// their pods stands.
+// warnOfOddPods warns of a number of pods that is no multiple of the number for each domain: some of the pods wait, or
+// all. Copies are exempt: they are made one after the other, so that a domain may have fewer of them, and a copy counts
+// in each domain in which it has a pod.
 func (p spreadPlace) warnOfOddPods() string {
 	each := int(ptr.Deref(p.spread.PerDomain, 0))
 	if each < 1 || p.least == 0 || p.count%each == 0 {
@@ -263,6 +266,7 @@ func (p spreadPlace) warnOfOddPods() string {
 	case p.least == p.count:
 		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
 	}
-	return fmt.Sprintf("%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
+	return fmt.Sprintf(
+		"%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
 		path, p.least, p.count, each)
 }

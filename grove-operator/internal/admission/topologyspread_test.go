@@ -14,7 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and spreads.
+// roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and
+// spreads.
 func roles(ofSet, ofA, ofP string) string {
 	return ofSet + ` cliques: [
   {name: a, ` + ofA + ` spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}, ` + one("b", "") + `, ` + one("c", "") + `],
@@ -121,7 +122,8 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 				`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`,
 		},
 		"copies apart by rack in one host": {
-			ofSet: "topologyConstraint: {packDomain: host},", ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
+			ofSet: "topologyConstraint: {packDomain: host},",
+			ofP:   "topologySpread: [{domain: rack, maxPercentPerDomain: 60}],",
 			want: group +
 				`.maxPercentPerDomain: Invalid value: 2: contradicts spec.template.topologyConstraint, by which all 3 copies stand in one host`,
 		},
@@ -130,7 +132,8 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1, whenUnsatisfiable: ScheduleAnyway}],",
 		},
 		"apart where one rack is preferred": {
-			ofSet: "topologyConstraint: {pack: {preferred: rack}},", ofP: "topologySpread: [{domain: rack, maxPerDomain: 1}],",
+			ofSet: "topologyConstraint: {pack: {preferred: rack}},",
+			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1}],",
 		},
 		"exactly two in a rack, and there are three in one": {
 			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 2}],",
@@ -164,7 +167,7 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Of all pairs of a domain in which items are apart and one that they share, those contradict where the shared one is no broader.
+// A domain in which items are apart contradicts a shared domain unless the shared one is broader: all pairs are tried.
 func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 	all := domains.All()
 	var levels []grovev1alpha1.TopologyDomain
@@ -182,7 +185,8 @@ func TestASpreadContradictsEachConstraintThatIsNoBroader(t *testing.T) {
 				"pods in a set":        roles(constraint, spread, ""),
 				"pods in their clique": roles("", constraint+spread, ""),
 				"several roles in one": roles(
-					constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart), "", ""),
+					constraint+fmt.Sprintf("topologySpread: [{domain: %s, among: [p, q], maxPerDomain: 1}],", apart),
+					"", ""),
 				"pods in a copy": "cliques: [{name: b, " + spread +
 					" spec: {replicas: 2, podSpec: {containers: [{name: main}]}}}], podCliqueScalingGroups: [{name: p, " +
 					"cliqueNames: [b], " + strings.TrimSuffix(constraint, ",") + "}]",
@@ -220,12 +224,14 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	}
 	warnings, _ := admission.ValidateCreate(
 		fixture.Set(t, manifest("s", roles("topologySpread: [{domain: zone, maxPerDomain: 1}],", "", ""))), cluster())
-	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"},
+		warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Of pods each domain can only have exactly so many if their number is a multiple. Of copies, which come one after the other, it may have fewer.
+// Each domain can only have exactly so many pods if their number is a multiple. Copies are made one after the other, so
+// a domain may have fewer of them.
 func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 	const at = "spec.template.cliques[0].topologySpread[0].perDomain: "
 	for name, c := range map[string]struct{ clique, group, want string }{
@@ -268,7 +274,7 @@ func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
 	}
 }
 
-// A spread may change, unlike a constraint, and what it says of a changed set is judged.
+// A spread may change, unlike a constraint, and the changed set is validated.
 func TestSpreadsChange(t *testing.T) {
 	set := func(template string) *grovev1alpha1.PodCliqueSet { return fixture.Set(t, manifest("s", template)) }
 	apart := roles("topologyConstraint: {packDomain: zone},", "", "topologySpread: [{domain: rack, maxPerDomain: 1}],")

@@ -9,9 +9,9 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// warnOfTopology tells of constraints that may be given, and do not do what they say: those on NUMA zones, and required ones
-// on a level in which no node stands, as the status of the ClusterTopology has it. What several constraints have in common
-// is said once.
+// warnOfTopology warns of constraints that are accepted and do not do what they say: those on NUMA zones, and required
+// ones on a level without nodes, by the status of the ClusterTopology. A warning about several constraints is given
+// once.
 func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 	name := topology.NameFor(set)
 	if name == "" || !cluster.TopologyAware {
@@ -42,7 +42,7 @@ func warnOfTopology(set *grovev1alpha1.PodCliqueSet, cluster Cluster) []string {
 	return warnings
 }
 
-// doubts are what there is to say about one constraint.
+// doubts are the warnings about one constraint.
 func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *topology.Topology) []string {
 	var reasons []string
 	required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
@@ -60,7 +60,7 @@ func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *topol
 	return reasons
 }
 
-// oneHost is what a constraint on NUMA zones comes to. A node has one value of a label, and so one NUMA zone.
+// oneHost is the effect of a constraint on NUMA zones. A node has one value of a label, and so one NUMA zone.
 func oneHost(clusterTopology *topology.Topology) string {
 	if keyOf(grovev1alpha1.TopologyDomainHost, clusterTopology) != "" {
 		return "one host"
@@ -68,7 +68,7 @@ func oneHost(clusterTopology *topology.Topology) string {
 	return fmt.Sprintf("nodes with one value of label %s", keyOf(grovev1alpha1.TopologyDomainNuma, clusterTopology))
 }
 
-// nobodyIn says that no node stands in a domain of a level; empty if one does, or if nobody has looked yet.
+// nobodyIn says that a level has no nodes; empty if it has some, or if the nodes were not counted yet.
 func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Topology) string {
 	if clusterTopology.Status.ObservedGeneration != clusterTopology.Generation {
 		return ""
@@ -81,7 +81,8 @@ func nobodyIn(domain grovev1alpha1.TopologyDomain, clusterTopology *topology.Top
 				keyOf(domain, clusterTopology), domain, clusterTopology.Kind, clusterTopology.Name)
 		default:
 			return fmt.Sprintf("no node stands in a %s of %s %q, for none carries all of the labels %s",
-				domain, clusterTopology.Kind, clusterTopology.Name, strings.Join(keysDownTo(domain, clusterTopology), ", "))
+				domain, clusterTopology.Kind, clusterTopology.Name,
+				strings.Join(keysDownTo(domain, clusterTopology), ", "))
 		}
 	}
 	return ""

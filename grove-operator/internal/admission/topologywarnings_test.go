@@ -22,7 +22,7 @@ const (
 		"value of label example.com/numa"
 )
 
-// labelled is topology gb with its levels, and what its status says of them.
+// labelled is topology gb with its levels, and their status.
 func labelled(
 	domains []grovev1alpha1.TopologyDomain, status ...grovev1alpha1.TopologyLevelStatus,
 ) *grovev1alpha1.ClusterTopology {
@@ -46,12 +46,14 @@ func TestWarningsOfTopology(t *testing.T) {
 	}{
 		"levels in which nodes stand": {
 			topology: labelled(all, zones, level{Domain: "rack", Nodes: 8, DomainCount: 4}, level{Domain: "host"}),
-			template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{packDomain: rack}") + "]",
+			template: "topologyConstraint: {packDomain: zone}, cliques: [" +
+				constrained("a", "{packDomain: rack}") + "]",
 		},
 		"a required level that no node carries, where it is required": {
 			topology: labelled(all, zones, level{Domain: "rack"}, level{Domain: "host", Nodes: 8}),
-			template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{pack: {required: rack}}") + "]",
-			want:     []string{"spec.template.cliques[0].topologyConstraint: " + noRack},
+			template: "topologyConstraint: {packDomain: zone}, cliques: [" +
+				constrained("a", "{pack: {required: rack}}") + "]",
+			want: []string{"spec.template.cliques[0].topologyConstraint: " + noRack},
 		},
 		"a level that nodes carry, none of them with those above": {
 			topology: labelled(all, zones, level{Domain: "rack"}, level{Domain: "host", Nodes: 8}),
@@ -69,7 +71,8 @@ func TestWarningsOfTopology(t *testing.T) {
 			want: []string{"spec.template.topologyConstraint and 2 more: " + noRack},
 		},
 		"nobody has looked at nodes yet": {
-			topology: labelled(all), template: "topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
+			topology: labelled(all), template: "topologyConstraint: {packDomain: rack}, cliques: [" +
+				one("a", "") + "]",
 		},
 		"nobody has looked since the levels changed": {
 			topology: outdated, template: "topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
@@ -87,7 +90,8 @@ func TestWarningsOfTopology(t *testing.T) {
 			want:     []string{"spec.template.topologyConstraint: " + numaOfTheLabel},
 		},
 		"numa that no node carries": {
-			topology: labelled(domains{"host", "numa"}, level{Domain: "host", Nodes: 8, DomainCount: 8}, level{Domain: "numa"}),
+			topology: labelled(domains{"host", "numa"}, level{Domain: "host", Nodes: 8, DomainCount: 8},
+				level{Domain: "numa"}),
 			template: "topologyConstraint: {packDomain: numa}, cliques: [" + one("a", "") + "]",
 			want: []string{"spec.template.topologyConstraint: " + numaEnforced,
 				"spec.template.topologyConstraint: " + noNuma},
@@ -113,12 +117,14 @@ func TestASetIsWarnedWhenItTurnsToAnotherTopologyAndNotWhenItScales(t *testing.T
 	other.Name = "other"
 	within := admission.Cluster{TopologyAware: true, Lookup: fixture.Lookup(empty, other)}
 	old := fixture.Set(t,
-		manifest("s", "clusterTopologyName: other, topologyConstraint: {packDomain: rack}, cliques: ["+one("a", "")+"]"))
+		manifest("s", "clusterTopologyName: other, topologyConstraint: {packDomain: rack}, cliques: ["+one(
+			"a", "")+"]"))
 	turned, scaled := old.DeepCopy(), old.DeepCopy()
 	turned.Spec.Template.ClusterTopologyName = "gb"
 	scaled.Spec.Replicas = 7
 	warnings, errs := admission.ValidateUpdate(old, turned, within, 0)
-	if diff := cmp.Diff([]string{"spec.template.topologyConstraint: " + noRack}, warnings); diff != "" || len(errs) > 0 {
+	if diff := cmp.Diff([]string{"spec.template.topologyConstraint: " + noRack}, warnings); diff != "" ||
+		len(errs) > 0 {
 		t.Errorf("another topology: errors %v, warnings (-want +got):\n%s", errs, diff)
 	}
 	if warnings, errs := admission.ValidateUpdate(old, scaled, within, 0); len(warnings)+len(errs) > 0 {

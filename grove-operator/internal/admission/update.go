@@ -16,9 +16,9 @@ import (
 
 const immutable = "cannot be changed; delete the PodCliqueSet and create it anew"
 
-// ValidateUpdate returns everything that is wrong with a changed PodCliqueSet, and warnings. Scheduled is how many pods of
-// the set stand on nodes. A spec that stays what it was is accepted whatever the rules say today: its metadata must
-// remain editable after a level went away, or after an older operator accepted it.
+// ValidateUpdate returns everything that is wrong with a changed PodCliqueSet, and warnings. Scheduled is how many pods
+// of the set are on nodes. An unchanged spec is accepted whatever the rules are today: its metadata must remain
+// editable after a level was removed, or after an older operator accepted it.
 func ValidateUpdate(
 	old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, scheduled int32,
 ) (warnings []string, errs field.ErrorList) {
@@ -116,7 +116,7 @@ func sorted(names []string) []string {
 	return slices.Sorted(slices.Values(names))
 }
 
-// validateConstraintsKept compares what constraints mean: packDomain may become pack.required.
+// validateConstraintsKept compares the meaning of constraints: packDomain may become pack.required.
 func validateConstraintsKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	before := map[string]*grovev1alpha1.TopologyConstraint{}
@@ -136,23 +136,25 @@ func validateConstraintsKept(old, set *grovev1alpha1.PodCliqueSet) field.ErrorLi
 	return errs
 }
 
-// validateTopologyChange lets a set turn to another topology as long as nothing of it stands anywhere.
+// validateTopologyChange allows a set to change to another topology as long as none of its pods is on a node.
 func validateTopologyChange(old, set *grovev1alpha1.PodCliqueSet, cluster Cluster, scheduled int32) field.ErrorList {
 	was, is := topology.NameFor(old), topology.NameFor(set)
 	switch {
 	case was == is:
-		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order), validateNames(set, anyTopology)...)
+		return append(validateShapes(set, topology.Resolve(set, cluster.Lookup).Order),
+			validateNames(set, anyTopology)...)
 	case scheduled > 0:
 		return field.ErrorList{field.Forbidden(whereTopologyChanged(old, set), fmt.Sprintf(
-			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one", was,
+			"cannot be changed from %q while %d pods of the set are scheduled; scale the set to 0, or make a new one",
+			was,
 			scheduled))}
 	default:
 		return validateTopology(set, cluster)
 	}
 }
 
-// whereTopologyChanged is the field by which a set has turned to another topology: clusterTopologyName, or else the first
-// constraint that names another one than before.
+// whereTopologyChanged is the field by which a set has changed to another topology: clusterTopologyName, or else the
+// first constraint that names another one than before.
 func whereTopologyChanged(old, set *grovev1alpha1.PodCliqueSet) *field.Path {
 	path := templatePath.Child("clusterTopologyName")
 	if old.Spec.Template.ClusterTopologyName != set.Spec.Template.ClusterTopologyName {
@@ -170,7 +172,7 @@ func whereTopologyChanged(old, set *grovev1alpha1.PodCliqueSet) *field.Path {
 	return path
 }
 
-// anyTopology answers for a topology that was checked when the set chose it.
+// anyTopology answers for a topology that was validated when the set chose it.
 func anyTopology(string) *topology.Topology {
 	return &topology.Topology{}
 }

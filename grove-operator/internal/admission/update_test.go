@@ -18,7 +18,7 @@ const before = "clusterTopologyName: gb, topologyConstraint: {packDomain: zone},
 	"CliqueStartupTypeInOrder, cliques: [CLIQUE-A, CLIQUE-B], podCliqueScalingGroups: [{name: g, cliqueNames: [b], " +
 	"replicas: 2}]"
 
-// template puts two cliques into before, or into what a case makes of it.
+// template puts two cliques into a manifest.
 func template(text, a, b string) string {
 	return strings.NewReplacer("CLIQUE-A", one("a", a), "CLIQUE-B", one("b", b)).Replace(text)
 }
@@ -55,7 +55,8 @@ func TestValidateUpdate(t *testing.T) {
 			want: []string{"spec.template.cliques[0].spec.minAvailable: " + forbidden},
 		},
 		"another start": {
-			text: before, a: a, b: "startsAfter: [a]", want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
+			text: before, a: a, b: "startsAfter: [a]",
+			want: []string{"spec.template.cliques[1].spec.startsAfter: " + forbidden},
 		},
 		"another group": {
 			text: strings.Replace(before, "name: g,", "name: h,", 1), a: a,
@@ -74,8 +75,8 @@ func TestValidateUpdate(t *testing.T) {
 			want: []string{"spec.template.topologyConstraint: " + forbidden},
 		},
 		"a constraint is removed and another added": {
-			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "", 1), "{name: g,",
-				"{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
+			text: strings.Replace(strings.Replace(before, "topologyConstraint: {packDomain: zone}, ", "",
+				1), "{name: g,", "{name: g, topologyConstraint: {packDomain: rack},", 1), a: a,
 			want: []string{"spec.template.topologyConstraint: " + forbidden,
 				"spec.template.podCliqueScalingGroups[0].topologyConstraint: " + forbidden},
 		},
@@ -156,7 +157,8 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 		},
 		"in the set's name for it": {
 			set: fixture.Set(t,
-				manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb", "grove-topology", 1)+"}")),
+				manifest("s", "clusterTopologyName: grove-topology, "+strings.Replace(named, "gb",
+					"grove-topology", 1)+"}")),
 			scheduled: 2, want: []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"not while nothing is scheduled": {
@@ -183,7 +185,7 @@ func TestATurnIsRefusedWhereItIsWritten(t *testing.T) {
 }
 
 func TestUpdatesThatAreAlwaysAccepted(t *testing.T) {
-	// Its level is gone, and it has a name that today's rules refuse.
+	// Its level was removed, and today's rules refuse its name.
 	old := fixture.Set(t, manifest("1st", "topologyConstraint: {packDomain: numa}, cliques: ["+one("a", "")+"]"))
 	labelled := old.DeepCopy()
 	labelled.Labels = map[string]string{"a": "b"}

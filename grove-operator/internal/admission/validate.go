@@ -41,14 +41,16 @@ func ValidateCreate(set *grovev1alpha1.PodCliqueSet, cluster Cluster) (warnings 
 	return append(warnings, warnOfTopology(set, cluster)...), append(errs, validateSpreads(set, cluster)...)
 }
 
-// validateAccount refuses the name whose ServiceAccount every namespace has already, and which is not ours to write to.
+// validateAccount refuses the name of the ServiceAccount that every namespace has already, and that the operator must
+// not write.
 func validateAccount(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	const everywhere = "default"
 	if layout.ServiceAccount(set.Name) != everywhere {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), set.Name,
-		"a PodCliqueSet makes a ServiceAccount of its own name, and every namespace has one with this name: choose another name")}
+		"a PodCliqueSet makes a ServiceAccount of its own name, and every namespace has one with this name: choose "+
+			"another name")}
 }
 
 func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs field.ErrorList) {
@@ -60,7 +62,8 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), set.Spec.Replicas, "must not be negative"))
 	}
 	if delay := set.Spec.Template.TerminationDelay; delay != nil && delay.Duration < 0 {
-		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(), "must not be negative; 0s switches it off"))
+		errs = append(errs, field.Invalid(templatePath.Child("terminationDelay"), delay.Duration.String(),
+			"must not be negative; 0s switches it off"))
 	}
 	warnings = append(warnings, warnOfStrategy(set)...)
 	moreWarnings, moreErrs := validateMaxUnavailable(set)
@@ -79,7 +82,7 @@ func validateSpec(set *grovev1alpha1.PodCliqueSet) (warnings []string, errs fiel
 	return warnings, errs
 }
 
-// warnOfStrategy tells of a strategy that is not what its name says yet.
+// warnOfStrategy warns of a strategy that does not do yet what its name says.
 func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
 	if strategy := set.Spec.UpdateStrategy; strategy == nil || strategy.Type != grovev1alpha1.Coherent {
 		return nil
@@ -88,7 +91,7 @@ func warnOfStrategy(set *grovev1alpha1.PodCliqueSet) []string {
 		field.NewPath("spec", "updateStrategy", "type"), grovev1alpha1.Coherent, grovev1alpha1.RollingRecreate)}
 }
 
-// validateSchedulers refuses cliques whose pods go to different schedulers: the pods of one gang are placed together, by one.
+// validateSchedulers refuses cliques whose pods go to different schedulers: one scheduler places all pods of a gang.
 func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field.ErrorList {
 	var errs field.ErrorList
 	cliques := set.Spec.Template.Cliques
@@ -96,13 +99,15 @@ func validateSchedulers(set *grovev1alpha1.PodCliqueSet, byDefault string) field
 		own, first := schedulerOf(&cliques[i], byDefault), schedulerOf(&cliques[0], byDefault)
 		if own != first {
 			errs = append(errs, field.Invalid(cliquePath(i).Child("spec", "podSpec", "schedulerName"), own, fmt.Sprintf(
-				"all pods of a set are placed by one scheduler, and those of clique %s are by %s: name the same one", cliques[0].Name, first)))
+				"all pods of a set are placed by one scheduler, and those of clique %s are by %s: name the same one",
+				cliques[0].Name, first)))
 		}
 	}
 	return errs
 }
 
-// schedulerOf is the scheduler that a clique's pods go to. Pods that name none where there is no default go to the cluster's own.
+// schedulerOf is the scheduler of a clique's pods. Pods that name none, without a configured default, go to the
+// cluster's own.
 func schedulerOf(clique *grovev1alpha1.PodCliqueTemplateSpec, byDefault string) string {
 	return cmp.Or(clique.Spec.PodSpec.SchedulerName, byDefault, corev1.DefaultSchedulerName)
 }
@@ -128,18 +133,20 @@ func validateCliques(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if spec.RoleName != "" {
 			errs = append(errs, validateName(path.Child("spec", "roleName"), spec.RoleName, seenRoles)...)
 		}
-		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name, layout.GroupOf(set, cliques[i].Name))...)
+		errs = append(errs, validateBudget(set, path.Child("name"), cliques[i].Name,
+			layout.GroupOf(set, cliques[i].Name))...)
 		errs = append(errs, validateReplicas(path.Child("spec"), spec.Replicas, layout.MinAvailable(spec))...)
 		if running := spec.MinRunning; running != nil && (*running < 1 || *running > layout.MinAvailable(spec)) {
 			errs = append(errs, field.Invalid(path.Child("spec", "minRunning"), *running, fmt.Sprintf(
-				"must be at least 1 and at most minAvailable, which is %d: a clique cannot need more pods to go on than to start", layout.MinAvailable(spec))))
+				"must be at least 1 and at most minAvailable, which is %d: a clique cannot need more pods to go on "+
+					"than to start", layout.MinAvailable(spec))))
 		}
 		errs = append(errs, validateCliqueScaling(set, i)...)
 	}
 	return append(errs, validateStartOrder(set)...)
 }
 
-// validateName reports names that are no DNS labels or that are there already, and remembers the others.
+// validateName reports names that are no DNS labels or exist already, and remembers the others.
 func validateName(path *field.Path, name string, seen sets.Set[string]) field.ErrorList {
 	var errs field.ErrorList
 	for _, problem := range validation.IsDNS1123Label(name) {
@@ -175,7 +182,8 @@ func validateReplicas(path *field.Path, replicas, minAvailable int32) field.Erro
 	case minAvailable <= 0:
 		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, "must be greater than 0"))
 	case minAvailable > replicas && replicas > 0:
-		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable, fmt.Sprintf("must not be greater than replicas, %d", replicas)))
+		errs = append(errs, field.Invalid(path.Child("minAvailable"), minAvailable,
+			fmt.Sprintf("must not be greater than replicas, %d", replicas)))
 	}
 	return errs
 }
@@ -194,20 +202,25 @@ func validateCliqueScaling(set *grovev1alpha1.PodCliqueSet, i int) field.ErrorLi
 	return validateScaling(path, config, clique.Spec.Replicas, layout.MinAvailable(&clique.Spec))
 }
 
-func validateScaling(path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32) field.ErrorList {
+func validateScaling(
+	path *field.Path, config *grovev1alpha1.AutoScalingConfig, replicas, minAvailable int32,
+) field.ErrorList {
 	var errs field.ErrorList
 	minReplicas := replicas
 	if config.MinReplicas != nil {
 		minReplicas = *config.MinReplicas
 	}
 	if minReplicas < minAvailable {
-		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas, fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))
+		errs = append(errs, field.Invalid(path.Child("minReplicas"), minReplicas,
+			fmt.Sprintf("must not be less than minAvailable, %d", minAvailable)))
 	}
 	if config.MaxReplicas < minReplicas {
-		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than minReplicas, %d", minReplicas)))
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas,
+			fmt.Sprintf("must not be less than minReplicas, %d", minReplicas)))
 	}
 	if config.MaxReplicas < replicas {
-		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas, fmt.Sprintf("must not be less than replicas, %d", replicas)))
+		errs = append(errs, field.Invalid(path.Child("maxReplicas"), config.MaxReplicas,
+			fmt.Sprintf("must not be less than replicas, %d", replicas)))
 	}
 	return errs
 }
@@ -224,16 +237,19 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 			errs = append(errs, field.Required(path.Child("cliqueNames"), "a scaling group has at least one clique"))
 		}
 		for _, clique := range group.CliqueNames {
-			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique, cliqueNames, groupOf)...)
+			errs = append(errs, validateGroupMember(path.Child("cliqueNames"), group.Name, clique,
+				cliqueNames, groupOf)...)
 		}
 		replicas, minAvailable := layout.GroupReplicas(group), layout.GroupMinAvailable(group)
 		errs = append(errs, validateReplicas(path, replicas, minAvailable)...)
 		if group.ScaleConfig != nil {
-			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas, minAvailable)...)
+			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas,
+				minAvailable)...)
 		}
 		if together := len(set.Name) + len(group.Name); together >= layout.MaxLength {
 			errs = append(errs, field.Invalid(path.Child("name"), group.Name, fmt.Sprintf(
-				"the names of the set and the scaling group have %d characters together, which leaves none of the %d for a clique", together, layout.MaxLength)))
+				"the names of the set and the scaling group have %d characters together, which leaves none of the %d "+
+					"for a clique", together, layout.MaxLength)))
 		}
 	}
 	return errs
@@ -247,8 +263,10 @@ func cliqueNames(set *grovev1alpha1.PodCliqueSet) []string {
 	return all
 }
 
-// validateGroupMember reports cliques that do not exist or that are in a group already, and remembers the others.
-func validateGroupMember(path *field.Path, group, clique string, known []string, groupOf map[string]string) field.ErrorList {
+// validateGroupMember reports cliques that do not exist or are in a group already, and remembers the others.
+func validateGroupMember(
+	path *field.Path, group, clique string, known []string, groupOf map[string]string,
+) field.ErrorList {
 	if !slices.Contains(known, clique) {
 		return field.ErrorList{field.Invalid(path, clique, "there is no such clique"+suggestion(clique, known))}
 	}
@@ -256,7 +274,8 @@ func validateGroupMember(path *field.Path, group, clique string, known []string,
 		if other == group {
 			return field.ErrorList{field.Duplicate(path, clique)}
 		}
-		return field.ErrorList{field.Invalid(path, clique, fmt.Sprintf("the clique is in scaling group %q already; it can be in one only", other))}
+		return field.ErrorList{field.Invalid(path, clique,
+			fmt.Sprintf("the clique is in scaling group %q already; it can be in one only", other))}
 	}
 	groupOf[clique] = group
 	return nil
@@ -269,7 +288,7 @@ func suggestion(word string, known []string) string {
 	return "; the cliques are " + strings.Join(known, ", ")
 }
 
-// nearest asks for what was probably meant; empty if nothing comes near.
+// nearest is a question with the name that was probably meant; empty if no name is similar.
 func nearest(word string, known []string) string {
 	if closest, ok := didyoumean.Closest(word, known); ok {
 		return fmt.Sprintf(", did you mean %q?", closest)
@@ -285,10 +304,13 @@ func validatePodSpec(spec *corev1.PodSpec, path *field.Path) (warnings []string,
 		errs = append(errs, field.Forbidden(path.Child("nodeName"), "the scheduler chooses the node"))
 	}
 	if len(spec.TopologySpreadConstraints) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"), "they contradict packing: use topologyConstraint and topologySpread"))
+		errs = append(errs, field.Forbidden(path.Child("topologySpreadConstraints"),
+			"they contradict packing: use topologyConstraint and topologySpread"))
 	}
 	if spec.RestartPolicy != "" && spec.RestartPolicy != corev1.RestartPolicyAlways {
-		warnings = append(warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always", path.Child("restartPolicy"), spec.RestartPolicy))
+		warnings = append(
+			warnings, fmt.Sprintf("%s: pods of a clique that end are replaced, so that %s acts like Always",
+				path.Child("restartPolicy"), spec.RestartPolicy))
 	}
 	return warnings, errs
 }

@@ -38,7 +38,7 @@ const (
 	required  = string(field.ErrorTypeRequired)
 )
 
-// one is a clique with a name and more of its spec.
+// one is a clique with a name and further fields of its spec.
 func one(name, spec string) string {
 	return "{name: " + name + ", spec: {podSpec: {containers: [{name: main}]}, " + spec + "}}"
 }
@@ -146,7 +146,8 @@ func TestValidateCreate(t *testing.T) {
 				one("a", "startsAfter: [b]"), one("b", "startsAfter: [c]"), one("c", "startsAfter: [a]"),
 				one("d", "startsAfter: [e, a]"), one("e", "startsAfter: [d]"), one("f", "startsAfter: [a, d]"),
 			}, ",") + "]",
-			want: []string{clique + ".spec.startsAfter: " + invalid, "spec.template.cliques[3].spec.startsAfter: " + invalid},
+			want: []string{clique + ".spec.startsAfter: " + invalid, "spec.template.cliques[3].spec.startsAfter: " +
+				invalid},
 		},
 		"autoscaling within bounds": {
 			template: "cliques: [" +
@@ -170,7 +171,8 @@ func TestValidateCreate(t *testing.T) {
 			template: "cliques: [" + one("a", "") +
 				"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 2, scaleConfig: " +
 				"{minReplicas: 1, maxReplicas: 1}}]",
-			want: []string{group + ".scaleConfig.minReplicas: " + invalid, group + ".scaleConfig.maxReplicas: " + invalid},
+			want: []string{group + ".scaleConfig.minReplicas: " + invalid, group +
+				".scaleConfig.maxReplicas: " + invalid},
 		},
 		"group members exist": {
 			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, b]}]",
@@ -198,13 +200,15 @@ func TestValidateCreate(t *testing.T) {
 			want:     []string{clique + ".spec.podSpec.containers: " + required},
 		},
 		"unknown domains: one error per constraint, and the hierarchy is not judged": {
-			template: "topologyConstraint: {packDomain: numa}, cliques: [" + constrained("a", "{packDomain: zone}") + "," +
+			template: "topologyConstraint: {packDomain: numa}, cliques: [" +
+				constrained("a", "{packDomain: zone}") + "," +
 				constrained("b", "{pack: {required: region, preferred: numa}}") + "]",
 			want: []string{"spec.template.topologyConstraint: " + invalid,
 				"spec.template.cliques[1].topologyConstraint: " + invalid},
 		},
 		"hierarchy: one error per violating pair, at the parent": {
-			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") + "," +
+			template: "topologyConstraint: {packDomain: rack}, cliques: [" + constrained("a", "{packDomain: block}") +
+				"," +
 				one("b", "") + "]," +
 				"podCliqueScalingGroups: [{name: g, cliqueNames: [a], topologyConstraint: {packDomain: host}}, {name: h, " +
 				"cliqueNames: [b], topologyConstraint: {packDomain: zone}}]",
@@ -214,7 +218,8 @@ func TestValidateCreate(t *testing.T) {
 			},
 		},
 		"hierarchy: equal is fine, and each form is compared with its like": {
-			template: "topologyConstraint: {pack: {required: rack}}, cliques: [" + constrained("a", "{packDomain: rack}") + "," +
+			template: "topologyConstraint: {pack: {required: rack}}, cliques: [" +
+				constrained("a", "{packDomain: rack}") + "," +
 				constrained("b", "{pack: {preferred: zone}}") + "]",
 		},
 		"hierarchy: preferred against preferred": {
@@ -235,25 +240,30 @@ func TestValidateCreate(t *testing.T) {
 			want:     []string{clique + ".topologyConstraint: " + required},
 		},
 		"clusterTopologyName: exists": {
-			template: "clusterTopologyName: gx, topologyConstraint: {packDomain: rack}, cliques: [" + one("a", "") + "]",
-			want:     []string{"spec.template.clusterTopologyName: " + invalid},
+			template: "clusterTopologyName: gx, topologyConstraint: {packDomain: rack}, cliques: [" +
+				one("a", "") + "]",
+			want: []string{"spec.template.clusterTopologyName: " + invalid},
 		},
 		"clusterTopologyName: not without a constraint": {
 			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]",
 			want:     []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
 		"a constraint without a name while there is no default topology is told at each place": {
-			alone:    true,
-			template: "topologyConstraint: {packDomain: zone}, cliques: [" + constrained("a", "{packDomain: rack}") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + invalid, clique + ".topologyConstraint: " + invalid},
+			alone: true,
+			template: "topologyConstraint: {packDomain: zone}, cliques: [" +
+				constrained("a", "{packDomain: rack}") + "]",
+			want: []string{"spec.template.topologyConstraint: " + invalid, clique +
+				".topologyConstraint: " + invalid},
 		},
 		"domains are those of the named topology": {
-			template: "clusterTopologyName: gb, topologyConstraint: {packDomain: host}, cliques: [" + one("a", "") + "]",
-			want:     []string{"spec.template.topologyConstraint: " + invalid},
+			template: "clusterTopologyName: gb, topologyConstraint: {packDomain: host}, cliques: [" +
+				one("a", "") + "]",
+			want: []string{"spec.template.topologyConstraint: " + invalid},
 		},
 		"topologyName: equals clusterTopologyName": {
-			template: "clusterTopologyName: gb, cliques: [" + constrained("a", "{packDomain: rack, topologyName: other}") + "]",
-			want:     []string{clique + ".topologyConstraint.topologyName: " + invalid},
+			template: "clusterTopologyName: gb, cliques: [" +
+				constrained("a", "{packDomain: rack, topologyName: other}") + "]",
+			want: []string{clique + ".topologyConstraint.topologyName: " + invalid},
 		},
 		"topologyName: the same in the whole set": {
 			template: "topologyConstraint: {packDomain: zone, topologyName: gb}, cliques: [" +
@@ -395,7 +405,8 @@ func TestSetDefaults(t *testing.T) {
 	template := &set.Spec.Template
 	clique, group := &template.Cliques[0].Spec, &template.PodCliqueScalingGroups[0]
 	got := []any{
-		set.Spec.UpdateStrategy.Type, template.CliqueStartupType, *template.HeadlessServiceConfig.PublishNotReadyAddresses,
+		set.Spec.UpdateStrategy.Type, template.CliqueStartupType,
+		*template.HeadlessServiceConfig.PublishNotReadyAddresses,
 		template.TerminationDelay.Duration.String(), clique.RoleName, *clique.MinAvailable,
 		*clique.AutoScalingConfig.MinReplicas,
 		*group.Replicas, *group.MinAvailable, *group.ScaleConfig.MinReplicas,

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/grove-operator/internal/startup"
 )
 
-// ServiceAccount is the account under which pods of a set may look at each other.
+// ServiceAccount is the account with which pods of a set may read each other.
 func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
 	account := &corev1.ServiceAccount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
@@ -21,8 +21,8 @@ func ServiceAccount(set *grovev1alpha1.PodCliqueSet) *corev1.ServiceAccount {
 	return account
 }
 
-// Role lets accounts see pods, by which a pod knows that those that it starts after are ready. A rule cannot be narrowed to
-// labels; what the program looks at is.
+// Role allows accounts to read pods: by that a pod knows that the pods which it starts after are ready. A rule cannot
+// be narrowed to labels, but the program reads only the pods with the right labels.
 func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 	role := &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
@@ -37,8 +37,8 @@ func Role(set *grovev1alpha1.PodCliqueSet) *rbacv1.Role {
 	return role
 }
 
-// RoleBinding gives the Role to the set's account, and to those of the user under which pods of the set wait for others.
-// PodCliques are those that exist.
+// RoleBinding binds the Role to the set's account, and to the user's accounts under which pods of the set wait for
+// others. PodCliques are the existing ones.
 func RoleBinding(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) *rbacv1.RoleBinding {
 	binding := &rbacv1.RoleBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},

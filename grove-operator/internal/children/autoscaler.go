@@ -39,7 +39,8 @@ func autoscaler(
 	}
 	own := map[string]string{grovev1alpha1.LabelPodCliqueSetReplicaIndex: index(replica)}
 	made := &autoscalingv2.HorizontalPodAutoscaler{
-		TypeMeta:   metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(), Kind: "HorizontalPodAutoscaler"},
+		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv2.SchemeGroupVersion.String(),
+			Kind: "HorizontalPodAutoscaler"},
 		ObjectMeta: metadata(set, target, grovev1alpha1.ComponentHPA, nil, own),
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{

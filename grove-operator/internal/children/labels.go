@@ -1,4 +1,4 @@
-// Package children builds what a PodCliqueSet consists of besides gangs and pods: PodCliques, PodCliqueScalingGroups,
+// Package children builds the objects of a PodCliqueSet except gangs and pods: PodCliques, PodCliqueScalingGroups,
 // Services, autoscalers and the pods' service account.
 package children
 
@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// metadata is what every child has. Own labels win over the user's, because children are found by them.
+// metadata is the metadata of every child. Own labels win over the user's, because they are used to find children.
 func metadata(set *grovev1alpha1.PodCliqueSet, name, component string, user, own map[string]string) metav1.ObjectMeta {
 	labels := map[string]string{}
 	maps.Copy(labels, user)
@@ -26,7 +26,7 @@ func metadata(set *grovev1alpha1.PodCliqueSet, name, component string, user, own
 	return metav1.ObjectMeta{Name: name, Namespace: set.Namespace, Labels: labels}
 }
 
-// labelValue makes a label value of a name. Names of Roles have a colon, which a label value may not have.
+// labelValue makes a label value from a name. Names of Roles have a colon, which a label value may not have.
 func labelValue(name string) string {
 	value := []rune(name)
 	for i, r := range value {

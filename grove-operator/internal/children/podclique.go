@@ -34,17 +34,17 @@ func ScalingGroup(
 	return made
 }
 
-// PodClique is the PodClique of a member of a set as it is created: with the replicas and the pod template that the set has
-// now. Owner is the PodCliqueScalingGroup of a member of a scaling group, and nil for a standalone clique, which belongs to
-// the set.
+// PodClique is the PodClique of a member of a set at its creation, with the replicas and the pod template that the set
+// has now. Owner is the PodCliqueScalingGroup of a member of a scaling group, and nil for a standalone clique, which
+// belongs to the set.
 func PodClique(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
 ) *grovev1alpha1.PodClique {
 	return withTemplate(set, member, owner, podtemplate.Of(set, member.Clique))
 }
 
-// NextPodClique is PodClique for one that may be there already, which has its pod template until an update has reached it.
-// Live is nil while there is none.
+// NextPodClique is PodClique for one that may exist already: it keeps its pod template until an update has reached it.
+// Live is nil if it does not exist.
 func NextPodClique(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, owner *grovev1alpha1.PodCliqueScalingGroup,
 	live *grovev1alpha1.PodClique, reached bool,
@@ -82,7 +82,7 @@ func withTemplate(
 	return made
 }
 
-// placeOf are the labels that say where in a set a PodClique stands.
+// placeOf are the labels with a PodClique's place in its set.
 func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]string {
 	labels := map[string]string{
 		grovev1alpha1.LabelPodGang:                  member.Gang,
@@ -92,7 +92,8 @@ func placeOf(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]s
 		labels[grovev1alpha1.LabelBasePodGang] = member.BaseGang
 	}
 	if member.Group != nil {
-		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(set.Name, member.Replica, member.Group.Name)
+		labels[grovev1alpha1.LabelPodCliqueScalingGroup] = layout.ScalingGroup(set.Name, member.Replica,
+			member.Group.Name)
 		labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = index(member.Copy)
 	}
 	return labels

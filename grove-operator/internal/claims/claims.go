@@ -1,4 +1,4 @@
-// Package claims says which ResourceClaims the pods of a set share, as resourceSharing says.
+// Package claims decides which ResourceClaims the pods of a set share, by resourceSharing.
 package claims
 
 import (
@@ -18,7 +18,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// Level is what the pods have in common that share a claim, and so what the claim is deleted with.
+// Level says which pods share a claim, and with which object the claim is deleted.
 type Level int
 
 // The levels, broadest first.
@@ -30,9 +30,9 @@ const (
 
 // Claim is a ResourceClaim that pods share.
 type Claim struct {
-	// Name is that of the ResourceClaim.
+	// Name of the ResourceClaim.
 	Name string
-	// Sharing is the entry that asks for it.
+	// Sharing is the entry of the set for it.
 	Sharing grovev1alpha1.ResourceSharing
 	// Level says what Owner is: the set, a PodCliqueScalingGroup or a PodClique.
 	Level Level
@@ -49,7 +49,8 @@ func Used(set *grovev1alpha1.PodCliqueSet) bool {
 			func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return len(group.ResourceSharing) > 0 })
 }
 
-// OfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group, then of its clique.
+// OfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group, then
+// of its clique.
 func OfPod(set *grovev1alpha1.PodCliqueSet, member layout.Member, index int32) []Claim {
 	var all []Claim
 	for _, entry := range set.Spec.Template.ResourceSharing {
@@ -76,7 +77,7 @@ func filtered(filter *grovev1alpha1.SetResourceSharingFilter, member layout.Memb
 		member.Group != nil && slices.Contains(filter.ChildScalingGroupNames, member.Group.Name)
 }
 
-// claim is that of one entry for a replica of its owner.
+// claim is the claim of one entry for a replica of its owner.
 func claim(sharing grovev1alpha1.ResourceSharing, level Level, owner string, replica int32) Claim {
 	name := fmt.Sprintf("%s-all-%s", owner, sharing.Name)
 	if sharing.Scope == grovev1alpha1.SharedPerReplica {
@@ -85,7 +86,7 @@ func claim(sharing grovev1alpha1.ResourceSharing, level Level, owner string, rep
 	return Claim{Name: name, Sharing: sharing, Level: level, Owner: owner}
 }
 
-// Live is how large a set is.
+// Live is the present size of a set.
 type Live struct {
 	// Copies returns how many copies a PodCliqueScalingGroup has, or false if it does not exist.
 	Copies func(scalingGroup string) (int32, bool)
@@ -140,11 +141,12 @@ func upTo(pods int32) []int32 {
 	return indexes
 }
 
-// AddTo points a pod to its claims, and gives all its containers their devices.
+// AddTo adds claims to a pod, and their devices to all its containers.
 func AddTo(spec *corev1.PodSpec, shared []Claim) {
 	for _, claim := range shared {
 		name := labelSized(claim.Name)
-		spec.ResourceClaims = append(spec.ResourceClaims, corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
+		spec.ResourceClaims = append(spec.ResourceClaims,
+			corev1.PodResourceClaim{Name: name, ResourceClaimName: &claim.Name})
 		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 			for i := range containers {
 				containers[i].Resources.Claims = append(slices.Clone(containers[i].Resources.Claims),
@@ -154,7 +156,7 @@ func AddTo(spec *corev1.PodSpec, shared []Claim) {
 	}
 }
 
-// labelSized is a name as long as it may be within a pod, and as a label; told apart by a hash where it had to be cut.
+// labelSized is a name cut to the length of a label and of names within a pod; cut names get a hash.
 func labelSized(name string) string {
 	const longest = validation.DNS1123LabelMaxLength
 	if len(name) <= longest {
@@ -166,7 +168,8 @@ func labelSized(name string) string {
 	return name[:longest-len(suffix)] + suffix
 }
 
-// Internal returns the set's own template for an entry; nil if a ResourceClaimTemplate of the cluster is meant.
+// Internal returns the set's own template for an entry; nil if the entry refers to a ResourceClaimTemplate of the
+// cluster.
 func Internal(
 	set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSharing,
 ) *resourcev1.ResourceClaimTemplateSpec {
@@ -179,7 +182,7 @@ func Internal(
 	return nil
 }
 
-// Object is the ResourceClaim of a claim. Owner is what it is deleted with; nil for one that does not come from a cluster.
+// Object is the ResourceClaim of a claim. Owner is the object with which it is deleted; nil without a cluster.
 func Object(
 	set *grovev1alpha1.PodCliqueSet, claim Claim, template *resourcev1.ResourceClaimTemplateSpec,
 	owner *metav1.OwnerReference,

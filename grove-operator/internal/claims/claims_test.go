@@ -17,7 +17,7 @@ const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata:
 	"{name: fabric, templateSpec: {spec: {devices: {requests: [{name: f, exactly: {deviceClassName: " +
 	"fabric.example.com}}]}}}}]"
 
-// asWritten is a set as its template says.
+// asWritten is a set with the numbers of its template.
 var asWritten = claims.Live{
 	Copies:  func(string) (int32, bool) { return 0, false },
 	Indexes: func(string) ([]int32, bool) { return nil, false },
@@ -31,7 +31,8 @@ func TestDesired(t *testing.T) {
 		want     []string
 	}{
 		"one for all replicas of the set": {
-			template: "resourceSharing: [{name: gpu, scope: AllReplicas}], " + two, live: asWritten, want: []string{"s-all-gpu"},
+			template: "resourceSharing: [{name: gpu, scope: AllReplicas}], " + two, live: asWritten,
+			want: []string{"s-all-gpu"},
 		},
 		"one for each replica of the set": {
 			template: "resourceSharing: [{name: gpu, scope: PerReplica}], " + two, live: asWritten,

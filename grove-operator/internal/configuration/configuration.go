@@ -1,5 +1,5 @@
-// Package configuration reads the operator's configuration file: strictly, with defaults, and with everything that is
-// wrong with it at once.
+// Package configuration reads the operator's configuration file: strictly, with defaults, and reporting all mistakes at
+// once.
 package configuration
 
 import (
@@ -37,8 +37,8 @@ const (
 	defaultResourceName    = "grove-operator-leader-election"
 )
 
-// How many objects of a kind are looked at together. More would not be faster at the default rate, while the requests of a
-// pass, which the API server would answer side by side, would each take longer.
+// How many objects of a kind are reconciled at once. More would not be faster at the default rate, while each request
+// of a pass, which the API server could answer in parallel, would take longer.
 const (
 	defaultConcurrentSyncs          = 2
 	defaultConcurrentPodCliqueSyncs = 4
@@ -53,8 +53,8 @@ var defaultStartupResources = corev1.ResourceList{
 	corev1.ResourceMemory: resource.MustParse("64Mi"),
 }
 
-// Read returns the configuration of a file with its defaults set, and what there is to say about it: it is only to be used
-// when no finding is more than a warning.
+// Read returns the configuration of a file with its defaults set, and findings about it. The configuration may be used
+// only if all findings are warnings.
 func Read(path string) (*groveconfigv1alpha1.OperatorConfiguration, []manifests.Finding) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -67,13 +67,14 @@ func Read(path string) (*groveconfigv1alpha1.OperatorConfiguration, []manifests.
 	return Parse(path, content)
 }
 
-// Parse returns the configuration that a file has in YAML or JSON. Findings name every unknown field and every wrong value
+// Parse returns the configuration of a file in YAML or JSON. Findings name every unknown field and every wrong value
 // with its path.
 func Parse(file string, content []byte) (*groveconfigv1alpha1.OperatorConfiguration, []manifests.Finding) {
 	about := manifests.Finding{Source: file + "[1]", Kind: kind}
 	asJSON, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
-		return nil, []manifests.Finding{because(about, strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
+		return nil, []manifests.Finding{because(about,
+			strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))}
 	}
 	configuration := &groveconfigv1alpha1.OperatorConfiguration{}
 	if problems := manifests.DecodeStrict(asJSON, configuration); len(problems) > 0 {
@@ -127,7 +128,7 @@ func at(finding manifests.Finding, path, reason string) manifests.Finding {
 	return finding
 }
 
-// SetDefaults fills in what a configuration leaves open.
+// SetDefaults sets the unset fields of a configuration.
 func SetDefaults(configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	orDefault(&configuration.RuntimeClientConnection.QPS, defaultQPS)
 	orDefault(&configuration.RuntimeClientConnection.Burst, defaultBurst)
@@ -184,7 +185,7 @@ func orDefault[T comparable](field *T, value T) {
 	}
 }
 
-// WithoutFile is the configuration that the offline command uses when it is given none: topology awareness is on, and
+// WithoutFile is the configuration of the offline command without a file: topology awareness is on, and
 // ClusterTopologies come from the input.
 func WithoutFile() *groveconfigv1alpha1.OperatorConfiguration {
 	configuration := &groveconfigv1alpha1.OperatorConfiguration{}

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/configuration"
 )
 
-// lines are findings as they are printed.
+// lines are findings in printed form.
 func lines(findings []manifests.Finding) string {
 	var printed []string
 	for _, finding := range findings {
@@ -38,7 +38,8 @@ func TestParseFillsInDefaults(t *testing.T) {
 		config.LeaderElection.LeaseDuration.Duration.String(),
 		config.Server.Webhooks.Port, config.Server.HealthProbes.Port, config.Server.Metrics.Port,
 		string(config.Server.Webhooks.CertProvisionMode),
-		*config.Controllers.PodGang.ConcurrentSyncs, *config.Controllers.PodClique.ConcurrentSyncs, string(config.LogLevel),
+		*config.Controllers.PodGang.ConcurrentSyncs, *config.Controllers.PodClique.ConcurrentSyncs,
+		string(config.LogLevel),
 		string(config.LogFormat), *config.DefaultSchedulerName, startup.Image, resources,
 	}
 	want := []any{float32(100), int32(120), "15s", int32(9443), int32(1234), int32(8080), "auto", int32(2), int32(4),
@@ -48,7 +49,8 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 }
 
-// TestTheStartupImageIsOfThisRelease: the chart names it by its own version, and so must the program without a chart.
+// TestTheStartupImageIsOfThisRelease: the chart names the image by its own version, and so must the program without a
+// chart.
 func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 	chart, err := os.ReadFile("../../../charts/grove-operator/Chart.yaml")
 	if err != nil {
@@ -62,7 +64,8 @@ func TestTheStartupImageIsOfThisRelease(t *testing.T) {
 
 func TestEmptyResourcesStayEmpty(t *testing.T) {
 	config, findings := configuration.Parse("f", []byte(header+"startupOrder: {resources: {}}"))
-	if len(findings) > 0 || config.StartupOrder.Resources.Requests != nil || config.StartupOrder.Resources.Limits != nil {
+	if len(findings) > 0 || config.StartupOrder.Resources.Requests != nil ||
+		config.StartupOrder.Resources.Limits != nil {
 		t.Errorf("resources %v, findings %s", config.StartupOrder.Resources, lines(findings))
 	}
 }
@@ -95,11 +98,13 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			[]string{"topologyAwareScheduling.levels[0].domain: Invalid", `did you mean "rack"?`}},
 		"duplicate domain and key": {
 			header + on("{domain: rack, key: a/b}, {domain: rack, key: a/b}"),
-			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate", "topologyAwareScheduling.levels[1].key: Duplicate"},
+			[]string{"topologyAwareScheduling.levels[1].domain: Duplicate",
+				"topologyAwareScheduling.levels[1].key: Duplicate"},
 		},
 		"a key that is no label key": {header + on("{domain: rack, key: a b}"),
 			[]string{"topologyAwareScheduling.levels[0].key: Invalid"}},
-		"a key that is empty": {header + on("{domain: rack}"), []string{"topologyAwareScheduling.levels[0].key: Invalid"}},
+		"a key that is empty": {header + on("{domain: rack}"),
+			[]string{"topologyAwareScheduling.levels[0].key: Invalid"}},
 		"eight levels": {
 			header +
 				on(
@@ -109,7 +114,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		},
 		"a level below single hosts": {
 			header + on("{domain: host, key: a/host}, {domain: rack, key: kubernetes.io/hostname}"),
-			[]string{"topologyAwareScheduling.levels[1].key: Invalid", "no level can be below it but numa, and host is"},
+			[]string{"topologyAwareScheduling.levels[1].key: Invalid",
+				"no level can be below it but numa, and host is"},
 		},
 		"an init container that no pod could have": {
 			header +
@@ -128,7 +134,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 				"runtimeClientConnection.burst: Invalid",
 				"leaderElection.leaseDuration: Invalid", "leaderElection.renewDeadline: Invalid",
 				"leaderElection.resourceLock: Unsupported",
-				"server.webhooks.port: Invalid", "server.webhooks.certProvisionMode: Unsupported", "server.metrics.port: Invalid",
+				"server.webhooks.port: Invalid", "server.webhooks.certProvisionMode: Unsupported",
+				"server.metrics.port: Invalid",
 				"authorizer.exemptServiceAccountUserNames[1]: Invalid",
 				"server.healthProbes.port: Invalid", "controllers.podClique.concurrentSyncs: Invalid",
 			},
@@ -162,7 +169,8 @@ func TestReadNamesTheFileOnce(t *testing.T) {
 	if err := os.WriteFile(file, []byte(header+"typo: 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, findings := configuration.Read(file); lines(findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
+	if _, findings := configuration.Read(file); lines(
+		findings) != file+"[1]: OperatorConfiguration: typo: unknown field" {
 		t.Errorf("findings %s", lines(findings))
 	}
 	if _, findings := configuration.Read(file + ".missing"); lines(findings) != file+

@@ -132,7 +132,7 @@ func validateControllers(controllers groveconfigv1alpha1.ControllersConfiguratio
 	return errs
 }
 
-// validateStartupOrder reports what would have the API server turn down every pod that waits.
+// validateStartupOrder reports values with which the API server would refuse every pod that waits.
 func validateStartupOrder(order groveconfigv1alpha1.StartupOrderConfiguration) field.ErrorList {
 	path := field.NewPath("startupOrder")
 	var errs field.ErrorList

@@ -13,8 +13,8 @@ import (
 // PriorityClasses are those that AnySet uses.
 var PriorityClasses = []string{"low", "high"}
 
-// AnySet draws a valid PodCliqueSet of up to some dozens of pods, in which everything is used that names, gangs and pods
-// depend on. Much is left to its default.
+// AnySet draws a valid PodCliqueSet of up to some dozens of pods. It uses every field on which names, gangs and pods
+// depend. Many fields are left to their defaults.
 func AnySet(t *rapid.T, namespace string) *grovev1alpha1.PodCliqueSet {
 	set := &grovev1alpha1.PodCliqueSet{}
 	set.Namespace, set.Name = namespace, rapid.SampledFrom([]string{"s", "inference", "a-1", "x-0-y"}).Draw(t, "name")
@@ -28,7 +28,8 @@ func AnySet(t *rapid.T, namespace string) *grovev1alpha1.PodCliqueSet {
 	}).Draw(t, "order")
 	template.PriorityClassName = rapid.SampledFrom(append([]string{""}, PriorityClasses...)).Draw(t, "priority class")
 	if rapid.Bool().Draw(t, "headless service") {
-		template.HeadlessServiceConfig = &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: some(t, rapid.Bool())}
+		template.HeadlessServiceConfig = &grovev1alpha1.HeadlessServiceConfig{PublishNotReadyAddresses: some(t,
+			rapid.Bool())}
 	}
 	names := rapid.Permutation([]string{"router", "a", "prefill-leader", "0", "w-1"}).Draw(t, "cliques")
 	// One scheduler places all pods of a set. The default may be named, or not.
@@ -95,7 +96,7 @@ func anyPodSpec(t *rapid.T) corev1.PodSpec {
 	return spec
 }
 
-// anyGroups puts some of the cliques into groups, and gives autoscalers to some groups and to some cliques in none.
+// anyGroups puts some of the cliques into groups, and gives autoscalers to some groups and to some standalone cliques.
 func anyGroups(
 	t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec,
 ) []grovev1alpha1.PodCliqueScalingGroupConfig {
@@ -132,11 +133,12 @@ func anyScaling(t *rapid.T, minimum, replicas int32) *grovev1alpha1.AutoScalingC
 		MaxReplicas: replicas + 3}
 }
 
-// constrain gives the set, its groups and its cliques constraints, of which the inner ones are the narrower ones.
+// constrain adds constraints to the set, its groups and its cliques; inner constraints are narrower.
 func constrain(t *rapid.T, template *grovev1alpha1.PodCliqueSetTemplateSpec) {
 	template.TopologyConstraint = anyConstraint(t, "set", "zone", "rack")
 	for i := range template.PodCliqueScalingGroups {
-		template.PodCliqueScalingGroups[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("group ", i), "rack", "rack")
+		template.PodCliqueScalingGroups[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("group ", i),
+			"rack", "rack")
 	}
 	for i := range template.Cliques {
 		template.Cliques[i].TopologyConstraint = anyConstraint(t, fmt.Sprint("clique ", i), "rack", "host")

@@ -1,6 +1,6 @@
-// Package contract writes down for tests what a PodCliqueSet becomes, as the documentation promises it to users: by nested
-// loops over the manifest and with the names spelled out. It uses none of the operator's decisions, and so disagrees with them
-// when they are wrong.
+// Package contract states for tests which objects a PodCliqueSet becomes, as the documentation promises it to users: by
+// nested loops over the manifest and with the names spelled out. It uses none of the operator's decisions, and so
+// disagrees with them when they are wrong.
 package contract
 
 import (
@@ -14,22 +14,22 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Object is what the contract says about an object.
+// Object has the promised properties of an object.
 type Object struct {
 	// Owner is the controller, as Kind/name.
 	Owner string
-	// Labels are all that there are; the values of hashes are not promised, and written as *.
+	// Labels are all labels; values of hashes are not promised, and written as *.
 	Labels map[string]string
 	// Finalizers are those of the operator.
 	Finalizers []string
-	// Facts are what matters of the spec, by a name, in JSON.
+	// Facts are the promised fields of the spec, by a name, in JSON.
 	Facts map[string]string
 }
 
-// Objects are by Kind/name. Names of pods are generated: they are under their hostnames.
+// Objects by Kind/name. Names of pods are generated: pods are under their hostnames.
 type Objects map[string]Object
 
-// fact writes a value down.
+// fact encodes a value.
 func fact(value any) string {
 	written, err := json.Marshal(value)
 	if err != nil {
@@ -38,22 +38,22 @@ func fact(value any) string {
 	return string(written)
 }
 
-// expectation collects what one set becomes.
+// expectation collects the objects of one set.
 type expectation struct {
 	set     *grovev1alpha1.PodCliqueSet
 	objects Objects
 	gangs   map[string]*gang
 }
 
-// gang is a PodGang that is being put together.
+// gang is a PodGang under construction.
 type gang struct {
 	constraint, priorityClass, topologyName string
 	labels                                  map[string]string
 	groups, configs                         map[string]string
 }
 
-// Of returns what a set, as its user wrote it, becomes on a cluster whose topology has a level example.com/<domain> for each
-// domain. Its pods have not been scheduled.
+// Of returns the objects of a set, as its user wrote it, on a cluster whose topology has a level example.com/<domain>
+// for each domain. Its pods have not been scheduled.
 func Of(set *grovev1alpha1.PodCliqueSet) Objects {
 	e := &expectation{set: set, objects: Objects{}, gangs: map[string]*gang{}}
 	e.access()
@@ -73,7 +73,7 @@ func Of(set *grovev1alpha1.PodCliqueSet) Objects {
 	return e.objects
 }
 
-// labels are those of every object, and more.
+// labels are those of every object, and the given ones.
 func (e *expectation) labels(name, component string, more ...string) map[string]string {
 	labels := map[string]string{
 		"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "grove-operator",
@@ -218,7 +218,7 @@ func (e *expectation) waits(clique *grovev1alpha1.PodCliqueTemplateSpec) bool {
 		e.set.Spec.Template.CliqueStartupType == "CliqueStartupTypeExplicit" && len(clique.Spec.StartsAfter) > 0
 }
 
-// images says which containers a podSpec has.
+// images lists the containers of a podSpec.
 func images(spec *corev1.PodSpec) string {
 	var all []string
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {

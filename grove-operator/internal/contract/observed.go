@@ -48,7 +48,8 @@ func facts(object client.Object, hostnames map[string]string) (kind, name string
 		var rules []string
 		for _, rule := range object.Rules {
 			rules = append(rules,
-				strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")+" "+strings.Join(rule.Verbs, ","))
+				strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")+" "+strings.Join(
+					rule.Verbs, ","))
 		}
 		return "Role", object.Name, map[string]string{"rules": fact(rules)}
 	case *rbacv1.RoleBinding:
@@ -57,11 +58,13 @@ func facts(object client.Object, hostnames map[string]string) (kind, name string
 			accounts = append(accounts, subject.Name)
 		}
 		slices.Sort(accounts)
-		return "RoleBinding", object.Name, map[string]string{"role": fact(object.RoleRef.Name), "accounts": fact(accounts)}
+		return "RoleBinding", object.Name, map[string]string{"role": fact(object.RoleRef.Name),
+			"accounts": fact(accounts)}
 	case *corev1.Service:
 		return "Service", object.Name, map[string]string{
-			"clusterIP": fact(object.Spec.ClusterIP), "publishNotReadyAddresses": fact(object.Spec.PublishNotReadyAddresses),
-			"selector": fact(object.Spec.Selector),
+			"clusterIP":                fact(object.Spec.ClusterIP),
+			"publishNotReadyAddresses": fact(object.Spec.PublishNotReadyAddresses),
+			"selector":                 fact(object.Spec.Selector),
 		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		return "HorizontalPodAutoscaler", object.Name, map[string]string{
@@ -120,7 +123,8 @@ func gangFacts(gang *schedulerv1alpha1.PodGang, hostnames map[string]string) map
 	}
 	return map[string]string{
 		"constraint": fact(keys(gang.Spec.TopologyConstraint)), "priorityClass": fact(gang.Spec.PriorityClassName),
-		"topology": fact(gang.Annotations["grove.io/topology-name"]), "groups": fact(groups), "groupConfigs": fact(configs),
+		"topology": fact(gang.Annotations["grove.io/topology-name"]), "groups": fact(groups),
+		"groupConfigs": fact(configs),
 	}
 }
 

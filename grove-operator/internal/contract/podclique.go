@@ -10,14 +10,14 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// place is where in a set a PodClique is.
+// place is the place of a PodClique in a set.
 type place struct {
 	clique  *grovev1alpha1.PodCliqueTemplateSpec
 	replica int
 	// group and copyIndex are those of a PodClique in a scaling group.
 	group     *grovev1alpha1.PodCliqueScalingGroupConfig
 	copyIndex int
-	// gang is the PodGang, and base the base gang that it follows, if it is a scaled one.
+	// gang is the PodGang, and base the base gang that a scaled gang follows.
 	gang, base string
 }
 
@@ -89,7 +89,8 @@ func (e *expectation) podAnnotations(p place) map[string]string {
 
 func (e *expectation) pod(p place, podClique, group string, index int, inherited map[string]string) (hostname string) {
 	hostname = fmt.Sprintf("%s-%d", podClique, index)
-	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index", fmt.Sprint(index))
+	labels := e.labels(podClique, "", "grove.io/podclique", podClique, "grove.io/podclique-pod-index",
+		fmt.Sprint(index))
 	maps.Copy(labels, inherited)
 	if index == 0 && p.group != nil && p.group.CliqueNames[0] == p.clique.Name {
 		labels["packtree.dev/stands-for-copy"] = "true"
@@ -122,7 +123,8 @@ func (e *expectation) pod(p place, podClique, group string, index int, inherited
 		"startsAfterPods": fact(e.parents(p)),
 	}
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		facts["container "+container.Name] = fact(slices.Concat([]string{container.Image}, env, environment(container.Env)))
+		facts["container "+container.Name] = fact(slices.Concat([]string{container.Image}, env,
+			environment(container.Env)))
 	}
 	e.objects["Pod/"+hostname] = Object{Owner: "PodClique/" + podClique, Labels: labels, Facts: facts}
 	return hostname
@@ -145,7 +147,7 @@ func environment(variables []corev1.EnvVar) []string {
 	return all
 }
 
-// gates: those of others stay; ours goes from the pods of base gangs as soon as the gang lists them.
+// gates are the user's; the operator's is removed from pods of base gangs as soon as the gang lists them.
 func (e *expectation) gates(p place) []string {
 	gates := []string{}
 	for _, gate := range p.clique.Spec.PodSpec.SchedulingGates {
@@ -166,7 +168,7 @@ func (e *expectation) account(clique *grovev1alpha1.PodCliqueTemplateSpec) strin
 }
 
 // parents are the PodCliques that a pod waits for, with their minima: in a base gang those of the whole base gang, in a
-// scaled one those of the same copy.
+// scaled gang those of the same copy.
 func (e *expectation) parents(p place) []string {
 	before := p.clique.Spec.StartsAfter
 	switch e.set.Spec.Template.CliqueStartupType {
@@ -205,7 +207,8 @@ func (e *expectation) podCliquesOf(p place, clique *grovev1alpha1.PodCliqueTempl
 		all = append(all, fmt.Sprintf("%s-%d-%s:%d", e.set.Name, p.replica, clique.Name, minimum))
 	case group != nil && p.base == "":
 		for j := range or(group.MinAvailable, 1) {
-			all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, j, clique.Name, minimum))
+			all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, j,
+				clique.Name, minimum))
 		}
 	case group != nil && group.Name == p.group.Name:
 		all = append(all, fmt.Sprintf("%s-%d-%s-%d-%s:%d", e.set.Name, p.replica, group.Name, p.copyIndex, clique.Name,

@@ -20,7 +20,7 @@ func (e *expectation) newGang(name string, replica int, constrainedBy *grovev1al
 	return made
 }
 
-// constrained notes that something in the gang has a constraint, so that the gang names the topology.
+// constrained records that a part of the gang has a constraint, so that the gang names the topology.
 func (g *gang) constrained(by *grovev1alpha1.TopologyConstraint) {
 	if by != nil {
 		g.topologyName = "grove-topology"
@@ -54,8 +54,9 @@ func (g *gang) add(podClique string, hostnames []string, minimum int32, by *grov
 func (e *expectation) podGangs() {
 	for name, gang := range e.gangs {
 		e.ofSet("PodGang", name, gang.labels, map[string]string{
-			"constraint": fact(gang.constraint), "priorityClass": fact(gang.priorityClass), "topology": fact(gang.topologyName),
-			"groups": fact(gang.groups), "groupConfigs": fact(gang.configs),
+			"constraint": fact(gang.constraint), "priorityClass": fact(gang.priorityClass),
+			"topology": fact(gang.topologyName),
+			"groups":   fact(gang.groups), "groupConfigs": fact(gang.configs),
 		})
 	}
 }

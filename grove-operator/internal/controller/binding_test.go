@@ -50,12 +50,14 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 			And(HaveField("UID", made.UID), HaveField("Kind", "ClusterTopologyBinding")))
 		use(in, "user", "halls", "nvlink-domain")
 		Eventually(gangOf(in, "user")).Should(Equal("halls example.com/nvlink-domain"))
-		Eventually(func() int32 { return get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status.InUse }).Should(
+		Eventually(
+			func() int32 { return get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status.InUse }).Should(
 			BeEquivalentTo(1))
 		status := get("", "halls", &grovev1alpha1.ClusterTopologyBinding{}).Status
 		Expect(status.Domains).To(Equal("hall,rack,nvlink-domain"))
 		Expect(status.SchedulerTopologyStatuses).To(ConsistOf(And(
-			HaveField("SchedulerName", "kai-scheduler"), HaveField("TopologyReference", "halls"), HaveField("InSync", true))))
+			HaveField("SchedulerName", "kai-scheduler"), HaveField("TopologyReference", "halls"),
+			HaveField("InSync", true))))
 		Expect(made.Finalizers).To(BeEmpty())
 		Expect(get("", "halls", made).Finalizers).To(ContainElement(grovev1alpha1.FinalizerClusterTopology))
 	})
@@ -79,14 +81,16 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 			HaveField("Message", ContainSubstring("make them the same")))))
 		Expect(c.Delete(ctx, theirs)).To(Succeed())
 		again := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
-		again.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/spine"}, {NodeLabel: "example.com/leaf"}}
+		again.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/spine"},
+			{NodeLabel: "example.com/leaf"}}
 		Expect(c.Create(ctx, again)).To(Succeed())
 		Eventually(ready("borrowing")).Should(Equal("True Usable"))
 
 		use(in, "user", "borrowing", "leaf")
 		Eventually(gangOf(in, "user")).Should(Equal("theirs example.com/leaf"))
 		Expect(get("", "theirs", again).OwnerReferences).To(BeEmpty())
-		Expect(apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: "borrowing"}, &kaiv1alpha1.Topology{}))).To(BeTrue())
+		Expect(apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: "borrowing"}, &kaiv1alpha1.Topology{}))).To(
+			BeTrue())
 	})
 
 	It("with the name of a ClusterTopology is not found, says so, and goes when it is deleted", func() {
@@ -94,7 +98,8 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		binding := fixture.Binding("both", "hall")
 		Expect(c.Create(ctx, binding)).To(Succeed())
 		Eventually(ready("both")).Should(Equal("False NameTaken"))
-		Expect(get("", "both", &kaiv1alpha1.Topology{}).Spec.Levels).To(ConsistOf(HaveField("NodeLabel", "example.com/zone")))
+		Expect(get("", "both", &kaiv1alpha1.Topology{}).Spec.Levels).To(
+			ConsistOf(HaveField("NodeLabel", "example.com/zone")))
 		Expect(c.Delete(ctx, binding)).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(binding), binding))

@@ -97,7 +97,8 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		Expect(c.Create(ctx, leaving)).To(Succeed())
 		Eventually(schedulerLevels("again")).Should(Equal([]string{"example.com/zone"}))
 		Expect(c.Delete(ctx, leaving)).To(Succeed())
-		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
+		Eventually(condition("again", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(
+			Equal("True RequestsPending"))
 		released := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 		Expect(c.Patch(ctx, leaving, released)).To(Succeed(), "somebody does not wait")
 		Eventually(func() bool {
@@ -152,13 +153,14 @@ spec: {replicas: 1, template: {clusterTopologyName: held, topologyConstraint: {p
 		Expect(levels.Reason).To(Equal(grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable))
 
 		Expect(c.Delete(ctx, set)).To(Succeed())
-		Eventually(func() bool { // Nobody collects garbage here.
+		Eventually(func() bool { // There is no garbage collector here.
 			for _, kind := range []client.Object{&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{}} {
 				_ = c.DeleteAllOf(ctx, kind, client.InNamespace(in))
 			}
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
 		}).Should(BeTrue())
-		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(Equal("True RequestsPending"))
+		Eventually(condition("held", grovev1alpha1.ClusterTopologyDeletionBlocked)).Should(
+			Equal("True RequestsPending"))
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(made), made))
 		}).WithTimeout(clustertopology.AdmissionTime + time.Minute).WithPolling(time.Second).Should(BeTrue())

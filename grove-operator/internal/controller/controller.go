@@ -45,7 +45,7 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Cache keeps, of the kinds that everybody uses, the operator's own objects only, and of all objects what is looked at.
+// Cache keeps only the operator's own objects of widely used kinds, and strips all objects to the fields that are read.
 func Cache() cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
 		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
@@ -65,7 +65,7 @@ func Cache() cache.Options {
 	}
 }
 
-// Writer writes as the operator. Client reads from a cache that was made with Cache, live past it.
+// Writer writes as the operator. Client reads from a cache that was made with Cache, live reads past it.
 func Writer(cached client.Client, live client.Reader) apply.Writer {
 	return apply.Writer{
 		Client: cached, Live: live, FieldOwner: "grove-operator",
@@ -82,7 +82,8 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	writer := Writer(cached, mgr.GetAPIReader())
 	recorder := events.New(mgr.GetEventRecorder("grove-operator"))
 	syncs := config.Controllers
-	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	bindings, err := installation.Await(mgr,
+		grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs, bindings)
 		},
 		"PodCliqueScalingGroup": func() error {
-			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
+			reconciler := &podcliquescalinggroup.Reconciler{Client: cached, Writer: writer, Clock: now,
+				Events: recorder}
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueScalingGroup.ConcurrentSyncs)
 		},
 		"PodClique": func() error {

@@ -25,7 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/contract"
 )
 
-// randomSets is how many sets are created side by side, besides as many in which scaled gangs wait for their base gang.
+// randomSets is how many sets are created in parallel, besides as many in which scaled gangs wait for their base gang.
 const randomSets = 6
 
 // drawn are the random sets of a seed.
@@ -43,7 +43,7 @@ func drawn(seed int) []*grovev1alpha1.PodCliqueSet {
 	return append(sets[:randomSets], waiting[:randomSets]...)
 }
 
-// scaledGangWaits reports whether the one replica of a set has scaled gangs that wait for nothing but their base gang.
+// scaledGangWaits reports whether the only replica of a set has scaled gangs that wait only for their base gang.
 func scaledGangWaits(set *grovev1alpha1.PodCliqueSet) bool {
 	gated := slices.ContainsFunc(set.Spec.Template.Cliques, func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
 		return len(clique.Spec.PodSpec.SchedulingGates) > 0
@@ -95,7 +95,8 @@ var _ = Describe("Whatever the set,", func() {
 			Expect(err).NotTo(HaveOccurred())
 			want := contract.Of(set)
 			differences := func() string { return cmp.Diff(want, contract.Observed(createdIn(in))) }
-			Eventually(differences).Should(BeEmpty(), "objects (-contract +cluster) with ginkgo.seed=%d of\n%s", seed, manifest)
+			Eventually(differences).Should(BeEmpty(), "objects (-contract +cluster) with ginkgo.seed=%d of\n%s",
+				seed, manifest)
 
 			By("opening gates of scaled gangs when the minima of their base gang stand, and not before: " + in)
 			if !scaledGangWaits(set) {
@@ -111,7 +112,7 @@ var _ = Describe("Whatever the set,", func() {
 	})
 })
 
-// open takes the operator's gate off all pods.
+// open removes the operator's gate from all pods.
 func open(objects contract.Objects) {
 	for _, object := range objects {
 		switch object.Facts["gates"] {
@@ -123,7 +124,7 @@ func open(objects contract.Objects) {
 	}
 }
 
-// standAllButOne puts as many pods of a base gang on nodes as it needs, but for one, which it returns.
+// standAllButOne puts all pods that a base gang needs on nodes, except one, which it returns.
 func standAllButOne(in, base string) *corev1.Pod {
 	GinkgoHelper()
 	needed := map[string]int32{}
@@ -149,7 +150,7 @@ func bind(pod *corev1.Pod) {
 	Expect(c.SubResource("binding").Create(ctx, pod, binding)).To(Succeed())
 }
 
-// expectInitialized: all gangs list their pods.
+// expectInitialized checks that all gangs list their pods.
 func expectInitialized(in string) {
 	GinkgoHelper()
 	Eventually(func() map[string]string {

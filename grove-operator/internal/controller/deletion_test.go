@@ -77,7 +77,8 @@ var _ = Describe("Deletion", func() {
 			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 		Eventually(func() bool {
 			err := c.Get(ctx, client.ObjectKey{Namespace: in, Name: "inf-0-router"}, router)
-			return err == nil && router.UID != before["PodClique inf-0-router"] || err != nil && !apierrors.IsNotFound(err)
+			return err == nil && router.UID != before["PodClique inf-0-router"] || err != nil &&
+				!apierrors.IsNotFound(err)
 		}).Should(BeTrue())
 		settle(in, "1/1/1 AllReplicasAvailable")
 		after := identities(in)

@@ -51,7 +51,8 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 		pods := podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "user-0-a"})
 		listed := func() int {
 			gang := &schedulerv1alpha1.PodGang{}
-			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "user-0"}, gang) != nil || len(gang.Spec.PodGroups) == 0 {
+			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "user-0"}, gang) != nil ||
+				len(gang.Spec.PodGroups) == 0 {
 				return 0
 			}
 			return len(gang.Spec.PodGroups[0].PodReferences)
@@ -63,7 +64,8 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 				grovev1alpha1.ConditionPodCliqueScheduled)
 		}).Should(ContainSubstring("pods " + words + ": 2"))
 		Eventually(func() string {
-			return message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, grovev1alpha1.ConditionReady)
+			return message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				grovev1alpha1.ConditionReady)
 		}).Should(ContainSubstring(words))
 		Expect(message(get(in, "user", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
 			grovev1alpha1.ConditionTopologyLevelsUnavailable)).
@@ -118,7 +120,8 @@ spec: {replicas: 1, template: {clusterTopologyName: %s, topologyConstraint: {pac
 		Consistently(func() []string { return gates(next()) }).Should(Equal([]string{own}))
 
 		annotate(in, grovev1alpha1.MissingTopologyLevelDrop)
-		Eventually(func() []string { return gates(next()) }).Should(Equal([]string{""}), "without the constraint it may go")
+		Eventually(func() []string { return gates(next()) }).Should(Equal([]string{""}),
+			"without the constraint it may go")
 		Expect(get(in, "user-0", &schedulerv1alpha1.PodGang{}).Spec.TopologyConstraint).To(BeNil())
 	})
 })

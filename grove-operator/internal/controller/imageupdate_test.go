@@ -26,8 +26,8 @@ spec:
       - {name: g, cliqueNames: [w], replicas: 2}
 `
 
-// startContainers plays kubelets that start the containers of the pods that let through, with the images that they are
-// to have.
+// startContainers does the work of kubelets: it starts the containers of the pods that let accepts, with their present
+// images.
 func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.ConditionStatus) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, ofUp)() {
@@ -48,7 +48,7 @@ func startContainers(in string, let func(*corev1.Pod) bool, ready corev1.Conditi
 func everyPod(*corev1.Pod) bool { return true }
 
 var _ = Describe("A changed image, updated in place", func() {
-	// live brings the set to life and returns the UIDs and nodes of its pods.
+	// live starts the set and returns the UIDs and nodes of its pods.
 	live := func() (in string, set *grovev1alpha1.PodCliqueSet, standing []string) {
 		GinkgoHelper()
 		in = namespace()
@@ -66,7 +66,8 @@ var _ = Describe("A changed image, updated in place", func() {
 			var words []string
 			for _, pod := range podsOf(in, ofUp)() {
 				words = append(words,
-					strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-0-")+" "+pod.Spec.Containers[0].Image)
+					strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique],
+						"up-0-")+" "+pod.Spec.Containers[0].Image)
 			}
 			slices.Sort(words)
 			return words
@@ -78,12 +79,13 @@ var _ = Describe("A changed image, updated in place", func() {
 		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(patch)))).To(Succeed())
 	}
 	image := func(clique int, image string) string {
-		return fmt.Sprintf(`{"op":"replace","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/image","value":%q}`,
+		return fmt.Sprintf(
+			`{"op":"replace","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/image","value":%q}`,
 			clique, image)
 	}
 	args := func(clique int) string {
-		return fmt.Sprintf(`{"op":"add","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/args","value":["-v"]}`,
-			clique)
+		return fmt.Sprintf(
+			`{"op":"add","path":"/spec/template/cliques/%d/spec/podSpec/containers/0/args","value":["-v"]}`, clique)
 	}
 	finished := func(in string) func() bool {
 		return func() bool {
@@ -93,13 +95,15 @@ var _ = Describe("A changed image, updated in place", func() {
 	}
 	message := func(in string) func() string {
 		return func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, "Ready").Message
+			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				"Ready").Message
 		}
 	}
 
 	updating := func(in string) func() string {
 		return func() string {
-			condition := meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, "Updating")
+			condition := meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				"Updating")
 			if condition == nil {
 				return "absent"
 			}
@@ -145,7 +149,8 @@ var _ = Describe("A changed image, updated in place", func() {
 		Expect(images(in)()).To(HaveEach(HaveSuffix("x:2")))
 		Expect(places(in)).To(Equal(standing))
 		hash := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Labels["grove.io/pod-template-hash"]
-		Expect(podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-a", "grove.io/pod-template-hash": hash})()).To(
+		Expect(podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-a",
+			"grove.io/pod-template-hash": hash})()).To(
 			HaveLen(2))
 		Eventually(func() string {
 			status := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status
@@ -158,7 +163,8 @@ var _ = Describe("A changed image, updated in place", func() {
 		in, set, standing := live()
 		edit(set, image(0, "x:broken"))
 		Eventually(images(in)).Should(ContainElement("a x:broken"))
-		startContainers(in, func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, "broken") },
+		startContainers(
+			in, func(pod *corev1.Pod) bool { return strings.HasSuffix(pod.Spec.Containers[0].Image, "broken") },
 			corev1.ConditionFalse)
 		Consistently(images(in)).Should(ContainElement("a x:1"))
 		Expect(finished(in)()).To(BeFalse())
@@ -240,7 +246,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
 		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
 		in, set, standing := live()
-		Eventually(func(g Gomega) { // The operator's view of the pods is up to date, and stays at that.
+		Eventually(func(g Gomega) { // The operator's view of the pods is up to date, and stays so.
 			for _, pod := range podsOf(in, ofUp)() {
 				seen := &corev1.Pod{}
 				g.Expect(cached.Get(ctx, client.ObjectKeyFromObject(&pod), seen)).To(Succeed())
@@ -249,7 +255,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		}).Should(Succeed())
 		release := way.hold(watched("pods"))
 		defer release()
-		for _, pod := range podsOf(in, ofUp)() { // Each container is started again meanwhile, for a reason of its own.
+		for _, pod := range podsOf(in, ofUp)() { // Each container is restarted meanwhile, for another reason.
 			before := pod.DeepCopy()
 			pod.Status.ContainerStatuses[0].ContainerID = "containerd://again"
 			Expect(c.Status().Patch(ctx, &pod, client.MergeFrom(before))).To(Succeed())

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lag is a way to the API server on which news and changes of one kind of objects can be held up, while all others pass.
+// lag is a transport to the API server that can delay events and changes of one kind of objects, while all others pass.
 type lag struct {
 	mu   sync.Mutex
 	held map[string]chan struct{}
@@ -23,11 +23,11 @@ func (l *lag) through(config *rest.Config) *rest.Config {
 	return slow
 }
 
-// watched and changed name what can be held up of a resource.
+// watched and changed name the requests of a resource that can be delayed.
 func watched(resource string) string { return "WATCH " + resource }
 func changed(resource string) string { return http.MethodPatch + " " + resource }
 
-// hold holds something up until release is called, which may be twice.
+// hold delays requests until release is called, which may be twice.
 func (l *lag) hold(what string) (release func()) {
 	until := make(chan struct{})
 	l.mu.Lock()
@@ -44,7 +44,7 @@ func (l *lag) hold(what string) (release func()) {
 	})
 }
 
-// wait returns when nothing is held up, or what waits has been given up.
+// wait returns when nothing is delayed, or the waiting request was cancelled.
 func (l *lag) wait(what string, givenUp <-chan struct{}) {
 	l.mu.Lock()
 	until := l.held[what]
@@ -69,7 +69,8 @@ func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") == "true" {
 		response, err := l.next.RoundTrip(request)
 		if err == nil {
-			response.Body = lateNews{response.Body, func() { l.wait(watched(parts[len(parts)-1]), request.Context().Done()) }}
+			response.Body = lateNews{response.Body,
+				func() { l.wait(watched(parts[len(parts)-1]), request.Context().Done()) }}
 		}
 		return response, err
 	}
@@ -79,7 +80,8 @@ func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// lateNews is the body of a watch. What it has read when news are held up is kept as well: a read waits for them for long.
+// lateNews is the body of a watch. What it has read when events are delayed is delayed as well: a read can wait for a
+// long time.
 type lateNews struct {
 	io.ReadCloser
 

@@ -30,7 +30,8 @@ spec:
 `)
 		Eventually(podsOf(in, nil)).Should(HaveLen(4))
 		settleSet(in, "few", "1/1/1 AllReplicasAvailable")
-		Expect(get(in, "few-0", &schedulerv1alpha1.PodGang{}).Annotations).To(HaveKeyWithValue(scheduling.AnnotationMinRunning, `{"few-0-a":2}`))
+		Expect(get(in, "few-0", &schedulerv1alpha1.PodGang{}).Annotations).To(
+			HaveKeyWithValue(scheduling.AnnotationMinRunning, `{"few-0-a":2}`))
 		before := identities(in)
 		breach := func() string {
 			conditions := get(in, "few-0-a", &grovev1alpha1.PodClique{}).Status.Conditions

@@ -51,7 +51,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Patch(ctx, node, client.RawPatch("application/merge-patch+json", change))).To(Succeed())
 	}
-	// counts is the status of a topology: of each level nodes/domains-missing, then the nodes with and without all labels.
+	// counts is the status of a topology: of each level nodes/domains-missing, then the nodes with and without all
+	// labels.
 	counts := func(name string) func() string {
 		return func() string {
 			status := get("", name, &grovev1alpha1.ClusterTopology{}).Status
@@ -74,7 +75,8 @@ var _ = Describe("What nodes say about a ClusterTopology", Ordered, func() {
 		nodeIn("cpus", "a", "zone", "z")
 		topologyOf(name, "zone", "rack")
 		Eventually(counts(name), nodePatience).Should(Equal("zone 2/1-1 rack 3/2-0 2+1"))
-		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Levels[0].MissingOn).To(Equal([]string{name + "-c"}))
+		Expect(get("", name, &grovev1alpha1.ClusterTopology{}).Status.Levels[0].MissingOn).To(
+			Equal([]string{name + "-c"}))
 
 		By("following labels that change, come and go")
 		label(first, name+".example.com/rack", "2")

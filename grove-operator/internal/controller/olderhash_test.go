@@ -49,10 +49,12 @@ spec:
 
 		By("starting this one")
 		start(levels("zone", "rack", "host"))
-		Eventually(func() map[string]string { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Annotations }).Should(
+		Eventually(
+			func() map[string]string { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Annotations }).Should(
 			HaveKey("packtree.dev/pod-template"), "what the one before did not write down")
 		Consistently(func() []string { return uids(podsOf(in, ofUp)()) }).Should(ConsistOf(before))
-		Expect(get(in, "up-0-a", &grovev1alpha1.PodClique{}).Labels).To(HaveKeyWithValue("grove.io/pod-template-hash", older))
+		Expect(get(in, "up-0-a", &grovev1alpha1.PodClique{}).Labels).To(
+			HaveKeyWithValue("grove.io/pod-template-hash", older))
 
 		By("losing a pod")
 		lost := podsOf(in, client.MatchingLabels{"grove.io/podclique": "up-0-a"})()[0]
@@ -61,7 +63,8 @@ spec:
 			run(in, ofUp)
 			podClique := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status
 			set := get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status
-			return fmt.Sprint(podClique.ReadyReplicas, podClique.UpdatedReplicas, set.UpdatedReplicas, set.UpdateProgress == nil)
+			return fmt.Sprint(podClique.ReadyReplicas, podClique.UpdatedReplicas, set.UpdatedReplicas,
+				set.UpdateProgress == nil)
 		}).Should(Equal("2 2 2 true"))
 		for _, pod := range podsOf(in, ofUp)() {
 			Expect(pod.Labels).To(HaveKeyWithValue("grove.io/pod-template-hash", older))
@@ -82,7 +85,8 @@ spec:
 		known := podtemplate.KnownHashes(set, &set.Spec.Template.Cliques[0])
 		pod := podsOf(in, ofUp)()[0]
 		Expect(c.Patch(ctx, &pod, client.RawPatch("application/merge-patch+json",
-			fmt.Appendf(nil, `{"metadata":{"labels":{"grove.io/pod-template-hash":%q}}}`, known[len(known)-1])))).To(Succeed())
+			fmt.Appendf(nil, `{"metadata":{"labels":{"grove.io/pod-template-hash":%q}}}`, known[len(known)-1])))).To(
+			Succeed())
 		Eventually(func() string {
 			run(in, ofUp)
 			podClique := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status
@@ -90,7 +94,8 @@ spec:
 			return fmt.Sprint(podClique.ReadyReplicas, podClique.UpdatedReplicas, set.UpdatedReplicas,
 				podClique.CurrentPodTemplateHash != nil)
 		}).Should(Equal("2 2 1 true"))
-		Consistently(func() int32 { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
+		Consistently(
+			func() int32 { return get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
 			BeEquivalentTo(2))
 	})
 })

@@ -8,7 +8,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// To the user it is one after the other: the set is changed, and then a pod is deleted.
+// For the user these are two steps: the set is changed, and then a pod is deleted.
 var _ = Describe("A pod of a set with OnDelete that somebody deletes right after an edit", Ordered, func() {
 	way := &lag{}
 	var in string

@@ -67,7 +67,8 @@ func endpoints(in string) func() map[string]string {
 	return func() map[string]string {
 		GinkgoHelper()
 		var slices discoveryv1.EndpointSliceList
-		Expect(c.List(ctx, &slices, client.InNamespace(in), client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(
+		Expect(c.List(ctx, &slices, client.InNamespace(in),
+			client.MatchingLabels{discoveryv1.LabelServiceName: "inf-0"})).To(
 			Succeed())
 		all := map[string]string{}
 		for _, slice := range slices.Items {
@@ -88,7 +89,7 @@ func giveAddress(pod corev1.Pod, address string) {
 }
 
 var _ = Describe("A pod on a node that does not answer", func() {
-	// cutOff deletes a router pod, which nobody ends, and waits until the operator knows.
+	// cutOff deletes a router pod, which no kubelet ends, and waits until the operator has seen that.
 	cutOff := func(in string) *corev1.Pod {
 		GinkgoHelper()
 		pod := podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})()[0]
@@ -143,7 +144,7 @@ var _ = Describe("A pod on a node that does not answer", func() {
 		}
 		Eventually(endpoints(in)).Should(HaveLen(2))
 		stuck := cutOff(in)
-		setReady(stuck, corev1.ConditionFalse) // As Kubernetes says of pods on a node that it does not hear of.
+		setReady(stuck, corev1.ConditionFalse) // Kubernetes sets this for pods on a node that does not answer.
 		Eventually(endpoints(in)).Should(HaveKeyWithValue(stuck.Name, "ready true, terminating true"))
 
 		at(stuck.DeletionTimestamp.Add(time.Minute), in, "inf-0-router")

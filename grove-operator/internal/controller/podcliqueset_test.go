@@ -31,7 +31,7 @@ spec:
       - {name: sg, cliqueNames: [worker], replicas: 2, topologyConstraint: {packDomain: rack}}
 `
 
-// state is what a set tells about itself: its counts, and its Ready condition.
+// state are a set's counts and its condition Ready.
 func state(in, name string) func() string {
 	return func() string {
 		GinkgoHelper()
@@ -40,7 +40,8 @@ func state(in, name string) func() string {
 		if ready == nil {
 			return "unknown"
 		}
-		return fmt.Sprintf("%d/%d/%d %s", set.Status.Replicas, set.Status.AvailableReplicas, set.Spec.Replicas, ready.Reason)
+		return fmt.Sprintf("%d/%d/%d %s", set.Status.Replicas, set.Status.AvailableReplicas,
+			set.Spec.Replicas, ready.Reason)
 	}
 }
 
@@ -60,18 +61,19 @@ func gangPhases(in string) func() map[string]string {
 var base, scaled = client.MatchingLabels{"grove.io/podgang": "inf-0"},
 	client.MatchingLabels{"grove.io/podgang": "inf-0-sg-0"}
 
-// openRouterGate takes the users' own gate off the router's pods.
+// openRouterGate removes the users' own gate from the router's pods.
 func openRouterGate(in string) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": "inf-0-router"})() {
-		patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))
+		patch := client.RawPatch("application/json-patch+json",
+			[]byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))
 		if len(pod.Spec.SchedulingGates) > 0 {
 			Expect(c.Patch(ctx, &pod, patch)).To(Succeed())
 		}
 	}
 }
 
-// running brings the set of the manifest inference to life.
+// running starts the set of the manifest inference, until its pods run.
 func running() (string, *grovev1alpha1.PodCliqueSet) {
 	GinkgoHelper()
 	in := namespace()
@@ -162,7 +164,8 @@ var _ = Describe("A PodCliqueSet", func() {
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
 		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Pending"))
 		says := func() string {
-			scheduled := meta.FindStatusCondition(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions, "Scheduled")
+			scheduled := meta.FindStatusCondition(get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions,
+				"Scheduled")
 			if scheduled == nil {
 				return ""
 			}
@@ -269,7 +272,8 @@ var _ = Describe("A PodCliqueSet", func() {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(set), set))
 		}).Should(BeTrue())
 		for _, list := range []client.ObjectList{
-			&grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{}, &schedulerv1alpha1.PodGangList{},
+			&grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{},
+			&schedulerv1alpha1.PodGangList{},
 			&corev1.ServiceList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
 		} {
 			Expect(c.List(ctx, list, client.InNamespace(in))).To(Succeed())
@@ -283,8 +287,10 @@ var _ = Describe("A PodCliqueSet", func() {
 			GinkgoHelper()
 			all := map[string]string{}
 			for _, list := range []client.ObjectList{
-				&grovev1alpha1.PodCliqueSetList{}, &grovev1alpha1.PodCliqueList{}, &grovev1alpha1.PodCliqueScalingGroupList{},
-				&schedulerv1alpha1.PodGangList{}, &corev1.PodList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
+				&grovev1alpha1.PodCliqueSetList{}, &grovev1alpha1.PodCliqueList{},
+				&grovev1alpha1.PodCliqueScalingGroupList{},
+				&schedulerv1alpha1.PodGangList{}, &corev1.PodList{}, &corev1.ServiceList{},
+				&corev1.ServiceAccountList{},
 				&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
 			} {
 				Expect(c.List(ctx, list, client.InNamespace(in))).To(Succeed())

@@ -11,8 +11,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// A pod gets unready and ready again before the operator sees the status that it has written in between: what it would
-// write now is what it takes for the status that there is.
+// A pod becomes unready and ready again before the operator sees the status that it has written in between: the next
+// status equals the old one that it still sees.
 var _ = Describe("A status of which the operator's view is behind", Ordered, func() {
 	way := &lag{}
 
@@ -48,7 +48,8 @@ spec:
 		setReady(&pod, corev1.ConditionFalse)
 		Eventually(ready).Should(BeZero())
 		setReady(&pod, corev1.ConditionTrue)
-		Eventually(gang).Should(Equal(schedulerv1alpha1.PodGangPhaseRunning), "the operator has seen that the pod is ready")
+		Eventually(gang).Should(Equal(schedulerv1alpha1.PodGangPhaseRunning),
+			"the operator has seen that the pod is ready")
 		Consistently(ready).Should(BeZero(), "the operator takes the status for what it was")
 		release()
 		Eventually(ready).Should(BeEquivalentTo(1))

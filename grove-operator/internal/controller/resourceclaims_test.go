@@ -50,7 +50,8 @@ spec:
 		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "pool"}}
 		template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{device}
 		Expect(c.Create(ctx, template)).To(Succeed())
-		Eventually(names(in)).Should(Equal([]string{"s-0-alone-0-pool", "s-0-alone-1-pool", "s-0-g-0-cache", "s-all-cache"}))
+		Eventually(names(in)).Should(Equal([]string{"s-0-alone-0-pool", "s-0-alone-1-pool", "s-0-g-0-cache",
+			"s-all-cache"}))
 
 		shared := get(in, "s-all-cache", &resourcev1.ResourceClaim{})
 		Expect(shared.Labels).To(And(HaveKeyWithValue("team", "a"), HaveKeyWithValue(grovev1alpha1.LabelPartOf, "s")))
@@ -66,7 +67,8 @@ spec:
 		for _, pod := range pods() {
 			Expect(pod.Spec.ResourceClaims).To(ConsistOf(
 				HaveField("ResourceClaimName", HaveValue(Equal("s-all-cache"))),
-				HaveField("ResourceClaimName", HaveValue(Equal("s-0-alone-"+pod.Labels[grovev1alpha1.LabelPodIndex]+"-pool")))))
+				HaveField("ResourceClaimName",
+					HaveValue(Equal("s-0-alone-"+pod.Labels[grovev1alpha1.LabelPodIndex]+"-pool")))))
 			Expect(pod.Spec.Containers[0].Resources.Claims).To(HaveLen(2))
 		}
 
@@ -77,7 +79,8 @@ spec:
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
 		Eventually(names(in)).Should(ContainElements("s-0-g-1-cache", "s-0-g-2-cache"))
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
-		Eventually(names(in)).Should(Equal([]string{"s-0-alone-0-pool", "s-0-alone-1-pool", "s-0-g-0-cache", "s-all-cache"}))
+		Eventually(names(in)).Should(Equal([]string{"s-0-alone-0-pool", "s-0-alone-1-pool", "s-0-g-0-cache",
+			"s-all-cache"}))
 		scale(get(in, "s-0-alone", &grovev1alpha1.PodClique{}), 1)
 		Eventually(func() []corev1.Pod { return pods() }).Should(HaveLen(1))
 		left := "s-0-alone-" + pods()[0].Labels[grovev1alpha1.LabelPodIndex] + "-pool"

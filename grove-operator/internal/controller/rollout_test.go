@@ -30,7 +30,7 @@ spec:
 var ofUp = client.MatchingLabels{grovev1alpha1.LabelPartOf: "up"}
 
 var _ = Describe("A changed template", func() {
-	// live brings a set with the strategy to life.
+	// live starts a set with the strategy, until its pods run.
 	live := func(strategy grovev1alpha1.UpdateStrategyType) (string, *grovev1alpha1.PodCliqueSet) {
 		GinkgoHelper()
 		in := namespace()
@@ -46,7 +46,8 @@ var _ = Describe("A changed template", func() {
 		return func() []string {
 			var words []string
 			for _, pod := range podsOf(in, ofUp)() {
-				word := strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-") + " " + pod.Spec.Containers[0].Image
+				word := strings.TrimPrefix(pod.Labels[grovev1alpha1.LabelPodClique], "up-") + " " +
+					pod.Spec.Containers[0].Image
 				if len(pod.Status.Conditions) > 0 &&
 					pod.Status.Conditions[len(pod.Status.Conditions)-1].Status == corev1.ConditionTrue {
 					word += "+"
@@ -91,7 +92,8 @@ var _ = Describe("A changed template", func() {
 			"0-g-0-w x:1+", "0-g-0-w x:1+", "0-g-1-w x:1+", "0-g-1-w x:1+",
 			"1-a x:1+", "1-a x:1+", "1-g-0-w x:1+", "1-g-0-w x:1+", "1-g-1-w x:1+", "1-g-1-w x:1+"))
 		Eventually(func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, "Ready").Message
+			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				"Ready").Message
 		}).Should(ContainSubstring("updating replica 0: PodClique up-0-a has 1 of 2 ready pods"))
 		progress := get(in, "up-0-a", &grovev1alpha1.PodClique{}).Status.UpdateProgress
 		Expect(progress).NotTo(BeNil())
@@ -102,7 +104,8 @@ var _ = Describe("A changed template", func() {
 		Expect(c.Delete(ctx, &lost, client.GracePeriodSeconds(0))).To(Succeed())
 		Eventually(podsIn(in)).Should(ContainElement("1-a x:1"))
 		Expect(get(in, "up-1-a", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas).To(BeZero())
-		Eventually(func() int32 { return get(in, "up-1-g-0-w", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
+		Eventually(
+			func() int32 { return get(in, "up-1-g-0-w", &grovev1alpha1.PodClique{}).Status.UpdatedReplicas }).Should(
 			BeZero())
 
 		By("going on, after another edit")
@@ -110,7 +113,7 @@ var _ = Describe("A changed template", func() {
 		Eventually(func() bool {
 			end(in, ofUp)
 			run(in, ofUp)
-			replaced := map[string]bool{} // Of the copies of the groups, one is below its minimum at most.
+			replaced := map[string]bool{} // At most one copy of each group is below its minimum.
 			for _, group := range []string{"up-0-g", "up-1-g"} {
 				for copyIndex := range 2 {
 					podClique := get(in, fmt.Sprintf("%s-%d-w", group, copyIndex), &grovev1alpha1.PodClique{})
@@ -160,13 +163,16 @@ var _ = Describe("A changed template", func() {
 			end(in, ofUp)
 			return podsIn(in)()
 		}).Should(ConsistOf(
-			"0-a x:1+", "0-a x:1+", "0-g-0-w x:2", "0-g-0-w x:2", "0-g-1-w x:2", "0-g-1-w x:2", "0-g-2-w x:1+", "0-g-2-w x:1+",
-			"1-a x:1+", "1-a x:1+", "1-g-0-w x:2", "1-g-0-w x:2", "1-g-1-w x:2", "1-g-1-w x:2", "1-g-2-w x:1+", "1-g-2-w x:1+"),
+			"0-a x:1+", "0-a x:1+", "0-g-0-w x:2", "0-g-0-w x:2", "0-g-1-w x:2", "0-g-1-w x:2", "0-g-2-w x:1+",
+			"0-g-2-w x:1+",
+			"1-a x:1+", "1-a x:1+", "1-g-0-w x:2", "1-g-0-w x:2", "1-g-1-w x:2", "1-g-1-w x:2", "1-g-2-w x:1+",
+			"1-g-2-w x:1+"),
 			"one copy of each group stays, which is its minimum")
 		Expect(turn(in)).To(ConsistOf(int32(0), int32(1)))
 		Consistently(podsIn(in)).Should(ContainElements("0-g-2-w x:1+", "1-g-2-w x:1+"))
 		Eventually(func() string {
-			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions, "Updating").Message
+			return meta.FindStatusCondition(get(in, "up", &grovev1alpha1.PodCliqueSet{}).Status.Conditions,
+				"Updating").Message
 		}).Should(ContainSubstring("; also being updated: replica 1"))
 
 		By("those being back")

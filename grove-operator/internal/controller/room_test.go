@@ -41,7 +41,7 @@ var _ = Describe("An update of pods on nodes", func() {
 			return asked
 		}
 	}
-	// says has the pod grouper write the conditions of the PodGang that are its own.
+	// says writes the conditions of the PodGang that the pod grouper writes.
 	says := func(in string, conditions ...metav1.Condition) {
 		GinkgoHelper()
 		for i := range conditions {
@@ -49,7 +49,8 @@ var _ = Describe("An update of pods on nodes", func() {
 		}
 		written, err := json.Marshal(map[string]any{
 			"apiVersion": schedulerv1alpha1.GroupVersion.String(), "kind": "PodGang",
-			"metadata": map[string]any{"name": "room-0", "namespace": in}, "status": map[string]any{"conditions": conditions},
+			"metadata": map[string]any{"name": "room-0", "namespace": in},
+			"status":   map[string]any{"conditions": conditions},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Status().Patch(ctx, gang(in), client.RawPatch(types.ApplyPatchType, written),
@@ -74,7 +75,7 @@ var _ = Describe("An update of pods on nodes", func() {
 			return *found
 		}
 	}
-	// edited is a set whose pods run, of which the scheduler has spoken, and whose template changes.
+	// edited is a set with running pods and the scheduler's conditions, whose template changes.
 	edited := func() (string, *grovev1alpha1.PodCliqueSet) {
 		GinkgoHelper()
 		in := namespace()
@@ -111,8 +112,8 @@ spec:
 				"0 of 2 pods have the template; replica 0: the successors of pod 0 of PodClique room-0-a would have no room: "+
 					"no rack has 3 GPUs")))
 		Consistently(images(in)).Should(Equal("x:1, x:1"))
-		for _, told := range get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.PodGangStatuses {
-			Expect(told.Conditions).NotTo(ContainElement(HaveField("Type", scheduling.ConditionSuccessorsFit)),
+		for _, reported := range get(in, "room", &grovev1alpha1.PodCliqueSet{}).Status.PodGangStatuses {
+			Expect(reported.Conditions).NotTo(ContainElement(HaveField("Type", scheduling.ConditionSuccessorsFit)),
 				"the set says it by itself")
 		}
 

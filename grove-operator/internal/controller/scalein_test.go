@@ -48,14 +48,16 @@ spec:
 				found := &grovev1alpha1.PodClique{}
 				_ = c.Get(ctx, client.ObjectKey{Namespace: in, Name: "up-0-a"}, found) // It need not be there yet.
 				return found.Status.ReadyReplicas
-			}).Should(BeEquivalentTo(5), "one is enough for the set to be available, but the order of an update needs all")
+			}).Should(
+				BeEquivalentTo(5), "one is enough for the set to be available, but the order of an update needs all")
 			Eventually(state(in, "up")).Should(Equal("1/1/1 AllReplicasAvailable"))
 			clique := func() *grovev1alpha1.PodClique { return get(in, "up-0-a", &grovev1alpha1.PodClique{}) }
 			// images are those of the pods that stay, by index, with a + if they are ready.
 			images := func() []string {
 				var words []string
 				for _, pod := range podsOf(in, ofUp)() {
-					word := pod.Labels["grove.io/podclique-pod-index"] + " " + strings.TrimPrefix(pod.Spec.Containers[0].Image, "x:")
+					word := pod.Labels["grove.io/podclique-pod-index"] + " " +
+						strings.TrimPrefix(pod.Spec.Containers[0].Image, "x:")
 					if conditions := pod.Status.Conditions; len(conditions) > 0 &&
 						conditions[len(conditions)-1].Status == corev1.ConditionTrue {
 						word += "+"

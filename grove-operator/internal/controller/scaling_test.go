@@ -134,7 +134,7 @@ func names[T any, P interface {
 	return all
 }
 
-// end plays the kubelet for pods that are being deleted.
+// end does the kubelet's work for pods that are being deleted.
 func end(in string, labels client.MatchingLabels) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, labels)() {

@@ -17,7 +17,8 @@ func selectedBy(in, selector string) func() []string {
 		parsed, err := labels.Parse(selector)
 		Expect(err).NotTo(HaveOccurred())
 		var list corev1.PodList
-		Expect(c.List(ctx, &list, client.InNamespace(in), client.MatchingLabelsSelector{Selector: parsed})).To(Succeed())
+		Expect(c.List(ctx, &list, client.InNamespace(in), client.MatchingLabelsSelector{Selector: parsed})).To(
+			Succeed())
 		var all []string
 		for i := range list.Items {
 			if list.Items[i].DeletionTimestamp == nil {
@@ -46,7 +47,8 @@ spec:
 		ofGroup := func() []string {
 			GinkgoHelper()
 			group := &grovev1alpha1.PodCliqueScalingGroup{}
-			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "st-0-g"}, group) != nil || group.Status.Selector == nil {
+			if c.Get(ctx, client.ObjectKey{Namespace: in, Name: "st-0-g"}, group) != nil ||
+				group.Status.Selector == nil {
 				return nil
 			}
 			return selectedBy(in, *group.Status.Selector)()

@@ -78,7 +78,7 @@ func levels(domains ...string) *groveconfigv1alpha1.OperatorConfiguration {
 
 var (
 	stopOperator func()
-	// cached reads as the operator that runs does.
+	// cached reads like the running operator.
 	cached client.Client
 )
 
@@ -88,14 +88,14 @@ func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
 	startThrough(rcfg, operator)
 }
 
-// startThrough is start with the operator's own way to the API server.
+// startThrough is start with a configuration of the operator's own for the API server.
 func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfiguration) {
 	GinkgoHelper()
 	if stop := stopOperator; stop != nil {
-		stopOperator = nil // An operator that does not end as it should is not waited for twice.
+		stopOperator = nil // An operator that does not end is not waited for twice.
 		stop()
 	}
-	grace := 4 * time.Minute // What is under way ends late on a machine that does other things too.
+	grace := 4 * time.Minute // Pending work ends late on a busy machine.
 	controllers := managerstart.Controllers()
 	controllers.SkipNameValidation = new(true)
 	mgr, err := ctrl.NewManager(way, ctrl.Options{
@@ -118,7 +118,7 @@ func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfig
 	}
 }
 
-// namespace makes a namespace of a test's own.
+// namespace makes a namespace for one test.
 func namespace() string {
 	GinkgoHelper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -142,7 +142,7 @@ func get[T client.Object](in, name string, into T) T {
 	return into
 }
 
-// scale sets the replicas of an object by its scale subresource's way: a change of spec.replicas and nothing else.
+// scale sets the replicas of an object as its scale subresource does: it changes spec.replicas and nothing else.
 func scale(object client.Object, replicas int32) {
 	GinkgoHelper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
@@ -159,7 +159,7 @@ func podsOf(in string, labels client.MatchingLabels) func() []corev1.Pod {
 	}
 }
 
-// run plays scheduler and kubelet for pods without gates: each gets a node and becomes ready.
+// run does the work of scheduler and kubelet for pods without gates: each gets a node and becomes ready.
 func run(in string, labels client.MatchingLabels) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, labels)() {

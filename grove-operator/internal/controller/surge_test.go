@@ -36,20 +36,24 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		slices.Sort(words)
 		return strings.Join(words, " ")
 	}
-	// answers plays the scheduler and the pod grouper for all PodGangs that ask: copies beyond replicas have room or not, successors do.
+	// answers does the work of the scheduler and the pod grouper for all PodGangs with a question: copies beyond
+	// replicas have room or not, successors have.
 	answers := func(in string, room metav1.ConditionStatus) {
 		GinkgoHelper()
 		var gangs schedulerv1alpha1.PodGangList
 		Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())
 		for i := range gangs.Items {
 			gang := &gangs.Items[i]
-			conditions := []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced}}
+			conditions := []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue,
+				Reason: scheduling.ReasonPlaced}}
 			asked, err := successors.Parse(gang.Annotations)
 			Expect(err).NotTo(HaveOccurred())
 			if asked != nil {
-				answer := successors.Answer{ID: asked.ID, Fits: metav1.ConditionTrue, Reason: scheduling.ReasonRoomForAll}
+				answer := successors.Answer{ID: asked.ID, Fits: metav1.ConditionTrue,
+					Reason: scheduling.ReasonRoomForAll}
 				if asked.Adds() {
-					answer.Fits, answer.Reason, answer.Sentence = room, scheduling.ReasonInfeasible, "no rack has 3 GPUs"
+					answer.Fits, answer.Reason, answer.Sentence = room, scheduling.ReasonInfeasible,
+						"no rack has 3 GPUs"
 				}
 				conditions = append(conditions, answer.Condition())
 			}
@@ -62,8 +66,8 @@ var _ = Describe("An update with copies beyond replicas", func() {
 				"status":   map[string]any{"conditions": conditions},
 			})
 			Expect(err).NotTo(HaveOccurred())
-			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written), client.FieldOwner("podgrouper"),
-				client.ForceOwnership)
+			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written),
+				client.FieldOwner("podgrouper"), client.ForceOwnership)
 			if err != nil && c.Get(ctx, client.ObjectKeyFromObject(gang), gang) == nil {
 				Expect(err).NotTo(HaveOccurred())
 			}
@@ -77,7 +81,7 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		}
 		return *found
 	}
-	// edited is a set whose copies run, and whose template changes.
+	// edited is a set with running copies, whose template changes.
 	edited := func(maxUnavailable int) string {
 		GinkgoHelper()
 		in := namespace()
@@ -99,7 +103,7 @@ spec:
 		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
 		return in
 	}
-	// lives lets scheduler and kubelet work, and returns how the update is doing.
+	// lives runs scheduler and kubelet, and returns the condition of the update.
 	lives := func(in string, room metav1.ConditionStatus) metav1.Condition {
 		answers(in, room)
 		end(in, ofSet)
@@ -115,7 +119,8 @@ spec:
 		Consistently(func() string { return lives(in, metav1.ConditionFalse).Reason }, "2s").Should(
 			Equal(grovev1alpha1.ReasonSuccessorsWithoutRoom))
 		Expect(copies(in, true)).To(Equal("0=x:1 1=x:1"))
-		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"), "a gang without pods makes the set no less ready")
+		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"),
+			"a gang without pods makes the set no less ready")
 		Expect(podsOf(in, ofSet)()).To(HaveLen(2))
 
 		By("room")
@@ -127,11 +132,13 @@ spec:
 			}
 			Expect(strings.Fields(copies(in, false))).NotTo(HaveLen(1), "%v", seen)
 			Expect(len(strings.Fields(copies(in, true)))).To(BeNumerically("<=", 3), "%v", seen)
-			Expect(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Replicas).To(BeNumerically("==", 2))
+			Expect(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Replicas).To(
+				BeNumerically("==", 2))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
 		Expect(seen).To(ContainElement("0=x:1 1=x:1 2=x:2"))
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(Equal("0=x:2 1=x:2"))
+		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(
+			Equal("0=x:2 1=x:2"))
 		Eventually(func() int {
 			var gangs schedulerv1alpha1.PodGangList
 			Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())
@@ -141,14 +148,14 @@ spec:
 
 	It("goes on without one where there is no room, and where it may", func() {
 		in := edited(1)
-		var told []string
+		var messages []string
 		Eventually(func() metav1.ConditionStatus {
 			condition := lives(in, metav1.ConditionFalse)
-			told = append(told, condition.Message)
+			messages = append(messages, condition.Message)
 			Expect(strings.Fields(copies(in, true))).NotTo(HaveLen(3))
 			return condition.Status
 		}, "50s").Should(Equal(metav1.ConditionFalse))
-		Expect(told).To(ContainElement(
+		Expect(messages).To(ContainElement(
 			HaveSuffix("; without a further copy of PodCliqueScalingGroup more-0-g: no rack has 3 GPUs")))
 		Expect(copies(in, true)).To(Equal("0=x:2 1=x:2"))
 	})

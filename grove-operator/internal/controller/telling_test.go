@@ -15,8 +15,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// told lists the events of a namespace as "object reason note", in order.
-func told(in string) func() []string {
+// recorded lists the events of a namespace as "object reason note", in order.
+func recorded(in string) func() []string {
 	return func() []string {
 		GinkgoHelper()
 		var list eventsv1.EventList
@@ -29,7 +29,7 @@ func told(in string) func() []string {
 	}
 }
 
-// scheduledMessage is what a PodClique says of its scheduling.
+// scheduledMessage is a PodClique's message about its scheduling.
 func scheduledMessage(in, podClique string) func() string {
 	return func() string {
 		GinkgoHelper()
@@ -68,7 +68,8 @@ spec:
 					"nodes: 1"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
 			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
+				Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
 		Eventually(scheduledMessage(in, "s-0-a")).Should(Equal("2 pods are scheduled, 2 are needed"))
@@ -85,7 +86,7 @@ spec:
 			"s-0-g-0-b PodsCreated created 1 pods; 1 are wanted",
 			"s-0-g-1-b PodsCreated created 1 pods; 1 are wanted",
 		}
-		Eventually(told(in)).Should(Equal(born))
+		Eventually(recorded(in)).Should(Equal(born))
 
 		By("running the base gang, which the scaled one waits for")
 		Eventually(scheduledMessage(in, "s-0-a")).Should(
@@ -93,18 +94,19 @@ spec:
 		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
 			Expect(c.Patch(ctx, &pod,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(Succeed())
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
+				Succeed())
 		}
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodGang: "s-0"})
-		Eventually(told(in)).Should(
+		Eventually(recorded(in)).Should(
 			ContainElement("s-0-g-1-b GatesOpened 1 pods may be scheduled: PodGang s-0-g-0 lists them"))
 
 		By("scaling in")
 		scale(get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 1)
-		Eventually(told(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
+		Eventually(recorded(in)).Should(ContainElement("s-0-g ScaledIn deleted 1 PodCliques; 1 copies are wanted"))
 		touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"touched":"true"}}}`))
 		Expect(c.Patch(ctx, set, touch)).To(Succeed())
-		Consistently(told(in)).Should(HaveLen(len(born) + 2))
+		Consistently(recorded(in)).Should(HaveLen(len(born) + 2))
 	})
 
 	It("tells of an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {
@@ -113,15 +115,18 @@ spec:
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 		Expect(c.Create(ctx, taken)).To(Succeed())
 		set := createSet(in, manifest)
-		errorsOf := func() []grovev1alpha1.LastError { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.LastErrors }
+		errorsOf := func() []grovev1alpha1.LastError {
+			return get(in, "s",
+				&grovev1alpha1.PodCliqueSet{}).Status.LastErrors
+		}
 		Eventually(errorsOf).Should(ConsistOf(HaveField("Code", "NameTaken")))
-		const told1 = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, " +
+		const refusal = "s ReconcileFailed applying Service s-0: Service s-0 exists and belongs to no controller, " +
 			"not to PodCliqueSet s; remove or rename it"
-		Eventually(told(in)).Should(ContainElement(told1))
+		Eventually(recorded(in)).Should(ContainElement(refusal))
 		Expect(c.Delete(ctx, taken)).To(Succeed())
-		scale(set, 2) // Whoever retries with growing pauses is told by this that it is time.
+		scale(set, 2) // This event ends the wait for the next retry.
 		Eventually(errorsOf).Should(BeEmpty())
-		Expect(slices.DeleteFunc(told(in)(), func(line string) bool { return line != told1 })).To(HaveLen(1))
+		Expect(slices.DeleteFunc(recorded(in)(), func(line string) bool { return line != refusal })).To(HaveLen(1))
 	})
 
 	It("says that a level of the topology has gone, and that it is back", func() {
@@ -135,10 +140,10 @@ spec:
     topologyConstraint: {packDomain: rack}
     cliques: [{name: a, spec: {podSpec: {containers: [{name: c, image: i}]}}}]
 `)
-		Eventually(told(in)).Should(ContainElement(HavePrefix("s ScaledOut")))
+		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s ScaledOut")))
 		start(levels("zone", "host"))
-		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyUnavailable")))
+		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s TopologyUnavailable")))
 		start(levels("zone", "rack", "host"))
-		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyAvailable")))
+		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s TopologyAvailable")))
 	})
 })

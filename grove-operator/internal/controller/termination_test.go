@@ -20,12 +20,13 @@ import (
 // patience sets the set's terminationDelay.
 func patience(set *grovev1alpha1.PodCliqueSet, delay time.Duration) {
 	GinkgoHelper()
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
+	patch := client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay))
 	Expect(c.Patch(ctx, set, patch)).To(Succeed())
 }
 
-// identities are the UIDs of the PodCliques, PodCliqueScalingGroups and pods of a namespace, by kind and name; pods that are
-// being deleted are left out.
+// identities are the UIDs of the PodCliques, PodCliqueScalingGroups and pods of a namespace, by kind and name; pods
+// that are being deleted are left out.
 func identities(in string) map[string]types.UID {
 	GinkgoHelper()
 	all := map[string]types.UID{}
@@ -47,7 +48,7 @@ func identities(in string) map[string]types.UID {
 	return all
 }
 
-// without are the identities of what is not named by a prefix.
+// without are the identities whose names do not begin with a prefix.
 func without(all map[string]types.UID, prefixes ...string) map[string]types.UID {
 	kept := map[string]types.UID{}
 	for name, uid := range all {
@@ -88,7 +89,7 @@ func terminations(in string) func() []string {
 	}
 }
 
-// breakOne takes the readiness from one pod of a PodClique.
+// breakOne makes one pod of a PodClique not ready.
 func breakOne(in, podClique string) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, client.MatchingLabels{"grove.io/podclique": podClique})() {
@@ -100,10 +101,11 @@ func breakOne(in, podClique string) {
 	Fail(podClique + " has no pod to break")
 }
 
-// openForeignGates takes the users' own gate off all pods.
+// openForeignGates removes the users' own gate from all pods.
 func openForeignGates(in string) {
 	GinkgoHelper()
-	patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
+	patch := client.RawPatch(types.StrategicMergePatchType,
+		[]byte(`{"spec":{"schedulingGates":[{"$patch":"delete","name":"example.com/hold"}]}}`))
 	for _, pod := range podsOf(in, nil)() {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			Expect(client.IgnoreNotFound(c.Patch(ctx, &pod, patch))).To(Succeed())
@@ -111,7 +113,7 @@ func openForeignGates(in string) {
 	}
 }
 
-// settle plays scheduler and kubelet until the set inf is available.
+// settle does the work of scheduler and kubelet until the set inf is available.
 func settle(in, want string) {
 	GinkgoHelper()
 	settleSet(in, "inf", want)
@@ -142,7 +144,8 @@ var _ = Describe("Gang termination", func() {
 		const leaving = "inf-0-sg-0-worker"
 		Expect(without(after, leaving)).To(Equal(without(before, leaving)))
 		Expect(after["PodClique "+leaving]).NotTo(Equal(before["PodClique "+leaving]))
-		Eventually(terminations(in)).Should(ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
+		Eventually(terminations(in)).Should(
+			ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
 		Expect(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination).To(BeNil())
 	})
 
@@ -152,7 +155,8 @@ var _ = Describe("Gang termination", func() {
 		settle(in, "2/2/2 AllReplicasAvailable")
 		scale(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), 3)
 		scale(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
-		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(HaveLen(3 + 3*2))
+		Eventually(podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueSetReplicaIndex: "0"})).Should(
+			HaveLen(3 + 3*2))
 		settle(in, "2/2/2 AllReplicasAvailable")
 		before := identities(in)
 
@@ -169,7 +173,8 @@ var _ = Describe("Gang termination", func() {
 		breakOne(in, "inf-1-sg-0-worker")
 		breakOne(in, "inf-1-sg-1-worker")
 		start(levels("zone", "rack", "host"))
-		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(Equal(without(before, "inf-0")))
+		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
+			Equal(without(before, "inf-0")))
 		breached := func() bool {
 			conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
 			return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)

@@ -34,7 +34,7 @@ func topologies(names ...string) {
 	}
 }
 
-// turn has a set name another topology, whatever admission would say.
+// turn changes the topology that a set names, without admission.
 func turn(in, set, to string) {
 	GinkgoHelper()
 	edit := fmt.Appendf(nil, `{"spec":{"template":{"clusterTopologyName":%q}}}`, to)
@@ -64,7 +64,7 @@ spec:
 	ofGang := func(name string) client.MatchingLabels { return client.MatchingLabels{"grove.io/podgang": name} }
 	BeforeEach(func() { topologies("turn-a", "turn-b", "turn-c", "turn-d", "turn-e") })
 
-	// refersTo is the topology that a gang has, its level, and what it is kept instead of.
+	// refersTo is the topology of a gang, its level, and the topology that it keeps it instead of.
 	refersTo := func(in, gang string) func() string {
 		return func() string {
 			found := &schedulerv1alpha1.PodGang{}
@@ -80,7 +80,8 @@ spec:
 		return func() int {
 			count := 0
 			for _, pod := range podsOf(in, labels)() {
-				if len(pod.Spec.SchedulingGates) == 0 && pod.Annotations[grovev1alpha1.AnnotationTopologyName] == topology {
+				if len(pod.Spec.SchedulingGates) == 0 &&
+					pod.Annotations[grovev1alpha1.AnnotationTopologyName] == topology {
 					count++
 				}
 			}
@@ -109,7 +110,8 @@ spec:
 			Eventually(refersTo(in, gang)).Should(Equal("turn-b example.com/rack-turn-b "))
 		}
 		Eventually(opened(in, "turn-a", all)).Should(BeZero())
-		Eventually(func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(
+		Eventually(
+			func() string { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.ClusterTopologyName }).Should(
 			Equal("turn-b"))
 		Expect(kept(in)()).To(HavePrefix("False"))
 
@@ -133,7 +135,7 @@ spec:
 		Eventually(kept(in)).Should(
 			And(HavePrefix("True"), ContainSubstring("s-0, s-0-g-0 keep turn-d"), ContainSubstring(chosen.Name),
 				ContainSubstring("name turn-d again, or delete these pods")))
-		Eventually(told(in)).Should(ContainElement(HavePrefix("s TopologyKept")))
+		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s TopologyKept")))
 
 		By("keeping the topology from being deleted")
 		Expect(c.Delete(ctx, get("", "turn-d", &grovev1alpha1.ClusterTopology{}))).To(Succeed())
@@ -187,7 +189,7 @@ spec:
 				defer GinkgoRecover()
 				for random := rand.New(rand.NewPCG(uint64(seed), number)); time.Now().Before(until); {
 					do(random)
-					time.Sleep(5 * time.Millisecond) // Whoever asks all the time leaves the others no time to race.
+					time.Sleep(5 * time.Millisecond) // Without a pause the others would have no time to race.
 				}
 			})
 		}
@@ -224,7 +226,7 @@ spec:
 	})
 })
 
-// bindOne plays a scheduler that places any pod under the topology that its PodGang has at that moment, as the node tells.
+// bindOne simulates a scheduler that places any pod under its PodGang's topology at that moment, by the node.
 func bindOne(in string, random *rand.Rand) {
 	GinkgoHelper()
 	all := podsOf(in, client.MatchingLabels{"app.kubernetes.io/part-of": "s"})()

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// stored creates what an older operator made of a set, each object under its owner.
+// stored creates the objects that an older operator made of a set, each with its owner.
 func stored(file string, set *grovev1alpha1.PodCliqueSet) {
 	GinkgoHelper()
 	content, err := os.ReadFile(file)
@@ -50,7 +50,7 @@ func ownerOf(object *unstructured.Unstructured) string {
 	return labels[grovev1alpha1.LabelPartOf]
 }
 
-// refer moves a gang's references to the namespace of the test.
+// refer changes a gang's references to the namespace of the test.
 func refer(gang *unstructured.Unstructured, namespace string) {
 	groups, _, _ := unstructured.NestedSlice(gang.Object, "spec", "podgroups")
 	for _, group := range groups {
@@ -90,7 +90,7 @@ spec:
 				grovev1alpha1.ConditionReady)
 		}).Should(BeTrue())
 		Consistently(func() []string { return uids(podsOf(in, all)()) }).Should(ConsistOf(before))
-		Expect(told(in)()).To(BeEmpty())
+		Expect(recorded(in)()).To(BeEmpty())
 		By("telling autoscalers which pods to count")
 		group := get(in, "old-0-g", &grovev1alpha1.PodCliqueScalingGroup{})
 		Eventually(selectedBy(in, *group.Status.Selector)).Should(ConsistOf("old-0-g-0-b 0", "old-0-g-1-b 0"))

@@ -1,5 +1,5 @@
-// Package events tells as Kubernetes events what the operator did to a workload. Each is said once, after it happened and
-// after the status that shows it was written; a pass that changes nothing says nothing.
+// Package events reports as Kubernetes events what the operator did to a workload: once, after it happened and after
+// the status that shows it was written. A pass that changes nothing emits none.
 package events
 
 import (
@@ -13,8 +13,8 @@ import (
 	"packtree.dev/shared/warning"
 )
 
-// Reason says what happened. The API server joins events of one object with the same reason that follow each other within
-// minutes: their count goes up, and the words of the first stay.
+// Reason of an event. The API server joins successive events of one object with the same reason within minutes: their
+// count grows, and the first note stays.
 type Reason string
 
 // Of PodCliques.
@@ -23,10 +23,11 @@ const (
 	PodsCreated Reason = "PodsCreated"
 	// PodsDeleted: a PodClique deleted pods that were too many or had ended.
 	PodsDeleted Reason = "PodsDeleted"
-	// PodsOverdue (warning): pods that were deleted did not go, so that they were taken out of their Service and are replaced
-	// beside them.
+	// PodsOverdue (warning): pods that were deleted are not gone, so that they were taken out of their Service and are
+	// replaced.
 	PodsOverdue Reason = "PodsOverdue"
-	// GatesOpened: pods of a scaled gang may be scheduled, as their base gang stands; the related object is their PodGang.
+	// GatesOpened: pods of a scaled gang may be scheduled, since their base gang is; the related object is their
+	// PodGang.
 	GatesOpened Reason = "GatesOpened"
 )
 
@@ -42,28 +43,29 @@ const (
 
 // Of PodCliqueSets.
 const (
-	// TopologyUnavailable (warning): a domain that the set asks for has gone from its ClusterTopology, or that is gone.
+	// TopologyUnavailable (warning): a domain that the set asks for was removed from its ClusterTopology, or the
+	// ClusterTopology is gone.
 	TopologyUnavailable Reason = "TopologyUnavailable"
-	// TopologyAvailable: it is back.
+	// TopologyAvailable: the domain exists again.
 	TopologyAvailable Reason = "TopologyAvailable"
-	// TopologyKept (warning): the set turned to another topology, and pods were placed under the one before at the same time,
-	// so that their gangs keep that.
+	// TopologyKept (warning): the set named another topology while pods were being placed under the one before, so that
+	// their gangs keep the earlier one.
 	TopologyKept Reason = "TopologyKept"
 	// UpdateStarted: pods of an old template begin to be replaced.
 	UpdateStarted Reason = "UpdateStarted"
-	// UpdateFinished: every pod runs the template as it is.
+	// UpdateFinished: every pod has the current template.
 	UpdateFinished Reason = "UpdateFinished"
-	// SuccessorsWithoutRoom (warning): what takes the place of the pods that an update replaces next would have no room, so
-	// that these stay.
+	// SuccessorsWithoutRoom (warning): the successors of the pods that an update replaces next would have no room, so
+	// that these pods stay.
 	SuccessorsWithoutRoom Reason = "SuccessorsWithoutRoom"
-	// UpdateUnproved (warning): pods on nodes are replaced although nobody has said whether their successors have room.
+	// UpdateUnproved (warning): pods on nodes are replaced although it is not known whether their successors have room.
 	UpdateUnproved Reason = "UpdateUnproved"
 )
 
-// ReconcileFailed (warning), of every kind: an error came up that was not among lastErrors before.
+// ReconcileFailed (warning), of every kind: an error that was not among lastErrors before.
 const ReconcileFailed Reason = "ReconcileFailed"
 
-// action is what the operator was at, in the words of the events API.
+// action is the operator's action for each reason, for the field of the events API.
 var action = map[Reason]string{
 	PodsCreated:         "CreatePods",
 	PodsDeleted:         "DeletePods",
@@ -83,40 +85,40 @@ var action = map[Reason]string{
 	UpdateUnproved:        "Update",
 }
 
-// told is stable: reasons may be added, but do not change.
-var told = prometheus.NewCounterVec(prometheus.CounterOpts{
+// recorded has stable labels: reasons may be added, but do not change.
+var recorded = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "packtree_grove_events_total",
 	Help: "What the operator did to workloads, by the reason of the event about it, such as GangTerminated.",
 }, []string{"reason"})
 
 func init() {
-	metrics.Registry.MustRegister(told)
+	metrics.Registry.MustRegister(recorded)
 	for reason := range action {
-		told.WithLabelValues(string(reason)).Add(0) // So that the first one is an increase.
+		recorded.WithLabelValues(string(reason)).Add(0) // So that the first one is an increase.
 	}
 }
 
-// Recorder records events. Its zero value says nothing.
+// Recorder records events. Its zero value records none.
 type Recorder struct {
 	sink clientevents.EventRecorder
 }
 
-// New makes a Recorder of what a manager's GetEventRecorder returns.
+// New makes a Recorder from a manager's GetEventRecorder.
 func New(sink clientevents.EventRecorder) Recorder {
 	return Recorder{sink: sink}
 }
 
-// Normal says that something happened to an object. Note and args are as for fmt.Sprintf.
+// Normal records an event about an object. Note and args are as for fmt.Sprintf.
 func (r Recorder) Normal(object client.Object, reason Reason, note string, args ...any) {
 	r.record(object, nil, corev1.EventTypeNormal, reason, note, args...)
 }
 
-// Warning says that something happened to an object that somebody should look at.
+// Warning records an event about an object that somebody should look at.
 func (r Recorder) Warning(object client.Object, reason Reason, note string, args ...any) {
 	r.record(object, nil, corev1.EventTypeWarning, reason, note, args...)
 }
 
-// NormalWith says that something happened to an object on account of another.
+// NormalWith records an event about an object because of another one.
 func (r Recorder) NormalWith(object, related client.Object, reason Reason, note string, args ...any) {
 	r.record(object, related, corev1.EventTypeNormal, reason, note, args...)
 }
@@ -125,9 +127,9 @@ func (r Recorder) record(object, related client.Object, eventType string, reason
 	if r.sink == nil {
 		return
 	}
-	told.WithLabelValues(string(reason)).Inc()
+	recorded.WithLabelValues(string(reason)).Inc()
 	text := shorten(note, args...)
-	if eventType == corev1.EventTypeWarning && reason != ReconcileFailed { // Of failures the log has the error itself.
+	if eventType == corev1.EventTypeWarning && reason != ReconcileFailed { // The log has the error of a failure itself.
 		warning.Log(log.Log, text, "event", reason, "namespace", object.GetNamespace(), "name", object.GetName())
 	}
 	if related == nil { // A nil client.Object in a runtime.Object would not be nil.

@@ -83,7 +83,7 @@ func TestAFailureThatLastsIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsDocumented holds the constants against the table of events that users read.
+// TestEveryReasonIsDocumented compares the constants with the table of events for users.
 func TestEveryReasonIsDocumented(t *testing.T) {
 	source, err := os.ReadFile("events.go")
 	if err != nil {

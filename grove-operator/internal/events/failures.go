@@ -8,7 +8,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Failures tells of the errors of an object's new status that its old one did not have: one that lasts is told once.
+// Failures records the errors of an object's new status that its old status did not have: a lasting error is reported
+// once.
 func (r Recorder) Failures(object client.Object, before, after []grovev1alpha1.LastError) {
 	for _, failure := range after {
 		known := slices.ContainsFunc(before, func(old grovev1alpha1.LastError) bool {

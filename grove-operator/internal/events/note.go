@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// longest is how many bytes the API server takes for a note.
+// longest is the maximum size of a note in bytes, for the API server.
 const longest = 1024
 
-// shorten formats a note and cuts what is too long at a whole character: the API server refuses a longer one.
+// shorten formats a note and cuts it at a whole character: the API server refuses longer ones.
 func shorten(note string, args ...any) string {
 	text := fmt.Sprintf(note, args...)
 	if len(text) <= longest {

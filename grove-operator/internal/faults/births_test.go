@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// births counts the pods that there have been, so that one which was replaced without need shows.
+// births counts all pods that ever existed, so that a needless replacement shows.
 type births struct {
 	mu   sync.Mutex
 	seen map[string][]types.UID
@@ -25,7 +25,7 @@ func (b *births) OnAdd(object any, _ bool) {
 	}
 }
 
-// OnUpdate and OnDelete are nothing to count.
+// OnUpdate and OnDelete count nothing.
 func (b *births) OnUpdate(any, any) {}
 
 func (b *births) OnDelete(any) {}

@@ -32,11 +32,12 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 )
 
-// side is how many worlds there are at the same time.
+// side is how many worlds exist at the same time.
 const side = 16
 
-// TestEveryCallMayFailOnce has each story once without faults, which says what is called and how each step is to end, and
-// then several times with faults, until each call has failed: in one way, or in every way where E2E_CRASHES is all, as make e2e-crashes has it.
+// TestEveryCallMayFailOnce runs each story once without faults, to record its calls and the end of each step, and then
+// several times with faults, until each call has failed: in one way, or in every way if E2E_CRASHES is all, as in make
+// e2e-crashes.
 func TestEveryCallMayFailOnce(t *testing.T) {
 	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	if err != nil {
@@ -50,14 +51,14 @@ func TestEveryCallMayFailOnce(t *testing.T) {
 	faulty := injector{mu: &sync.Mutex{}, plans: map[string]*plan{}}
 	runOperator(t, cluster.Config, faulty)
 	stage := newStage(t, cluster.Config, faulty)
-	var group sync.WaitGroup // Side by side whatever -parallel says, since there is much waiting in them.
-	for _, told := range stories {
-		group.Go(func() { t.Run(told.name, func(t *testing.T) { stage.tell(t, told) }) })
+	var group sync.WaitGroup // In parallel whatever -parallel says, since the stories mostly wait.
+	for _, story := range stories {
+		group.Go(func() { t.Run(story.name, func(t *testing.T) { stage.run(t, story) }) })
 	}
 	group.Wait()
 }
 
-// stage is where stories are told, some worlds at a time.
+// stage runs stories, several worlds at a time.
 type stage struct {
 	injector
 	client client.Client
@@ -65,20 +66,20 @@ type stage struct {
 	free   chan struct{}
 }
 
-// tell tells a story without faults, and then in all ways of failing.
-func (s stage) tell(t *testing.T, told story) {
+// run runs a story without faults, and then with all faults.
+func (s stage) run(t *testing.T, story story) {
 	t.Helper()
-	namespace := told.name + "-without"
-	ends, sound := make([]string, len(told.steps)), s.expect(namespace, &plan{})
-	err := s.live(t, told, namespace, func(step int, w *world) (err error) {
-		ends[step], err = w.atRest(t.Context(), told.steps[step])
+	namespace := story.name + "-without"
+	ends, sound := make([]string, len(story.steps)), s.expect(namespace, &plan{})
+	err := s.live(t, story, namespace, func(step int, w *world) (err error) {
+		ends[step], err = w.atRest(t.Context(), story.steps[step])
 		return err
 	})
 	if err != nil {
 		t.Fatalf("without faults: %v\n%s", err, strings.Join(ends, "\n=====\n"))
 	}
 	t.Logf("calls of one life: %v", sound.made)
-	for _, plan := range s.tryAll(t, told, ends) {
+	for _, plan := range s.tryAll(t, story, ends) {
 		for kind, count := range sound.made {
 			if first := (call{kind, 0}); plan.nth == 0 && count > 0 && !byChance(kind) && !plan.fired[first] {
 				t.Errorf("%s of the first %s was never met", plan.way(first), kind)
@@ -87,8 +88,8 @@ func (s stage) tell(t *testing.T, told story) {
 	}
 }
 
-// tryAll has a life for each n, or where all is asked for one for each n and each way in which the first call fails.
-func (s stage) tryAll(t *testing.T, told story, ends []string) []*plan {
+// tryAll runs the story for each n, or with E2E_CRASHES=all for each n and each way in which the first call fails.
+func (s stage) tryAll(t *testing.T, story story, ends []string) []*plan {
 	t.Helper()
 	var group sync.WaitGroup
 	var plans []*plan
@@ -98,12 +99,12 @@ func (s stage) tryAll(t *testing.T, told story, ends []string) []*plan {
 			firsts = []int{0, 1, 2, 3}
 		}
 		for _, first := range firsts {
-			name := fmt.Sprintf("%s-%d-%d", told.name, nth, first)
+			name := fmt.Sprintf("%s-%d-%d", story.name, nth, first)
 			plans = append(plans, s.expect(name, &plan{faulty: true, nth: nth, first: first}))
 			group.Go(func() {
 				s.free <- struct{}{}
 				defer func() { <-s.free }()
-				if err := s.live(t, told, name,
+				if err := s.live(t, story, name,
 					func(step int, w *world) error { return endsAs(t.Context(), w, ends[step]) }); err != nil {
 					t.Errorf("faults of calls no. %d, %s first: %v", nth+1, ways[first], err)
 				}
@@ -114,7 +115,7 @@ func (s stage) tryAll(t *testing.T, told story, ends []string) []*plan {
 	return plans
 }
 
-// expect arranges for what a plan says of a namespace.
+// expect injects the faults of a plan into a namespace.
 func (i injector) expect(namespace string, what *plan) *plan {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -123,7 +124,7 @@ func (i injector) expect(namespace string, what *plan) *plan {
 	return what
 }
 
-// newStage returns a stage whose client reads from a cache: many worlds are looked at all the time.
+// newStage returns a stage whose client reads from a cache: it reads many worlds all the time.
 func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	t.Helper()
 	objects, err := cache.New(config, cache.Options{Scheme: controller.Scheme()})
@@ -152,15 +153,15 @@ func newStage(t *testing.T, config *rest.Config, faulty injector) stage {
 	return stage{faulty, c, counted, make(chan struct{}, side)}
 }
 
-// live leads a set through a story in a namespace of its own, with a judgement at the end of each step.
-func (s stage) live(t *testing.T, told story, namespace string, judge func(step int, w *world) error) error {
+// live runs a story in a namespace of its own, and calls judge at the end of each step.
+func (s stage) live(t *testing.T, story story, namespace string, judge func(step int, w *world) error) error {
 	ctx := t.Context()
 	if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return err
 	}
-	w := &world{s.client, namespace, fixture.Set(t, told.manifest), s.births}
+	w := &world{s.client, namespace, fixture.Set(t, story.manifest), s.births}
 	w.set.Namespace = namespace
-	for i, step := range told.steps {
+	for i, step := range story.steps {
 		if err := step.do(ctx, w); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
@@ -197,7 +198,7 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	}
 	operator := &groveconfigv1alpha1.OperatorConfiguration{}
 	configuration.SetDefaults(operator)
-	// Many worlds side by side make more requests than an operator does.
+	// Many worlds at once make more requests than an operator does.
 	syncs := int32(side)
 	operator.RuntimeClientConnection.QPS, operator.RuntimeClientConnection.Burst = config.QPS, int32(config.Burst)
 	controllers := &operator.Controllers

@@ -18,7 +18,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// kinds are all that a set has to do with.
+// kinds are all kinds of a set's objects.
 var kinds = []schema.GroupVersionKind{
 	grovev1alpha1.GroupVersion.WithKind("PodCliqueSet"),
 	grovev1alpha1.GroupVersion.WithKind("PodCliqueScalingGroup"),
@@ -32,7 +32,8 @@ var kinds = []schema.GroupVersionKind{
 	autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
 }
 
-// snapshot is all that there is in a namespace, less what differs from run to run: identities, versions and times.
+// snapshot has all objects of a namespace, without the fields that differ from run to run: identities, versions and
+// times.
 func (w *world) snapshot(ctx context.Context) (string, error) {
 	var objects []unstructured.Unstructured
 	for _, kind := range kinds {
@@ -63,15 +64,15 @@ func (w *world) snapshot(ctx context.Context) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// passing are fields that differ from run to run. Generations count how many steps led to the same end; which pods were
-// chosen for replacement is told of those that were seen on their way out.
+// passing are fields that differ from run to run. Generations count the writes until the same end; the pods chosen for
+// replacement are those that were seen while they were deleted.
 var passing = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime",
 	"managedFields",
 	"observedAt", "observedGeneration", "readyPodsSelectedToUpdate", "resourceVersion", "startTime", "uid",
 }
 
-// moments are times of which it matters whether they are known.
+// moments are times for which it matters whether they are set.
 var moments = []string{"startedAt", "updateStartedAt", "updateEndedAt"}
 
 func stripped(value any) any {

@@ -13,22 +13,22 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// story is the life of a set, one step after the other.
+// story is a sequence of steps in the life of a set.
 type story struct {
 	name, manifest string
 	steps          []step
 }
 
-// step is something that happens to a set. It has ended when the set is ready and its update over.
+// step is an action on a set. It has ended when the set is ready and its update over.
 type step struct {
 	name string
 	do   func(ctx context.Context, w *world) error
-	// stops is set where the set gets no further than to what it names, which is part of a look at the world.
+	// stops is a part of the snapshot at which the step ends if the set cannot become ready.
 	stops string
 }
 
-// delay is how long a minimum is missed before what misses it is recreated: longer than the operator's view of a busy
-// API server is behind, or what is well again may be recreated once more.
+// delay is how long a minimum is missed before the unit is recreated: longer than the operator's cache may lag behind
+// on a busy machine, or a recovered unit may be recreated once more.
 const delay = "6s"
 
 // ill is the image whose containers never become ready.
@@ -71,7 +71,8 @@ spec:
       - {name: worker, spec: {replicas: 1, podSpec: {containers: [{name: main, image: "example.com/x:1"}]}}}
 `, []step{
 		{name: "created", do: create},
-		{name: "edited, and no new pod becomes ready", do: edit(ill), stops: "PodClique s-0-front has 1 of 2 ready pods"},
+		{name: "edited, and no new pod becomes ready", do: edit(ill),
+			stops: "PodClique s-0-front has 1 of 2 ready pods"},
 		{name: "scaled out half-way", do: scale(group, 3), stops: `"name": "s-0-g-2-worker"`},
 		{name: "edited half-way", do: edit("example.com/x:3")},
 		{name: "deleted", do: remove},
@@ -123,7 +124,7 @@ spec:
 
 type doing = func(context.Context, *world) error
 
-// all does one thing after the other.
+// all runs several actions one after the other.
 func all(things ...doing) doing {
 	return func(ctx context.Context, w *world) error {
 		for _, do := range things {
@@ -143,7 +144,7 @@ func remove(ctx context.Context, w *world) error {
 	return w.Delete(ctx, set(w))
 }
 
-// set, group and front are what stories are about.
+// set, group and front are the objects of stories.
 func set(w *world) client.Object {
 	return &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s"}}
 }
@@ -156,7 +157,7 @@ func front(w *world) client.Object {
 	return &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "s-0-front"}}
 }
 
-// scale scales what may not be there yet.
+// scale scales an object that may not exist yet.
 func scale(object func(*world) client.Object, replicas int) doing {
 	return func(ctx context.Context, w *world) error {
 		return w.eventually(ctx, func() error {
@@ -171,7 +172,8 @@ func edit(image string) doing {
 	return func(ctx context.Context, w *world) error {
 		const path = "/spec/template/cliques/%d/spec/podSpec/containers/0/image"
 		return w.Patch(ctx, set(w), client.RawPatch(types.JSONPatchType, fmt.Appendf(nil,
-			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image, 1,
+			`[{"op":"replace","path":"`+path+`","value":%q},{"op":"replace","path":"`+path+`","value":%q}]`, 0, image,
+			1,
 			image)))
 	}
 }
@@ -179,7 +181,8 @@ func edit(image string) doing {
 func terminateAfter(delay string) doing {
 	return func(ctx context.Context, w *world) error {
 		return w.Patch(ctx, set(w),
-			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
+			client.RawPatch(types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"template":{"terminationDelay":%q}}}`, delay)))
 	}
 }
 
@@ -196,7 +199,7 @@ func deletePods(podClique, index string) doing {
 	}
 }
 
-// harm makes the pods of a PodClique not ready for good.
+// harm makes the pods of a PodClique not ready for ever.
 func harm(podClique string) doing {
 	return func(ctx context.Context, w *world) error {
 		pods, err := w.podsOf(ctx, podClique)

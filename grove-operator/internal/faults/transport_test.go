@@ -1,4 +1,4 @@
-// Package faults fails each API call of the operator's reconciles once, and looks whether it comes to the same end all the same.
+// Package faults fails each API call of the operator's reconciles once, and checks that the end is the same.
 package faults
 
 import (
@@ -18,11 +18,11 @@ import (
 type fault string
 
 const (
-	// conflict, timeout and internal are answers without the call having done anything.
+	// conflict, timeout and internal are errors of calls that had no effect.
 	conflict fault = "conflict"
 	timeout  fault = "timeout"
 	internal fault = "internal error"
-	// lost is a call that did what it was to do, of which the caller hears nothing.
+	// lost is an error of a call that had its effect.
 	lost fault = "lost answer"
 )
 
@@ -46,7 +46,7 @@ type call struct {
 	nth  int
 }
 
-// ways are those in which a call can fail: what changes nothing cannot conflict, and its answer can be asked for again.
+// ways are those in which a call can fail: a read cannot conflict, and can be repeated after a lost answer.
 func (c call) ways() []fault {
 	if strings.HasPrefix(c.kind, http.MethodGet) {
 		return []fault{timeout, internal}
@@ -54,21 +54,21 @@ func (c call) ways() []fault {
 	return ways
 }
 
-// byChance reports whether calls of a kind are made only where the cache happens to be behind, so that no life has to have one:
-// a finalizer that met a conflict is written on a fresh view of its object, and what seems to be missing is looked for.
-// Pods alone are always read before they are deleted.
+// byChance reports whether calls of a kind are made only if the cache happens to be behind, so that not every run has
+// one: a finalizer that met a conflict is written with a fresh object, and missing objects are read live. Only pods are
+// always read before they are deleted.
 func byChance(kind string) bool { return strings.HasPrefix(kind, "GET ") && kind != "GET pods" }
 
-// worlds is how many lives there are of each kind. In life n the nth call of every kind fails, and the one that
-// comes so many calls later, and so on, so that between them there is time to mend what broke.
+// worlds is how many runs there are of each story. In run n the nth call of every kind fails, and the call so many
+// calls later, and so on, so that there is time for recovery in between.
 const worlds = 4
 
-// plan is what is to go wrong in one namespace, and what has been called there.
+// plan has the faults of one namespace, and the calls that were made there.
 type plan struct {
-	// faulty is false where nothing goes wrong.
+	// faulty is false in a run without faults.
 	faulty bool
 	nth    int
-	// first is the way, of those that there are, in which the first of the calls fails. The next one fails in the next way.
+	// first is the index of the way in which the first of the calls fails. The next call fails in the next way.
 	first int
 	made  map[string]int
 	fired map[call]bool
@@ -83,7 +83,7 @@ func (p *plan) way(c call) fault {
 	return possible[(p.first+c.nth/worlds)%len(possible)]
 }
 
-// injector lets a call fail in each of many namespaces, so that one operator lives through all faults side by side.
+// injector makes a call fail in each of many namespaces, so that one operator meets all faults at the same time.
 type injector struct {
 	next http.RoundTripper
 
@@ -111,7 +111,7 @@ func (i injector) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer(request, answers[how])
 }
 
-// judge counts a call and returns what is to happen to it; nothing for most.
+// judge counts a call and returns its fault; none for most calls.
 func (i injector) judge(request *http.Request) fault {
 	namespace, kind := kindOf(request)
 	i.mu.Lock()
@@ -129,7 +129,7 @@ func (i injector) judge(request *http.Request) fault {
 	return how
 }
 
-// kindOf returns the namespace of a call and its verb and resource; nothing for what is no part of a reconcile.
+// kindOf returns the namespace of a call and its verb and resource; empty for calls outside of reconciles.
 func kindOf(request *http.Request) (namespace, kind string) {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	at := slices.Index(parts, "namespaces")
@@ -150,8 +150,9 @@ func answer(request *http.Request, status metav1.Status) (*http.Response, error)
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: int(status.Code), Proto: request.Proto, ProtoMajor: request.ProtoMajor, ProtoMinor: request.ProtoMinor,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
+		StatusCode: int(status.Code), Proto: request.Proto, ProtoMajor: request.ProtoMajor,
+		ProtoMinor: request.ProtoMinor,
+		Header:     http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(content)),
 		ContentLength: int64(len(content)), Request: request,
 	}, nil
 }

@@ -15,7 +15,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// world is one namespace with a set, in which scheduler and kubelet are played.
+// world is one namespace with a set, and does the work of scheduler and kubelet.
 type world struct {
 	client.Client
 	namespace string
@@ -23,7 +23,7 @@ type world struct {
 	births    *births
 }
 
-// podsOf are the pods of a PodClique that nobody deletes.
+// podsOf are the pods of a PodClique that are not being deleted.
 func (w *world) podsOf(ctx context.Context, podClique string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := w.List(ctx, &list, client.InNamespace(w.namespace),
@@ -34,7 +34,7 @@ func (w *world) podsOf(ctx context.Context, podClique string) ([]corev1.Pod, err
 	return list.Items, err
 }
 
-// play binds pods without gates, makes those that are bound ready, and lets those go that are being deleted.
+// play binds pods without gates, makes bound pods ready, and ends those that are being deleted.
 func (w *world) play(ctx context.Context) error {
 	var list corev1.PodList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {
@@ -71,13 +71,13 @@ func (w *world) advance(ctx context.Context, pod *corev1.Pod) error {
 }
 
 const (
-	// look is how often a world is looked at.
+	// look is how often a snapshot is taken.
 	look = 400 * time.Millisecond
-	// patience bounds a step; it is long, for the machine may be busy.
+	// patience bounds a step; it is long because the machine may be busy.
 	patience = 3 * time.Minute
 )
 
-// until plays until a look at the world satisfies, and returns the last look.
+// until plays until a snapshot satisfies, and returns the last one.
 func (w *world) until(ctx context.Context, satisfied func(now string) bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -97,7 +97,7 @@ func (w *world) until(ctx context.Context, satisfied func(now string) bool) (str
 	}
 }
 
-// eventually does what may not be possible yet.
+// eventually repeats an action that may not be possible yet.
 func (w *world) eventually(ctx context.Context, do func() error) error {
 	var err error
 	_, late := w.until(ctx, func(string) bool {
@@ -113,7 +113,8 @@ func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	var before string
 	alike := 0
 	return w.until(ctx, func(now string) bool {
-		if now != before || !strings.Contains(now, step.stops) || !w.hasSeen(ctx) || step.stops == "" && !w.settled(ctx) {
+		if now != before || !strings.Contains(now, step.stops) || !w.hasSeen(ctx) || step.stops == "" &&
+			!w.settled(ctx) {
 			before, alike = now, 0
 		}
 		alike++
@@ -121,7 +122,7 @@ func (w *world) atRest(ctx context.Context, step step) (string, error) {
 	})
 }
 
-// hasSeen reports whether every status is about the spec that there is.
+// hasSeen reports whether every status has observed the present spec.
 func (w *world) hasSeen(ctx context.Context) bool {
 	var sets grovev1alpha1.PodCliqueSetList
 	var groups grovev1alpha1.PodCliqueScalingGroupList
@@ -144,7 +145,7 @@ func (w *world) hasSeen(ctx context.Context) bool {
 	return seen
 }
 
-// settled reports whether the set says that all of it is there and nothing is under way, or is gone.
+// settled reports whether the set is ready and its update over, or the set is gone.
 func (w *world) settled(ctx context.Context) bool {
 	var list grovev1alpha1.PodCliqueSetList
 	if err := w.List(ctx, &list, client.InNamespace(w.namespace)); err != nil {
@@ -152,7 +153,8 @@ func (w *world) settled(ctx context.Context) bool {
 	}
 	for i := range list.Items {
 		status := list.Items[i].Status
-		if !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionReady) || status.GangTermination != nil ||
+		if !meta.IsStatusConditionTrue(status.Conditions, grovev1alpha1.ConditionReady) ||
+			status.GangTermination != nil ||
 			status.UpdateProgress != nil && status.UpdateProgress.UpdateEndedAt == nil {
 			return false
 		}

@@ -1,4 +1,4 @@
-// Package gangs decides which PodGangs a replica of a PodCliqueSet has, what is in them, and what their status is.
+// Package gangs decides which PodGangs a replica of a PodCliqueSet has, their contents, and their status.
 package gangs
 
 import (
@@ -18,12 +18,12 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Live is what exists of a replica at the moment.
+// Live are the objects of a replica that exist now.
 type Live struct {
-	// Copies returns how many copies the PodCliqueScalingGroup of that name has. ok is false while it does not exist: the
-	// template counts then.
+	// Copies returns how many copies the PodCliqueScalingGroup of that name has. ok is false if it does not exist: then
+	// the number in the template counts.
 	Copies func(scalingGroup string) (copies int32, ok bool)
-	// Replicas returns how many pods the PodClique of that name is to have. ok is false while it does not exist.
+	// Replicas returns how many pods the PodClique of that name is to have. ok is false if it does not exist.
 	Replicas func(podClique string) (replicas int32, ok bool)
 	// Pods returns the names of the pods of the PodClique of that name, sorted.
 	Pods func(podClique string) []string
@@ -31,7 +31,7 @@ type Live struct {
 	Gang func(name string) *schedulerv1alpha1.PodGang
 }
 
-// carriedLabels are labels of the set that tell the pod grouper how to queue its gangs.
+// carriedLabels are labels of the set by which the pod grouper queues its gangs.
 var carriedLabels = []string{
 	kaiv1alpha1.LabelQueue,
 	kaiv1alpha1.LabelNodePool,
@@ -40,10 +40,13 @@ var carriedLabels = []string{
 }
 
 // Desired returns the PodGangs of one replica of a set: the base gang, then the scaled gangs in the order of the
-// template.
-// What was scaled to zero is in no gang, and a gang without pods to come does not exist.
-func Desired(set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live) []*schedulerv1alpha1.PodGang {
-	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{}, least: map[string]int32{}}
+// template. Cliques and groups that were scaled to zero are in no gang, and a gang without expected pods does not
+// exist.
+func Desired(
+	set *grovev1alpha1.PodCliqueSet, replica int32, resolved topology.Resolution, live Live,
+) []*schedulerv1alpha1.PodGang {
+	builder := builder{set: set, replica: replica, resolved: resolved, live: live, replicas: map[string]int32{},
+		least: map[string]int32{}}
 	desired := []*schedulerv1alpha1.PodGang{builder.base()}
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -66,7 +69,7 @@ type builder struct {
 	replica  int32
 	resolved topology.Resolution
 	live     Live
-	// replicas has how many pods the groups are to have, by their names, and least with how many they go on.
+	// replicas is how many pods the groups are to have, by their names, and least with how many they keep running.
 	replicas, least map[string]int32
 }
 
@@ -151,16 +154,18 @@ func (b builder) empty(name string) *schedulerv1alpha1.PodGang {
 	return gang
 }
 
-// named adds the topology's name to a gang that has a constraint anywhere, for which topology its pods are made,
-// how many are expected,
-// what it shares with the other gangs of its replica, and how its parts stand to one another and to other gangs.
+// named adds to a gang the topology's name, if the gang has a constraint anywhere; the topology for which its pods are
+// made; how many pods are expected; the constraint that it shares with the other gangs of its replica; and its
+// relations.
 func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Relation) *schedulerv1alpha1.PodGang {
-	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 || len(related) > 0
+	constrained := gang.Spec.TopologyConstraint != nil || len(gang.Spec.TopologyConstraintGroupConfigs) > 0 ||
+		len(related) > 0
 	for _, group := range gang.Spec.PodGroups {
 		constrained = constrained || group.TopologyConstraint != nil
 	}
 	if constrained {
-		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName, b.resolved.SchedulerTopology)
+		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, grovev1alpha1.AnnotationTopologyName,
+			b.resolved.SchedulerTopology)
 	}
 	if b.resolved.Name != "" {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationPodsTopology, b.resolved.Name)
@@ -181,8 +186,8 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Rela
 	return gang
 }
 
-// expected returns how many pods the groups of a gang are to have, made already or not, where that is more than
-// their minimum.
+// expected returns how many pods the groups of a gang are to have, made already or not, if that is more than their
+// minimum.
 func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
 	for _, group := range gang.Spec.PodGroups {
@@ -193,7 +198,7 @@ func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected
 	return expected
 }
 
-// running returns with how many pods the groups of a gang go on once it has started, where those are fewer than
+// running returns with how many pods the groups of a gang keep running after they have started, if that is fewer than
 // their minimum.
 func (b builder) running(gang *schedulerv1alpha1.PodGang) podgrouptree.MinRunning {
 	running := podgrouptree.MinRunning{}
@@ -205,16 +210,17 @@ func (b builder) running(gang *schedulerv1alpha1.PodGang) podgrouptree.MinRunnin
 	return running
 }
 
-// share makes the set's constraint hold over all gangs of the replica. The base gang says so from the beginning if
-// there can
-// ever be scaled ones, so that it stays as it is when they come and go.
+// share makes the set's constraint hold over all gangs of the replica. If there can ever be scaled gangs, the base gang
+// has the annotation from the beginning, so that it does not change when they come and go.
 func (b builder) share(gang *schedulerv1alpha1.PodGang) {
 	shared := b.resolved.Translate(b.set.Spec.Template.TopologyConstraint)
 	if shared == nil || len(b.set.Spec.Template.PodCliqueScalingGroups) == 0 {
 		return
 	}
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang, layout.BaseGang(b.set.Name, b.replica))
-	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology, b.resolved.SchedulerTopology)
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationBaseGang,
+		layout.BaseGang(b.set.Name, b.replica))
+	metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedTopology,
+		b.resolved.SchedulerTopology)
 	if required := shared.PackConstraint.Required; required != nil {
 		metav1.SetMetaDataAnnotation(&gang.ObjectMeta, schedulingv2alpha2.AnnotationSharedRequired, *required)
 	}
@@ -237,7 +243,7 @@ func (b builder) podGroups(members []layout.Member) []schedulerv1alpha1.PodGroup
 		groups = append(groups, schedulerv1alpha1.PodGroup{
 			Name:          member.Name,
 			PodReferences: b.references(member.Name),
-			// A clique that was scaled below its minimum must not keep its gang from ever being complete.
+			// A clique that was scaled below its minimum must not make its gang wait for ever.
 			MinReplicas:        min(layout.MinAvailable(&member.Clique.Spec), replicas),
 			TopologyConstraint: b.resolved.Translate(member.Clique.TopologyConstraint),
 		})
@@ -257,7 +263,7 @@ func (b builder) groupConfig(
 	group *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32, podGroups []schedulerv1alpha1.PodGroup,
 ) *schedulerv1alpha1.TopologyConstraintGroupConfig {
 	constraint := b.resolved.Translate(group.TopologyConstraint)
-	// Relations name a copy by its config, which without a constraint is there for them alone.
+	// Relations name a copy by its group config, which without a constraint exists only for them.
 	if constraint == nil && !b.related(group) || len(podGroups) == 0 {
 		return nil
 	}

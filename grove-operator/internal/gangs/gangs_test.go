@@ -85,7 +85,8 @@ func TestDesired(t *testing.T) {
 			},
 		},
 		"a gang lists the pods that exist": {
-			levels: all, live: live{copies: map[string]int32{"s-0-g": 2}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
+			levels: all, live: live{copies: map[string]int32{"s-0-g": 2},
+				pods: map[string][]string{"s-0-a": {"x", "y"}}},
 			want: []string{
 				"s-0@zone: s-0-a×2+x+y s-0-g-0-b×1@host s-0-g-1-b×1@host; s-0-g-0@rack[s-0-g-0-b]; s-0-g-1@rack[s-0-g-1-b]",
 			},
@@ -175,7 +176,8 @@ func TestGateOpen(t *testing.T) {
 		"closed while there is no gang":       {},
 		"closed while the gang does not list": {gang: gang(group("a", 1, "other"))},
 		"open in a base gang that lists it":   {gang: gang(group("x", 1), group("a", 1, "p")), want: true},
-		"closed while the base gang is gone":  {gang: gang(group("a", 1, "p")), base: &gangs.Base{Scheduled: scheduled(nil)}},
+		"closed while the base gang is gone": {gang: gang(group("a", 1, "p")),
+			base: &gangs.Base{Scheduled: scheduled(nil)}},
 		"closed while one group of the base gang is below its minimum": {
 			gang: gang(group("a", 1, "p")),
 			base: &gangs.Base{Gang: base, Scheduled: scheduled(map[string]int32{"a": 1, "b": 1})},
@@ -193,8 +195,8 @@ func TestGateOpen(t *testing.T) {
 	}
 }
 
-// told is a gang about whose scheduling somebody else has said something.
-func told(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
+// judged is a gang whose condition Scheduled somebody else has written.
+func judged(gang *schedulerv1alpha1.PodGang) *schedulerv1alpha1.PodGang {
 	gang.Status.Conditions = []metav1.Condition{
 		{Type: schedulerv1alpha1.ConditionScheduled, Status: metav1.ConditionUnknown, Reason: "Waiting"},
 	}
@@ -209,7 +211,8 @@ func TestStatus(t *testing.T) {
 		want  string
 	}{
 		"pods are missing": {
-			a: gangs.GroupCounts{Wanted: 4}, b: gangs.GroupCounts{Wanted: 1}, phase: schedulerv1alpha1.PodGangPhasePending,
+			a: gangs.GroupCounts{Wanted: 4}, b: gangs.GroupCounts{Wanted: 1},
+			phase: schedulerv1alpha1.PodGangPhasePending,
 			want: "Initialized=False/PodGangPodsCreationPending Ready=False/MinimaNotReady Unhealthy=False/Healthy " +
 				"DisruptionTarget=False/NotDisrupted",
 		},
@@ -220,13 +223,15 @@ func TestStatus(t *testing.T) {
 				"DisruptionTarget=False/NotDisrupted",
 		},
 		"minima stand, and one is not ready": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
+			a:     gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 1},
+			b:     gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
 			phase: schedulerv1alpha1.PodGangPhaseStarting,
 			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy " +
 				"DisruptionTarget=False/NotDisrupted",
 		},
 		"minima are ready, and one pod beyond them is not": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 2}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
+			a:     gangs.GroupCounts{Wanted: 3, Scheduled: 2, Ready: 2},
+			b:     gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1},
 			phase: schedulerv1alpha1.PodGangPhaseRunning,
 			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy " +
 				"DisruptionTarget=False/NotDisrupted",
@@ -238,20 +243,23 @@ func TestStatus(t *testing.T) {
 				"DisruptionTarget=False/NotDisrupted",
 		},
 		"it goes on with fewer than its minimum": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 1, Ready: 1, WasReady: true, MinRunning: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseRunning,
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 1, Ready: 1, WasReady: true, MinRunning: 1},
+			b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseRunning,
 			want: "Initialized=True/PodGangPodsCreated Ready=True/MinimaReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 		"it does not start with fewer": {
-			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, MinRunning: 1}, b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
+			a: gangs.GroupCounts{Wanted: 3, Scheduled: 3, Ready: 1, MinRunning: 1},
+			b: gangs.GroupCounts{Wanted: 1, Scheduled: 1, Ready: 1}, phase: schedulerv1alpha1.PodGangPhaseStarting,
 			want: "Initialized=True/PodGangPodsCreated Ready=False/MinimaNotReady Unhealthy=False/Healthy DisruptionTarget=False/NotDisrupted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := map[string]gangs.GroupCounts{"a": c.a, "b": c.b}
-			status := gangs.Status(told(two), func(name string) gangs.GroupCounts { return counts[name] }, "")
+			status := gangs.Status(judged(two), func(name string) gangs.GroupCounts { return counts[name] }, "")
 			var conditions []string
 			for _, condition := range status.Conditions {
-				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status, condition.Reason))
+				conditions = append(conditions, fmt.Sprintf("%s=%s/%s", condition.Type, condition.Status,
+					condition.Reason))
 			}
 			if diff := cmp.Diff([]string{string(c.phase), c.want},
 				[]string{string(status.Phase), strings.Join(conditions, " ")}); diff != "" {
@@ -281,7 +289,8 @@ func TestScheduledIsWrittenWhereNobodyElseDoes(t *testing.T) {
 			want: metav1.ConditionFalse, wantReason: "MinimaNotOnNodes"},
 		"again, when the minimum is back": {before: says("MinimaNotOnNodes"), pods: []string{"p", "q"}, onNodes: 2,
 			want: metav1.ConditionTrue, wantReason: "MinimaOnNodes"},
-		"not where the pod grouper has said more": {before: says("Infeasible"), pods: []string{"p", "q", "r"}, onNodes: 2},
+		"not where the pod grouper has said more": {before: says("Infeasible"),
+			pods: []string{"p", "q", "r"}, onNodes: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := gang(group("a", 2, c.pods...))

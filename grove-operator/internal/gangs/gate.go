@@ -5,9 +5,9 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// GateOpen decides whether a pod may be scheduled: its gang lists it and is not held for a topology, and either the gang is a
-// base gang or every group of its base gang has its minimum of scheduled pods. Gang is nil while the pod's PodGang does not exist. Base is nil for
-// a pod of a base gang.
+// GateOpen decides whether a pod's gate may be removed: its gang lists it and is not held for a topology, and either
+// the gang is a base gang or every group of its base gang has its minimum of scheduled pods. Gang is nil while the
+// pod's PodGang does not exist. Base is nil for a pod of a base gang.
 func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base) bool {
 	if gang == nil || !Lists(gang, namespace, pod) || heldFor(gang) != "" {
 		return false
@@ -17,11 +17,11 @@ func GateOpen(namespace, pod string, gang *schedulerv1alpha1.PodGang, base *Base
 
 // Base is the base gang that a scaled gang follows.
 type Base struct {
-	// Name is the base gang's.
+	// Name of the base gang.
 	Name string
 	// Gang is nil while it does not exist.
 	Gang *schedulerv1alpha1.PodGang
-	// Scheduled returns how many pods of one of its groups stand on nodes.
+	// Scheduled returns how many pods of one of its groups are on nodes.
 	Scheduled func(podGroup string) int32
 }
 
@@ -37,7 +37,7 @@ func (b *Base) scheduled() bool {
 	return true
 }
 
-// heldFor says what of its topology a gang waits for; empty if it does not.
+// heldFor says for which part of its topology a gang is held; empty if it is not.
 func heldFor(gang *schedulerv1alpha1.PodGang) string {
 	return gang.Annotations[grovev1alpha1.AnnotationHeldForTopology]
 }

@@ -12,11 +12,12 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// hold makes a gang wait whose topology lacks something that its set does not want to do without. The gates of its pods stay
-// shut as long as the gang says so. What the gang asked for already stays, for the pods whose gates are open: the scheduler
-// lets them wait, since it knows no such level either. Both are written at once, so that no pod is let through in between.
+// hold makes a gang wait if its topology lacks a level without which its set does not want to be placed. The gates of
+// its pods stay as long as the gang has the annotation. The gang's earlier constraints stay too, for the pods without
+// gates: the scheduler lets these wait, since it has no such level either. Both are written at once, so that no pod is
+// scheduled in between.
 //
-// Current returns the PodGang of a name as it is, nil if it does not exist.
+// Current returns the existing PodGang of a name, nil if it does not exist.
 func hold(
 	gang *schedulerv1alpha1.PodGang, current func(name string) *schedulerv1alpha1.PodGang, resolved topology.Resolution,
 ) {

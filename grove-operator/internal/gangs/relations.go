@@ -21,7 +21,7 @@ func (b builder) related(group *grovev1alpha1.PodCliqueScalingGroupConfig) bool 
 		})
 }
 
-// baseRelations are those of the base gang, whose subgroups are the copies that it holds.
+// baseRelations are the relations of the base gang, whose subgroups are its copies.
 func (b builder) baseRelations(gang *schedulerv1alpha1.PodGang) []relations.Relation {
 	template := &b.set.Spec.Template
 	list := relationList{builder: b}
@@ -36,7 +36,8 @@ func (b builder) baseRelations(gang *schedulerv1alpha1.PodGang) []relations.Rela
 	for i := range groups {
 		items := b.itemsOf(groups[i].Name, exists)
 		for j := range groups[i].TopologySpread {
-			list.addGangs(&groups[i].TopologySpread[j], relationName(groups[i].Name, groups[i].TopologySpread, j), items)
+			list.addGangs(&groups[i].TopologySpread[j], relationName(groups[i].Name, groups[i].TopologySpread, j),
+				items)
 		}
 		for copyIndex := range min(layout.GroupMinAvailable(&groups[i]), b.copies(&groups[i])) {
 			list.addPods(layout.Copy(b.set, b.replica, &groups[i], copyIndex), exists)
@@ -46,7 +47,7 @@ func (b builder) baseRelations(gang *schedulerv1alpha1.PodGang) []relations.Rela
 	return list.relations
 }
 
-// scaledRelations are those of a scaled gang, which as a whole is a copy of its group.
+// scaledRelations are the relations of a scaled gang, which as a whole is a copy of its group.
 func (b builder) scaledRelations(
 	group *grovev1alpha1.PodCliqueScalingGroupConfig, members []layout.Member, gang *schedulerv1alpha1.PodGang,
 ) []relations.Relation {
@@ -70,7 +71,8 @@ func (b builder) scaledRelations(
 	return list.relations
 }
 
-// itemsOf returns the subgroups of the base gang that are copies of a scaling group, or the one of a standalone clique.
+// itemsOf returns the subgroups of the base gang that are copies of a scaling group, or the subgroup of a standalone
+// clique.
 func (b builder) itemsOf(name string, exists map[string]bool) []string {
 	group := layout.Group(b.set, name)
 	if group == nil {
@@ -88,23 +90,23 @@ func (b builder) itemsOf(name string, exists map[string]bool) []string {
 		}
 		item := layout.GroupConfig(b.set.Name, b.replica, name, copyIndex)
 		for exists[item] {
-			item += "-group" // So the pod grouper calls a config whose name is a PodClique's too.
+			item += "-group" // The pod grouper calls a config so if its name is a PodClique's too.
 		}
 		items = append(items, item)
 	}
 	return items
 }
 
-// relationList gathers the relations of one gang.
+// relationList collects the relations of one gang.
 type relationList struct {
 	builder builder
-	// whole is set where the gang is an item itself, of which no subgroups are named.
+	// whole is set if the gang itself is an item, and has no named subgroups.
 	whole     bool
 	relations []relations.Relation
 }
 
-// relationName is that of the relation of a spread, the same in all gangs, and no other in any of them: no name of a clique or of a
-// scaling group has a dot.
+// relationName is the name of a spread's relation: the same in all gangs, and unique in each, since no name of a clique
+// or of a scaling group has a dot.
 func relationName(owner string, spreads []grovev1alpha1.TopologySpread, index int) string {
 	name, before := fmt.Sprintf("%s-by-%s", owner, spreads[index].Domain), 0
 	for i := range spreads[:index] {
@@ -118,12 +120,12 @@ func relationName(owner string, spreads []grovev1alpha1.TopologySpread, index in
 	return name
 }
 
-// addOfSet adds what the set says: of its gangs, of its replicas, or of the copies of several groups in each replica. Items
-// returns those of a name in this gang.
+// addOfSet adds the set's spreads: of its gangs, of its replicas, or of the copies of several groups in each replica.
+// Items returns the items of a name in this gang.
 func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	spreads := l.builder.set.Spec.Template.TopologySpread
 	spread := spreads[index]
-	if spread.Near != "" { // Every gang by itself.
+	if spread.Near != "" { // For every gang by itself.
 		l.add(l.of(&spread, relationName("set.near", spreads, index)))
 		return
 	}
@@ -138,7 +140,7 @@ func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	each := spread.OfEachPerDomain
 	for _, name := range spread.Among {
 		own := items(name)
-		if each != nil { // With as many of all together as of each, a maximum of each is exact.
+		if each != nil { // If the number of all together equals that of each, a maximum of each is exact.
 			bounded := spread
 			bounded.MaxPerDomain = each
 			l.addGangs(&bounded, relationName(name+".each", spreads, index), own)
@@ -151,7 +153,8 @@ func (l *relationList) addOfSet(index int, items func(name string) []string) {
 	l.addGangs(&spread, relationName("set.together", spreads, index), all)
 }
 
-// addGangs adds a relation between items of all gangs of the replica, or of this gang's to one that they are near.
+// addGangs adds a relation between items of all gangs of the replica, or of this gang's items to a gang that they are
+// near.
 func (l *relationList) addGangs(spread *grovev1alpha1.TopologySpread, name string, items []string) {
 	if len(items) == 0 {
 		return
@@ -166,7 +169,7 @@ func (l *relationList) addGangs(spread *grovev1alpha1.TopologySpread, name strin
 	l.add(relation)
 }
 
-// addPods adds what cliques say of their pods.
+// addPods adds the spreads of cliques over their pods.
 func (l *relationList) addPods(members []layout.Member, exists map[string]bool) {
 	for _, member := range members {
 		if !exists[member.Name] {
@@ -189,7 +192,7 @@ func (l *relationList) addPods(members []layout.Member, exists map[string]bool) 
 	}
 }
 
-// of translates what is said, but for the items.
+// of translates a spread, without its items.
 func (l *relationList) of(spread *grovev1alpha1.TopologySpread, name string) relations.Relation {
 	relation := relations.Relation{
 		Name:                name,
@@ -207,7 +210,7 @@ func (l *relationList) of(spread *grovev1alpha1.TopologySpread, name string) rel
 	return relation
 }
 
-// add leaves out what the topology has no level for, as with constraints.
+// add leaves out relations on levels that the topology does not have, as for constraints.
 func (l *relationList) add(relation relations.Relation) {
 	if relation.Level != "" {
 		l.relations = append(l.relations, relation)

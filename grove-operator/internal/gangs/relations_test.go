@@ -14,7 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// spreading is a set with a clique a of three pods, and groups p and q of one clique each, of which two copies of p are the minimum.
+// spreading is a set with a clique a of three pods, and groups p and q of one clique each, of which two copies of p are
+// the minimum.
 func spreading(ofSet, ofClique, ofP, ofQ string) string {
 	return `
 metadata: {name: s}
@@ -32,7 +33,8 @@ spec:
 `
 }
 
-// Grove's gangs are of replica 1: the base gang s-1 with copies 0 and 1 of p and 0 of q, then copy 2 of p, then copy 1 of q.
+// Grove's gangs are of replica 1: the base gang s-1 with copies 0 and 1 of p and 0 of q, then copy 2 of p, then copy 1
+// of q.
 func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	const (
 		topologyName = grovev1alpha1.DefaultClusterTopologyName
@@ -57,7 +59,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 		return relations.Relation{Name: name, PodsOf: leaf, Topology: topologyName, Level: rack, Even: true}
 	}
 	near := func(name string, subGroups ...string) relations.Relation {
-		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups, Topology: topologyName, Level: rack}
+		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups,
+			Topology: topologyName, Level: rack}
 	}
 	for name, c := range map[string]struct {
 		manifest string
@@ -75,8 +78,9 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"copies of which the base gang has none": {
-			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), live: live{copies: map[string]int32{"s-1-p": 0}},
-			want: []list{nil, nil},
+			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""),
+			live:     live{copies: map[string]int32{"s-1-p": 0}},
+			want:     []list{nil, nil},
 		},
 		"a second one about the same level has a name of its own": {
 			manifest: spreading("", "", "{domain: rack, maxPerDomain: 2}, {domain: rack, maxPerDomain: 3}", ""),
@@ -90,7 +94,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"replicas of the set, all gangs of which are one": {
-			manifest: spreading("{domain: zone, maxPercentPerDomain: 50, whenUnsatisfiable: ScheduleAnyway}", "", "", ""),
+			manifest: spreading("{domain: zone, maxPercentPerDomain: 50, whenUnsatisfiable: ScheduleAnyway}", "", "",
+				""),
 			want: []list{{replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")},
 				{replica("set.replicas-by-zone")}},
 		},
@@ -152,8 +157,9 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"a level that the topology does not have": {
-			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""), levels: []grovev1alpha1.TopologyDomain{"zone"},
-			want: []list{nil, nil, nil},
+			manifest: spreading("", "", "{domain: rack, maxPerDomain: 1}", ""),
+			levels:   []grovev1alpha1.TopologyDomain{"zone"},
+			want:     []list{nil, nil, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +186,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 	}
 }
 
-// A copy without a constraint is a group for its relations alone; where a PodClique has its name, it gets another, as in the pod grouper.
+// A copy without a constraint is a group for its relations alone; where a PodClique has its name, it gets another, as
+// in the pod grouper.
 func TestACopyThatIsAnItemIsAGroup(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s}

@@ -26,7 +26,7 @@ spec:
     ` + groups
 }
 
-// The scheduler is to place a gang for all the pods that it will have, although they come one by one.
+// The scheduler places a gang for all pods that it will have, although they are created one by one.
 func TestGangsSayHowManyPodsTheyAreToHave(t *testing.T) {
 	const some = `
 metadata: {name: s}
@@ -43,9 +43,11 @@ spec:
 		live live
 		want []string
 	}{
-		"as the template says, where that is more than is needed": {want: []string{`{"s-0-a":4,"s-0-g-0-c":2}`, `{"s-0-g-1-c":2}`}},
+		"as the template says, where that is more than is needed": {want: []string{`{"s-0-a":4,"s-0-g-0-c":2}`,
+			`{"s-0-g-1-c":2}`}},
 		"as a clique was scaled": {
-			live: live{replicas: map[string]int32{"s-0-a": 7, "s-0-g-1-c": 1}, pods: map[string][]string{"s-0-a": {"x", "y"}}},
+			live: live{replicas: map[string]int32{"s-0-a": 7, "s-0-g-1-c": 1},
+				pods: map[string][]string{"s-0-a": {"x", "y"}}},
 			want: []string{`{"s-0-a":7,"s-0-g-0-c":2}`, ""},
 		},
 		"a clique that was scaled to nothing is in no gang": {
@@ -65,7 +67,7 @@ spec:
 	}
 }
 
-// All gangs of a replica say alike what they share, the base gang whether or not there are others at the moment.
+// All gangs of a replica have the same annotation, the base gang whether or not there are others at the moment.
 func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 	const group = "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, topologyConstraint: {packDomain: rack}}]"
 	for name, c := range map[string]struct {
@@ -93,15 +95,18 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 			},
 		},
 		"a set without a constraint shares nothing": {
-			manifest: setWith("", group), levels: []grovev1alpha1.TopologyDomain{"zone", "rack", "host"}, want: map[string]string{},
+			manifest: setWith("", group), levels: []grovev1alpha1.TopologyDomain{"zone", "rack", "host"},
+			want: map[string]string{},
 		},
 		"a set without scaling groups has one gang a replica": {
-			manifest: setWith("topologyConstraint: {packDomain: zone}", ""), levels: []grovev1alpha1.TopologyDomain{"zone", "host"}, want: map[string]string{},
+			manifest: setWith("topologyConstraint: {packDomain: zone}", ""),
+			levels:   []grovev1alpha1.TopologyDomain{"zone", "host"}, want: map[string]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, c.manifest)
-			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, c.levels...)))
+			resolved := topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName,
+				c.levels...)))
 			desired := gangs.Desired(set, 1, resolved, live{}.view())
 			if want := 1 + len(set.Spec.Template.PodCliqueScalingGroups); len(desired) != want {
 				t.Fatalf("got %d gangs, want %d", len(desired), want)
@@ -124,7 +129,8 @@ func TestGangsOfAReplicaShareTheConstraintOfTheSet(t *testing.T) {
 func TestAllGangsOfASetAskForWhatItAsksFor(t *testing.T) {
 	set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
 	asked := map[string]string{
-		schedulingv2alpha2.AnnotationPlacement: schedulingv2alpha2.PlacementSpread, schedulingv2alpha2.AnnotationSeatHold: "5m",
+		schedulingv2alpha2.AnnotationPlacement:  schedulingv2alpha2.PlacementSpread,
+		schedulingv2alpha2.AnnotationSeatHold:   "5m",
 		schedulingv2alpha2.AnnotationRepairMove: "subgroup", schedulingv2alpha2.AnnotationRepairAfter: "3m",
 	}
 	set.Annotations = maps.Clone(asked)
@@ -146,12 +152,17 @@ func TestAPolicyOfRepairIsThatOfAllGangs(t *testing.T) {
 		repair          *grovev1alpha1.RepairPolicy
 		annotated, want map[string]string
 	}{
-		"nothing is said":                {},
-		"annotations alone":              {annotated: map[string]string{move: "gang"}, want: map[string]string{move: "gang"}},
-		"fields alone":                   {repair: &grovev1alpha1.RepairPolicy{Move: "gang", After: "5m"}, want: map[string]string{move: "gang", after: "5m"}},
-		"empty fields":                   {repair: &grovev1alpha1.RepairPolicy{}, annotated: map[string]string{after: "1m"}, want: map[string]string{after: "1m"}},
-		"one of each":                    {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{after: "1m"}, want: map[string]string{move: "none", after: "1m"}},
-		"of what contradicts, the field": {repair: &grovev1alpha1.RepairPolicy{Move: "none"}, annotated: map[string]string{move: "gang"}, want: map[string]string{move: "none"}},
+		"nothing is said": {},
+		"annotations alone": {annotated: map[string]string{move: "gang"},
+			want: map[string]string{move: "gang"}},
+		"fields alone": {repair: &grovev1alpha1.RepairPolicy{Move: "gang", After: "5m"},
+			want: map[string]string{move: "gang", after: "5m"}},
+		"empty fields": {repair: &grovev1alpha1.RepairPolicy{},
+			annotated: map[string]string{after: "1m"}, want: map[string]string{after: "1m"}},
+		"one of each": {repair: &grovev1alpha1.RepairPolicy{Move: "none"},
+			annotated: map[string]string{after: "1m"}, want: map[string]string{move: "none", after: "1m"}},
+		"of what contradicts, the field": {repair: &grovev1alpha1.RepairPolicy{Move: "none"},
+			annotated: map[string]string{move: "gang"}, want: map[string]string{move: "none"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, setWith("", "podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]"))
@@ -192,11 +203,13 @@ func TestWithHowManyPodsAGangGoesOn(t *testing.T) {
 	}
 }
 
-// What the scheduler reads is the Topology that exists; by which the pods were made is the binding.
+// The scheduler reads the Topology that exists; the pods are made for the binding.
 func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 	binding := fixture.Binding("fabric", "hall", "host")
-	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler", TopologyReference: "existing"}}
-	set := fixture.Set(t, setWith("topologyConstraint: {topologyName: fabric, packDomain: hall}", "podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
+	binding.Spec.SchedulerTopologyBindings = []grovev1alpha1.SchedulerTopologyBinding{{SchedulerName: "kai-scheduler",
+		TopologyReference: "existing"}}
+	set := fixture.Set(t, setWith("topologyConstraint: {topologyName: fabric, packDomain: hall}",
+		"podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2}]"))
 	lookup := func(string) *topology.Topology { return topology.OfBinding(binding) }
 	made := gangs.Desired(set, 0, topology.Resolve(set, lookup), live{}.view())
 	if len(made) != 2 {
@@ -205,7 +218,8 @@ func TestGangsReferToTheTopologyThatABindingNames(t *testing.T) {
 	for _, gang := range made {
 		for annotation, want := range map[string]string{
 			grovev1alpha1.AnnotationTopologyName: "existing", schedulingv2alpha2.AnnotationSharedTopology: "existing",
-			schedulingv2alpha2.AnnotationSharedRequired: "example.com/hall", schedulingv2alpha2.AnnotationPodsTopology: "fabric",
+			schedulingv2alpha2.AnnotationSharedRequired: "example.com/hall",
+			schedulingv2alpha2.AnnotationPodsTopology:   "fabric",
 		} {
 			if got := gang.Annotations[annotation]; got != want {
 				t.Errorf("%s of %s is %q, want %q", annotation, gang.Name, got, want)

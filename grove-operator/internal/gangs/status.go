@@ -10,22 +10,22 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
 
-// GroupCounts is how many pods one group of a gang has, by how far they got.
+// GroupCounts counts the pods of one group of a gang.
 type GroupCounts struct {
-	// Wanted is how many pods there are to be.
+	// Wanted is how many pods there should be.
 	Wanted int32
-	// Scheduled is how many stand on nodes, and Ready how many of those are ready.
+	// Scheduled is how many are on nodes, and Ready how many of those are ready.
 	Scheduled, Ready int32
-	// WasReady reports whether the group ever had its minimum of ready pods, and then MinRunning is with how many of them it
-	// goes on.
+	// WasReady reports whether the group ever had its minimum of ready pods; then MinRunning is with how many of them
+	// it keeps running.
 	WasReady   bool
 	MinRunning int32
-	// Failing says why pods do not get ready by themselves; empty if none is known to be so.
+	// Failing says why pods do not become ready by themselves; empty if none is known to fail.
 	Failing string
 }
 
-// Status is the part of a PodGang's status that the operator writes. Scheduled is among it only where nobody else writes that.
-// Recreated says what of the gang is being recreated, and why; empty if nothing is.
+// Status is the part of a PodGang's status that the operator writes. The condition Scheduled is in it only if nobody
+// else writes it. Recreated says what of the gang is being recreated, and why; empty if nothing is.
 func Status(
 	gang *schedulerv1alpha1.PodGang, counts func(podGroup string) GroupCounts, recreated string,
 ) schedulerv1alpha1.PodGangStatus {
@@ -49,8 +49,8 @@ func Status(
 	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
 }
 
-// ours reports whether the operator writes the condition Scheduled. The pod grouper does from before the first pod on, so one
-// that is not there once all pods are is nobody else's: KAI's own grouper works, which writes none.
+// ours reports whether the operator writes the condition Scheduled. Our pod grouper writes it from before the first pod
+// on. If it is not there when all pods are, KAI's own grouper runs, which writes none.
 func ours(scheduled *metav1.Condition, missing []string) bool {
 	if scheduled == nil {
 		return len(missing) == 0
@@ -59,9 +59,9 @@ func ours(scheduled *metav1.Condition, missing []string) bool {
 		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes
 }
 
-// survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had its
-// minimum ready and no longer has. The phrases do not count the pods that are there: a status would be written for each
-// pod of a gang that starts, and read by all who watch gangs.
+// survey returns one phrase per group that lacks pods, minima on nodes, or ready minima, and per group that once had
+// its minimum ready and no longer has. The phrases do not count pods: otherwise a status would be written for each pod
+// of a gang that starts, and sent to all who watch gangs.
 func survey(
 	gang *schedulerv1alpha1.PodGang, counts func(string) GroupCounts,
 ) (missing, unscheduled, unready, breached []string) {
@@ -91,14 +91,14 @@ func survey(
 	return missing, unscheduled, unready, breached
 }
 
-// outcome is one of two that a condition can have.
+// outcome is one of the two outcomes of a condition.
 type outcome struct {
 	status  metav1.ConditionStatus
 	reason  string
 	message string
 }
 
-// condition has the second outcome where something speaks for it, which its message ends with, and else the first.
+// condition has the second outcome if there are reasons for it, with which its message ends, and else the first.
 func condition(kind string, generation int64, usual, otherwise outcome, because ...string) metav1.Condition {
 	is := usual
 	if len(because) > 0 {
@@ -116,7 +116,8 @@ func initialized(generation int64, missing []string) metav1.Condition {
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonPodGangPodsCreationPending, ""}, missing...)
 }
 
-// scheduled has no words where all is well: a PodCliqueSet repeats those, for pods beyond the minimum that have no room.
+// scheduled has no message if all is well: a PodCliqueSet repeats messages about pods beyond the minimum that have no
+// room.
 func scheduled(generation int64, unscheduled []string) metav1.Condition {
 	var because []string
 	if len(unscheduled) > 0 {
@@ -124,7 +125,8 @@ func scheduled(generation int64, unscheduled []string) metav1.Condition {
 	}
 	return condition(schedulerv1alpha1.ConditionScheduled, generation,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaOnNodes, ""},
-		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes, "fewer pods on nodes than their minimum: "},
+		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes,
+			"fewer pods on nodes than their minimum: "},
 		because...)
 }
 

@@ -15,11 +15,12 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// WhyGated says for the pods of one PodClique that still have scheduling gates what those wait for, and how many pods wait
-// for it; empty if none has a gate. Topology is what the set names. Gang is nil while the PodGang of that name does not exist, base is nil for a base gang.
+// WhyGated says what the pods of one PodClique with scheduling gates wait for, and how many pods wait for it; empty if
+// none has a gate. Topology is the one that the set names. Gang is nil while the PodGang of that name does not exist,
+// base is nil for a base gang.
 //
-// What a base gang lacks is not spelled out: it changes with every pod of it, and all pods that follow it would have to
-// be told.
+// What a base gang lacks is not spelled out: it changes with every pod of it, and each change would be a write for all
+// PodCliques that follow it.
 func WhyGated(gated []*corev1.Pod, named, gangName string, gang *schedulerv1alpha1.PodGang, base *Base) string {
 	waiting := map[string]int{}
 	for _, pod := range gated {
@@ -50,7 +51,8 @@ func gateReason(pod *corev1.Pod, named, gangName string, gang *schedulerv1alpha1
 	case own && heldFor(gang) != "":
 		return "pods held for " + heldFor(gang) + ", which is missing"
 	case own && !topology.MayOpenGate(pod, named, gang):
-		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName, topology.ForNewPods(named, gang))
+		return fmt.Sprintf("pods waiting for PodGang %s to turn to topology %s", gangName,
+			topology.ForNewPods(named, gang))
 	case own && base != nil && !base.scheduled():
 		return fmt.Sprintf("pods waiting until every group of the base gang %s has its minimum on nodes", base.Name)
 	case own:

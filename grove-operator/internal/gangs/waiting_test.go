@@ -22,7 +22,8 @@ func TestWhyGated(t *testing.T) {
 	}
 	gang := &schedulerv1alpha1.PodGang{}
 	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{
-		Name: "s-0-a", MinReplicas: 1, PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
+		Name: "s-0-a", MinReplicas: 1,
+		PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
 	}}
 	base := func(scheduled int32) *gangs.Base {
 		return &gangs.Base{Name: "s-0", Gang: gang, Scheduled: func(string) int32 { return scheduled }}

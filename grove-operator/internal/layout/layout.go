@@ -1,5 +1,5 @@
-// Package layout says which PodCliques a replica of a PodCliqueSet consists of, and to which gang each belongs. All
-// other decisions walk over it, so that they agree on names.
+// Package layout says which PodCliques a replica of a PodCliqueSet has, and to which gang each belongs. All other
+// decisions iterate over it, so that they agree on names.
 package layout
 
 import (
@@ -52,7 +52,7 @@ func MinAvailable(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	return *spec.MinAvailable
 }
 
-// MinRunning is with how many pods a clique goes on once it had its minimum.
+// MinRunning is with how many pods a clique keeps running once it had its minimum.
 func MinRunning(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	if spec.MinRunning == nil {
 		return MinAvailable(spec)
@@ -60,7 +60,7 @@ func MinRunning(spec *grovev1alpha1.PodCliqueSpec) int32 {
 	return min(*spec.MinRunning, MinAvailable(spec))
 }
 
-// GroupOf returns the scaling group that a clique belongs to; nil if it stands alone.
+// GroupOf returns the scaling group of a clique; nil if the clique is standalone.
 func GroupOf(set *grovev1alpha1.PodCliqueSet, clique string) *grovev1alpha1.PodCliqueScalingGroupConfig {
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
@@ -84,7 +84,7 @@ func Group(set *grovev1alpha1.PodCliqueSet, name string) *grovev1alpha1.PodCliqu
 	return nil
 }
 
-// Standalone returns the PodCliques of one replica that are in no scaling group, in the order of the template.
+// Standalone returns the PodCliques of one replica without a scaling group, in the order of the template.
 func Standalone(set *grovev1alpha1.PodCliqueSet, replica int32) []Member {
 	var members []Member
 	cliques := set.Spec.Template.Cliques
@@ -138,7 +138,7 @@ func PodsPerCopy(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodClique
 	return pods
 }
 
-// Find returns the member of a set that a PodClique was made from, by its labels and name.
+// Find returns the member of a set from which a PodClique was made, by its labels and name.
 func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (Member, bool) {
 	replica, ok := ReplicaOf(podClique)
 	if !ok {
@@ -163,7 +163,7 @@ func Find(set *grovev1alpha1.PodCliqueSet, podClique *grovev1alpha1.PodClique) (
 	return Member{}, false
 }
 
-// FirstCliques are the cliques of which a pod stands for others: that of the set's replicas, then those of each group's copies.
+// FirstCliques are the cliques with a pod that stands for others: for the set's replicas, then for each group's copies.
 func FirstCliques(set *grovev1alpha1.PodCliqueSet) []string {
 	var first []string
 	if cliques := set.Spec.Template.Cliques; len(cliques) > 0 {

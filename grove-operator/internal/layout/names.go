@@ -2,8 +2,8 @@ package layout
 
 import "fmt"
 
-// The names of everything that is made from a PodCliqueSet are part of the interface: users address pods and Services by
-// them.
+// The names of all objects that are made from a PodCliqueSet are part of the interface: users address pods and Services
+// by them.
 
 // MaxLength is how many characters the names of a set, of a scaling group and of a clique may have together, so that
 // the names built from them fit into a DNS label.
@@ -29,13 +29,13 @@ func BaseGang(set string, replica int32) string {
 	return fmt.Sprintf("%s-%d", set, replica)
 }
 
-// ScaledGang is the name of the PodGang of a scaling group's copy beyond the first minAvailable, which belong to the base
-// gang. Scaled gangs count from 0.
+// ScaledGang is the name of the PodGang of a scaling group's copy beyond the first minAvailable, which belong to the
+// base gang. Scaled gangs count from 0.
 func ScaledGang(set string, replica int32, group string, copyIndex, minAvailable int32) string {
 	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copyIndex-minAvailable)
 }
 
-// GroupConfig is the name of the constraint over one copy of a scaling group inside a base gang.
+// GroupConfig is the name of the group config of one copy of a scaling group inside a base gang.
 func GroupConfig(set string, replica int32, group string, copyIndex int32) string {
 	return fmt.Sprintf("%s-%d-%s-%d", set, replica, group, copyIndex)
 }

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Names of the indexes. Each is used together with a namespace, but for Topology.
+// Names of the indexes. Each is used together with a namespace, except Topology.
 const (
 	set       = "packtree.dev/set"
 	replica   = "packtree.dev/replica"

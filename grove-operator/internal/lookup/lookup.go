@@ -1,4 +1,4 @@
-// Package lookup reads from the cluster what the pure decisions ask about.
+// Package lookup reads from the cluster the inputs of pure decisions.
 package lookup
 
 import (
@@ -18,7 +18,8 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Topologies looks ClusterTopologies and ClusterTopologyBindings up, each name once. Errors are collected: see Err.
+// Topologies finds ClusterTopologies and ClusterTopologyBindings, and reads each name once. Errors are collected: see
+// Err.
 type Topologies struct {
 	ctx     context.Context
 	readers []client.Reader
@@ -26,12 +27,13 @@ type Topologies struct {
 	err     error
 }
 
-// TopologiesIn returns a lookup by way of readers, each of which is asked about what those before it did not find.
+// TopologiesIn returns a lookup that asks readers in order, each only for names that those before it did not find.
 func TopologiesIn(ctx context.Context, readers ...client.Reader) *Topologies {
 	return &Topologies{ctx: ctx, readers: readers, known: map[string]*topology.Topology{}}
 }
 
-// Find returns the ClusterTopology of a name, or else the ClusterTopologyBinding; nil if there is neither, or if they cannot be read.
+// Find returns the ClusterTopology of a name, or else the ClusterTopologyBinding; nil if there is neither, or if they
+// cannot be read.
 func (t *Topologies) Find(name string) *topology.Topology {
 	found, ok := t.known[name]
 	if !ok {
@@ -58,12 +60,12 @@ func (t *Topologies) read(name string) *topology.Topology {
 	return nil
 }
 
-// ClusterTopology reads the one of a name; nil if there is none.
+// ClusterTopology reads the ClusterTopology of a name; nil if there is none.
 func ClusterTopology(ctx context.Context, reader client.Reader, name string) (*grovev1alpha1.ClusterTopology, error) {
 	return read(ctx, reader, name, &grovev1alpha1.ClusterTopology{})
 }
 
-// ClusterTopologyBinding reads the one of a name; nil if there is none, as where the definitions are older than the operator.
+// ClusterTopologyBinding reads the binding of a name; nil if there is none, or if its definition is not installed.
 func ClusterTopologyBinding(
 	ctx context.Context, reader client.Reader, name string,
 ) (*grovev1alpha1.ClusterTopologyBinding, error) {
@@ -86,12 +88,12 @@ func read[T client.Object](ctx context.Context, reader client.Reader, name strin
 	return found, nil
 }
 
-// Err is why a lookup failed; nil if a ClusterTopology that was not found does not exist.
+// Err is the error of a failed lookup; nil if a ClusterTopology that was not found does not exist.
 func (t *Topologies) Err() error {
 	return t.err
 }
 
-// Resolve finds the topology of a set in the cache, or else live: where the cache sees a set before the topology that was
+// Resolve finds the topology of a set in the cache, or else live: if the cache has a set before the topology that was
 // applied with it, the gangs would lose their constraints, and their pods be placed anywhere.
 func Resolve(
 	ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet,
@@ -99,7 +101,7 @@ func Resolve(
 	return ResolveAs(ctx, cache, live, set, topology.NameFor(set))
 }
 
-// ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
+// ResolveAs is Resolve for the topology that the gangs keep instead of the one that the set names.
 func ResolveAs(
 	ctx context.Context, cache, live client.Reader, set *grovev1alpha1.PodCliqueSet, name string,
 ) (topology.Resolution, error) {
@@ -108,7 +110,7 @@ func ResolveAs(
 	return resolution, topologies.Err()
 }
 
-// ScheduledPods counts the pods of a set that stand on nodes, as its PodCliques tell.
+// ScheduledPods counts the pods of a set on nodes, by the status of its PodCliques.
 func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	var list grovev1alpha1.PodCliqueList
 	if err := reader.List(ctx, &list, append(OfSet(set), client.UnsafeDisableDeepCopy)...); err != nil {
@@ -121,8 +123,8 @@ func ScheduledPods(ctx context.Context, reader client.Reader, set *grovev1alpha1
 	return scheduled, nil
 }
 
-// UsersOf returns the sets of the cache, of all namespaces, that need a ClusterTopology. What they point to
-// is the cache's own and must not be changed: there may be thousands.
+// UsersOf returns the sets of the cache, of all namespaces, that need a ClusterTopology. Their contents are shared with
+// the cache and must not be changed: there may be thousands of sets.
 func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1alpha1.PodCliqueSet, error) {
 	var list grovev1alpha1.PodCliqueSetList
 	if err := cache.List(ctx, &list, append(usingTopology(name), client.UnsafeDisableDeepCopy)...); err != nil {
@@ -131,10 +133,10 @@ func UsersOf(ctx context.Context, cache client.Reader, name string) ([]grovev1al
 	return list.Items, nil
 }
 
-// pageOfSets is how many sets are read at a time where they are not cached.
+// pageOfSets is how many sets are read at once without a cache.
 const pageOfSets = 500
 
-// InUse reports whether any set needs a ClusterTopology, as the API server has it.
+// InUse reports whether any set needs a ClusterTopology, by the API server.
 func InUse(ctx context.Context, live client.Reader, name string) (bool, error) {
 	page := grovev1alpha1.PodCliqueSetList{}
 	for {

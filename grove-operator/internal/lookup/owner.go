@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Belongs reports whether an object that carries the labels of an owner is its child, also after the garbage collector took
-// the owner reference away: an owner that is deleted with "orphan" would leave children to nobody. A PodClique without a
-// set and pods without a PodClique would never be counted, scaled or deleted again, and would hold the names of what
-// replaces them. The operator's finalizers delete them all the same, and find them by their labels.
+// Belongs reports whether an object with the labels of an owner is its child, also after the garbage collector has
+// removed the owner reference: deleting an owner with "orphan" leaves children without one. A PodClique without a set
+// and pods without a PodClique would never be counted, scaled or deleted again, and would hold the names of their
+// replacements. The operator's finalizers delete these children too, and find them by their labels.
 func Belongs(child, owner client.Object) bool {
 	controller := metav1.GetControllerOf(child)
 	if controller == nil {
@@ -22,7 +22,8 @@ func Belongs(child, owner client.Object) bool {
 	return controller.UID == owner.GetUID()
 }
 
-// OwnerEvents requests the controlling owner of a kind, and for an object without any controller the owner that a label names.
+// OwnerEvents enqueues the controlling owner of a kind or, for an object without any controller, the owner that a label
+// names.
 func OwnerEvents(kind, label string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, child client.Object) []reconcile.Request {
 		owner := child.GetLabels()[label]

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// ReadyPods counts the ready pods of the PodCliques of one replica of a set, as the pods themselves show it.
+// ReadyPods counts the ready pods of the PodCliques of one replica of a set, by the pods themselves.
 func ReadyPods(
 	ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, replica int32,
 ) (func(podClique *grovev1alpha1.PodClique) int32, error) {
@@ -33,7 +33,7 @@ func ReadyPods(
 	return func(podClique *grovev1alpha1.PodClique) int32 { return ready[podClique.UID] }, nil
 }
 
-// BoundPods counts the pods of a set that stand on nodes and stay there, as the pods themselves show it.
+// BoundPods counts the pods of a set that are on nodes and not leaving, by the pods themselves.
 func BoundPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	var list corev1.PodList
 	err := reader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingLabels{
@@ -52,18 +52,18 @@ func BoundPods(ctx context.Context, reader client.Reader, set *grovev1alpha1.Pod
 	return bound, nil
 }
 
-// bound selects the pods that stand on nodes and have not ended, where the reader is no cache.
+// bound selects the pods that are on nodes and have not ended, for a reader without a cache.
 var bound = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("spec.nodeName", ""),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 )
 
-// pageOfPods is how many pods are read at a time: no more than what names each of them.
+// pageOfPods is how many pods are read at once, with their metadata only.
 const pageOfPods = 2000
 
-// BoundUnder counts the pods that stand on nodes and stay there, and that were made for a ClusterTopology, by the sets that they
-// belong to, of all namespaces. It looks no further than it takes to know of more than so many sets.
+// BoundUnder counts the pods that are on nodes and not leaving, and that were made for a ClusterTopology, by their
+// sets, of all namespaces. It stops as soon as it has found more than so many sets.
 func BoundUnder(
 	ctx context.Context, live client.Reader, name string, sets int,
 ) (map[types.NamespacedName]int32, error) {
@@ -71,7 +71,8 @@ func BoundUnder(
 	page := metav1.PartialObjectMetadataList{}
 	page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	for {
-		err := live.List(ctx, &page, client.MatchingLabels{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+		err := live.List(
+			ctx, &page, client.MatchingLabels{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
 			client.MatchingFieldsSelector{Selector: bound}, client.Limit(pageOfPods), client.Continue(page.Continue))
 		if err != nil {
 			return nil, fmt.Errorf("listing pods: %w", err)

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// most is how many requests of one pass are under way at the same time.
+// most is how many requests of one pass are in flight at once.
 const most = 16
 
-// SlowStart calls do for 0..count-1 in batches of 1, 2, 4, …, and stops after a batch with errors: what the API server
-// refuses once it would refuse a thousand times.
+// SlowStart calls do for 0..count-1 in batches of 1, 2, 4, …, and stops after a batch with errors: a request that the
+// API server refuses once would otherwise be refused a thousand times.
 func SlowStart(count int, do func(i int) error) error {
 	for start, size := 0, 1; start < count; size = min(2*size, most) {
 		end := min(start+size, count)
@@ -21,7 +21,7 @@ func SlowStart(count int, do func(i int) error) error {
 	return nil
 }
 
-// Each calls do for 0..count-1, some at the same time, and returns all errors in the order of the calls.
+// Each calls do for 0..count-1, several at once, and returns all errors in the order of the calls.
 func Each(count int, do func(i int) error) error {
 	errs := make([]error, count)
 	free := make(chan struct{}, most)

@@ -15,7 +15,7 @@ func TestEachCallsAllAndBoundsHowManyAtOnce(t *testing.T) {
 	var now, peak atomic.Int32
 	var calls [count]atomic.Int32
 	var full sync.WaitGroup
-	full.Add(2) // Two must be under way together, or this never ends.
+	full.Add(2) // Two calls must run at the same time, or this never ends.
 	err := passes.Each(count, func(i int) error {
 		peak.Store(max(peak.Load(), now.Add(1)))
 		defer now.Add(-1)

@@ -1,5 +1,5 @@
-// Package passes says when the passes of a controller come and how they write: events that come together bring one
-// pass, objects are written in batches, and after conflicts another pass comes.
+// Package passes decides when the passes of a controller run and how they write: events at the same time bring one
+// pass, objects are written in batches, and a conflict brings another pass.
 package passes
 
 import (
@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// Window is how long the first event waits for those that follow. It is short compared with the placement of a gang.
+// Window is how long the first event waits for others. It is short compared with the placement of a gang.
 const Window = 200 * time.Millisecond
 
-// Late is after what time a status that was written is looked at. Nobody waits for that, unless the cache was behind.
+// Late is the time after which a written status is looked at again. Nobody waits for that, unless the cache was behind.
 const Late = time.Second
 
-// Coalesce returns a handler that requests what inner requests, once for all events within Window. The pods of a gang
-// are created, bound and ready one after the other within moments, and each would bring a pass over the whole gang.
+// Coalesce returns a handler that enqueues what inner enqueues, once for all events within Window. The pods of a gang
+// are created, bound and ready one after the other within moments, and each event would bring a pass over the whole
+// gang.
 func Coalesce[R comparable](
 	inner handler.TypedEventHandler[client.Object, R],
 ) handler.TypedEventHandler[client.Object, R] {
@@ -51,15 +52,15 @@ func CoalesceWithin[R comparable](
 	}
 }
 
-// Relook returns a handler that requests an object itself, some time after it was changed. For who writes its status:
-// the pass that found nothing to write may have gone by a status that was an old one, and nothing else need bring
-// another.
+// Relook returns a handler that enqueues an object some time after it was changed. It is for controllers that write the
+// object's status: the pass that found nothing to write may have read an old status, and no other event may bring a
+// pass.
 func Relook(after time.Duration) handler.EventHandler {
 	late := CoalesceWithin(after, &handler.EnqueueRequestForObject{})
 	return handler.Funcs{UpdateFunc: late.Update}
 }
 
-// lateQueue is a queue to which everything is added after a window. A request that waits already does not wait longer.
+// lateQueue is a queue that adds everything after a window. A request that waits already does not wait longer.
 type lateQueue[R comparable] struct {
 	workqueue.TypedRateLimitingInterface[R]
 	window time.Duration

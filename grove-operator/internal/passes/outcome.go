@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Outcome is what Reconcile returns: the error or else the result. Conflicts alone, where another client was faster or the
-// cache is behind, are no error: another pass comes after Window, when the cache shows what was written.
+// Outcome is the result of Reconcile: the error or else the result. Conflicts alone are no error: another client was
+// faster, or the cache is behind. Another pass comes after Window, when the cache shows what was written.
 func Outcome(ctx context.Context, result reconcile.Result, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:
@@ -21,7 +21,7 @@ func Outcome(ctx context.Context, result reconcile.Result, err error) (reconcile
 	return reconcile.Result{RequeueAfter: Window}, nil
 }
 
-// onlyConflicts looks at the whole tree of an error, of which errors.As is content with one part.
+// onlyConflicts checks the whole tree of an error, while errors.As is satisfied with one part.
 func onlyConflicts(err error) bool {
 	switch wrapping := any(err).(type) {
 	case interface{ Unwrap() []error }:

@@ -7,14 +7,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// What failed is tried again after the shortest time, then after twice that and so on, at last once in the longest time:
-// what is in the way may belong to somebody else, and no event says that it is gone.
+// A failed pass is tried again after the shortest time, then after twice that and so on, at most after the longest
+// time: the obstacle may belong to somebody else, and no event says that it is gone.
 const (
 	shortest = 5 * time.Millisecond
 	longest  = time.Minute
 )
 
-// Options are those of a controller with so many workers.
+// Options of a controller with so many workers.
 func Options[R comparable](workers int32) controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
 		MaxConcurrentReconciles: int(workers),

@@ -9,22 +9,22 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Failure is why a pod with a node does not get ready, and will not by itself.
+// Failure says why a pod with a node is not ready, and will not be by itself.
 type Failure struct {
 	// Reason is one of the condition PodsFailing.
 	Reason string
-	// Message names the container. It stays the same while a kubelet tries again and again.
+	// Message names the container. It stays the same while a kubelet tries again.
 	Message string
 }
 
-// Reasons for which containers wait, as kubelets give them. Those of an image alternate while it is tried again.
+// Reasons of waiting containers, as kubelets write them. Those of an image alternate while the pull is tried again.
 var (
 	imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
 		"ImageInspectError"}
 	createReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 )
 
-// Failing returns what is wrong with the first container of a pod that cannot run; nil if none is known to be.
+// Failing returns the failure of the first container of a pod that cannot run; nil if none is known to fail.
 func Failing(pod *corev1.Pod) *Failure {
 	if Ready(pod) {
 		return nil
@@ -37,7 +37,7 @@ func Failing(pod *corev1.Pod) *Failure {
 	return nil
 }
 
-// failing looks at a container. That the one before ended because its image was changed is no failure.
+// failing checks one container. If the former container ended because its image was changed, that is no failure.
 func failing(container *corev1.ContainerStatus, former formerContainer) *Failure {
 	waiting, ended := container.State.Waiting, container.State.Terminated
 	if ended == nil {

@@ -45,12 +45,14 @@ func TestFailing(t *testing.T) {
 				LastTerminationState: terminated(7, "Error"), RestartCount: 1}, want: ended,
 		},
 		"the same, and it runs for a moment": {
-			container: corev1.ContainerStatus{State: running, LastTerminationState: terminated(7, "Error"), RestartCount: 1},
-			want:      ended,
+			container: corev1.ContainerStatus{State: running, LastTerminationState: terminated(7, "Error"),
+				RestartCount: 1},
+			want: ended,
 		},
 		"the same, and it has ended again": {
-			container: corev1.ContainerStatus{State: terminated(7, "Error"), LastTerminationState: terminated(7, "Error"),
-				RestartCount: 9}, want: ended,
+			container: corev1.ContainerStatus{State: terminated(7, "Error"),
+				LastTerminationState: terminated(7, "Error"),
+				RestartCount:         9}, want: ended,
 		},
 		"a container ran out of memory": {
 			container: corev1.ContainerStatus{State: waiting("CrashLoopBackOff", ""),
@@ -72,7 +74,8 @@ func TestFailing(t *testing.T) {
 		},
 		"an init container is done, after a restart": {
 			init: corev1.ContainerStatus{Name: "first", Ready: true, State: terminated(0, "Completed"),
-				LastTerminationState: terminated(1, "Error"), RestartCount: 1}, container: corev1.ContainerStatus{State: running},
+				LastTerminationState: terminated(1, "Error"), RestartCount: 1},
+			container: corev1.ContainerStatus{State: running},
 		},
 		"a container has ended for the first time": {container: corev1.ContainerStatus{State: terminated(1, "Error")}},
 		"a container starts": {
@@ -80,8 +83,9 @@ func TestFailing(t *testing.T) {
 		},
 		"a container runs, and is not ready yet": {container: corev1.ContainerStatus{State: running}},
 		"a pod that is ready has been restarted": {
-			container: corev1.ContainerStatus{State: running, LastTerminationState: terminated(7, "Error"), RestartCount: 1},
-			ready:     true,
+			container: corev1.ContainerStatus{State: running, LastTerminationState: terminated(7, "Error"),
+				RestartCount: 1},
+			ready: true,
 		},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -102,7 +106,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestAContainerThatEndedForAnotherImageHasNotFailed: the kubelet counts that as a restart, and the one before as ended with 137.
+// TestAContainerThatEndedForAnotherImageHasNotFailed: the kubelet counts that as a restart, and reports that the former
+// container ended with 137.
 func TestAContainerThatEndedForAnotherImageHasNotFailed(t *testing.T) {
 	for name, c := range map[string]struct {
 		ended string

@@ -11,20 +11,20 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// ImageUpdate gives a pod other images. The pod keeps its node and its address, and its kubelet replaces the
+// ImageUpdate changes the images of a pod. The pod keeps its node and its address, and its kubelet replaces the
 // containers.
 type ImageUpdate struct {
 	Pod *corev1.Pod
 	// Images are the new ones, by the names of containers and sidecars.
 	Images map[string]string
-	// Hash is that of the template that the pod has then.
+	// Hash of the template that the pod has after the update.
 	Hash string
 }
 
 // Patch is the update as a strategic merge patch of the pod as it was seen: a pod that has changed since is not
-// touched. What the pod's containers do now is noted with it, in one write.
+// patched. The present state of the pod's containers is recorded with it, in one write.
 func (u ImageUpdate) Patch() []byte {
-	var note any // Null takes an earlier note away.
+	var note any // Null removes an earlier record.
 	if former := u.former(); len(former) > 0 {
 		note = written(former)
 	}
@@ -50,16 +50,16 @@ func (u ImageUpdate) changed(containers []corev1.Container) []map[string]string 
 	return changed
 }
 
-// formerContainer is a container that ran when the image of its name was changed.
+// formerContainer is a container that ran when its image was changed.
 type formerContainer struct {
 	ContainerID string `json:"containerID"`
-	// Image is the one that the container was started with.
+	// Image with which the container was started.
 	Image string `json:"image"`
 }
 
-// former are the containers that a kubelet has to replace. One that is to be replaced already was started with an image
-// before the pod's; if that is the new one again, the kubelet may never hear of the one in between, and the container
-// may stay.
+// former are the containers that a kubelet has to replace. A container that is to be replaced already was started with
+// an earlier image than the pod's. If the new image is that earlier one again, the kubelet may never see the one in
+// between, and the container may stay.
 func (u ImageUpdate) former() map[string]formerContainer {
 	former := map[string]formerContainer{}
 	for name, noted := range formerContainers(u.Pod) {
@@ -82,8 +82,7 @@ func (u ImageUpdate) former() map[string]formerContainer {
 	return former
 }
 
-// formerContainers are those that were noted when a pod's images were changed; none for a pod that has those it was
-// made with.
+// formerContainers are those that were recorded when a pod's images were changed; none for a pod with its first images.
 func formerContainers(pod *corev1.Pod) map[string]formerContainer {
 	noted, ok := pod.Annotations[grovev1alpha1.AnnotationFormerContainers]
 	if !ok {
@@ -96,13 +95,13 @@ func formerContainers(pod *corev1.Pod) map[string]formerContainer {
 	return former
 }
 
-// ImagesUpdated reports whether a pod has got other images in place.
+// ImagesUpdated reports whether the images of a pod were changed in place.
 func ImagesUpdated(pod *corev1.Pod) bool {
 	return len(formerContainers(pod)) > 0
 }
 
-// runsFormerImage reports whether a kubelet has yet to replace a container of a pod, which says that it is ready until
-// then.
+// runsFormerImage reports whether a kubelet has yet to replace a container of a pod. Until then the pod's status still
+// says that it is ready.
 func runsFormerImage(pod *corev1.Pod) bool {
 	for name, former := range formerContainers(pod) {
 		if runs(pod, name, former) {
@@ -118,7 +117,8 @@ func runs(pod *corev1.Pod, name string, container formerContainer) bool {
 }
 
 func containerStatus(pod *corev1.Pod, name string) *corev1.ContainerStatus {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses,
+		pod.Status.ContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].Name == name {
 				return &statuses[i]

@@ -76,7 +76,7 @@ func TestAnImageUpdateChangesImagesAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestAnImageUpdateIsOfThePodThatWasSeen: what has changed since, as a container that was started meanwhile, is not
+// TestAnImageUpdateIsOfThePodThatWasSeen: a change since then, such as a container that was started, is not
 // overwritten.
 func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	var patch corev1.Pod
@@ -89,7 +89,7 @@ func TestAnImageUpdateIsOfThePodThatWasSeen(t *testing.T) {
 	}
 }
 
-// TestReadyAgainWithTheNewImage: a pod says Ready until its kubelet has heard of its new image.
+// TestReadyAgainWithTheNewImage: a pod's status says Ready until its kubelet has seen the new image.
 func TestReadyAgainWithTheNewImage(t *testing.T) {
 	main := func(version string) option { return updated(t, map[string]string{"main": "main:" + version}) }
 	mesh := func(pod *corev1.Pod) { pod.Status.InitContainerStatuses[0].ContainerID = "mesh-2" }
@@ -103,18 +103,22 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 		"it is started, and not ready":          {steps: []option{main("2"), started("main", "main-2"), notReady}},
 		"another container was started again":   {steps: []option{main("2"), started("other", "other-2")}},
 		"one of two is still the former": {
-			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2")},
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}),
+				started("main", "main-2")},
 		},
 		"both have been started": {
-			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}), started("main", "main-2"), mesh},
-			want:  true,
+			steps: []option{updated(t, map[string]string{"main": "main:2", "mesh": "mesh:2"}),
+				started("main", "main-2"), mesh},
+			want: true,
 		},
 		"a third image before the second was started": {steps: []option{main("2"), main("3")}},
 		"the third image is started": {steps: []option{main("2"), main("3"), started("main", "main-3")},
 			want: true},
-		"a third image after the second was started": {steps: []option{main("2"), started("main", "main-2"), main("3")}},
-		"back before the kubelet has heard":          {steps: []option{main("2"), main("1")}, want: true},
-		"back after the second was started":          {steps: []option{main("2"), started("main", "main-2"), main("1")}},
+		"a third image after the second was started": {steps: []option{main("2"),
+			started("main", "main-2"), main("3")}},
+		"back before the kubelet has heard": {steps: []option{main("2"), main("1")}, want: true},
+		"back after the second was started": {steps: []option{main("2"),
+			started("main", "main-2"), main("1")}},
 		"back, and started": {
 			steps: []option{main("2"), started("main", "main-2"), main("1"), started("main", "main-1b")}, want: true,
 		},
@@ -135,7 +139,8 @@ func TestReadyAgainWithTheNewImage(t *testing.T) {
 				step(pod)
 			}
 			if got := pods.Ready(pod); got != c.want {
-				t.Errorf("ready: %v, want %v; note: %s", got, c.want, pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
+				t.Errorf("ready: %v, want %v; note: %s", got, c.want,
+					pod.Annotations[grovev1alpha1.AnnotationFormerContainers])
 			}
 		})
 	}

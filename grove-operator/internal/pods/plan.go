@@ -16,14 +16,14 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// OverdueAfter is how long past the end of its grace period a pod that is being deleted still keeps its index. A pod on a
+// OverdueAfter is how long past the end of its grace period a pod that is being deleted keeps its index. A pod on a
 // dead node stays Terminating for ever, and its replacement must not wait for ever.
 const OverdueAfter = time.Minute
 
 // Addition is a pod to create.
 type Addition struct {
-	// Name is the same whenever the same pod is asked for, so that asking twice, with a stale view of what exists,
-	// creates one pod.
+	// Name is the same for each request of the same pod, so that two requests, with an old view of the existing pods,
+	// create one pod.
 	Name string
 	// Index is the lowest that no other pod has.
 	Index int32
@@ -33,22 +33,22 @@ type Addition struct {
 type Plan struct {
 	Create []Addition
 	Delete []*corev1.Pod
-	// Surplus says that pods are deleted because there are too many. A view that lacks some deletions of before would
-	// have others deleted in addition.
+	// Surplus reports whether pods are deleted because there are too many. With a view that lacks earlier deletions,
+	// other pods would be deleted in addition.
 	Surplus bool
-	// Overdue are the pods that are overdue.
+	// Overdue are the pods that are being deleted and whose nodes do not answer.
 	Overdue Overdue
 }
 
-// Overdue tells of pods that are being deleted and do not go: their nodes do not answer.
+// Overdue are pods that are being deleted and are not gone, since their nodes do not answer.
 type Overdue struct {
-	// Serving are those that are overdue and still belong to a Service.
+	// Serving are the overdue pods that still belong to a Service.
 	Serving []*corev1.Pod
-	// Next is when the next pod becomes overdue, and gives its index up; zero if none is going to.
+	// Next is when the next pod becomes overdue and loses its index; zero if none will.
 	Next time.Time
 }
 
-// Decide compares the pods of a PodClique with how many there are to be.
+// Decide compares the pods of a PodClique with the wanted number.
 func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time.Time) Plan {
 	plan := Plan{Overdue: FindOverdue(existing, now)}
 	var active []*corev1.Pod
@@ -84,9 +84,9 @@ func overdueAt(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(OverdueAfter)
 }
 
-// FindOverdue looks among the pods of a PodClique for those that are overdue. Kubernetes leaves a pod that is being deleted
-// among the endpoints of a Service that publishes pods before they are ready, with the hostname of its replacement: it is
-// for the operator to take it out.
+// FindOverdue finds the overdue pods of a PodClique. Kubernetes leaves a pod that is being deleted among the endpoints
+// of a Service that publishes pods before they are ready, with the hostname of its replacement: the operator has to
+// remove it.
 func FindOverdue(existing []*corev1.Pod, now time.Time) Overdue {
 	var found Overdue
 	for _, pod := range existing {
@@ -107,15 +107,15 @@ func FindOverdue(existing []*corev1.Pod, now time.Time) Overdue {
 	return found
 }
 
-// AwaitEnd reports whether a PodClique that is being deleted waits for its pods. Those that are overdue are waited for no
-// longer: they go when their node is back, when it is removed, or when somebody deletes them by force.
+// AwaitEnd reports whether a PodClique that is being deleted waits for its pods. It does not wait for overdue ones:
+// they are gone when their node is back, when it is removed, or when somebody deletes them by force.
 func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
 	return slices.ContainsFunc(existing, func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp == nil || now.Before(overdueAt(pod))
 	})
 }
 
-// add plans a pod for every hole whose index nobody holds.
+// add plans a pod for every free index.
 func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, holes []int32, held map[int32]bool) {
 	taken := map[string]bool{}
 	for _, pod := range existing {
@@ -148,8 +148,8 @@ func holes(active []*corev1.Pod, count int) []int32 {
 	return free
 }
 
-// freeName returns the PodClique's name with a suffix of five characters, as the API server would generate it, but always
-// the same one for an index as long as no pod that is known has it.
+// freeName returns the PodClique's name with a suffix of five characters, in the form that the API server generates,
+// but always the same one for an index as long as no known pod has it.
 func freeName(owner types.UID, podClique string, index int32, taken map[string]bool) string {
 	for attempt := 0; ; attempt++ {
 		hash := fnv.New64a()
@@ -161,7 +161,7 @@ func freeName(owner types.UID, podClique string, index int32, taken map[string]b
 	}
 }
 
-// suffix spells five characters out of a hash.
+// suffix makes five characters from a hash.
 func suffix(hash []byte) string {
 	ascii := slices.Clone(hash[:5])
 	for i := range ascii {
@@ -170,8 +170,8 @@ func suffix(hash []byte) string {
 	return rand.SafeEncodeString(string(ascii))
 }
 
-// surplus chooses the pods that go first: those on no node, then those not ready, then those of an old template, then the
-// newest.
+// surplus chooses the pods that are deleted first: those without a node, then those not ready, then those of an old
+// template, then the newest.
 func surplus(active []*corev1.Pod, count int, currentHash string) []*corev1.Pod {
 	ordered := slices.Clone(active)
 	slices.SortStableFunc(ordered, func(a, b *corev1.Pod) int {
@@ -206,7 +206,7 @@ func ofTemplate(pod *corev1.Pod, hash string) bool {
 	return pod.Labels[grovev1alpha1.LabelPodTemplateHash] == hash
 }
 
-// Ended reports whether a pod has run to its end and will not be restarted.
+// Ended reports whether a pod has ended and will not be restarted.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
@@ -216,12 +216,12 @@ func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Ended(pod)
 }
 
-// Scheduled reports whether a pod stands on a node.
+// Scheduled reports whether a pod is on a node.
 func Scheduled(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != ""
 }
 
-// Ready reports whether a pod says that it is ready, with the images that it is to have.
+// Ready reports whether a pod is ready, with its current images.
 func Ready(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {

@@ -86,7 +86,8 @@ func TestDecide(t *testing.T) {
 			replicas: 2, existing: []*corev1.Pod{pod(0), pod(1, terminating(pods.OverdueAfter))}, create: []int32{1},
 		},
 		"other holes are filled while one pod is being deleted": {
-			replicas: 3, existing: []*corev1.Pod{pod(0, terminating(0))}, create: []int32{1, 2}, recheck: pods.OverdueAfter,
+			replicas: 3, existing: []*corev1.Pod{pod(0, terminating(0))}, create: []int32{1, 2},
+			recheck: pods.OverdueAfter,
 		},
 		"a failed pod is deleted, and replaced when it is gone": {
 			replicas: 2, existing: []*corev1.Pod{pod(0, failed), pod(1)}, delete: []string{"p0"},
@@ -100,7 +101,8 @@ func TestDecide(t *testing.T) {
 			existing: []*corev1.Pod{pod(0), pod(1, young), pod(2, old), pod(3, notReady), pod(4, unscheduled)},
 			delete:   []string{"p4", "p3", "p2", "p1"},
 		},
-		"of equals the highest index goes": {replicas: 1, existing: []*corev1.Pod{pod(0), pod(1)}, delete: []string{"p1"}},
+		"of equals the highest index goes": {replicas: 1, existing: []*corev1.Pod{pod(0), pod(1)},
+			delete: []string{"p1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := pods.Decide(podClique(c.replicas), c.existing, now)
@@ -139,7 +141,7 @@ func TestDecideAsksForTheSameNamesAgain(t *testing.T) {
 	}
 }
 
-// TestReplicasConverge lets pods come, go, fail and hang in random order, with a view of them that may be stale, and
+// TestReplicasConverge creates, deletes, fails and hangs pods in random order, with a view that may be stale, and
 // checks after each step that no index is given twice and no pod too many is made.
 func TestReplicasConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +176,7 @@ func TestReplicasConverge(t *testing.T) {
 type simulation struct {
 	owner *grovev1alpha1.PodClique
 	pods  map[string]*corev1.Pod
-	// view is what the cache shows: the pods as they were at the last look.
+	// view is what the cache shows: the pods at the last look.
 	view []*corev1.Pod
 }
 
@@ -216,7 +218,7 @@ func (s *simulation) change(t *rapid.T, how option) {
 	}
 }
 
-// collect ends what is being deleted. The view learns of it before anything is created anew, as a watch does.
+// collect ends pods that are being deleted. The view has that before anything is created anew, as with a watch.
 func (s *simulation) collect() {
 	for name, pod := range s.pods {
 		if pod.DeletionTimestamp != nil {
@@ -277,17 +279,20 @@ func TestFindOverdue(t *testing.T) {
 	}{
 		"a pod that nobody deletes is never overdue": {existing: []*corev1.Pod{pod(0, serving)}},
 		"a pod that ends serves until it is overdue": {
-			existing: []*corev1.Pod{pod(0, serving, terminating(10*time.Second))}, left: pods.OverdueAfter - 10*time.Second,
+			existing: []*corev1.Pod{pod(0, serving, terminating(10*time.Second))},
+			left:     pods.OverdueAfter - 10*time.Second,
 		},
 		"a pod whose grace period lasts has that, and the time after it": {
-			existing: []*corev1.Pod{pod(0, serving, terminating(-30*time.Second))}, left: pods.OverdueAfter + 30*time.Second,
+			existing: []*corev1.Pod{pod(0, serving, terminating(-30*time.Second))}, left: pods.OverdueAfter +
+				30*time.Second,
 		},
 		"the first of several comes first": {
 			existing: []*corev1.Pod{pod(0, serving, terminating(0)), pod(1, serving, terminating(50*time.Second))},
 			left:     pods.OverdueAfter - 50*time.Second,
 		},
 		"one that is overdue serves no longer": {
-			existing: []*corev1.Pod{pod(0, serving, terminating(pods.OverdueAfter)), pod(1, serving)}, serving: []string{"p0"},
+			existing: []*corev1.Pod{pod(0, serving, terminating(pods.OverdueAfter)), pod(1, serving)},
+			serving:  []string{"p0"},
 		},
 		"it is taken out once": {existing: []*corev1.Pod{pod(0, terminating(time.Hour))}},
 		"one that lost its index serves like another": {

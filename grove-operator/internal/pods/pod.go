@@ -1,4 +1,4 @@
-// Package pods decides which pods a PodClique has: how each is made, which are missing, and which go first.
+// Package pods decides which pods a PodClique has: how each is made, which are missing, and which are deleted first.
 package pods
 
 import (
@@ -17,7 +17,8 @@ import (
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
-// podCliqueLabels are the labels that a pod takes over from its PodClique; the others are the user's, from the template.
+// podCliqueLabels are the labels that a pod takes over from its PodClique; its other labels are the user's, from the
+// template.
 var podCliqueLabels = []string{
 	grovev1alpha1.LabelManagedBy,
 	grovev1alpha1.LabelPartOf,
@@ -31,13 +32,13 @@ var podCliqueLabels = []string{
 
 // Maker makes the pods of one PodClique.
 type Maker struct {
-	// Set and Member are the set and the place in it that the PodClique was made from. The set may have another template by
-	// now: the PodClique's counts.
+	// Set and Member are the set from which the PodClique was made, and the PodClique's place in it. The set may have
+	// another template by now: the PodClique's counts.
 	Set    *grovev1alpha1.PodCliqueSet
 	Member layout.Member
 	// PodClique is the owner of the pods.
 	PodClique *grovev1alpha1.PodClique
-	// Topology is what the pods are made for; empty for a set without constraints.
+	// Topology is the one for which the pods are made; empty for a set without constraints.
 	Topology string
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
@@ -45,7 +46,7 @@ type Maker struct {
 	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
-// Make returns the pod with an index, gated until its gang lists it.
+// Make returns the pod with an index, with the gate that it has until its gang lists it.
 func (m Maker) Make(name string, index int32) *corev1.Pod {
 	template := m.template()
 	pod := &corev1.Pod{
@@ -71,7 +72,8 @@ func (m Maker) Make(name string, index int32) *corev1.Pod {
 	return pod
 }
 
-// template is all of one template, however far the set has gone on. An older operator has written down the podSpec alone.
+// template is the PodClique's whole template, even if the set has a newer one. An older operator has recorded the
+// podSpec alone.
 func (m Maker) template() podtemplate.Template {
 	if carried, ok := podtemplate.In(m.PodClique); ok {
 		return carried
@@ -125,12 +127,12 @@ func isOurGate(gate corev1.PodSchedulingGate) bool {
 	return gate.Name == grovev1alpha1.SchedulingGatePodGangPending
 }
 
-// Gated reports whether a pod still carries the operator's gate.
+// Gated reports whether a pod still has the operator's gate.
 func Gated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, isOurGate)
 }
 
-// Ungate removes the operator's gate from a pod and leaves others alone.
+// Ungate removes the operator's gate from a pod, and no others.
 func Ungate(pod *corev1.Pod) {
 	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, isOurGate)
 	if len(pod.Spec.SchedulingGates) == 0 {

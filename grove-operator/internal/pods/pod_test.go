@@ -51,7 +51,8 @@ func TestPodsAreBornGated(t *testing.T) {
 	}
 }
 
-// TestTemplatesSayNotWhereAPodBelongs: with the label of a base gang a pod would wait for a gang that nobody makes.
+// TestTemplatesSayNotWhereAPodBelongs: with a template's label of a base gang, a pod would wait for a gang that does
+// not exist.
 func TestTemplatesSayNotWhereAPodBelongs(t *testing.T) {
 	set := fixture.Set(t, gated)
 	stray := map[string]string{"example.com/team": "a"}

@@ -13,7 +13,7 @@ import (
 // standingLabels are those of a pod that stands for all others of a copy or a replica.
 var standingLabels = []string{grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica}
 
-// standing are the labels of the one pod of a member that stands for others; none if no pod of it does.
+// standing are the labels of the one pod of a member that stands for others; none if the member has no such pod.
 func standing(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]string {
 	labels := map[string]string{}
 	if layout.StandsForCopy(member) {
@@ -25,15 +25,15 @@ func standing(set *grovev1alpha1.PodCliqueSet, member layout.Member) map[string]
 	return labels
 }
 
-// Relabeling is what a pod's labels lack or have too much; what is nil goes.
+// Relabeling are the labels of a pod to set, and those to remove, with nil.
 type Relabeling struct {
 	Pod    *corev1.Pod
 	Labels map[string]*string
 }
 
-// RelabelStanding compares which pods of a PodClique stand for others with which ought to. It is the one with the lowest index,
-// and that is 0 unless the pod with index 0 went when the PodClique was scaled in. While pods are too many nothing changes:
-// those that stay are not known.
+// RelabelStanding compares the pods of a PodClique that stand for others with the one that should. That is the one with
+// the lowest index: 0, unless the pod with index 0 was deleted when the PodClique was scaled in. While there are too
+// many pods nothing changes: it is not known which will stay.
 func RelabelStanding(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod,
 ) []Relabeling {
@@ -65,7 +65,7 @@ func RelabelStanding(
 	return changes
 }
 
-// difference is how standingLabels have to change to be as they ought to.
+// difference are the changes of standingLabels from are to ought.
 func difference(are, ought map[string]string) map[string]*string {
 	change := map[string]*string{}
 	for _, label := range standingLabels {

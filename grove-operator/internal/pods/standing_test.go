@@ -30,7 +30,7 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [leader, worker], replicas: 2}]
 `
 
-// everyPod makes the pods of all replicas and copies, and says of each that stands for others for what.
+// everyPod makes the pods of all replicas and copies, and lists those that stand for others.
 func everyPod(set *grovev1alpha1.PodCliqueSet) []string {
 	var all []string
 	for replica := range set.Spec.Replicas {
@@ -55,7 +55,7 @@ func everyPod(set *grovev1alpha1.PodCliqueSet) []string {
 	return all
 }
 
-// standsFor is " copy" and " replica", as the labels of a pod say.
+// standsFor is " copy" and " replica", by the labels of a pod.
 func standsFor(pod *corev1.Pod) string {
 	var all string
 	for _, what := range []string{"copy", "replica"} {
@@ -68,7 +68,8 @@ func standsFor(pod *corev1.Pod) string {
 
 func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 	set := fixture.Set(t, grouped)
-	copies := []string{"s-0-g-0-leader-0 copy", "s-0-g-1-leader-0 copy", "s-1-g-0-leader-0 copy", "s-1-g-1-leader-0 copy"}
+	copies := []string{"s-0-g-0-leader-0 copy", "s-0-g-1-leader-0 copy", "s-1-g-0-leader-0 copy",
+		"s-1-g-1-leader-0 copy"}
 	want := append(slices.Clone(copies), "s-0-router-0 replica", "s-1-router-0 replica")
 	slices.Sort(want)
 	if diff := cmp.Diff(want, everyPod(set)); diff != "" {
@@ -82,11 +83,12 @@ func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 	}
 }
 
-// TestRelabelStanding: pods are written as their index, c if one stands for a copy and r if for a replica, - if it goes, ! if it
-// has ended.
+// TestRelabelStanding: pods are written as their index, c if one stands for a copy and r if for a replica, - if it is
+// being deleted, ! if it has ended.
 func TestRelabelStanding(t *testing.T) {
 	set := fixture.Set(t, grouped)
-	leader, worker := layout.Copy(set, 0, layout.Group(set, "g"), 0)[1], layout.Copy(set, 0, layout.Group(set, "g"), 0)[0]
+	leader, worker := layout.Copy(set, 0, layout.Group(set, "g"), 0)[1],
+		layout.Copy(set, 0, layout.Group(set, "g"), 0)[0]
 	for name, c := range map[string]struct {
 		member   layout.Member
 		replicas int32

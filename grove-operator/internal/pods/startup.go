@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// accessPath is where in-cluster programs look for their service account. The mount there also keeps the API server
-	// from adding one of its own.
+	// accessPath is where in-cluster programs read their service account. The mount there also keeps the API server
+	// from adding its own.
 	accessPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenSeconds is how long a token is valid; the kubelet renews it in time.
 	tokenSeconds = 3600
-	// nobody is the user that distroless images call nonroot.
+	// nobody is the user named nonroot in distroless images.
 	nobody = 65532
 )
 
-// startAfter has a pod wait for those that it starts after, before the user's own init containers run.
+// startAfter makes a pod wait for its parents, before the user's own init containers run.
 func (m Maker) startAfter(spec *corev1.PodSpec) {
 	spec.ServiceAccountName = startup.Account(m.Set, m.Member.Clique, spec)
 	parents := startup.Parents(m.Set, m.Member)
@@ -29,8 +29,8 @@ func (m Maker) startAfter(spec *corev1.PodSpec) {
 	spec.Volumes = append(spec.Volumes, access())
 }
 
-// waiting is the init container: it may do nothing but talk to the API server, in any namespace that enforces the
-// restricted Pod Security Standard.
+// waiting is the init container. It can only read from the API server, and is allowed in any namespace that enforces
+// the restricted Pod Security Standard.
 func (m Maker) waiting(parents []startup.Parent) corev1.Container {
 	container := corev1.Container{
 		Name:            startup.ContainerName,
@@ -58,8 +58,8 @@ func (m Maker) waiting(parents []startup.Parent) corev1.Container {
 	return container
 }
 
-// access is the token of the pod's service account, for the init container alone: a pod, or its account, may have the usual
-// mount switched off.
+// access is the token of the pod's service account, for the init container alone: a pod, or its account, may switch the
+// usual mount off.
 func access() corev1.Volume {
 	return corev1.Volume{Name: startup.VolumeName,
 		VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
@@ -71,7 +71,8 @@ func access() corev1.Volume {
 					Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
 				}},
 				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1",
+						FieldPath: "metadata.namespace"}},
 				}}},
 			},
 		}}}

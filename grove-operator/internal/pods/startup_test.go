@@ -33,7 +33,7 @@ spec:
             volumes: [{name: theirs}]
 `
 
-// orderedPod makes a pod of clique a or b with the init container as an operator with this configuration has it.
+// orderedPod makes a pod of clique a or b with its init container, for an operator with this configuration.
 func orderedPod(t *testing.T, clique int, order groveconfigv1alpha1.StartupOrderConfiguration) *corev1.Pod {
 	t.Helper()
 	set := fixture.Set(t, ordered)
@@ -64,8 +64,8 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 	}
 }
 
-// TestGuaranteedPodsStayGuaranteed: a pod has that class only if every container, init containers too, has limits of CPU
-// and memory, and requests that equal them.
+// TestGuaranteedPodsStayGuaranteed: a pod has that class only if every container, init containers too, has limits of
+// CPU and memory, and requests that equal them.
 func TestGuaranteedPodsStayGuaranteed(t *testing.T) {
 	resources := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{}).Spec.InitContainers[0].Resources
 	if diff := cmp.Diff(resources.Limits, resources.Requests); diff != "" || len(resources.Limits) != 2 {
@@ -80,7 +80,7 @@ func TestTheFirstPodsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestAnotherImageRollsNothing: what an operator adds to pods is not part of what makes them old.
+// TestAnotherImageRollsNothing: the operator's own additions to pods do not make pods outdated.
 func TestAnotherImageRollsNothing(t *testing.T) {
 	before := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:1"})
 	after := orderedPod(t, 1, groveconfigv1alpha1.StartupOrderConfiguration{Image: "i:2"})

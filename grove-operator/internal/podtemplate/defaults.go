@@ -7,9 +7,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// withoutDefaults returns a copy of a pod spec in which everything is unset that Kubernetes fills in with the very value
-// it has. A default may be written by the user, by a newer schema of the API server, or by a newer operator: the pods are
-// the same.
+// withoutDefaults returns a copy of a pod spec without the fields that have the very value of Kubernetes' default. A
+// default may be written by the user, by a newer schema of the API server, or by a newer operator: the pods are the
+// same.
 func withoutDefaults(spec *corev1.PodSpec) *corev1.PodSpec {
 	bare := spec.DeepCopy()
 	dropPodDefaults(bare)
@@ -65,7 +65,7 @@ func dropContainerDefaults(container *corev1.Container) {
 	dropRequestsThatAreLimits(&container.Resources)
 }
 
-// defaultPullPolicy is what Kubernetes pulls an image by where the container does not say.
+// defaultPullPolicy is the pull policy of an image if the container has none.
 func defaultPullPolicy(image string) corev1.PullPolicy {
 	name, _, digested := strings.Cut(image, "@")
 	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")

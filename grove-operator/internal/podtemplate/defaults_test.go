@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
-// full has one of everything that Kubernetes completes.
+// full has every field that Kubernetes completes.
 const full = `
 metadata: {name: s}
 spec:
@@ -47,7 +47,8 @@ spec:
       - {name: b, spec: {podSpec: {containers: [{name: main, image: "b:1"}]}}}
 `
 
-// completions are what the API server, a newer schema or a newer operator would write into the template of full.
+// completions are the changes that the API server, a newer schema or a newer operator would make to the template of
+// full.
 func completions(spec *corev1.PodSpec) []func() {
 	main, volumes := &spec.Containers[0], spec.Volumes
 	completions := []func(){
@@ -93,7 +94,7 @@ func completions(spec *corev1.PodSpec) []func() {
 	return completions
 }
 
-// TestCompletionsDoNotCount: whatever is completed, before and after, an upgrade replaces no pod.
+// TestCompletionsDoNotCount: whichever fields are completed, before and after, an upgrade replaces no pod.
 func TestCompletionsDoNotCount(t *testing.T) {
 	outer := t
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,18 +119,25 @@ func TestCompletionsDoNotCount(t *testing.T) {
 	})
 }
 
-// TestOtherValuesThanDefaultsCount: next to each value that is left out, one that the pods differ by.
+// TestOtherValuesThanDefaultsCount: each value next to a default makes other pods.
 func TestOtherValuesThanDefaultsCount(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodSpec){
-		"the grace period":       func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = new(int64(31)) },
-		"service links":          func(spec *corev1.PodSpec) { spec.EnableServiceLinks = new(false) },
-		"the scheduler":          func(spec *corev1.PodSpec) { spec.SchedulerName = "kai-scheduler" },
-		"pulling always":         func(spec *corev1.PodSpec) { spec.Containers[0].ImagePullPolicy = corev1.PullAlways },
-		"pulling latest at need": func(spec *corev1.PodSpec) { spec.Containers[1].ImagePullPolicy = corev1.PullIfNotPresent },
-		"a protocol":             func(spec *corev1.PodSpec) { spec.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP },
-		"a probe":                func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.PeriodSeconds = 5 },
+		"the grace period": func(spec *corev1.PodSpec) { spec.TerminationGracePeriodSeconds = new(int64(31)) },
+		"service links":    func(spec *corev1.PodSpec) { spec.EnableServiceLinks = new(false) },
+		"the scheduler":    func(spec *corev1.PodSpec) { spec.SchedulerName = "kai-scheduler" },
+		"pulling always":   func(spec *corev1.PodSpec) { spec.Containers[0].ImagePullPolicy = corev1.PullAlways },
+		"pulling latest at need": func(
+			spec *corev1.PodSpec) {
+			spec.Containers[1].ImagePullPolicy = corev1.PullIfNotPresent
+		},
+		"a protocol": func(
+			spec *corev1.PodSpec) {
+			spec.Containers[0].Ports[0].Protocol = corev1.ProtocolUDP
+		},
+		"a probe": func(spec *corev1.PodSpec) { spec.Containers[0].ReadinessProbe.PeriodSeconds = 5 },
 		"a smaller request": func(spec *corev1.PodSpec) {
-			spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+			spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(
+				"512Mi")}
 		},
 		"a mode": func(spec *corev1.PodSpec) { spec.Volumes[0].Secret.DefaultMode = new(int32(0o600)) },
 		"a security context": func(spec *corev1.PodSpec) {

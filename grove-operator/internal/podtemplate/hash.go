@@ -13,8 +13,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// template is what the user wrote about a clique's pods. What the operator adds to pods is left out, so that a newer
-// operator rolls nothing.
+// template are the user's fields for a clique's pods. Fields that the operator adds to pods are left out, so that a
+// newer operator does not replace pods.
 type template struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
@@ -22,11 +22,11 @@ type template struct {
 	PodSpec           *corev1.PodSpec   `json:"podSpec"`
 }
 
-// ways are the ways in which operators have summed a template up, the newest first. Objects carry hashes that an older
-// operator stored; none of its ways may go away as long as a cluster can have them.
+// ways are the ways in which operators have hashed a template, the newest first. Objects have hashes from older
+// operators; no way may be removed as long as a cluster can have such hashes.
 var ways = []func(*corev1.PodSpec) *corev1.PodSpec{
 	withoutDefaults,
-	func(spec *corev1.PodSpec) *corev1.PodSpec { return spec }, // With the defaults that somebody had written down.
+	func(spec *corev1.PodSpec) *corev1.PodSpec { return spec }, // With the defaults that were written into it.
 }
 
 // A changed hash means that pods have to be replaced.
@@ -41,8 +41,8 @@ func HashOfSet(set *grovev1alpha1.PodCliqueSet) string {
 	return ofSet(set, ways[0])
 }
 
-// KnownHashes are the hashes that the template of a clique has or had, the newest first: a pod or a PodClique with any of them
-// is made from that template.
+// KnownHashes are the hashes of the template of a clique by all ways, the newest first: a pod or a PodClique with any
+// of them is made from that template.
 func KnownHashes(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) []string {
 	var known []string
 	for _, way := range ways {
@@ -51,7 +51,7 @@ func KnownHashes(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqu
 	return known
 }
 
-// SetUnchanged reports whether a stored hash of a set is one of the template that it has now.
+// SetUnchanged reports whether a stored hash of a set is a hash of its current template.
 func SetUnchanged(stored string, set *grovev1alpha1.PodCliqueSet) bool {
 	for _, way := range ways {
 		if ofSet(set, way) == stored {

@@ -8,10 +8,10 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// NewImages are the images, by container, with which a pod of another template is as if it were made from the one that
-// the clique has now. ok is false where more than images differs, also where somebody else has changed the pod's, and
-// where a kubelet would not do what a new pod does: it runs no init container a second time, and restarts what has
-// ended only if the pod's restartPolicy is Always.
+// NewImages are the images, by container, with which a pod of another template becomes as if it were made from the
+// clique's current one. ok is false if more than images differs, also if somebody else has changed the pod's images,
+// and if a kubelet would not do what a new pod does: it runs no init container a second time, and restarts an ended
+// container only if the pod's restartPolicy is Always.
 func NewImages(
 	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, pod *corev1.Pod,
 ) (images map[string]string, ok bool) {
@@ -32,12 +32,12 @@ func NewImages(
 			return nil, false
 		}
 	}
-	// With the images that the pod has, the template must be the one that the pod was made from.
+	// With the pod's own images, the template must be the one from which the pod was made.
 	return images, slices.Contains(KnownHashes(set, before), pod.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
-// putBack gives a container of a template the image that a pod has, and notes the new one if it is another. It reports
-// false if the pod has no such container, or if another image is pulled by another policy, which a pod cannot change.
+// putBack sets a container's image in a template to the one in a pod, and records the new one if it differs. It reports
+// false if the pod has no such container, or if another image has another pull policy, which a pod cannot change.
 func putBack(container *corev1.Container, existing []corev1.Container, images map[string]string) bool {
 	i := slices.IndexFunc(existing, func(other corev1.Container) bool { return other.Name == container.Name })
 	if i < 0 {

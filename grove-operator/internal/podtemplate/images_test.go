@@ -37,7 +37,7 @@ spec:
 func TestNewImages(t *testing.T) {
 	type images = map[string]string
 	for name, c := range map[string]struct {
-		// before changes the template that the pod is made from, pod the pod, after the template that it is to have.
+		// before changes the template that the pod is made from, pod the pod, after the set's new template.
 		before func(*grovev1alpha1.PodCliqueSet, *corev1.PodSpec)
 		pod    func(*corev1.Pod)
 		after  func(*grovev1alpha1.PodCliqueSet, *corev1.PodSpec)
@@ -55,7 +55,10 @@ func TestNewImages(t *testing.T) {
 			want: images{"mesh": "mesh:2", "main": "main:2", "exporter": "exporter@sha256:0"},
 		},
 		"an init container would not run again": {
-			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.InitContainers[0].Image = "prepare:2" },
+			after: func(_ *grovev1alpha1.PodCliqueSet,
+				spec *corev1.PodSpec) {
+				spec.InitContainers[0].Image = "prepare:2"
+			},
 		},
 		"another environment beside the image": {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) {
@@ -76,7 +79,8 @@ func TestNewImages(t *testing.T) {
 		},
 		"a gate": {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) {
-				spec.Containers[0].Image, spec.SchedulingGates = "main:2", []corev1.PodSchedulingGate{{Name: "example.com/later"}}
+				spec.Containers[0].Image, spec.SchedulingGates = "main:2",
+					[]corev1.PodSchedulingGate{{Name: "example.com/later"}}
 			},
 		},
 		"another label, annotation or priority class beside the image": {
@@ -86,7 +90,10 @@ func TestNewImages(t *testing.T) {
 			},
 		},
 		"a label alone": {
-			after: func(set *grovev1alpha1.PodCliqueSet, _ *corev1.PodSpec) { set.Spec.Template.Cliques[0].Labels = nil },
+			after: func(set *grovev1alpha1.PodCliqueSet,
+				_ *corev1.PodSpec) {
+				set.Spec.Template.Cliques[0].Labels = nil
+			},
 		},
 		"a container that comes": {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) {
@@ -97,7 +104,10 @@ func TestNewImages(t *testing.T) {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers = spec.Containers[:2] },
 		},
 		"an image that is pulled by another policy, as nobody wrote one": {
-			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers[0].Image = "main:latest" },
+			after: func(_ *grovev1alpha1.PodCliqueSet,
+				spec *corev1.PodSpec) {
+				spec.Containers[0].Image = "main:latest"
+			},
 		},
 		"an image without tag, of which the policy is written": {
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers[2].Image = "always" },
@@ -128,14 +138,16 @@ func TestNewImages(t *testing.T) {
 		},
 		"containers that others put into the pod stay": {
 			pod: func(pod *corev1.Pod) {
-				pod.Spec.Containers = append([]corev1.Container{{Name: "injected", Image: "injected:1"}}, pod.Spec.Containers...)
+				pod.Spec.Containers = append([]corev1.Container{{Name: "injected", Image: "injected:1"}},
+					pod.Spec.Containers...)
 			},
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers[0].Image = "main:2" },
 			want:  images{"main": "main:2"},
 		},
 		"what Kubernetes filled in": {
 			pod: func(pod *corev1.Pod) {
-				pod.Spec.RestartPolicy, pod.Spec.Containers[0].ImagePullPolicy = corev1.RestartPolicyAlways, corev1.PullIfNotPresent
+				pod.Spec.RestartPolicy, pod.Spec.Containers[0].ImagePullPolicy = corev1.RestartPolicyAlways,
+					corev1.PullIfNotPresent
 			},
 			after: func(_ *grovev1alpha1.PodCliqueSet, spec *corev1.PodSpec) { spec.Containers[0].Image = "main:2" },
 			want:  images{"main": "main:2"},
@@ -165,7 +177,8 @@ func TestNewImages(t *testing.T) {
 				return set
 			}
 			before := made(c.before)
-			pod := pods.Maker{Set: before, Member: layout.Standalone(before, 0)[0], PodClique: podCliqueOf(before)}.Make("p", 0)
+			pod := pods.Maker{Set: before, Member: layout.Standalone(before, 0)[0],
+				PodClique: podCliqueOf(before)}.Make("p", 0)
 			if c.pod != nil {
 				c.pod(pod)
 			}

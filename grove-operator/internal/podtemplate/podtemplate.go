@@ -1,5 +1,6 @@
-// Package podtemplate says what the pods of a clique are made from. A PodClique carries all of it: while an update is under
-// way, PodCliques of a set have different templates, and a pod that is lost comes back as it was until it is its turn.
+// Package podtemplate says from which fields the pods of a clique are made. A PodClique has a copy of all of them:
+// during an update, PodCliques of a set have different templates, and a lost pod is made from the old one until its
+// turn.
 package podtemplate
 
 import (
@@ -13,24 +14,24 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Template is what the pods of a clique are made from.
+// Template are the fields from which the pods of a clique are made.
 type Template struct {
 	Beside
-	// PodSpec is the clique's.
+	// PodSpec of the clique.
 	PodSpec corev1.PodSpec
-	// Hash sums the template up, and GenerationHash all templates of the set that it belongs to.
+	// Hash of the template, and GenerationHash of all templates of its set.
 	Hash, GenerationHash string
 }
 
-// Beside is the part of a template that a PodClique's spec has no place for. The PodClique's own labels and annotations do
-// not tell: others add to them, and those of the operator hide the user's of the same names.
+// Beside is the part of a template for which a PodClique's spec has no fields. The PodClique's own labels and
+// annotations cannot be used: others add to them, and those of the operator hide the user's with the same names.
 type Beside struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 	Annotations       map[string]string `json:"annotations,omitempty"`
 	PriorityClassName string            `json:"priorityClassName,omitempty"`
 }
 
-// placeLabels are those by which the operator finds what it made. Nobody else says where an object belongs.
+// placeLabels are those by which the operator finds its objects. Only the operator sets them.
 var placeLabels = []string{
 	grovev1alpha1.LabelPodClique, grovev1alpha1.LabelPodIndex, grovev1alpha1.LabelPodTemplateHash,
 	grovev1alpha1.LabelPodGang, grovev1alpha1.LabelBasePodGang, grovev1alpha1.LabelPodCliqueSetReplicaIndex,
@@ -38,7 +39,7 @@ var placeLabels = []string{
 	grovev1alpha1.LabelStandsForCopy, grovev1alpha1.LabelStandsForReplica,
 }
 
-// OwnLabels are the labels of a template as they are put on objects: without those that say where an object belongs.
+// OwnLabels are the labels of a template as they are put on objects: without placeLabels.
 func (b Beside) OwnLabels() map[string]string {
 	own := map[string]string{}
 	maps.Copy(own, b.Labels)
@@ -48,11 +49,12 @@ func (b Beside) OwnLabels() map[string]string {
 	return own
 }
 
-// Of is the template that a clique of the set has now.
+// Of is the current template of a clique of the set.
 func Of(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec) Template {
 	return Template{
 		Beside: Beside{
-			Labels: clique.Labels, Annotations: clique.Annotations, PriorityClassName: set.Spec.Template.PriorityClassName,
+			Labels: clique.Labels, Annotations: clique.Annotations,
+			PriorityClassName: set.Spec.Template.PriorityClassName,
 		},
 		PodSpec:        clique.Spec.PodSpec,
 		Hash:           HashOfClique(set, clique),
@@ -60,7 +62,7 @@ func Of(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplate
 	}
 }
 
-// In is the template that a PodClique carries. ok is false for one by an operator that did not write all of it down.
+// In is the template in a PodClique. ok is false for a PodClique from an operator that did not record all of it.
 func In(podClique *grovev1alpha1.PodClique) (carried Template, ok bool) {
 	beside, ok := podClique.Annotations[grovev1alpha1.AnnotationPodTemplate]
 	if !ok || json.Unmarshal([]byte(beside), &carried.Beside) != nil {
@@ -72,8 +74,8 @@ func In(podClique *grovev1alpha1.PodClique) (carried Template, ok bool) {
 	return carried, true
 }
 
-// Next is the template that a PodClique is to have. As long as the clique's stays what it was, the PodClique keeps the hash
-// that it has, whichever version of the operator summed it up. Another template waits until an update has reached the
+// Next is the template that a PodClique is to have. If the clique's template is unchanged, the PodClique keeps its
+// hash, whichever version of the operator made that hash. Another template waits until an update has reached the
 // PodClique. Live is nil while there is none.
 func Next(
 	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, live *grovev1alpha1.PodClique,
@@ -93,7 +95,7 @@ func Next(
 	return newest
 }
 
-// Annotation is how a PodClique has it written down.
+// Annotation is the form in which a PodClique records it.
 func (b Beside) Annotation() string {
 	written, err := json.Marshal(b)
 	if err != nil {

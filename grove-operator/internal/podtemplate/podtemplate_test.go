@@ -98,7 +98,8 @@ func TestTheHashOfAnOlderOperatorIsKept(t *testing.T) {
 	live.Labels[grovev1alpha1.LabelPodTemplateHash] = older
 	for _, reached := range []bool{true, false} {
 		if got := podtemplate.Next(set, clique, live, reached).Hash; got != older {
-			t.Errorf("reached %v: hash %s, want %s: an upgrade of the operator rolls every workload", reached, got, older)
+			t.Errorf("reached %v: hash %s, want %s: an upgrade of the operator rolls every workload",
+				reached, got, older)
 		}
 	}
 	clique.Spec.PodSpec.Containers[0].Image = "another"

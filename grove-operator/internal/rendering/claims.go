@@ -14,8 +14,8 @@ import (
 	"packtree.dev/grove-operator/internal/claims"
 )
 
-// sharedClaims are the ResourceClaims that the pods of a set share. One whose template is neither in the set nor in the input cannot be
-// shown, of which is warned once a template.
+// sharedClaims are the ResourceClaims that the pods of a set share. A claim whose template is neither in the set nor in
+// the input cannot be shown; a warning, once per template, says so.
 func sharedClaims(
 	set *grovev1alpha1.PodCliqueSet, document manifests.Document, documents []manifests.Document,
 ) ([]runtime.Object, []manifests.Finding) {
@@ -39,7 +39,8 @@ func sharedClaims(
 			warned[key] = true
 			warnings = append(warnings,
 				fmt.Sprintf(
-					"spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not in the input, "+
+					"spec.template.resourceClaimTemplates: has no template %q, and ResourceClaimTemplate %s is not "+
+						"in the input, "+
 						"so that the ResourceClaims of it are not shown: add its manifest", claim.Sharing.Name, key))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"packtree.dev/grove-operator/internal/rendering"
 )
 
-// TestAnySetBecomesWhatTheContractSays compares what is made of random sets with what the documentation promises.
+// TestAnySetBecomesWhatTheContractSays compares the objects of random sets with those that the documentation promises.
 func TestAnySetBecomesWhatTheContractSays(t *testing.T) {
 	config := configuration.WithoutFile()
 	config.TopologyAwareScheduling = groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true}
@@ -60,7 +60,7 @@ func offline(objects contract.Objects) contract.Objects {
 	return objects
 }
 
-// typed reads what was rendered for a set, and leaves the topology out.
+// typed reads the objects that were rendered for a set, without the topology.
 func typed(t *rapid.T, rendered []runtime.Object) []client.Object {
 	var all []client.Object
 	for _, object := range rendered {

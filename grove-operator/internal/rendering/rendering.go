@@ -1,5 +1,5 @@
-// Package rendering answers offline what a first reconcile on an empty cluster would create, with the functions that the
-// webhooks and controllers call.
+// Package rendering shows without a cluster what a first reconcile on an empty cluster would create, with the functions
+// that the webhooks and controllers call.
 package rendering
 
 import (
@@ -31,8 +31,8 @@ var (
 	bindingKind         = grovev1alpha1.GroupVersion.WithKind(topology.KindClusterTopologyBinding).GroupKind()
 )
 
-// Decide turns PodCliqueSets, ClusterTopologies and ClusterTopologyBindings into what is created for them, and passes everything else through. The
-// objects of each stand in its place.
+// Decide replaces PodCliqueSets, ClusterTopologies and ClusterTopologyBindings by the objects that are created for
+// them, and passes everything else through. The objects of each are in its place.
 func Decide(
 	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) ([]runtime.Object, []manifests.Finding) {
@@ -68,7 +68,7 @@ func Decide(
 	return objects, findings
 }
 
-// withoutStatus drops what nobody has observed.
+// withoutStatus drops statuses: nothing was observed.
 func withoutStatus(objects []runtime.Object) ([]runtime.Object, error) {
 	bare := make([]runtime.Object, 0, len(objects))
 	for _, object := range objects {
@@ -90,8 +90,8 @@ func isDefaultOf(configuration *groveconfigv1alpha1.OperatorConfiguration, name 
 	return name == grovev1alpha1.DefaultClusterTopologyName && len(configuration.TopologyAwareScheduling.Levels) > 0
 }
 
-// readTopologies returns the ClusterTopologies and ClusterTopologyBindings of the input by name, and the one that the operator makes
-// from its configuration, which wins.
+// readTopologies returns the ClusterTopologies and ClusterTopologyBindings of the input by name, and the one that the
+// operator makes from its configuration, which wins.
 func readTopologies(
 	documents []manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
 ) (map[string]*topology.Topology, []manifests.Finding) {
@@ -125,13 +125,14 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 		}
 		binding := &grovev1alpha1.ClusterTopologyBinding{}
 		name := document.Object.GetName()
-		findings = append(findings, offline.Admit(document, binding, offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
-			Judge: admission.ValidateBinding,
-			Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
-				return admission.WarnOfBinding(binding), admission.ValidateNameFree(topology.KindClusterTopologyBinding, name,
-					topologies[name])
-			},
-		})...)
+		findings = append(findings, offline.Admit(document, binding,
+			offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
+				Judge: admission.ValidateBinding,
+				Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
+					return admission.WarnOfBinding(binding),
+						admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
+				},
+			})...)
 		if topologies[name] == nil {
 			topologies[name] = topology.OfBinding(binding)
 		}
@@ -139,7 +140,7 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 	return findings
 }
 
-// admit returns nil for a set that the webhooks would turn down.
+// admit returns nil for a set that the webhooks would refuse.
 func admit(
 	document manifests.Document, configuration *groveconfigv1alpha1.OperatorConfiguration,
 	topologies map[string]*topology.Topology,
@@ -210,7 +211,7 @@ func expandReplica(
 	return append(objects, madePods...)
 }
 
-// podsOf returns the pods as they are once their gang is complete and, of a scaled gang, its base gang scheduled.
+// podsOf returns the pods as they are once their gang is complete and, for a scaled gang, its base gang is scheduled.
 func podsOf(
 	set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique,
 	configuration *groveconfigv1alpha1.OperatorConfiguration,
@@ -229,7 +230,7 @@ func podsOf(
 	return made
 }
 
-// firstReconcile is an empty cluster, but for the pods: a gang lists them as soon as they exist.
+// firstReconcile is an empty cluster except for the pods: a gang lists them as soon as they exist.
 func firstReconcile(podNames map[string][]string) gangs.Live {
 	return gangs.Live{
 		Copies:   func(string) (int32, bool) { return 0, false },

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is rendered as what is wanted")
 
-// TestGolden renders each folder's input.yaml, with its config.yaml if there is one. The outcome is output.yaml, or
-// findings.txt where the input is turned down.
+// TestGolden renders each folder's input.yaml, with its config.yaml if there is one. The expected output is
+// output.yaml, or findings.txt for refused input.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
 	if err != nil || len(inputs) == 0 {

@@ -21,7 +21,7 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// TestSurges plays updates in which copies are added beyond replicas, with everybody at work most of the time.
+// TestSurges simulates updates in which copies are added beyond replicas, with all actors running most of the time.
 func TestSurges(t *testing.T) {
 	outer := t
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,27 +43,34 @@ func TestSurges(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"a round": round, "a round 2": round, "a round 3": round, "a round 4": round, "a round 5": round, "a round 6": round,
+			"a round": round, "a round 2": round, "a round 3": round, "a round 4": round, "a round 5": round,
+			"a round 6":                             round,
 			"the PodGangs' controller":              w.gangPass,
 			"the set's controller":                  w.setPass,
 			"a group's controller":                  func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
-			"the scheduler tells of a gang":         w.tell,
+			"the scheduler tells of a gang":         w.judge,
 			"a pod becomes unready":                 func(t *rapid.T) { w.report(pick(t, w.pods), false) },
 			"a minute passes":                       func(*rapid.T) { w.now = w.now.Add(time.Minute) },
 			"the user edits":                        w.edit,
 			"the user scales a group":               w.scaleGroup,
 			"the user chooses whether to wait":      w.switchWait,
 			"the user chooses how many copies come": w.switchSurge,
-			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
-			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
+			"room comes and goes": func(t *rapid.T) {
+				w.room = rapid.IntRange(0,
+					30).Draw(t, "room")
+			},
+			"the operator's next write is its last": func(t *rapid.T) {
+				w.lifetime = rapid.IntRange(0,
+					4).Draw(t, "writes")
+			},
 		})
 		w.settle()
 		w.checkConverged()
 	})
 }
 
-// gangPass makes PodGangs for the copies that an update may add, before these have any pods, and deletes those that are for
-// nothing.
+// gangPass makes PodGangs for the copies that an update may add, before these have any pods, and deletes those that are
+// not needed.
 func (w *world) gangPass(*rapid.T) {
 	if !w.known {
 		return
@@ -91,7 +98,7 @@ func (w *world) gangPass(*rapid.T) {
 	}
 }
 
-// gang is the PodGang of a name, which is made if there is none.
+// gang is the PodGang of a name, created if it does not exist.
 func (w *world) gang(name string) {
 	if w.gangs[name] == nil {
 		w.gangs[name] = &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"}}
@@ -102,8 +109,8 @@ func (w *world) config() *grovev1alpha1.PodCliqueScalingGroupConfig {
 	return &w.set.Spec.Template.PodCliqueScalingGroups[0]
 }
 
-// tell has the scheduler say whether a gang has its minimum on nodes.
-func (w *world) tell(t *rapid.T) {
+// judge makes the scheduler say whether a gang has its minimum on nodes.
+func (w *world) judge(t *rapid.T) {
 	gang := pick(t, w.gangs)
 	if gang == nil {
 		return
@@ -122,7 +129,7 @@ func (w *world) switchSurge(t *rapid.T) {
 	w.config().MaxUnavailable = ptr.To(rapid.Int32Range(1-min(1, surge), 3).Draw(t, "copies at a time"))
 }
 
-// relent has the user let copies go without others before where nobody can say that these have room.
+// relent sets the annotation by which copies may be taken away first if it cannot be proved that others have room.
 func (w *world) relent() {
 	for _, group := range w.groups {
 		if w.edits > 0 && (!w.known || group.Spec.Replicas < *group.Spec.MinAvailable) {
@@ -144,8 +151,8 @@ func (w *world) further(group *grovev1alpha1.PodCliqueScalingGroup) (count int) 
 	return count
 }
 
-// checkStrict: where no copy may be unavailable, or there are copies beyond replicas, as many as replicas are left of those that
-// are not away for another reason than the update.
+// checkStrict: if no copy may be unavailable, or there are copies beyond replicas, then as many copies as replicas are
+// available, except those that are unavailable for another reason than the update.
 func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units map[string]bool, left int) {
 	replica, _ := layout.ReplicaOf(group)
 	ofGroup := slices.ContainsFunc(w.copiesOf(group), func(unit string) bool { return units[unit] })
@@ -156,10 +163,11 @@ func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units ma
 	}
 	for copyIndex := range group.Spec.Replicas {
 		members := layout.Copy(w.set, replica, w.config(), copyIndex)
-		replaced := slices.ContainsFunc(members, func(member layout.Member) bool { return len(w.replaced[member.Name]) > 0 })
+		replaced := slices.ContainsFunc(members,
+			func(member layout.Member) bool { return len(w.replaced[member.Name]) > 0 })
 		podClique := w.podCliques[members[0].Name]
 		if !w.copyAvailable(group, copyIndex) && (!replaced || podClique == nil || !w.stoodOnce(podClique, copyIndex)) {
-			left++ // It is away for another reason.
+			left++ // It is unavailable for another reason.
 		}
 	}
 	if left < int(group.Spec.Replicas) {
@@ -168,7 +176,7 @@ func (w *world) checkStrict(group *grovev1alpha1.PodCliqueScalingGroup, units ma
 	}
 }
 
-// copiesOf are the names of the copies of a group as serving has them.
+// copiesOf are the names of the copies of a group, as serving names them.
 func (w *world) copiesOf(group *grovev1alpha1.PodCliqueScalingGroup) []string {
 	var names []string
 	for copyIndex := range rollout.Copies(w.set, group) {
@@ -177,8 +185,8 @@ func (w *world) copiesOf(group *grovev1alpha1.PodCliqueScalingGroup) []string {
 	return names
 }
 
-// checkAdded: copies come beyond replicas only when the scheduler has just said that all of them have room, and are no more than
-// may be.
+// checkAdded: copies beyond replicas are made only when the scheduler has just said that all of them have room, and are
+// no more than allowed.
 func (w *world) checkAdded(before *grovev1alpha1.PodCliqueSetUpdateProgress) {
 	proved := map[int32]bool{}
 	for _, turn := range turnsOf(before) {
@@ -228,7 +236,7 @@ func (w *world) checkRoomFor(replica, copyIndex int32) {
 	}
 }
 
-// checkNothingAdded: after the update there are as many copies as somebody wants.
+// checkNothingAdded: after the update there are as many copies as users want.
 func (w *world) checkNothingAdded() {
 	for name, podClique := range w.podCliques {
 		if !w.wanted(podClique) {

@@ -8,8 +8,8 @@ import (
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
 
-// InPlace returns a decision in which the pods that need other images and nothing else are not deleted, if the user of
-// the set wants that: they get the images where they are.
+// InPlace returns a decision in which pods that need only other images are not deleted, if the set's user asks for
+// that: their images are changed in place.
 func (o Objects) InPlace(decision Decision) Decision {
 	if o.Set.Annotations[grovev1alpha1.AnnotationImageUpdate] != grovev1alpha1.ImageUpdateInPlace {
 		return decision

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// look is what the user sees of a pod's template, without any hash.
+// look is the user's view of a pod's template, without any hash.
 type look struct {
 	image, label, annotation, priorityClass string
 }
@@ -29,18 +29,18 @@ func (w *world) lookOfClique(clique *grovev1alpha1.PodCliqueTemplateSpec) look {
 		w.set.Spec.Template.PriorityClassName}
 }
 
-// history is which templates there have been, and what a replica that an update has not reached makes its pods from.
+// history has the templates that existed, and those from which a replica that an update has not reached makes its pods.
 type history struct {
 	// written are the templates of each clique that the user wrote.
 	written map[string]map[look]bool
-	// allowed are the templates that each PodClique may have: that of its last pod, and those that the set had at a time when
-	// the update had come to the PodClique's replica.
+	// allowed are the templates that each PodClique may have: that of its last pod, and those that the set had at a
+	// time when the update had reached the PodClique's replica.
 	allowed map[string]map[look]bool
 	// made are the hashes of the templates that each PodClique's pods were ever made from.
 	made map[string]map[string]bool
 }
 
-// remember notes what the user has written.
+// remember records what the user has written.
 func (w *world) remember() {
 	if w.history.written == nil {
 		w.history = history{written: map[string]map[look]bool{}, allowed: map[string]map[look]bool{},
@@ -56,7 +56,7 @@ func (w *world) remember() {
 	w.reach()
 }
 
-// reach notes which replicas the update has come to: the one whose turn it is, and all of them where the user replaces pods.
+// reach records which replicas the update has reached: the one with a turn, or all of them if the user replaces pods.
 func (w *world) reach() {
 	reached := map[int32]bool{}
 	if progress := w.set.Status.UpdateProgress; progress != nil {
@@ -73,8 +73,8 @@ func (w *world) reach() {
 	}
 }
 
-// checkMade looks at a pod that the operator is about to create: it is of one template that the user wrote, and of the one
-// that its PodClique had before as long as the update has not come to its replica. With OnDelete it is of the set's.
+// checkMade checks a pod that the operator is about to create: it has one template that the user wrote, and its
+// PodClique's earlier one as long as the update has not reached its replica. With OnDelete it has the set's.
 func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
 	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
 		w.t.Fatalf("pod %s is made of a template that was changed before", pod.Name)
@@ -94,7 +94,7 @@ func (w *world) checkMade(pod *corev1.Pod, member layout.Member) {
 	w.history.made[podClique][pod.Labels[grovev1alpha1.LabelPodTemplateHash]] = true
 }
 
-// checkUpdatedInPlace looks at a pod that has got other images: it is as if it were made from the set's template.
+// checkUpdatedInPlace checks a pod whose images were changed: it is as if it were made from the set's template.
 func (w *world) checkUpdatedInPlace(pod *corev1.Pod) {
 	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	if is, want := lookOfPod(pod), w.lookOfClique(member.Clique); is != want || w.old(pod) {
@@ -103,8 +103,8 @@ func (w *world) checkUpdatedInPlace(pod *corev1.Pod) {
 	w.checkMade(pod, member)
 }
 
-// checkDeleted looks at a pod that is about to be replaced: another image would not have been enough, or the user did not want
-// that.
+// checkDeleted checks a pod that is about to be replaced: another image would not have been enough, or the user did not
+// ask for that.
 func (w *world) checkDeleted(pod *corev1.Pod) {
 	member, _ := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	is, want := lookOfPod(pod), w.lookOfClique(member.Clique)
@@ -118,7 +118,7 @@ func (w *world) inPlace() bool {
 	return w.set.Annotations[grovev1alpha1.AnnotationImageUpdate] == grovev1alpha1.ImageUpdateInPlace
 }
 
-// checkUpdated: an update leads away from a template, so that there was a pod of another one than it leads to.
+// checkUpdated: an update leads away from a template, so there was a pod of another template than its new one.
 func (w *world) checkUpdated(podClique *grovev1alpha1.PodClique) {
 	progress, made := podClique.Status.UpdateProgress, w.history.made[podClique.Name]
 	if progress == nil {
@@ -188,10 +188,11 @@ func (w *world) checkGroupCounts(group *grovev1alpha1.PodCliqueScalingGroup, rep
 	if status.Replicas != group.Spec.Replicas || status.AvailableReplicas != available ||
 		status.ScheduledReplicas != scheduled {
 		w.t.Fatalf("%s counts %d copies, %d available and %d scheduled; it has %d, %d and %d:\n%s", group.Name,
-			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas, available, scheduled, w)
+			status.Replicas, status.AvailableReplicas, status.ScheduledReplicas, group.Spec.Replicas,
+			available, scheduled, w)
 	}
 	if group.Annotations[grovev1alpha1.AnnotationGenerationHash] != podtemplate.HashOfSet(w.set) {
-		return // The set's controller has not told the group of the edit.
+		return // The set's controller has not reported the edit to the group yet.
 	}
 	if updated := w.updatedCopies(group, replica); status.UpdatedReplicas > updated {
 		w.t.Fatalf("%s counts %d updated copies and has %d:\n%s", group.Name, status.UpdatedReplicas, updated, w)
@@ -217,7 +218,7 @@ func (w *world) allNew(members []layout.Member) bool {
 	})
 }
 
-// checkSetCounts looks whether the set's status claims more than there is, just after it was written.
+// checkSetCounts checks that the set's status does not count more than exists, just after it was written.
 func (w *world) checkSetCounts() {
 	var updated int32
 	for replica := range w.set.Spec.Replicas {
@@ -240,7 +241,7 @@ func (w *world) checkSetCounts() {
 	}
 }
 
-// checkProgress: what an update counts is all that there is, and it has not ended while old pods are left.
+// checkProgress: an update counts everything, and has not ended while old pods are left.
 func (w *world) checkProgress(progress *grovev1alpha1.PodCliqueSetUpdateProgress) {
 	replicas := w.set.Spec.Replicas
 	if progress.TotalPodCliquesCount != replicas || progress.TotalPodCliqueScalingGroupsCount != replicas ||
@@ -252,14 +253,15 @@ func (w *world) checkProgress(progress *grovev1alpha1.PodCliqueSetUpdateProgress
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.podCliques)) {
 		podClique := w.podCliques[name]
-		if member, ok := layout.Find(w.set, podClique); ok && w.wanted(podClique) && !w.allNew([]layout.Member{member}) {
+		if member, ok := layout.Find(w.set, podClique); ok && w.wanted(podClique) &&
+			!w.allNew([]layout.Member{member}) {
 			w.t.Fatalf("the update has ended, and %s has old pods:\n%s", name, w)
 		}
 	}
 }
 
-// availableReplicas counts the replicas whose PodClique and group say that they have their minima. Of a group that has just
-// been scaled in, nobody knows yet whether what is left has its minimum.
+// availableReplicas counts the replicas whose PodClique and group have their minima by their statuses. If a group has
+// just been scaled in, it is not known yet whether the rest has its minimum.
 func (w *world) availableReplicas() (least, most int32) {
 	for replica := range w.set.Spec.Replicas {
 		alone := w.podCliques[layout.Standalone(w.set, replica)[0].Name]

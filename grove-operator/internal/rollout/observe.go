@@ -18,24 +18,25 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// Objects are what exists of a set, by name.
+// Objects are the existing objects of a set, by name.
 type Objects struct {
 	Set *grovev1alpha1.PodCliqueSet
 	// PodCliques are the standalone ones and those of the scaling groups.
 	PodCliques    map[string]*grovev1alpha1.PodClique
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
-	// Gangs are the PodGangs; unset: what the scheduler says of them is not looked at.
+	// Gangs are the PodGangs; if unset, the scheduler's conditions are not read.
 	Gangs map[string]*schedulerv1alpha1.PodGang
-	// DefaultScheduler and Startup are what pods are made with.
+	// DefaultScheduler and Startup are inputs for making pods.
 	DefaultScheduler string
 	Startup          groveconfigv1alpha1.StartupOrderConfiguration
-	// hashes are those that the pods of a clique may have, by the clique's name.
+	// hashes are the hashes that current pods of a clique may have, by the clique's name.
 	hashes map[string][]string
 }
 
-// Of returns what exists of a set.
+// Of returns the existing objects of a set.
 func Of(
-	set *grovev1alpha1.PodCliqueSet, podCliques map[string]*grovev1alpha1.PodClique, scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup,
+	set *grovev1alpha1.PodCliqueSet, podCliques map[string]*grovev1alpha1.PodClique,
+	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup,
 ) Objects {
 	hashes := map[string][]string{}
 	for i := range set.Spec.Template.Cliques {
@@ -45,7 +46,7 @@ func Of(
 	return Objects{Set: set, PodCliques: podCliques, ScalingGroups: scalingGroups, hashes: hashes}
 }
 
-// States returns how the replicas of the set are doing.
+// States returns the states of the set's replicas.
 func (o Objects) States() []State {
 	var states []State
 	for replica := range layout.Replicas(o.Set) {
@@ -80,7 +81,7 @@ func (o Objects) addGroup(state *State, config *grovev1alpha1.PodCliqueScalingGr
 	}
 }
 
-// Surplus reports whether there are PodCliques that were scaled in and that nobody has deleted yet.
+// Surplus reports whether there are PodCliques that were scaled in and are not deleted yet.
 func (o Objects) Surplus() bool {
 	for _, podClique := range o.PodCliques {
 		if podClique.DeletionTimestamp == nil && !o.wanted(podClique) {
@@ -102,7 +103,7 @@ func (o Objects) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return group != nil && member.Copy < layout.Bounded(group.Spec.Replicas)
 }
 
-// outdated reports whether a PodClique may have pods of another template than the set has now.
+// outdated reports whether a PodClique may have pods of another template than the set's current one.
 func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
 	if podClique == nil {
 		return true
@@ -111,12 +112,12 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
-// prepared reports whether a PodClique or a pod has the template that the set has now.
+// prepared reports whether a PodClique or a pod has the set's current template.
 func (o Objects) prepared(object metav1.Object, member layout.Member) bool {
 	return slices.Contains(o.hashes[member.Clique.Name], object.GetLabels()[grovev1alpha1.LabelPodTemplateHash])
 }
 
-// podClique returns a PodClique that is to stay; nil if there is none.
+// podClique returns a PodClique that is not being deleted; nil if there is none.
 func (o Objects) podClique(name string) *grovev1alpha1.PodClique {
 	if podClique := o.PodCliques[name]; podClique != nil && podClique.DeletionTimestamp == nil {
 		return podClique
@@ -124,7 +125,9 @@ func (o Objects) podClique(name string) *grovev1alpha1.PodClique {
 	return nil
 }
 
-func (o Objects) scalingGroup(replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig) *grovev1alpha1.PodCliqueScalingGroup {
+func (o Objects) scalingGroup(
+	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig,
+) *grovev1alpha1.PodCliqueScalingGroup {
 	group := o.ScalingGroups[layout.ScalingGroup(o.Set.Name, replica, config.Name)]
 	if group == nil || group.DeletionTimestamp != nil {
 		return nil
@@ -132,7 +135,7 @@ func (o Objects) scalingGroup(replica int32, config *grovev1alpha1.PodCliqueScal
 	return group
 }
 
-// Replica puts together what there is of a replica, with the pods that carry its labels.
+// Replica returns the state of a replica, with the pods that have its labels.
 func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	byClique := map[string][]*corev1.Pod{}
 	for _, pod := range existing {
@@ -169,7 +172,9 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	return observed
 }
 
-func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.Pod) (cliques []Clique, missing []string) {
+func (o Objects) cliques(
+	members []layout.Member, byClique map[string][]*corev1.Pod,
+) (cliques []Clique, missing []string) {
 	for _, member := range members {
 		podClique := o.podClique(member.Name)
 		if podClique == nil {
@@ -205,7 +210,7 @@ func (o Objects) cliques(members []layout.Member, byClique map[string][]*corev1.
 	return cliques, missing
 }
 
-// unscheduled is what the scheduler says of the gang of a PodClique that has no room.
+// unscheduled is the scheduler's message about the gang of a PodClique that has no room.
 func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique) string {
 	gang := o.Gangs[podClique.Labels[grovev1alpha1.LabelPodGang]]
 	if gang == nil {
@@ -218,8 +223,7 @@ func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique) string {
 	return scheduled.Message
 }
 
-// Progress counts the pods that there are to be, and those of them that their PodCliques have seen with the template that the set
-// has now.
+// Progress counts the wanted pods, and those that the PodCliques' statuses count with the set's current template.
 func (o Objects) Progress() (updated, pods int32) {
 	for _, podClique := range o.PodCliques {
 		member, ok := layout.Find(o.Set, podClique)

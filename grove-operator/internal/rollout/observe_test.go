@@ -15,8 +15,9 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// TestAReplicaIsLookedAtUntilAllPodsWereSeen: the controller of a PodClique may count one new pod while an old one, which was
-// made just before the edit, has yet to come to its cache. An update that ended with that count would leave the old pod there.
+// TestAReplicaIsLookedAtUntilAllPodsWereSeen: the controller of a PodClique may count one new pod while an old one,
+// which was made just before the edit, is not in its cache yet. An update that ended with that count would leave the
+// old pod there.
 func TestAReplicaIsLookedAtUntilAllPodsWereSeen(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s}
@@ -48,7 +49,7 @@ spec:
 	}
 }
 
-// TestProgress: a PodClique counts when it has seen its pods with the template that the set has now, and while it is wanted.
+// TestProgress: a PodClique counts when it has seen its pods with the set's current template, and while it is wanted.
 func TestProgress(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s}

@@ -33,7 +33,7 @@ func (w *world) decide(situation rollout.Situation, objects rollout.Objects) rol
 	return update.End(steps)
 }
 
-// observedGangs are the PodGangs of the PodCliques that there are; nil if nobody knows PodGangs.
+// observedGangs are the PodGangs of the existing PodCliques; nil in a world without PodGangs.
 func (w *world) observedGangs() map[string]*schedulerv1alpha1.PodGang {
 	if !w.known {
 		return nil
@@ -44,7 +44,7 @@ func (w *world) observedGangs() map[string]*schedulerv1alpha1.PodGang {
 	return w.gangs
 }
 
-// ask writes a question for the operator; empty takes it back, and the pod grouper the answer.
+// ask writes a question for the operator; empty removes it, and the pod grouper's answer with it.
 func (w *world) ask(gang *schedulerv1alpha1.PodGang, written string) {
 	gang.Annotations = nil
 	if written == "" {
@@ -54,7 +54,7 @@ func (w *world) ask(gang *schedulerv1alpha1.PodGang, written string) {
 	gang.Annotations = map[string]string{scheduling.AnnotationSuccessors: written}
 }
 
-// words are what a scheduler can say.
+// words are the possible answers of a scheduler.
 func (w *world) words() []metav1.ConditionStatus {
 	return []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionTrue, metav1.ConditionFalse,
 		metav1.ConditionUnknown}
@@ -84,12 +84,13 @@ func (w *world) answerAll() {
 
 func (w *world) switchWait(t *rapid.T) {
 	value := rapid.SampledFrom(
-		[]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t, "without room")
+		[]string{"", grovev1alpha1.UpdateWithoutRoomWait, grovev1alpha1.UpdateWithoutRoomReplace}).Draw(t,
+		"without room")
 	metav1.SetMetaDataAnnotation(&w.set.ObjectMeta, grovev1alpha1.AnnotationUpdateWithoutRoom, value)
 }
 
-// checkProved: a pod leaves its node only if the scheduler said that what takes its place has room, or said that it does not
-// answer, or has said nothing for a minute.
+// checkProved: a pod leaves its node only if the scheduler said that its successor has room, or said that it does not
+// answer, or did not answer within a minute.
 func (w *world) checkProved(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || !w.known ||
 		w.set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] == grovev1alpha1.UpdateWithoutRoomReplace {
@@ -103,7 +104,8 @@ func (w *world) checkProved(pod *corev1.Pod) {
 		}
 		answer := successors.AnswerIn(gang.Status.Conditions)
 		asksAboutIt := slices.ContainsFunc(question.Groups, func(group successors.Group) bool {
-			return group.SubGroup == member.Name && group.PodGroup == member.Gang && slices.Contains(group.Pods, pod.Name) &&
+			return group.SubGroup == member.Name && group.PodGroup == member.Gang &&
+				slices.Contains(group.Pods, pod.Name) &&
 				group.Template.Labels[seen] == w.lookOfClique(member.Clique).label
 		})
 		switch {
@@ -116,7 +118,7 @@ func (w *world) checkProved(pod *corev1.Pod) {
 	w.t.Fatalf("pod %s leaves its node, and nobody has said that its successor has room:\n%s", pod.Name, w)
 }
 
-// checkNobodyAsks: when nothing is updated, nobody asks.
+// checkNobodyAsks: without an update there are no questions.
 func (w *world) checkNobodyAsks() {
 	for name, gang := range w.gangs {
 		if gang.Annotations != nil {

@@ -1,6 +1,6 @@
-// Package rollout decides how a changed template reaches running pods: which replica of a set is updated next, and which
-// of its pods are replaced now. It looks at what there is and remembers nothing, but for the turn that the set's status
-// records.
+// Package rollout decides how a changed template reaches running pods: which replica of a set is updated next, and
+// which of its pods are replaced now. It decides by the present objects alone, except for the turn that the set's
+// status records.
 package rollout
 
 import (
@@ -10,14 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Pod is a pod that counts: it has not ended, and nobody deletes it.
+// Pod is an active pod: it has not ended and is not being deleted.
 type Pod struct {
 	// Index is the pod's index in its PodClique.
 	Index int32
-	// Current reports whether the pod was made from the template that the set has now.
+	// Current reports whether the pod was made from the set's current template.
 	Current bool
-	// Ready reports whether it says that it is ready, Scheduled whether it stands on a node. How often it restarted does
-	// not count.
+	// Ready reports whether the pod is ready, Scheduled whether it is on a node. How often it restarted does not count.
 	Ready, Scheduled bool
 	// Object is the pod itself.
 	Object *corev1.Pod
@@ -27,26 +26,27 @@ type Pod struct {
 type Clique struct {
 	// Name of the PodClique.
 	Name string
-	// Prepared reports whether the PodClique has the template that the set has now, so that what replaces a pod has it too.
+	// Prepared reports whether the PodClique has the set's current template, so that the replacement of a pod has it
+	// too.
 	Prepared bool
-	// Replicas is how many pods there are to be, and Minimum how many of them are needed.
+	// Replicas is how many pods are wanted, and Minimum how many of them are needed.
 	Replicas, Minimum int32
 	// Reached reports whether the minimum was ever ready.
 	Reached bool
-	// Failing is what the PodClique says of pods that cannot run, and Unscheduled what the scheduler says of the PodClique's gang
-	// while it has no room for its minimum; empty if they say nothing.
+	// Failing is the PodClique's message about pods that cannot run, and Unscheduled the scheduler's message about the
+	// PodClique's gang while there is no room for its minimum; empty if there is none.
 	Failing, Unscheduled string
-	// Refused is the error with which the PodClique's pods were not made or deleted; empty if there was none.
+	// Refused is the error of the PodClique when it created or deleted pods; empty if there was none.
 	Refused string
-	// Pods are in the order of their indexes.
+	// Pods sorted by index.
 	Pods []Pod
 }
 
-// Copy is one copy of a scaling group. It is replaced as a whole, because its pods work as one.
+// Copy is one copy of a scaling group. It is replaced as a whole, because its pods work together.
 type Copy struct {
 	// Index of the copy.
 	Index int32
-	// Cliques are the PodCliques of the copy that exist, Missing those that do not.
+	// Cliques are the existing PodCliques of the copy, Missing the names of the others.
 	Cliques []Clique
 	Missing []string
 }
@@ -55,29 +55,30 @@ type Copy struct {
 type Group struct {
 	// Name of the PodCliqueScalingGroup.
 	Name string
-	// Exists is false as long as the PodCliqueScalingGroup is not there.
+	// Exists is false as long as the PodCliqueScalingGroup does not exist.
 	Exists bool
 	// Minimum is how many copies are needed.
 	Minimum int32
-	// MaxUnavailable is how many copies may be away at a time for the sake of the update; less than 1 is 1.
+	// MaxUnavailable is how many copies the update may make unavailable at a time; less than 1 is 1.
 	MaxUnavailable int32
-	// MaxSurge is how many copies may be made beyond replicas, and Strict is set if none may be away without one of these.
+	// MaxSurge is how many copies may be made beyond replicas, and Strict is set if none may be unavailable without one
+	// of these.
 	MaxSurge int32
 	Strict   bool
 	// Template is the group's name in the template.
 	Template string
-	// Copies are those that there are to be, in the order of their indexes. The last of them, so many as Surge, are beyond
-	// replicas for the time of the update.
+	// Copies are the wanted ones, sorted by index. The last of them, as many as Surge, are beyond replicas and exist
+	// only during the update.
 	Copies []Copy
 	Surge  int
 }
 
 // Replica is one replica of a set.
 type Replica struct {
-	// Cliques are the standalone ones that exist, in the order of the template, Missing those that do not.
+	// Cliques are the existing standalone ones, in the order of the template, Missing the names of the others.
 	Cliques []Clique
 	Missing []string
-	// Groups are in the order of the template.
+	// Groups in the order of the template.
 	Groups []Group
 }
 
@@ -103,8 +104,8 @@ func (c *Clique) available() bool {
 	return c.ready() >= c.Minimum
 }
 
-// neverStood reports whether a clique waits for room that it never had: it was not touched while it ran, and so holds up
-// nobody.
+// neverStood reports whether a clique waits for room that it never had: the update did not interrupt it, so it does not
+// hold the update up.
 func (c *Clique) neverStood() bool {
 	return !c.Reached && c.Prepared && c.outdated() == 0 &&
 		c.count(func(pod Pod) bool { return pod.Scheduled }) < c.Minimum
@@ -119,7 +120,8 @@ func (c *Copy) available() bool {
 }
 
 func (c *Copy) neverStood() bool {
-	return len(c.Missing) == 0 && c.all(func(clique *Clique) bool { return clique.outdated() == 0 && clique.Prepared }) &&
+	return len(c.Missing) == 0 && c.all(
+		func(clique *Clique) bool { return clique.outdated() == 0 && clique.Prepared }) &&
 		slices.ContainsFunc(c.Cliques, func(clique Clique) bool { return clique.neverStood() })
 }
 
@@ -127,12 +129,12 @@ func (c *Copy) outdated() bool {
 	return !c.all(func(clique *Clique) bool { return clique.outdated() == 0 })
 }
 
-// regular are the copies of a group that stay after the update, surge those beyond replicas.
+// regular are the copies of a group that stay after the update; the others are beyond replicas.
 func (g *Group) regular() []Copy { return g.Copies[:len(g.Copies)-g.Surge] }
 
 func (g *Group) surge() []Copy { return g.Copies[len(g.Copies)-g.Surge:] }
 
-// available counts those of some copies that are available.
+// available counts the available copies among the given ones.
 func available(copies []Copy) (count int) {
 	for i := range copies {
 		if copies[i].available() {

@@ -20,8 +20,8 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// TestRollouts plays whole updates, with everything that can happen meanwhile in any order, and looks at every deletion
-// that the operator makes. The operator's passes are those of the controllers, without their clients.
+// TestRollouts simulates whole updates, with all other actions in any order, and checks every deletion of the operator.
+// The operator's passes are those of the controllers, without their clients.
 func TestRollouts(t *testing.T) {
 	outer := t
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,7 +36,7 @@ func TestRollouts(t *testing.T) {
 			"a PodClique's controller, 2":        func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
 			"the PodGangs' controller":           w.gangPass,
 			"the scheduler":                      w.schedule,
-			"the scheduler tells of a gang":      w.tell,
+			"the scheduler tells of a gang":      w.judge,
 			"the kubelet starts a pod":           func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet starts another":         func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet ends a pod":             func(t *rapid.T) { w.vanish(pick(t, w.pods)) },
@@ -59,9 +59,18 @@ func TestRollouts(t *testing.T) {
 				w.set.Spec.Replicas = rapid.Int32Range(0, 3).Draw(t, "replicas")
 			},
 			"the user chooses how many copies come": w.switchSurge,
-			"room comes and goes":                   func(t *rapid.T) { w.room = rapid.IntRange(0, 30).Draw(t, "room") },
-			"a quota comes and goes":                func(t *rapid.T) { w.quota = rapid.IntRange(0, 20).Draw(t, "quota") },
-			"the operator's next write is its last": func(t *rapid.T) { w.lifetime = rapid.IntRange(0, 4).Draw(t, "writes") },
+			"room comes and goes": func(t *rapid.T) {
+				w.room = rapid.IntRange(0,
+					30).Draw(t, "room")
+			},
+			"a quota comes and goes": func(t *rapid.T) {
+				w.quota = rapid.IntRange(0,
+					20).Draw(t, "quota")
+			},
+			"the operator's next write is its last": func(t *rapid.T) {
+				w.lifetime = rapid.IntRange(0,
+					4).Draw(t, "writes")
+			},
 		})
 		w.settle()
 		w.checkConverged()
@@ -97,7 +106,7 @@ func (w *world) checkConverged() {
 	}
 }
 
-// checkDecision looks at what the operator is about to delete, before it does.
+// checkDecision checks what the operator is about to delete, before it does.
 func (w *world) checkDecision(decision rollout.Decision) {
 	touched := slices.Clone(decision.Delete)
 	for _, update := range decision.Images {
@@ -148,7 +157,8 @@ func (w *world) checkDecision(decision rollout.Decision) {
 	}
 }
 
-// serving names the ready pod, or the available copy of a group, that a deletion takes away; empty if it takes none.
+// serving names the ready pod, or the available copy of a group, that a deletion makes unavailable; empty if there is
+// none.
 func (w *world) serving(pod *corev1.Pod, podClique *grovev1alpha1.PodClique) string {
 	copyIndex, inGroup := layout.CopyOf(podClique)
 	switch {
@@ -185,7 +195,7 @@ func (w *world) ready(podClique string) int {
 	}))
 }
 
-// notBack are the PodCliques that once had their minimum, and lack ready pods that the operator took away.
+// notBack are the PodCliques that once had their minimum, and lack ready pods that the operator deleted.
 func (w *world) notBack() []string {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(w.replaced)) {
@@ -198,7 +208,7 @@ func (w *world) notBack() []string {
 	return missing
 }
 
-// wanted reports whether nobody has scaled a PodClique away.
+// wanted reports whether a PodClique was not scaled in.
 func (w *world) wanted(podClique *grovev1alpha1.PodClique) bool {
 	if podClique == nil {
 		return false
@@ -209,8 +219,8 @@ func (w *world) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return replica < w.set.Spec.Replicas && (!inGroup || group != nil && copyIndex < group.Spec.Replicas)
 }
 
-// checkServing: in a replica one thing that serves goes at a time, or so many copies of a group as may be unavailable, when
-// nothing else is on its way back, and minima are kept where there is anything to spare.
+// checkServing: in a replica one ready pod goes at a time, or so many copies of a group as may be unavailable, when
+// nothing else is on its way back, and minima are kept if there is any spare.
 func (w *world) checkServing(units map[string]bool, replica int32) {
 	away := maps.Clone(units)
 	for _, name := range w.notBack() {
@@ -248,8 +258,8 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 	w.checkStrict(group, units, available)
 }
 
-// mostAway is how many copies of the group may be away, or 1 if it is a pod of another clique that goes. Where copies beyond
-// replicas are available, it is as many as these.
+// mostAway is how many copies of the group may be unavailable, or 1 for a pod of another clique. If copies beyond
+// replicas are available, it is their number.
 func (w *world) mostAway(units map[string]bool, group *grovev1alpha1.PodCliqueScalingGroup) int {
 	for unit := range units {
 		if !strings.Contains(unit, "/") {

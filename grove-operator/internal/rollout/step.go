@@ -9,28 +9,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Step is what is to be done about a replica of a set now.
+// Step is the next action of an update in one replica of a set.
 type Step struct {
-	// Delete are the pods to replace, and Of says what of the replica they are.
+	// Delete are the pods to replace, and Of describes them.
 	Delete []*corev1.Pod
 	Of     string
-	// Surge are copies that are to come before Delete, if there is room; nil if there are none to come.
+	// Surge are copies to make before Delete, if there is room; nil if there are none.
 	Surge *Surge
-	// Waiting says what has to happen before more can be replaced; empty if nothing has to.
+	// Waiting says what has to happen before more pods can be replaced; empty if nothing has to.
 	Waiting string
-	// Why says what keeps the pods that it waits for from being ready, as far as that is known.
+	// Why says why the pods that it waits for are not ready, as far as that is known.
 	Why string
-	// Done says that every pod has the template, and that nothing which once ran has yet to come back.
+	// Done reports whether every pod has the template, and all that once ran is ready again.
 	Done bool
 }
 
 // Next returns the next step of a replica whose turn it is.
 //
-// Pods of the old template that are not ready are replaced at once; copies of a scaling group below a minimum of theirs
-// are as well, with all their pods. After that one ready pod, or so many copies of one scaling group as may be unavailable
-// at a time, go when everything else of the replica is ready. Hence a clique or a group with more than its minimum never
-// falls below it, and one without anything to spare lacks a single pod or copy. Replacements that find no room or do not
-// become ready stop everything, as soon as they are as many as may be unavailable.
+// Pods of the old template that are not ready are replaced at once; so are copies of a scaling group in which a
+// PodClique is below its minimum, with all their pods. After that one ready pod, or as many copies of one scaling group
+// as may be unavailable at a time, are replaced when everything else of the replica is ready. Hence a clique or a group
+// with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. Replacements
+// that find no room or do not become ready stop everything, as soon as they are as many as may be unavailable.
 func Next(replica Replica) Step {
 	if broken := replica.broken(); len(broken) > 0 {
 		const of = "pods of the old template that are not ready"
@@ -72,7 +72,7 @@ func (r *Replica) nextPod() (Step, bool) {
 	return Step{}, false
 }
 
-// next replaces copies, of which so many are away already, if some may be replaced.
+// next replaces copies if possible, given how many are unavailable already.
 func (g *Group) next(away int) (Step, bool) {
 	going, most := g.going(), g.most(away)
 	if len(going) == 0 || most <= 0 {
@@ -93,8 +93,8 @@ func (g *Group) next(away int) (Step, bool) {
 	return step, true
 }
 
-// most is how many copies of the old template may go where so many are away. With copies beyond replicas it is as many as of
-// these are available, and none before all of them have found out whether they have room.
+// most is how many copies of the old template may be replaced, given how many are unavailable. With copies beyond
+// replicas it is as many as of these are available, and none before it is known for each of them whether it has room.
 func (g *Group) most(away int) int {
 	spare, extra := available(g.Copies)-int(g.Minimum), available(g.surge())
 	most := max(1, int(g.MaxUnavailable))
@@ -106,14 +106,14 @@ func (g *Group) most(away int) int {
 	case slices.ContainsFunc(g.surge(), func(member Copy) bool { return member.starting().what != "" }):
 		return 0
 	case away == 0:
-		return max(1, most) // Where there is nothing to spare, one goes nevertheless, or the update would never come.
+		return max(1, most) // Without any spare, one copy is replaced nevertheless, or the update would never proceed.
 	case g.Strict && extra == 0:
 		return 0
 	}
 	return most
 }
 
-// going are the copies of the old template that wait for nothing but their turn.
+// going are the copies of the old template that can be replaced as soon as it is their turn.
 func (g *Group) going() []*Copy {
 	var going []*Copy
 	for i := range g.regular() {
@@ -141,7 +141,7 @@ func (g *Group) replace(copies []*Copy) Step {
 	return step
 }
 
-// unplaced is why copies beyond replicas did not find room; empty if that is not known.
+// unplaced says why copies beyond replicas did not find room; empty if that is not known.
 func (g *Group) unplaced() string {
 	for _, member := range g.surge() {
 		if word := member.unscheduled(); word != "" {
@@ -151,7 +151,7 @@ func (g *Group) unplaced() string {
 	return ""
 }
 
-// broken are the pods of the old template that serve nobody.
+// broken are the pods of the old template that do not serve.
 func (r *Replica) broken() []*corev1.Pod {
 	var broken []*corev1.Pod
 	for i := range r.Cliques {
@@ -174,8 +174,8 @@ func anyPod(Pod) bool { return true }
 
 func notReady(pod Pod) bool { return !pod.Ready }
 
-// old are the pods of the old template that a filter lets through. A PodClique that has not got the new template yet
-// would make old pods again.
+// old are the pods of the old template that a filter accepts. A PodClique without the new template has none: it would
+// make old pods again.
 func (c *Clique) old(filter func(Pod) bool) []*corev1.Pod {
 	var old []*corev1.Pod
 	for _, pod := range c.Pods {
@@ -186,7 +186,7 @@ func (c *Clique) old(filter func(Pod) bool) []*corev1.Pod {
 	return old
 }
 
-// old are those of all cliques of the copy, which get the new template together.
+// old are the old pods of all cliques of the copy, which get the new template together.
 func (c *Copy) old(filter func(Pod) bool) []*corev1.Pod {
 	if !c.all(func(clique *Clique) bool { return clique.Prepared }) {
 		return nil
@@ -198,14 +198,15 @@ func (c *Copy) old(filter func(Pod) bool) []*corev1.Pod {
 	return old
 }
 
-// wait is what has to happen before a ready pod may be replaced, and why it has not; empty if nothing has to.
+// wait says what has to happen before a ready pod may be replaced, and why it has not happened; empty if nothing has
+// to.
 type wait struct{ what, why string }
 
 func missing(kind, name string) wait {
 	return wait{what: fmt.Sprintf("%s %s does not exist yet", kind, name)}
 }
 
-// unsettled is about what of the replica's standalone cliques is not ready; empty if they hold nobody.
+// unsettled is the wait for the replica's standalone cliques that are not ready; empty if there are none.
 func (r *Replica) unsettled() wait {
 	if len(r.Missing) > 0 {
 		return missing("PodClique", r.Missing[0])
@@ -220,8 +221,8 @@ func (r *Replica) unsettled() wait {
 	return wait{}
 }
 
-// busy returns what the copies of the one group wait for that has any which are not ready, and the group's index; 0 if all
-// groups are ready. The index is negative if no copy may go, as another group is not ready or not there.
+// busy returns the waits for the only group with copies that are not ready, and the group's index; 0 if all groups are
+// ready. The index is negative if no copy may be replaced, because another group is not ready or does not exist.
 func (r *Replica) busy() (waits []wait, at int) {
 	for i := range r.Groups {
 		if !r.Groups[i].Exists {
@@ -239,8 +240,8 @@ func (r *Replica) busy() (waits []wait, at int) {
 	return waits, at
 }
 
-// unsettled are the waits of the copies that are not ready, one each. Those beyond replicas hold up what they are there for, and
-// nothing else.
+// unsettled are the waits for the copies that are not ready, one each. Copies beyond replicas delay only the copies
+// that they are made for.
 func (g *Group) unsettled() []wait {
 	var waits []wait
 	for _, member := range g.regular() {
@@ -259,7 +260,7 @@ func (g *Group) unsettled() []wait {
 	return waits
 }
 
-// starting is about what a copy beyond replicas lacks until it is available; empty also if it has no room after all.
+// starting says what a copy beyond replicas lacks until it is available; empty also if it has no room after all.
 func (c *Copy) starting() wait {
 	switch {
 	case len(c.Missing) > 0:
@@ -275,8 +276,8 @@ func (c *Copy) starting() wait {
 	return wait{}
 }
 
-// unscheduled is what the scheduler says of a copy whose pods are there and never had room, or the API server if it does not let
-// them come, as for a quota; empty if nobody says anything.
+// unscheduled is the scheduler's message about a copy whose pods exist and never had room, or the API server's if it
+// refuses the pods, as for a quota; empty if there is none.
 func (c *Copy) unscheduled() (why string) {
 	if !c.neverStood() {
 		return ""
@@ -325,7 +326,8 @@ func (c *Clique) unsettled() wait {
 			why: c.Unscheduled,
 		}
 	case ready < c.Replicas:
-		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas), why: c.Failing}
+		return wait{what: fmt.Sprintf("PodClique %s has %d of %d ready pods", c.Name, ready, c.Replicas),
+			why: c.Failing}
 	}
 	return wait{}
 }

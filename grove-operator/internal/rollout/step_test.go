@@ -11,8 +11,8 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready, p
-// old and on no node; O, X and P the same of the new template.
+// clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready,
+// p old and on no node; O, X and P the same of the new template.
 func clique(name string, replicas, minimum int32, letters string) rollout.Clique {
 	made := rollout.Clique{Name: name, Prepared: true, Replicas: replicas, Minimum: minimum, Reached: true}
 	for i, letter := range letters {
@@ -28,7 +28,7 @@ func clique(name string, replicas, minimum int32, letters string) rollout.Clique
 	return made
 }
 
-// troubled has the PodClique and the scheduler say what is wrong.
+// troubled sets the messages of the PodClique and the scheduler.
 func troubled(made rollout.Clique) rollout.Clique {
 	made.Failing, made.Unscheduled = "the image cannot be pulled", "no rack has room"
 	return made
@@ -53,7 +53,7 @@ func group(cliques ...rollout.Clique) rollout.Group {
 	return made
 }
 
-// atATime has some copies of a group go together, as long as a minimum stays.
+// atATime allows some copies of a group to be replaced together, as long as a minimum stays.
 func atATime(most, minimum int32, made rollout.Group) rollout.Group {
 	made.MaxUnavailable, made.Minimum = most, minimum
 	return made
@@ -68,22 +68,22 @@ func copies(letters string) rollout.Group {
 	return group(cliques...)
 }
 
-// surging has the last copies of a group come beyond replicas, of which there may be two.
+// surging makes the last copies of a group copies beyond replicas, of which there may be two.
 func surging(beyond int, made rollout.Group) rollout.Group {
 	made.Surge, made.MaxSurge, made.Template = beyond, 2, "g"
 	return made
 }
 
-// strict has no copy of a group be away without another in its place.
+// strict allows no copy of a group to be unavailable without another one in its place.
 func strict(made rollout.Group) rollout.Group {
 	made.Strict = true
 	return made
 }
 
-// withoutRoom makes a copy of a pod that the scheduler has no room for, and never had.
+// withoutRoom makes a copy with one pod for which the scheduler has no room, and never had.
 func withoutRoom(name string) rollout.Clique { return troubled(neverReached(clique(name, 1, 1, "P"))) }
 
-// overQuota makes a copy of a pod that cannot be made.
+// overQuota makes a copy with one pod that cannot be created.
 func overQuota(name string) rollout.Clique {
 	made := neverReached(clique(name, 1, 1, ""))
 	made.Refused = "creating pods: exceeded quota"
@@ -97,7 +97,7 @@ func partly(made rollout.Group, further rollout.Clique) rollout.Group {
 	return made
 }
 
-// wish is what a step would rather do first, in words.
+// wish describes the copies that a step would make first.
 func wish(surge *rollout.Surge) string {
 	if surge == nil {
 		return ""
@@ -151,7 +151,8 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			group: surging(1, atATime(3, 1, copies("oooX"))), waiting: "PodClique c3- has 0 of 1 ready pods",
 		},
 		"a copy that waits for a node holds, and is not taken for one that never had room": {
-			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), neverReached(clique("e", 1, 1, "P")))),
+			group: surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"),
+				neverReached(clique("e", 1, 1, "P")))),
 			waiting: "PodClique e has 0 of 1 ready pods; some of them stand on no node yet",
 		},
 		"a copy that was said to have no room before its pods were there holds": {
@@ -167,11 +168,13 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"nor one of which a part may": {
-			group:   surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")), neverReached(clique("f", 1, 1, "P")))),
+			group: surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")),
+				neverReached(clique("f", 1, 1, "P")))),
 			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"unless the other part is still being made": {
-			group:   surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")), neverReached(clique("f", 1, 1, "")))),
+			group: surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")),
+				neverReached(clique("f", 1, 1, "")))),
 			waiting: "PodClique e has 0 of 1 pods",
 		},
 		"unless none may be away": {
@@ -194,10 +197,12 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			group: strict(surging(1, copies("XooO"))), waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"of two that came one is free for the next": {
-			group: surging(2, copies("XooOO")), deletes: "c1-0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
+			group: surging(2, copies("XooOO")), deletes: "c1-0",
+			waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
 		"a copy that came of the template in between serves on": {
-			group: surging(1, copies("oooo")), deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+			group: surging(1, copies("oooo")), deletes: "c0-0",
+			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"one that came and broke holds what it came for": {
 			group: surging(1, copies("OooX")), waiting: "PodClique c3- has 0 of 1 ready pods",
@@ -251,7 +256,8 @@ func TestNext(t *testing.T) {
 			waiting: "PodClique a has 2 of 3 ready pods", why: "the image cannot be pulled",
 		},
 		"why a replacement stands nowhere is told, also of a copy": {
-			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"), troubled(clique("d", 2, 1, "XP")))}},
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"),
+				troubled(clique("d", 2, 1, "XP")))}},
 			waiting: "PodClique d has 0 of 2 ready pods; some of them stand on no node yet", why: "no rack has room",
 		},
 		"what failed before the update came is no reason": {
@@ -279,18 +285,21 @@ func TestNext(t *testing.T) {
 			waiting: "PodClique b does not exist yet",
 		},
 		"nothing goes while a scaling group is missing": {
-			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, "o")}, Groups: []rollout.Group{{Name: "g"}}},
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, "o")},
+				Groups: []rollout.Group{{Name: "g"}}},
 			waiting: "PodCliqueScalingGroup g does not exist yet",
 		},
 		"a copy goes as a whole": {
 			replica: rollout.Replica{
-				Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"), clique("e", 2, 2, "oo"))},
+				Groups: []rollout.Group{group(clique("c", 2, 2, "OO"), clique("d", 2, 2, "oo"),
+					clique("e", 2, 2, "oo"))},
 			},
 			deletes: "d0 d1", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
 		"copies below a minimum of theirs go at once, with their ready pods": {
 			replica: rollout.Replica{
-				Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"), clique("e", 2, 2, "oo"))},
+				Groups: []rollout.Group{group(clique("c", 2, 2, "ox"), clique("d", 2, 2, "po"),
+					clique("e", 2, 2, "oo"))},
 			},
 			deletes: "c0 c1 d0 d1", waiting: "pods of the old template that are not ready are being updated",
 		},
@@ -327,26 +336,31 @@ func TestNext(t *testing.T) {
 			deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"copies go of one group at a time": {
-			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("OO")), atATime(2, 0, copies("ooo"))}},
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 1, copies("OO")),
+				atATime(2, 0, copies("ooo"))}},
 			deletes: "c0-0 c1-0", waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
 		},
 		"another group that is not ready holds the copies of one": {
-			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("Xo")), atATime(2, 0, copies("Xoo"))}},
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("Xo")),
+				atATime(2, 0, copies("Xoo"))}},
 			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"a group whose last copies are on their way back holds the next": {
-			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("XO")), atATime(2, 0, copies("ooo"))}},
+			replica: rollout.Replica{Groups: []rollout.Group{atATime(2, 0, copies("XO")),
+				atATime(2, 0, copies("ooo"))}},
 			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"pods of a clique go one by one, and no copy beside them": {
 			replica: rollout.Replica{
-				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")}, Groups: []rollout.Group{atATime(2, 0, copies("oo"))},
+				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")},
+				Groups:  []rollout.Group{atATime(2, 0, copies("oo"))},
 			},
 			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
 		},
 		"a pod of a clique waits for copies that may be unavailable": {
 			replica: rollout.Replica{
-				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")}, Groups: []rollout.Group{atATime(3, 0, copies("XOO"))},
+				Cliques: []rollout.Clique{clique("a", 3, 1, "ooo")},
+				Groups:  []rollout.Group{atATime(3, 0, copies("XOO"))},
 			},
 			waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
@@ -361,7 +375,8 @@ func TestNext(t *testing.T) {
 			waiting: "PodClique d has 0 of 1 ready pods; some of them stand on no node yet",
 		},
 		"a clique that starts for the first time holds": {
-			replica: rollout.Replica{Cliques: []rollout.Clique{neverReached(clique("a", 1, 1, "X")), clique("b", 1, 1, "o")}},
+			replica: rollout.Replica{Cliques: []rollout.Clique{neverReached(clique("a", 1, 1, "X")),
+				clique("b", 1, 1, "o")}},
 			waiting: "PodClique a has 0 of 1 ready pods",
 		},
 		"a clique that was scaled to zero is done": {

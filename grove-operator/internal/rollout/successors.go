@@ -19,21 +19,21 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// answerDeadline is how long an update waits for somebody who says whether successors have room. After that it goes on
-// as if it had not asked, and asks no more.
+// answerDeadline is how long an update waits for an answer whether successors have room. After that it goes on as if it
+// had not asked, and asks no more.
 const answerDeadline = time.Minute
 
-// Asking is a question that a PodGang is to have.
+// Asking is a question to write to a PodGang.
 type Asking struct {
 	// Gang is the name of the PodGang.
 	Gang     string
 	Question successors.Question
 }
 
-// Prove returns a decision in which no pod leaves its node before the scheduler says that what takes its place has
-// room: the question is asked, and until it is answered with yes these pods stay. Pods on no node go at once. Where
-// nobody answers such questions, and where the user does not want to wait, the decision is as it was. Copies that may
-// come beyond replicas come before.
+// Prove returns a decision in which no pod leaves its node before the scheduler says that its successor has room: the
+// question is asked, and these pods stay until the answer is yes. Pods without a node are replaced at once. If no
+// scheduler answers such questions, or the user does not want to wait, the decision is unchanged. Copies that may be
+// made beyond replicas come first.
 func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	decision = o.add(decision, now)
 	waits := func(pod *corev1.Pod) bool { return !pods.Scheduled(pod) }
@@ -66,7 +66,7 @@ func (o Objects) Prove(decision Decision, now time.Time) Decision {
 	return decision
 }
 
-// await has a decision wait for an answer until the deadline, or go on if nobody has answered by then.
+// await makes a decision wait for an answer until the deadline, or go on if there is none by then.
 func (o Objects) await(decision Decision, question, asked *successors.Question, now time.Time) Decision {
 	if asked != nil && asked.ID == question.ID {
 		question.Asked = asked.Asked
@@ -75,20 +75,20 @@ func (o Objects) await(decision Decision, question, asked *successors.Question, 
 	switch ignored := o.ignored(now, replaces); {
 	case ignored == nil:
 		decision.Recheck = question.Asked.Add(answerDeadline)
-	case ignored.ID == question.ID: // Else it was told before.
+	case ignored.ID == question.ID: // Otherwise that was reported before.
 		return unproved(decision, "nobody has answered for "+answerDeadline.String())
 	}
 	return decision
 }
 
-// unproved is a decision that is carried out although nobody knows whether successors have room.
+// unproved is a decision that is carried out although it is not known whether successors have room.
 func unproved(decision Decision, why string) Decision {
 	decision.Unproved = fmt.Sprintf("%s: replaced without knowing whether what comes next has room: %s",
 		decision.Of, why)
 	return decision
 }
 
-// questionOf is the question of a PodGang; nil if it has none. One that cannot be read is none of the operator's.
+// questionOf is the question of a PodGang; nil if it has none. A malformed one was not written by the operator.
 func questionOf(gang *schedulerv1alpha1.PodGang) *successors.Question {
 	question, err := successors.Parse(gang.Annotations)
 	if err != nil {
@@ -97,8 +97,8 @@ func questionOf(gang *schedulerv1alpha1.PodGang) *successors.Question {
 	return question
 }
 
-// answerOf is what is said to the question of a PodGang, the zero value if it has none, or if what is said is about one
-// before.
+// answerOf is the answer to the question of a PodGang; the zero value if it has none, or if the answer is to an earlier
+// question.
 func answerOf(gang *schedulerv1alpha1.PodGang) successors.Answer {
 	question, answer := questionOf(gang), successors.AnswerIn(gang.Status.Conditions)
 	if question == nil || answer.ID != question.ID {
@@ -107,20 +107,21 @@ func answerOf(gang *schedulerv1alpha1.PodGang) successors.Answer {
 	return answer
 }
 
-// waitsForRoom reports whether pods stay where their successors would have no room.
+// waitsForRoom reports whether pods stay if their successors would have no room.
 func (o Objects) waitsForRoom() bool {
 	return o.Set.Annotations[grovev1alpha1.AnnotationUpdateWithoutRoom] != grovev1alpha1.UpdateWithoutRoomReplace
 }
 
-// silent reports whether it is known that nobody answers for a gang: the operator itself had to say where its pods are.
+// silent reports whether it is known that no scheduler answers for a gang: the operator itself had to write its
+// condition Scheduled.
 func silent(gang *schedulerv1alpha1.PodGang) bool {
 	scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)
 	return scheduled != nil && (scheduled.Reason == schedulerv1alpha1.ReasonMinimaOnNodes ||
 		scheduled.Reason == schedulerv1alpha1.ReasonMinimaNotOnNodes)
 }
 
-// ignored returns the question of any gang of the set that is of a kind and that nobody has answered within the
-// deadline; nil if there is none. It stays where it is until the update is over, so that nothing waits a second time.
+// ignored returns the question of any gang of the set that has a given kind and was not answered within the deadline;
+// nil if there is none. It stays in the gang until the update is over, so that the update does not wait a second time.
 func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *successors.Question {
 	for _, gang := range o.Gangs {
 		question := questionOf(gang)
@@ -134,8 +135,8 @@ func (o Objects) ignored(now time.Time, kind func(*successors.Question) bool) *s
 	return nil
 }
 
-// question asks about pods, and returns the PodGang that is to carry the question: of several the first by name. That
-// is nil if it does not exist, or another scheduler than ours is to place the pods.
+// question asks about pods, and returns the PodGang for the question: of several the first by name. The PodGang is nil
+// if it does not exist, or if another scheduler than ours places the pods.
 func (o Objects) question(
 	standing []*corev1.Pod, now time.Time,
 ) (successors.Question, *schedulerv1alpha1.PodGang, error) {
@@ -173,7 +174,7 @@ func (o Objects) leaving(pods []*corev1.Pod) []successors.Group {
 	return groups
 }
 
-// template is what a scheduler will look at of the next pods of a PodClique, whatever their index.
+// template has the fields that the scheduler reads of the next pods of a PodClique, whatever their index.
 func (o Objects) template(name string) corev1.PodTemplateSpec {
 	podClique := o.podClique(name)
 	member, _ := layout.Find(o.Set, podClique)
@@ -193,9 +194,9 @@ func (o Objects) templateOf(member layout.Member, podClique *grovev1alpha1.PodCl
 	return successors.TemplateOf(pod)
 }
 
-// Questions are the annotations that PodGangs are to have another value of than they have, by the PodGang's name: the
-// question, or nothing. Until the update is over a question that is of no account any more stays, to save the writes;
-// not one that would add what is there, as its pods would be taken to leave for others once more.
+// Questions are the annotations of PodGangs that have to change, by the PodGang's name: a question, or empty. Until the
+// update is over an outdated question stays, to save the writes; but not one that would add existing copies, since
+// their pods would be counted as leaving for others once more.
 func (o Objects) Questions(decision Decision) map[string]string {
 	changes := map[string]string{}
 	for _, asking := range decision.Ask {

@@ -69,7 +69,7 @@ func (b *bench) pod(podClique, name, node string) *corev1.Pod {
 	return pod
 }
 
-// prove decides about pods that are to be deleted now, and writes the question that this leads to.
+// prove decides about pods that are to be deleted now, and writes the resulting question.
 func (b *bench) prove(deleted ...*corev1.Pod) rollout.Decision {
 	decision := b.objects.Prove(rollout.Decision{
 		Delete: deleted, Of: "copy 1", Waiting: "copy 1 is being updated",
@@ -84,7 +84,7 @@ func (b *bench) prove(deleted ...*corev1.Pod) rollout.Decision {
 	return decision
 }
 
-// asked is the question of a PodGang; it must have one.
+// asked is the question of a PodGang, which must have one.
 func (b *bench) asked(gang string) *successors.Question {
 	b.Helper()
 	question, err := successors.Parse(b.objects.Gangs[gang].Annotations)

@@ -18,7 +18,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// Surge is what an update would rather do than take copies of a scaling group away: first make others beyond replicas.
+// Surge are copies of a scaling group beyond replicas, which an update makes before it takes others away.
 type Surge struct {
 	// Group is the name of the scaling group in the template.
 	Group string
@@ -30,13 +30,13 @@ type Surge struct {
 	Required bool
 }
 
-// Copies is how many copies of a scaling group there are to be: its replicas, and those that an update adds to them.
+// Copies is how many copies of a scaling group are wanted: its replicas, and those that an update adds.
 func Copies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return copiesOf(set, group, func(surge grovev1alpha1.PodCliqueScalingGroupSurge) bool { return surge.Proved })
 }
 
-// GangCopies is for how many copies of a scaling group there are to be PodGangs, or a part of one: also for those of
-// which the scheduler has not said yet whether they have room.
+// GangCopies is for how many copies of a scaling group there are PodGangs, or a part of the base gang: also for copies
+// of which the scheduler has not said yet whether they have room.
 func GangCopies(set *grovev1alpha1.PodCliqueSet, group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return copiesOf(set, group, func(grovev1alpha1.PodCliqueScalingGroupSurge) bool { return true })
 }
@@ -60,7 +60,7 @@ func copiesOf(
 	return replicas
 }
 
-// within is how many copies a group may have that is to have so many. One that was scaled below its minAvailable gets
+// within bounds the copies of a group with so many wanted replicas. A group that was scaled below its minAvailable gets
 // no more: they would belong to its base gang.
 func within(config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32) int32 {
 	if replicas < layout.GroupMinAvailable(config) {
@@ -69,8 +69,7 @@ func within(config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies 
 	return max(replicas, min(copies, layout.Bounded(replicas+layout.Bounded(ptr.Deref(config.MaxSurge, 0)))))
 }
 
-// keepSurge drops from the recorded turn of a replica the copies that are not further ones any more, or that are too
-// many.
+// keepSurge drops from the recorded turn of a replica the copies that are no longer beyond replicas, or are too many.
 func (o Objects) keepSurge(decision Decision) {
 	for i := range decision.Progress.CurrentlyUpdating {
 		turn := &decision.Progress.CurrentlyUpdating[i]
@@ -96,15 +95,14 @@ func (o Objects) keepSurge(decision Decision) {
 	}
 }
 
-// recorded returns what is recorded of a group whose copies are being added in a replica, and makes it if there is
-// nothing.
+// recorded returns the record of a group whose copies are being added in a replica, and creates it if there is none.
 func recorded(
 	progress *grovev1alpha1.PodCliqueSetUpdateProgress, replica int32, group string, copies int32,
 ) *grovev1alpha1.PodCliqueScalingGroupSurge {
 	i := slices.IndexFunc(progress.CurrentlyUpdating, func(turn grovev1alpha1.PodCliqueSetReplicaUpdate) bool {
 		return turn.ReplicaIndex == replica
 	})
-	turn := &progress.CurrentlyUpdating[i] // Step has put it there.
+	turn := &progress.CurrentlyUpdating[i] // Step has recorded the turn.
 	at := slices.IndexFunc(turn.Surge, func(surge grovev1alpha1.PodCliqueScalingGroupSurge) bool {
 		return surge.Name == group
 	})
@@ -115,10 +113,10 @@ func recorded(
 	return &turn.Surge[at]
 }
 
-// add returns a decision in which copies beyond replicas come before any are taken away, if the scheduler says that
-// they have room, and that after them the successors have which come next. It is asked about all that may be added, and
-// about one fewer whenever these have no room. Where it says no to the last one, or nothing, the decision is as it was,
-// unless no copy may be taken away.
+// add returns a decision in which copies beyond replicas are made before any are taken away, if the scheduler says that
+// they have room, and that the successors of the next copies have room after them. The question is first about all
+// copies that may be added, and then about one fewer whenever these have no room. If the answer for the last one is no,
+// or there is no answer, the decision is unchanged, unless no copy may be taken away.
 func (o Objects) add(decision Decision, now time.Time) Decision {
 	o.keepSurge(decision)
 	wish := decision.Surge
@@ -165,13 +163,13 @@ func (o Objects) add(decision Decision, now time.Time) Decision {
 	return decision
 }
 
-// adding is a decision that takes nothing away, as copies may come first.
+// adding is a decision that takes nothing away, since copies may be made first.
 func adding(decision Decision, waiting string) Decision {
 	decision.Delete, decision.Images, decision.Waiting = nil, nil, waiting
 	return decision
 }
 
-// without is a decision that is carried out although no copy comes first, if it may be.
+// without is a decision that is carried out although no copy is made first, if that is allowed.
 func without(decision Decision, group *grovev1alpha1.PodCliqueScalingGroup, why string) Decision {
 	if !decision.Surge.Required {
 		decision.Without = withoutCopy(group.Name, why)
@@ -190,8 +188,7 @@ func withoutCopy(group, why string) string {
 	return fmt.Sprintf("without a further copy of PodCliqueScalingGroup %s: %s", group, why)
 }
 
-// refused says that the scheduler has no room for copies that a decision would do with, as long as it has not been
-// asked again.
+// refused says that the scheduler has no room for copies that a decision wants, as long as it was not asked again.
 func (o Objects) refused(decision Decision) string {
 	turn, _ := turnOf(decision.Progress, decision.Replica)
 	for _, surge := range turn.Surge {
@@ -211,7 +208,7 @@ func (o Objects) refused(decision Decision) string {
 	return ""
 }
 
-// gangOf is the PodGang of a copy that is not in the base gang; nil if it does not exist.
+// gangOf is the PodGang of a copy outside of the base gang; nil if it does not exist.
 func (o Objects) gangOf(
 	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, copyIndex int32,
 ) *schedulerv1alpha1.PodGang {
@@ -219,7 +216,7 @@ func (o Objects) gangOf(
 	return o.Gangs[layout.ScaledGang(o.Set.Name, replica, config.Name, copyIndex, minAvailable)]
 }
 
-// unanswerable says why nobody can be asked about further copies of a group; empty if somebody can.
+// unanswerable says why a question about further copies of a group cannot be answered; empty if it can.
 func (o Objects) unanswerable(
 	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, group *grovev1alpha1.PodCliqueScalingGroup,
 ) string {
@@ -239,8 +236,8 @@ func (o Objects) unanswerable(
 	return ""
 }
 
-// addition is the question about the copies of a group beyond replicas, and about the pods that are replaced next. The
-// PodGang of the first of these copies carries it; it is nil as long as one of them has none.
+// addition is the question about the copies of a group beyond replicas, and about the pods that are replaced next. It
+// is written to the PodGang of the first of these copies; it is nil as long as one of them has none.
 func (o Objects) addition(
 	replica int32, config *grovev1alpha1.PodCliqueScalingGroupConfig, replicas, copies int32,
 	next [][]*corev1.Pod, now time.Time,
@@ -265,7 +262,7 @@ func (o Objects) addition(
 	return question, carrier, err
 }
 
-// added reports whether all that a question would add is there.
+// added reports whether all copies that a question would add exist.
 func (o Objects) added(question *successors.Question) bool {
 	return question.Adds() && !slices.ContainsFunc(question.Groups, func(group successors.Group) bool {
 		return group.Added > 0 && o.podClique(group.SubGroup) == nil

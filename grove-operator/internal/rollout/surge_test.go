@@ -24,7 +24,7 @@ type surgeBench struct {
 	*bench
 	group    *grovev1alpha1.PodCliqueScalingGroup
 	progress *grovev1alpha1.PodCliqueSetUpdateProgress
-	// required is set if no copy may go otherwise.
+	// required is set if no copy may be replaced otherwise.
 	required bool
 }
 
@@ -51,7 +51,7 @@ func (b *bench) make(copyIndex int32) {
 	}
 }
 
-// decide decides about copies 0 and 1, of which copy 0 is to go, and writes down what this leads to.
+// decide decides about copies 0 and 1, of which copy 0 is to be replaced, and writes the result.
 func (b *surgeBench) decide() rollout.Decision {
 	first, second := b.pod("s-0-g-0-b", "p0", "n"), b.pod("s-0-g-1-b", "p1", "n")
 	decision := b.objects.Prove(rollout.Decision{
@@ -71,7 +71,7 @@ func (b *bench) write(decision rollout.Decision) {
 	}
 }
 
-// gangs makes the PodGangs that there are to be.
+// gangs makes the wanted PodGangs.
 func (b *surgeBench) gangs() {
 	for copyIndex := range rollout.GangCopies(b.objects.Set, b.group) - 1 {
 		if name := fmt.Sprintf("s-0-g-%d", copyIndex); b.objects.Gangs[name] == nil {
@@ -80,7 +80,7 @@ func (b *surgeBench) gangs() {
 	}
 }
 
-// is compares how many copies there are to be, and how many with a PodGang.
+// is compares how many copies are wanted, and how many have a PodGang.
 func (b *surgeBench) is(what string, copies, gangs int32) {
 	b.Helper()
 	if got, of := rollout.Copies(b.objects.Set, b.group), rollout.GangCopies(b.objects.Set, b.group); got != copies ||

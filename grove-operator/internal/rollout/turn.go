@@ -17,75 +17,75 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// State is how one replica of a set is doing, as the statuses of its PodCliques tell.
+// State is the state of one replica of a set, by the statuses of its PodCliques.
 type State struct {
 	// Replica is its index.
 	Replica int32
-	// Outdated is false if all its pods were seen to have the template that the set has now.
+	// Outdated is false if all its pods were seen with the set's current template.
 	Outdated bool
-	// Scheduled reports whether the minima of its base gang stand on nodes, Available whether they are ready.
+	// Scheduled reports whether the minima of its base gang are on nodes, Available whether they are ready.
 	Scheduled, Available bool
 }
 
-// Situation is what is known about a set whose template may have to reach its pods.
+// Situation has the inputs of a decision about a set's update.
 type Situation struct {
 	// Strategy of the set.
 	Strategy grovev1alpha1.UpdateStrategyType
-	// MaxUnavailable is how many replicas may have their turn at the same time; less than 1 is 1.
+	// MaxUnavailable is how many replicas may have a turn at the same time; less than 1 is 1.
 	MaxUnavailable int32
 	// Before is the progress that the set's status records.
 	Before *grovev1alpha1.PodCliqueSetUpdateProgress
-	// Changed reports whether the template is another one than the status knows of.
+	// Changed reports whether the template differs from the one in the status.
 	Changed bool
-	// States returns how the replicas are doing, in any order.
+	// States returns the states of the replicas, in any order.
 	States func() []State
-	// Surplus reports whether there are PodCliques that were scaled in and that nobody has deleted yet. Scaled out again, they
+	// Surplus reports whether there are PodCliques that were scaled in and are not deleted yet. Scaled out again, they
 	// and their pods would stay.
 	Surplus func() bool
-	// Now dates what begins and ends.
+	// Now is the time to record.
 	Now time.Time
 }
 
-// Decision is what is to be recorded and done.
+// Decision says what to record and do.
 type Decision struct {
-	// Progress is what the status is to record. Its counts are left as they were.
+	// Progress is to be recorded in the status. Its counts are unchanged.
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
-	// Delete are the pods to replace. They are in the replica whose turn the status has recorded already.
+	// Delete are the pods to replace. They are in replicas whose turn the status has recorded already.
 	Delete []*corev1.Pod
-	// Images are the pods of that replica that get the template where they are.
+	// Images are the pods of these replicas whose images are changed in place.
 	Images []pods.ImageUpdate
-	// Of is what Delete and Images are of, in words.
+	// Of describes Delete and Images.
 	Of string
-	// Waiting says what the update waits for; empty if there is none.
+	// Waiting says what the update waits for; empty if it does not wait.
 	Waiting string
-	// Why says what keeps the pods that the update waits for from being ready, as far as that is known.
+	// Why says why the pods that the update waits for are not ready, as far as that is known.
 	Why string
-	// Replica is the replica that Waiting is about, and Also are the others whose turn it is.
+	// Replica is the replica that Waiting is about, and Also are the others that have a turn.
 	Replica int32
 	Also    []int32
-	// Surge are the copies that are to come before Delete, if there is room; nil if there are none to come. Without says that
-	// there is none, and why; empty if nothing is known of that.
+	// Surge are the copies to make before Delete, if there is room; nil if there are none. Without says that there is
+	// no room, and why; empty if that is not known.
 	Surge   *Surge
 	Without string
 	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.
 	Ask  []Asking
 	Held bool
-	// Unproved says, where that was not known before, that pods on nodes are in Delete although nobody knows whether their
-	// successors have room, and why.
+	// Unproved says, the first time, that pods on nodes are in Delete although it is not known whether their successors
+	// have room, and why.
 	Unproved string
-	// Recheck is when to decide again if nothing has changed; the zero time if that need not be.
+	// Recheck is when to decide again if nothing has changed; zero if that is not needed.
 	Recheck time.Time
 }
 
-// Update is an update as far as it is decided without a look at pods. The pods of the replicas in Queue are then looked at
-// in order, as long as Takes accepts them. Step decides about each, and End about all.
+// Update is an update as far as it is decided without reading pods. The pods of the replicas in Queue are then read in
+// order, as long as Takes accepts them. Step decides about each replica, and End about all.
 type Update struct {
 	// Queue are the replicas that may have pods to replace.
 	Queue []int32
 
 	situation Situation
 	progress  *grovev1alpha1.PodCliqueSetUpdateProgress
-	// behind are the replicas that have old pods which the user deletes.
+	// behind are the replicas with old pods that the user is to delete.
 	behind []int32
 }
 
@@ -106,23 +106,23 @@ func Begin(situation Situation) Update {
 		update.behind = queue(situation.States(), progress)
 	default:
 		update.Queue = queue(situation.States(), progress)
-		progress.CurrentlyUpdating = nil // Those that go on have it recorded again.
+		progress.CurrentlyUpdating = nil // Turns that go on are recorded again.
 	}
 	return update
 }
 
 func (u Update) over() bool { return u.progress == nil || u.progress.UpdateEndedAt != nil }
 
-// Takes reports whether a replica of the queue is to be looked at: its turn is recorded, or there is a turn left. One whose
-// turn has come is finished, also if fewer may have it meanwhile.
+// Takes reports whether a replica of the queue is to be read: its turn is recorded, or there is a free turn. A recorded
+// turn is finished, even if fewer turns are allowed meanwhile.
 func (u Update) Takes(replica int32) bool {
 	_, recorded := turnOf(u.situation.Before, replica)
 	return recorded || len(u.progress.CurrentlyUpdating) < max(1, int(u.situation.MaxUnavailable))
 }
 
-// Step decides about a replica of the queue, as its pods show it; not if nothing is left to do there. The turn of a replica
-// is recorded before any of its pods is touched: whatever happens to the operator or to the other replicas, that one is
-// finished first.
+// Step decides about a replica of the queue, by its pods; false if nothing is left to do there. The turn of a replica
+// is recorded before any of its pods is changed: whatever happens to the operator or to the other replicas, that
+// replica is finished first.
 func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	step := Next(observed)
 	if step.Done {
@@ -140,14 +140,14 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	return decision, true
 }
 
-// End puts together what was decided about replicas. Of what they wait for it says what is known not to come by itself, or
-// else that of the first.
+// End combines the decisions about replicas. Of their waits it reports the first one with a known reason, or else the
+// first.
 func (u Update) End(steps []Decision) Decision {
 	if len(steps) == 0 {
 		return u.rest()
 	}
-	told := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
-	all := steps[told]
+	first := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
+	all := steps[first]
 	all.Delete, all.Images, all.Ask = nil, nil, nil
 	for i, step := range steps {
 		all.Delete = append(all.Delete, step.Delete...)
@@ -157,15 +157,15 @@ func (u Update) End(steps []Decision) Decision {
 		if all.Recheck.IsZero() || !step.Recheck.IsZero() && step.Recheck.Before(all.Recheck) {
 			all.Recheck = step.Recheck
 		}
-		if i != told {
+		if i != first {
 			all.Also = append(all.Also, step.Replica)
 		}
 	}
 	return all
 }
 
-// rest decides when there is nothing left to do in the replicas of the queue. With OnDelete nothing is touched, and the
-// update is over when the user has deleted every old pod, and others have come.
+// rest decides when nothing is left to do in the replicas of the queue. With OnDelete no pod is changed, and the update
+// is over when the user has deleted every old pod, and their replacements are ready.
 func (u Update) rest() Decision {
 	decision := Decision{Progress: u.progress}
 	switch {
@@ -181,8 +181,8 @@ func (u Update) rest() Decision {
 	return decision
 }
 
-// queue returns the replicas that may have pods to replace: first the one whose turn it is, then those of which a minimum
-// stands nowhere, then those of which one is not ready, then the others, each by index.
+// queue returns the replicas that may have pods to replace: first those with a turn, then those with a minimum that is
+// not on nodes, then those with one that is not ready, then the others, each by index.
 func queue(states []State, progress *grovev1alpha1.PodCliqueSetUpdateProgress) []int32 {
 	rank := func(state State) int {
 		_, turn := turnOf(progress, state.Replica)
@@ -228,15 +228,15 @@ func turnsIn(progress *grovev1alpha1.PodCliqueSetUpdateProgress) []grovev1alpha1
 	return slices.DeleteFunc(slices.Clone(progress.CurrentlyUpdating), ended)
 }
 
-// Updating reports whether a replica of a set is being updated: its pods may be missing because the operator replaces them.
+// Updating reports whether a replica of a set is being updated: the operator may have deleted its missing pods.
 func Updating(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	_, is := turnOf(set.Status.UpdateProgress, replica)
 	return is
 }
 
-// Reached reports whether the PodCliques of a replica get the template that the set has now. While it goes from replica to
-// replica, those whose turn has not come keep theirs, and a pod that they lose comes back as it was: what the new template
-// breaks, it breaks in one replica.
+// Reached reports whether the PodCliques of a replica get the set's current template. In an update replica by replica,
+// those without a turn yet keep their template, and replacements of their lost pods get that one too: if the new
+// template is broken, only one replica suffers.
 func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	if StrategyOf(set) == grovev1alpha1.OnDelete || Updating(set, replica) {
 		return true
@@ -246,14 +246,15 @@ func Reached(set *grovev1alpha1.PodCliqueSet, replica int32) bool {
 	return !underWay && (known == nil || podtemplate.SetUnchanged(*known, set))
 }
 
-// Prepared reports whether a PodClique that was made from a member of the set has the template that its pods are to have now. One
-// that the update has not reached makes pods of the template that it has.
+// Prepared reports whether a PodClique that was made from a member of the set has the template that its pods are to
+// have now. A PodClique that the update has not reached makes pods of its own template.
 func Prepared(set *grovev1alpha1.PodCliqueSet, member layout.Member, podClique *grovev1alpha1.PodClique) bool {
 	return !Reached(set, member.Replica) ||
-		slices.Contains(podtemplate.KnownHashes(set, member.Clique), podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
+		slices.Contains(podtemplate.KnownHashes(set, member.Clique),
+			podClique.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
-// UpdateOf tells the status of a replica's children about the update. Set is nil when it is gone.
+// UpdateOf returns the update of the set for the status of a replica's children. Set is nil if it is gone.
 func UpdateOf(set *grovev1alpha1.PodCliqueSet, replica int32, now time.Time) status.Update {
 	if set == nil {
 		return status.Update{Now: now}
@@ -278,7 +279,7 @@ func MaxUnavailable(set *grovev1alpha1.PodCliqueSet) int32 {
 	return ptr.Deref(set.Spec.UpdateStrategy.MaxUnavailable, 1)
 }
 
-// StrategyOf is how a changed template reaches the pods of a set.
+// StrategyOf is the update strategy of a set.
 func StrategyOf(set *grovev1alpha1.PodCliqueSet) grovev1alpha1.UpdateStrategyType {
 	if set.Spec.UpdateStrategy != nil && set.Spec.UpdateStrategy.Type == grovev1alpha1.OnDelete {
 		return grovev1alpha1.OnDelete

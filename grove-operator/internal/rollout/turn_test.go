@@ -16,7 +16,7 @@ import (
 
 var start = metav1.Unix(1_800_000_000, 0)
 
-// recorded is the progress of an update in which it is the turn of these replicas.
+// recorded is the progress of an update in which these replicas have a turn.
 func recorded(turns ...int32) *grovev1alpha1.PodCliqueSetUpdateProgress {
 	progress := &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: start}
 	for _, replica := range turns {
@@ -32,12 +32,13 @@ func ended() *grovev1alpha1.PodCliqueSetUpdateProgress {
 	return progress
 }
 
-// states reads a letter a replica: n new, o old, b old and below a minimum, u old and on no node.
+// states reads a letter for each replica: n new, o old, b old and below a minimum, u old and without a node.
 func states(letters string) []rollout.State {
 	var all []rollout.State
 	for i, letter := range letters {
 		all = append([]rollout.State{{ // The order does not matter.
-			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u', Available: !strings.ContainsRune("ub", letter),
+			Replica: int32(i), Outdated: letter != 'n', Scheduled: letter != 'u',
+			Available: !strings.ContainsRune("ub", letter),
 		}}, all...)
 	}
 	return all
@@ -50,7 +51,7 @@ func TestDecide(t *testing.T) {
 		changed  bool
 		states   string
 		surplus  bool
-		// most is how many replicas may have their turn.
+		// most is how many replicas may have a turn.
 		most int32
 		// pods are those of every replica that is not new, as in TestNext.
 		pods string
@@ -106,7 +107,8 @@ func TestDecide(t *testing.T) {
 			want: "started at 0, turn of 2 since 0, waits, deletes a0",
 		},
 		"more replicas than there are": {
-			before: recorded(0, 1), most: 9, states: "no", pods: "o", want: "started at 0, turn of 1 since 0, waits, deletes a0",
+			before: recorded(0, 1), most: 9, states: "no", pods: "o",
+			want: "started at 0, turn of 1 since 0, waits, deletes a0",
 		},
 		"two that are done end it": {before: recorded(0, 1), most: 2, states: "nn", pods: "O",
 			want: "started at 0, ended at 60"},
@@ -114,13 +116,15 @@ func TestDecide(t *testing.T) {
 			pods: "x", want: "started at 0, waits"},
 		"OnDelete ends when all pods are new": {strategy: grovev1alpha1.OnDelete, before: recorded(), states: "nn",
 			want: "started at 0, ended at 60"},
-		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true, states: "oo", pods: "o",
+		"OnDelete takes note of what it begins": {strategy: grovev1alpha1.OnDelete, changed: true,
+			states: "oo", pods: "o",
 			want: "started at 60, waits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := states(c.states)
 			situation := rollout.Situation{
-				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed, Now: start.Add(time.Minute),
+				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed,
+				Now:     start.Add(time.Minute),
 				States:  func() []rollout.State { return all },
 				Surplus: func() bool { return c.surplus },
 			}

@@ -15,8 +15,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// TurnChanged lets those changes of a PodCliqueSet through with which the turn of a replica begins or ends, or copies are added
-// in it.
+// TurnChanged passes changes of a PodCliqueSet in which the turn of a replica begins or ends, or copies are added
+// during it.
 func TurnChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -32,7 +32,7 @@ func turnsOf(set client.Object) []grovev1alpha1.PodCliqueSetReplicaUpdate {
 	return turnsIn(set.(*grovev1alpha1.PodCliqueSet).Status.UpdateProgress)
 }
 
-// inTurn are the replicas of a PodCliqueSet whose turn it is.
+// inTurn are the replicas of a PodCliqueSet that have a turn.
 func inTurn(set client.Object) sets.Set[int32] {
 	replicas := sets.New[int32]()
 	for _, turn := range turnsOf(set) {
@@ -41,7 +41,7 @@ func inTurn(set client.Object) sets.Set[int32] {
 	return replicas
 }
 
-// TurnHandler requests what a replica has whenever its turn begins or ends.
+// TurnHandler enqueues the given objects of a replica whenever its turn begins or ends.
 func TurnHandler(
 	inReplica func(ctx context.Context, set client.Object, replica int32) []reconcile.Request,
 ) handler.EventHandler {

@@ -29,7 +29,7 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// world is an API server with one set and what belongs to it.
+// world is an API server with one set and its objects.
 type world struct {
 	t          *rapid.T
 	set        *grovev1alpha1.PodCliqueSet
@@ -37,19 +37,19 @@ type world struct {
 	podCliques map[string]*grovev1alpha1.PodClique
 	pods       map[string]*corev1.Pod
 	now        time.Time
-	// room is how many pods can stand on nodes.
+	// room is how many pods have room on nodes.
 	room int
 	// quota is how many pods the API server takes.
 	quota int
 	// lifetime is how many more pods the operator deletes before it is killed.
 	lifetime int
 	edits    int
-	// replaced are the pods that the operator took away and that have not come back ready, by PodClique and index.
+	// replaced are the pods that the operator deleted and whose successors are not ready yet, by PodClique and index.
 	replaced map[string]map[string]bool
 	// deletions counts those of a pod's index for one edit.
 	deletions map[string]int
 	history   history
-	// gangs are the PodGangs; none if nobody knows them.
+	// gangs are the PodGangs; none in a world without PodGangs.
 	gangs map[string]*schedulerv1alpha1.PodGang
 	// known is set if there are PodGangs.
 	known bool
@@ -90,7 +90,7 @@ spec:
 	}
 }
 
-// pick draws one of the objects that there are; none if there are none.
+// pick draws one of the objects; nil if there are none.
 func pick[T any](t *rapid.T, objects map[string]*T) *T {
 	if len(objects) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func pick[T any](t *rapid.T, objects map[string]*T) *T {
 	return objects[rapid.SampledFrom(slices.Sorted(maps.Keys(objects))).Draw(t, "object")]
 }
 
-// edit changes the template of a clique, or goes back to one that there was before.
+// edit changes the template of a clique, or restores an earlier one.
 func (w *world) edit(t *rapid.T) {
 	w.edits++
 	cliques := w.set.Spec.Template.Cliques
@@ -187,7 +187,7 @@ func (w *world) setPass(*rapid.T) {
 	}
 	for _, write := range writes {
 		if w.lifetime == 0 {
-			w.lifetime = 1000 // Another one takes over.
+			w.lifetime = 1000 // Another operator takes over.
 			return
 		}
 		w.lifetime--
@@ -411,7 +411,7 @@ func (w *world) replace(pod *corev1.Pod) {
 	w.leave(pod)
 }
 
-// noteReplaced notes that a pod is brought up to date, once for an edit.
+// noteReplaced records that a pod is replaced, once for an edit.
 func (w *world) noteReplaced(pod *corev1.Pod) {
 	podClique, index := pod.Labels[grovev1alpha1.LabelPodClique], pod.Labels[grovev1alpha1.LabelPodIndex]
 	if w.replaced[podClique] == nil {
@@ -424,7 +424,7 @@ func (w *world) noteReplaced(pod *corev1.Pod) {
 	}
 }
 
-// settle lets everybody do their work, with room for all, until nothing changes any more.
+// settle runs all actors, with room for all pods, until nothing changes any more.
 func (w *world) settle() {
 	w.room, w.quota, w.lifetime = 1000, 1000, 1000
 	w.relent()
@@ -440,7 +440,7 @@ func (w *world) settle() {
 	w.t.Fatalf("no end in sight:\n%s", before)
 }
 
-// round lets everybody do their work once, with something else in between.
+// round runs all actors once, with something else in between.
 func (w *world) round(t *rapid.T, between func()) {
 	w.setPass(t)
 	w.gangPass(t)
@@ -492,7 +492,7 @@ func written(status any) string {
 	return string(text)
 }
 
-// old reports whether a pod was not made from the template that the set has now.
+// old reports whether a pod was not made from the set's current template.
 func (w *world) old(pod *corev1.Pod) bool {
 	member, ok := layout.Find(w.set, w.podCliques[pod.Labels[grovev1alpha1.LabelPodClique]])
 	return ok && pod.Labels[grovev1alpha1.LabelPodTemplateHash] != podtemplate.HashOfClique(w.set, member.Clique)

@@ -14,7 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// Names of what a pod that waits has besides the user's; no container or volume of the user's may have them.
+// Names that a waiting pod has besides the user's; no container or volume of the user's may have them.
 const (
 	// ContainerName is the name of the init container.
 	ContainerName = "grove-startup"
@@ -22,7 +22,7 @@ const (
 	VolumeName = "grove-startup-access"
 )
 
-// Parent is a PodClique that must be there before another one starts.
+// Parent is a PodClique that must be ready before another one starts.
 type Parent struct {
 	// PodClique is its name.
 	PodClique string
@@ -30,7 +30,7 @@ type Parent struct {
 	MinAvailable int32
 }
 
-// String writes a parent as ParseParent reads it.
+// String is the form that ParseParent reads.
 func (p Parent) String() string {
 	return fmt.Sprintf("%s:%d", p.PodClique, p.MinAvailable)
 }
@@ -60,9 +60,9 @@ func Waits(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTempl
 	}
 }
 
-// Parents returns the PodCliques that a PodClique starts after: in a base gang those of the whole gang, in a scaled gang
-// only those of the same copy of the scaling group, since the base gang runs already. Standalone cliques come first, then
-// scaling groups, each in the order of the template.
+// Parents returns the PodCliques that a PodClique starts after: in a base gang those of the whole gang, in a scaled
+// gang only those of the same copy of the scaling group, since the base gang runs already. Standalone cliques come
+// first, then scaling groups, each in the order of the template.
 func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
 	if !Waits(set, member.Clique) {
 		return nil
@@ -72,14 +72,15 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
 	var parents []Parent
 	for _, other := range together {
 		if slices.Contains(before, other.Clique.Name) {
-			parents = append(parents, Parent{PodClique: other.Name, MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
+			parents = append(parents, Parent{PodClique: other.Name,
+				MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
 		}
 	}
 	return parents
 }
 
-// gang returns the PodCliques of a member's gang, as the template has it: a group that is scaled below its minimum for a
-// while is missing, and to be waited for.
+// gang returns the PodCliques of a member's gang by the template: a group that is scaled below its minimum for some
+// time is missing, and has to be waited for.
 func gang(set *grovev1alpha1.PodCliqueSet, member layout.Member) []layout.Member {
 	if member.BaseGang != "" {
 		return layout.Copy(set, member.Replica, member.Group, member.Copy)
@@ -94,8 +95,8 @@ func gang(set *grovev1alpha1.PodCliqueSet, member layout.Member) []layout.Member
 	return members
 }
 
-// parentCliques returns the names of the cliques that a member starts after. In order means the order of the gang: in a
-// scaled gang, cliques outside of its scaling group are not between two that are in it.
+// parentCliques returns the names of the cliques that a member starts after. InOrder means the order of the gang: in a
+// scaled gang, cliques outside of its scaling group are not between two cliques in it.
 func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, together []layout.Member) []string {
 	if set.Spec.Template.CliqueStartupType == grovev1alpha1.CliqueStartupTypeExplicit {
 		return member.Clique.Spec.StartsAfter
@@ -117,8 +118,8 @@ func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, togeth
 	return before
 }
 
-// Account returns the service account that pods of a clique with that spec run under; empty leaves it to the namespace. Pods
-// that wait look at others, for which those without an account of their own have the set's.
+// Account returns the service account of pods of a clique with that spec; empty leaves it to the namespace. Pods that
+// wait read other pods; without an account of their own they get the set's.
 func Account(
 	set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec,
 ) string {
@@ -133,8 +134,8 @@ func Account(
 	return ""
 }
 
-// Accounts returns every service account that looks at pods of the set: the set's own, and those that waiting pods have
-// been given by the user, in the set's template or in that of a PodClique which an update has not reached yet; sorted.
+// Accounts returns every service account that reads pods of the set: the set's own, and the user's accounts of waiting
+// pods, in the set's template or in that of a PodClique which an update has not reached yet; sorted.
 func Accounts(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) []string {
 	accounts := []string{layout.ServiceAccount(set.Name)}
 	add := func(clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) {

@@ -27,7 +27,7 @@ func members(set *grovev1alpha1.PodCliqueSet, replica int32) []layout.Member {
 	return all
 }
 
-// waits writes, for each PodClique of replica 0 that waits, what for.
+// waits lists the PodCliques of replica 0 that wait, with their parents.
 func waits(set *grovev1alpha1.PodCliqueSet) map[string]string {
 	written := map[string]string{}
 	for _, member := range members(set, 0) {
@@ -83,7 +83,8 @@ func TestParents(t *testing.T) {
 				strings.NewReplacer("{name: leader}", "{name: leader, spec: {startsAfter: [worker]}}", "{replicas: 4}",
 					"{replicas: 4, startsAfter: [router]}").Replace(grouped),
 			want: map[string]string{
-				"s-0-g-0-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4", "s-0-g-1-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
+				"s-0-g-0-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
+				"s-0-g-1-leader": "s-0-g-0-worker:4 s-0-g-1-worker:4",
 				"s-0-g-2-leader": "s-0-g-2-worker:4",
 				"s-0-g-0-worker": "s-0-router:2", "s-0-g-1-worker": "s-0-router:2",
 			},
@@ -98,7 +99,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestEveryoneStartsInTheEnd: whatever the template, PodCliques whose parents are ready become ready, until all are.
+// TestEveryoneStartsInTheEnd: whatever the template, if PodCliques with ready parents become ready, all become ready in
+// the end.
 func TestEveryoneStartsInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := anySet(t)
@@ -197,7 +199,8 @@ spec:
 	}
 }
 
-// TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account that they had.
+// TestAccountsOfTemplatesThatGo: pods of a PodClique that an update has not reached wait under the account of their own
+// template.
 func TestAccountsOfTemplatesThatGo(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, uid: s}

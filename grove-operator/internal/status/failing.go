@@ -14,7 +14,7 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// setFailing writes the condition PodsFailing, or takes it away where nothing fails.
+// setFailing writes the condition PodsFailing, or removes it if nothing fails.
 func setFailing(conditions *[]metav1.Condition, generation int64, failure *pods.Failure) {
 	if failure == nil {
 		meta.RemoveStatusCondition(conditions, grovev1alpha1.ConditionPodsFailing)
@@ -26,7 +26,7 @@ func setFailing(conditions *[]metav1.Condition, generation int64, failure *pods.
 	})
 }
 
-// podsFailing is what is wrong with most of the pods that fail, with how many they are; nil if none fails.
+// podsFailing is the failure that most of the failing pods have, with their number; nil if none fails.
 func podsFailing(existing []*corev1.Pod) *pods.Failure {
 	failures := map[pods.Failure]int{}
 	for _, pod := range existing {
@@ -49,7 +49,7 @@ func podsFailing(existing []*corev1.Pod) *pods.Failure {
 	return &pods.Failure{Reason: worst.Reason, Message: fmt.Sprintf("%s (pods: %d)", worst.Message, failures[*worst])}
 }
 
-// Failing is what a PodClique says of its pods that fail; empty if none does.
+// Failing is a PodClique's message about its failing pods; empty if none fails.
 func Failing(podClique *grovev1alpha1.PodClique) string {
 	if condition := meta.FindStatusCondition(podClique.Status.Conditions,
 		grovev1alpha1.ConditionPodsFailing); condition != nil {
@@ -58,7 +58,7 @@ func Failing(podClique *grovev1alpha1.PodClique) string {
 	return ""
 }
 
-// groupFailing is what fails in the first copy that says something, for the copies are alike; nil if nothing fails.
+// groupFailing is the failure of the first copy that has one, for the copies are alike; nil if nothing fails.
 func groupFailing(existing []*grovev1alpha1.PodClique) *pods.Failure {
 	ordered := slices.SortedFunc(slices.Values(existing),
 		func(a, b *grovev1alpha1.PodClique) int { return strings.Compare(a.Name, b.Name) })

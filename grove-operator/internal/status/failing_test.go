@@ -13,7 +13,7 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// unpulled makes the image of a pod's container one that cannot be pulled, ended a container that is started again and again.
+// unpulled gives a pod a container whose image cannot be pulled, ended one that is started again and again.
 func unpulled(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "main", Image: "team/engine:v9",
@@ -66,7 +66,7 @@ func TestPodsThatFailAreSaidToFail(t *testing.T) {
 				condition != nil && (condition.Status != metav1.ConditionTrue || condition.ObservedGeneration != 4) {
 				t.Errorf("the condition is %v", condition)
 			}
-			// Once all is well nothing of it stays.
+			// Once all pods run, no message stays.
 			clique.Status = status.OfPodClique(clique, existing("rrrr"), "", status.Update{})
 			if failing := status.Failing(clique); failing != "" {
 				t.Errorf("ready pods still fail: %s", failing)

@@ -14,8 +14,8 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// LastErrors turns the outcome of a pass into lastErrors. An error that was there before keeps its time. What another look
-// at the cluster heals is no error: see realErrors.
+// LastErrors converts the error of a pass to lastErrors. An error that was there before keeps its time. Errors that the
+// next pass heals are left out: see realErrors.
 func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) []grovev1alpha1.LastError {
 	var all []grovev1alpha1.LastError
 	for _, err := range realErrors(outcome) {
@@ -30,8 +30,8 @@ func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) 
 	return all
 }
 
-// realErrors are those of a pass that somebody has to hear of: no conflicts with other writers, nothing that has just gone,
-// and nothing that comes of the namespace or the program going.
+// realErrors are the errors of a pass that somebody has to see: no conflicts with other writers, no objects that are
+// just gone, and no errors because the namespace or the program ends.
 func realErrors(outcome error) []error {
 	return slices.DeleteFunc(flatten(outcome), func(err error) bool {
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||

@@ -1,4 +1,4 @@
-// Package status computes what PodCliques, PodCliqueScalingGroups and PodCliqueSets tell about themselves.
+// Package status computes the statuses of PodCliques, PodCliqueScalingGroups and PodCliqueSets.
 package status
 
 import (
@@ -14,14 +14,14 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// MinimumToStart is how many pods a PodClique needs to start. One that was scaled below its minAvailable needs all
-// it has.
+// MinimumToStart is how many pods a PodClique needs to start. A PodClique that was scaled below its minAvailable needs
+// all its pods.
 func MinimumToStart(podClique *grovev1alpha1.PodClique) int32 {
 	return min(layout.MinAvailable(&podClique.Spec), podClique.Spec.Replicas)
 }
 
-// Minimum is how many pods a PodClique needs at the moment: fewer than to start if it had those, and may go on with
-// fewer.
+// Minimum is how many pods a PodClique needs at the moment: fewer than to start if it had those, and may keep running
+// with fewer.
 func Minimum(podClique *grovev1alpha1.PodClique) int32 {
 	return minimumOf(podClique, podClique.Status.ReachedMinAvailable)
 }
@@ -103,7 +103,7 @@ func podCliqueBreached(
 	return breached
 }
 
-// breach is the condition MinAvailableBreached of what has so many available and scheduled.
+// breach is the condition MinAvailableBreached for so many available and scheduled.
 func breach(
 	available, scheduled, minimum int32, reached bool, update Update, sufficient, insufficient string,
 ) metav1.Condition {

@@ -7,18 +7,18 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// reached reports whether something ever had what it needs to start, as it is now. Before is what was recorded together with
-// conditions and had, how many were ready or available at that time. Have is how many are now, and minimum how many are
-// needed at the moment.
+// reached reports whether an object ever had what it needs to start, by its present spec. Before is what was recorded,
+// with conditions; had is how many were ready or available at that time, have how many are now, and minimum how many
+// are needed at the moment.
 //
-// A minimum grows when somebody scales out what was scaled below its minAvailable, or to zero. Nothing was lost then: it
-// starts anew, and is not in breach however long it waits for room.
+// A minimum grows when somebody scales out an object that was scaled below its minAvailable, or to zero. Nothing was
+// lost then: the object starts anew, and is not in breach however long it waits for room.
 func reached(before bool, conditions []metav1.Condition, had, have, toStart, minimum int32) bool {
 	switch {
 	case toStart > 0 && have >= toStart:
 		return true
 	case meta.IsStatusConditionFalse(conditions, grovev1alpha1.ConditionMinAvailableBreached) && had < minimum:
-		return false // It had all that it needed, which was less.
+		return false // It had all that it needed then, which was less.
 	}
 	return before
 }

@@ -12,8 +12,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// GroupMinimum is how many copies a PodCliqueScalingGroup needs at the moment. One that was scaled below its minAvailable
-// needs all it has.
+// GroupMinimum is how many copies a PodCliqueScalingGroup needs at the moment. A group that was scaled below its
+// minAvailable needs all its copies.
 func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	minAvailable := int32(1)
 	if group.Spec.MinAvailable != nil {
@@ -22,8 +22,8 @@ func GroupMinimum(group *grovev1alpha1.PodCliqueScalingGroup) int32 {
 	return min(minAvailable, group.Spec.Replicas)
 }
 
-// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as scheduled
-// and available, for so many serve; the scale subresource, and with it an autoscaler, is told of the others alone.
+// OfScalingGroup is the status of a PodCliqueScalingGroup with these PodCliques. Copies that an update adds count as
+// scheduled and available, since they serve; the scale subresource, and with it an autoscaler, counts the others alone.
 func OfScalingGroup(
 	group *grovev1alpha1.PodCliqueScalingGroup, existing []*grovev1alpha1.PodClique, update Update,
 ) grovev1alpha1.PodCliqueScalingGroupStatus {
@@ -42,7 +42,7 @@ func OfScalingGroup(
 		addIf(&status.ScheduledReplicas, every(podCliques, Scheduled))
 		addIf(&status.AvailableReplicas, every(podCliques, Available))
 		if copyIndex >= group.Spec.Replicas {
-			delete(copies, copyIndex) // It serves for the time of the update, and is none of what is updated.
+			delete(copies, copyIndex) // It serves only during the update, and is not itself updated.
 			continue
 		}
 		status.Replicas++
@@ -69,8 +69,8 @@ func byCopy(existing []*grovev1alpha1.PodClique) copies {
 	return byIndex
 }
 
-// runByAll is the set's hash that all copies of a group run; nil while they run several, and while one lacks pods. Without
-// copies it is that of the copies to come.
+// runByAll is the set's hash that all copies of a group run; nil while they run several, and while a copy lacks pods.
+// Without copies it is the hash of the copies to come.
 func runByAll(group *grovev1alpha1.PodCliqueScalingGroup, all copies) *string {
 	hash, run := group.Annotations[grovev1alpha1.AnnotationGenerationHash], sets.New[string]()
 	for copyIndex := range layout.Bounded(group.Spec.Replicas) {
@@ -100,25 +100,27 @@ func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodCliq
 	return true
 }
 
-// Scheduled reports whether a PodClique has its minimum of pods on nodes. The count may be older than the spec: how many pods
-// stand on nodes does not depend on how many there are to be, and what scales without losing a pod must not look as if it did.
+// Scheduled reports whether a PodClique has its minimum of pods on nodes. The count may be older than the spec: how
+// many pods are on nodes does not depend on how many are wanted, and an object that scales without losing a pod must
+// not look as if it lost one.
 func Scheduled(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.ScheduledReplicas >= Minimum(podClique)
 }
 
-// Available reports whether a PodClique has its minimum of ready pods, in the sense of Scheduled.
+// Available reports whether a PodClique has its minimum of ready pods, with an older count as in Scheduled.
 func Available(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.ReadyReplicas >= Minimum(podClique)
 }
 
-// Updated reports whether a PodClique was made from the set's template with that hash and so were all of its pods. The hash
-// in the status says which template the counts beside it are about.
+// Updated reports whether a PodClique was made from the set's template with that hash and so were all its pods. The
+// hash in the status says for which template the counts beside it are.
 func Updated(podClique *grovev1alpha1.PodClique, generationHash string) bool {
 	counted := podClique.Status.CurrentPodCliqueSetGenerationHash
 	return podClique.Status.ObservedGeneration == podClique.Generation &&
 		podClique.Annotations[grovev1alpha1.AnnotationGenerationHash] == generationHash &&
 		counted != nil && *counted == generationHash &&
-		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas && podClique.Status.Replicas == podClique.Spec.Replicas
+		podClique.Status.UpdatedReplicas == podClique.Spec.Replicas &&
+		podClique.Status.Replicas == podClique.Spec.Replicas
 }
 
 func groupBreached(

@@ -17,24 +17,24 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Observed is what exists of a set.
+// Observed are the existing objects of a set.
 type Observed struct {
 	// PodCliques are the standalone ones, ScalingGroups the PodCliqueScalingGroups, both by name.
 	PodCliques    map[string]*grovev1alpha1.PodClique
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs, in any order.
 	Gangs []*schedulerv1alpha1.PodGang
-	// Topology is what the set's constraints refer to.
+	// Topology is the one that the set's constraints refer to.
 	Topology topology.Resolution
 	// PlacedElsewhere are the names of the pods on nodes that were made for another topology than the set names.
 	PlacedElsewhere []string
-	// Update is how far the update of the template got, without its counts; nil if there never was one.
+	// Update is the progress of the template's update, without its counts; nil if there never was an update.
 	Update *grovev1alpha1.PodCliqueSetUpdateProgress
-	// Updating is what is known beside that while the update lasts.
+	// Updating is the state of a running update beside that.
 	Updating Updating
 }
 
-// OfSet is the status of a set. Outcome is the error of the pass that has just been made.
+// OfSet is the status of a set. Outcome is the error of the current pass.
 func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) grovev1alpha1.PodCliqueSetStatus {
 	status := *set.Status.DeepCopy()
 	status.ObservedGeneration = set.Generation
@@ -58,14 +58,16 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	}
 	status.PodGangStatuses = gangStatuses(observed.Gangs)
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
-	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs, observed.PlacedElsewhere, set.Generation))
+	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs,
+		observed.PlacedElsewhere, set.Generation))
 	failures := realErrors(outcome)
 	ready := setReady(set, status, append(missing, behind...), failures, gangStatuses(lasting(observed)))
 	if awaited := observed.Topology.Awaited(); awaited != "" && ready.Reason == grovev1alpha1.ReasonGangsWaiting {
 		ready.Message = "held for " + awaited + ", which is missing; " + ready.Message
 	}
 	if set.DeletionTimestamp != nil && len(failures) == 0 {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted, whatRemains(observed)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, grovev1alpha1.ReasonBeingDeleted,
+			whatRemains(observed)
 	} else if waiting := observed.Updating.words(); waiting != "" && outcome == nil {
 		ready.Message += "; updating " + waiting
 	}
@@ -76,8 +78,8 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 	return status
 }
 
-// whatRemains names what a set that is being deleted waits for. A PodClique waits for its pods, for those on a dead node
-// until they are overdue.
+// whatRemains names what a set that is being deleted waits for. A PodClique waits for its pods, for those on a dead
+// node until they are overdue.
 func whatRemains(observed Observed) string {
 	var names []string
 	for name, podClique := range observed.PodCliques {
@@ -92,12 +94,12 @@ func whatRemains(observed Observed) string {
 	return "being deleted; still there: " + Few(names)
 }
 
-// replicaJudgement is how one replica of a set is doing.
+// replicaJudgement is the state of one replica of a set.
 type replicaJudgement struct {
-	// missing are children that do not exist, behind those that have not got as far as their own spec.
+	// missing are children that do not exist, behind those whose status is older than their spec.
 	missing, behind    []string
 	available, updated bool
-	// podCliques and groups are how many the replica has, and how many of them run the current template.
+	// podCliques and groups are how many of these the replica has, with how many run the current template.
 	podCliques, updatedPodCliques, groups, updatedGroups int32
 }
 
@@ -132,8 +134,8 @@ func judge(set *grovev1alpha1.PodCliqueSet, replica int32, observed Observed, ha
 	return judged
 }
 
-// groupAvailable reports whether a group has its minimum of available copies for sure: of a status that is older than the
-// spec, each copy that goes may have been an available one.
+// groupAvailable reports whether a group surely has its minimum of available copies: if the status is older than the
+// spec, each copy that is removed may have been an available one.
 func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
 	going := max(0, group.Status.Replicas-group.Spec.Replicas)
 	return group.Status.AvailableReplicas-going >= GroupMinimum(group)
@@ -142,7 +144,8 @@ func groupAvailable(group *grovev1alpha1.PodCliqueScalingGroup) bool {
 func groupUpdated(group *grovev1alpha1.PodCliqueScalingGroup, hash string) bool {
 	return group.Status.ObservedGeneration == group.Generation &&
 		group.Annotations[grovev1alpha1.AnnotationGenerationHash] == hash &&
-		group.Status.CurrentPodCliqueSetGenerationHash != nil && *group.Status.CurrentPodCliqueSetGenerationHash == hash &&
+		group.Status.CurrentPodCliqueSetGenerationHash != nil &&
+		*group.Status.CurrentPodCliqueSetGenerationHash == hash &&
 		group.Status.UpdatedReplicas == group.Spec.Replicas && group.Status.Replicas == group.Spec.Replicas
 }
 
@@ -160,9 +163,9 @@ func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangSta
 	return statuses
 }
 
-// repeated are the conditions of a gang as a set repeats them. Their generation is the gang's: in the set it would tell
-// nobody anything, and have the status written anew for each change of what the gang is made of. What is said to a question
-// of the operator's the set tells by itself.
+// repeated are the conditions of a gang as a set repeats them. They have no generation: the gang's would mean nothing
+// in the set, and cause a write of the status for each change of the gang. The answer to a question of the operator is
+// left out: the set has a condition of its own for it.
 func repeated(conditions []metav1.Condition) []metav1.Condition {
 	repeated := slices.DeleteFunc(slices.Clone(conditions), func(condition metav1.Condition) bool {
 		return condition.Type == scheduling.ConditionSuccessorsFit
@@ -173,8 +176,8 @@ func repeated(conditions []metav1.Condition) []metav1.Condition {
 	return repeated
 }
 
-// lasting are the gangs but those of copies beyond replicas of their group, which are there for an update or about to go: a set
-// is no less ready while these wait.
+// lasting are the gangs without those of copies beyond replicas, which exist for an update or are about to be deleted:
+// a set is no less ready while these wait.
 func lasting(observed Observed) []*schedulerv1alpha1.PodGang {
 	return slices.DeleteFunc(slices.Clone(observed.Gangs), func(gang *schedulerv1alpha1.PodGang) bool {
 		group := observed.ScalingGroups[gang.Labels[grovev1alpha1.LabelPodCliqueScalingGroup]]
@@ -226,7 +229,7 @@ func setReady(
 	return condition
 }
 
-// withoutRoom repeats what the scheduler says of pods that the minimum of a gang does not need, and that have no node. Empty if all
+// withoutRoom repeats the scheduler's message about pods beyond the minimum of a gang that have no node. Empty if all
 // have one.
 func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
 	words, others := "", 0
@@ -247,11 +250,12 @@ func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
 }
 
 func withPhase(statuses []grovev1alpha1.PodGangStatus, phase grovev1alpha1.PodGangPhase) []grovev1alpha1.PodGangStatus {
-	return slices.DeleteFunc(slices.Clone(statuses), func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
+	return slices.DeleteFunc(slices.Clone(statuses),
+		func(status grovev1alpha1.PodGangStatus) bool { return status.Phase != phase })
 }
 
-// whyWaiting repeats what the scheduler says about the first waiting gang that it has judged, else what the gang lacks
-// before the scheduler can.
+// whyWaiting repeats the scheduler's message about the first waiting gang that it has judged, or else says what the
+// gang lacks before the scheduler can judge it.
 func whyWaiting(waiting []grovev1alpha1.PodGangStatus) string {
 	for _, gang := range waiting {
 		scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled)

@@ -35,7 +35,7 @@ func podClique(replicas, minAvailable int32, reached bool) *grovev1alpha1.PodCli
 	return made
 }
 
-// goingOnWith has a PodClique go on with fewer pods than it starts with.
+// goingOnWith lets a PodClique keep running with fewer pods than it starts with.
 func goingOnWith(pods int32, podClique *grovev1alpha1.PodClique) *grovev1alpha1.PodClique {
 	podClique.Spec.MinRunning = &pods
 	return podClique
@@ -111,7 +111,8 @@ func TestOfPodClique(t *testing.T) {
 			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=False/SufficientReadyPods",
 		},
 		"it goes on with fewer than it started with": {
-			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rrsg", counts: "4 3 2 4 1", reached: true, current: true,
+			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rrsg", counts: "4 3 2 4 1", reached: true,
+			current:    true,
 			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=False/SufficientReadyPods",
 		},
 		"it does not start with fewer": {
@@ -119,7 +120,8 @@ func TestOfPodClique(t *testing.T) {
 			conditions: "PodCliqueScheduled=False/InsufficientScheduledPods MinAvailableBreached=False/NeverAvailable",
 		},
 		"fewer than it goes on with are a breach": {
-			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rsss", counts: "4 4 1 4 0", reached: true, current: true,
+			podClique: goingOnWith(2, podClique(4, 3, true)), pods: "rsss", counts: "4 4 1 4 0", reached: true,
+			current:    true,
 			conditions: "PodCliqueScheduled=True/SufficientScheduledPods MinAvailableBreached=True/InsufficientReadyPods",
 		},
 		"scaled to zero, it lacks nothing": {
@@ -129,16 +131,20 @@ func TestOfPodClique(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := status.OfPodClique(c.podClique, existing(c.pods), "", status.Update{})
-			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas, got.ScheduleGatedReplicas)
+			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.ReadyReplicas, got.UpdatedReplicas,
+				got.ScheduleGatedReplicas)
 			want := []any{c.counts, c.conditions, c.reached, c.current}
-			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable, got.CurrentPodTemplateHash != nil}); diff != "" {
-				t.Errorf("counts (all, scheduled, ready, updated, gated), conditions, reached, current (-want +got):\n%s", diff)
+			if diff := cmp.Diff(want, []any{counts, conditions(got.Conditions), got.ReachedMinAvailable,
+				got.CurrentPodTemplateHash != nil}); diff != "" {
+				t.Errorf(
+					"counts (all, scheduled, ready, updated, gated), conditions, reached, current (-want +got):\n%s",
+					diff)
 			}
 		})
 	}
 }
 
-// world is a set with a standalone clique and a group, of which everything is as it should be.
+// world is a set with a standalone clique and a group, all ready.
 func world(t *testing.T) (*grovev1alpha1.PodCliqueSet, status.Observed, []*grovev1alpha1.PodClique) {
 	t.Helper()
 	set := fixture.Set(t, `
@@ -150,7 +156,8 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2}]
 `)
 	alone := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
-	template, generation := alone.Labels[grovev1alpha1.LabelPodTemplateHash], alone.Annotations[grovev1alpha1.AnnotationGenerationHash]
+	template, generation := alone.Labels[grovev1alpha1.LabelPodTemplateHash],
+		alone.Annotations[grovev1alpha1.AnnotationGenerationHash]
 	alone.Status = grovev1alpha1.PodCliqueStatus{
 		Replicas: 1, ReadyReplicas: 1, ScheduledReplicas: 1, UpdatedReplicas: 1,
 		CurrentPodTemplateHash: &template, CurrentPodCliqueSetGenerationHash: &generation,
@@ -165,7 +172,8 @@ spec:
 	}
 	group.Status = status.OfScalingGroup(group, members, status.Update{})
 	gangOf := func(name string, phase schedulerv1alpha1.PodGangPhase) *schedulerv1alpha1.PodGang {
-		return &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: schedulerv1alpha1.PodGangStatus{Phase: phase}}
+		return &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: schedulerv1alpha1.PodGangStatus{Phase: phase}}
 	}
 	return set, status.Observed{
 		PodCliques:    map[string]*grovev1alpha1.PodClique{alone.Name: alone},
@@ -177,24 +185,28 @@ spec:
 
 func TestOfScalingGroup(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(group *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique
+		change func(group *grovev1alpha1.PodCliqueScalingGroup,
+			members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique
 		counts string
 		breach string
 	}{
 		"all is well": {
-			change: func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(_ *grovev1alpha1.PodCliqueScalingGroup,
+				members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				return members
 			},
 			counts: "2 2 2 2", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"a copy is missing": {
-			change: func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(_ *grovev1alpha1.PodCliqueScalingGroup,
+				members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				return members[1:]
 			},
 			counts: "1 1 1 1", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"the minimum is lost": {
-			change: func(group *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(group *grovev1alpha1.PodCliqueScalingGroup,
+				members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				group.Status.ReachedMinAvailable = true
 				members[0].Status.ReadyReplicas, members[1].Status.ReadyReplicas = 0, 0
 				return members
@@ -202,14 +214,16 @@ func TestOfScalingGroup(t *testing.T) {
 			counts: "2 2 0 2", breach: "MinAvailableBreached=True/InsufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"a status that is older than the spec still counts pods, but proves no update": {
-			change: func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(_ *grovev1alpha1.PodCliqueScalingGroup,
+				members []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				members[0].Generation = 9
 				return members
 			},
 			counts: "2 2 2 1", breach: "MinAvailableBreached=False/SufficientAvailablePodCliqueScalingGroupReplicas",
 		},
 		"never available": {
-			change: func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
+			change: func(group *grovev1alpha1.PodCliqueScalingGroup,
+				_ []*grovev1alpha1.PodClique) []*grovev1alpha1.PodClique {
 				group.Status.ReachedMinAvailable = false
 				return nil
 			},
@@ -221,7 +235,8 @@ func TestOfScalingGroup(t *testing.T) {
 			group := observed.ScalingGroups["s-0-g"]
 			got := status.OfScalingGroup(group, c.change(group, members), status.Update{})
 			counts := fmt.Sprint(got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
-			if diff := cmp.Diff([]string{c.counts, c.breach}, []string{counts, conditions(got.Conditions)}); diff != "" {
+			if diff := cmp.Diff([]string{c.counts, c.breach},
+				[]string{counts, conditions(got.Conditions)}); diff != "" {
 				t.Errorf("counts (all, scheduled, available, updated), condition (-want +got):\n%s", diff)
 			}
 		})
@@ -239,13 +254,15 @@ func TestOfSet(t *testing.T) {
 		"all is well": {counts: "1 1 1", reason: "AllReplicasAvailable", message: "1 of 1 replicas are available"},
 		"a second replica is wanted": {
 			change: func(set *grovev1alpha1.PodCliqueSet, _ *status.Observed) { set.Spec.Replicas = 2 },
-			counts: "1 1 1", reason: "ReplicasMissing", message: "1 of 2 replicas are available; not created yet: PodClique s-1-a, PodCliqueScalingGroup s-1-g",
+			counts: "1 1 1", reason: "ReplicasMissing",
+			message: "1 of 2 replicas are available; not created yet: PodClique s-1-a, PodCliqueScalingGroup s-1-g",
 		},
 		"a group is being scaled out": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.ScalingGroups["s-0-g"].Spec.Replicas = 3
 			},
-			counts: "1 1 0", reason: "ReplicasMissing", message: "1 of 1 replicas are available; not created yet: copies of PodCliqueScalingGroup s-0-g",
+			counts: "1 1 0", reason: "ReplicasMissing",
+			message: "1 of 1 replicas are available; not created yet: copies of PodCliqueScalingGroup s-0-g",
 		},
 		"the scheduler says why a gang waits": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
@@ -261,14 +278,19 @@ func TestOfSet(t *testing.T) {
 			message: "PodGang s-0-g-0 waits: no rack has room for 4 pods (and 1 more wait); 0 of 1 replicas are available",
 		},
 		"nobody has judged a gang yet": {
-			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) { observed.Gangs[0].Status.Phase = "" },
-			counts: "1 1 1", reason: "GangsWaiting", message: "PodGang s-0-g-0 waits: it has not been scheduled yet; 1 of 1 replicas are available",
+			change: func(_ *grovev1alpha1.PodCliqueSet,
+				observed *status.Observed) {
+				observed.Gangs[0].Status.Phase = ""
+			},
+			counts: "1 1 1", reason: "GangsWaiting",
+			message: "PodGang s-0-g-0 waits: it has not been scheduled yet; 1 of 1 replicas are available",
 		},
 		"pods start": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
 				observed.Gangs[1].Status.Phase = "Starting"
 			},
-			counts: "1 1 1", reason: "PodsNotReady", message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
+			counts: "1 1 1", reason: "PodsNotReady",
+			message: "PodGang s-0 starts: its pods are not ready yet; 1 of 1 replicas are available",
 		},
 		"pods beyond the minimum find no room": {
 			change: func(_ *grovev1alpha1.PodCliqueSet, observed *status.Observed) {
@@ -300,7 +322,8 @@ func TestOfSet(t *testing.T) {
 				observed.ScalingGroups["s-0-g"].Spec.Replicas = 1
 				observed.ScalingGroups["s-0-g"].Status.AvailableReplicas = 1
 			},
-			counts: "1 0 0", reason: "PodsNotReady", message: "the status of some PodCliques is not up to date yet; 0 of 1 replicas are available",
+			counts: "1 0 0", reason: "PodsNotReady",
+			message: "the status of some PodCliques is not up to date yet; 0 of 1 replicas are available",
 		},
 		"conflicts and objects that are gone are no errors": {
 			outcome: errors.Join(
@@ -345,7 +368,7 @@ func TestOfSet(t *testing.T) {
 	}
 }
 
-// TestWhatAGangIsMadeOfIsNoNewsOfItsSet: of a thousand sets whose gangs change, none has its status written for that.
+// TestWhatAGangIsMadeOfIsNoNewsOfItsSet: a change of a gang's contents causes no write of its set's status.
 func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 	set, observed, _ := world(t)
 	gang := observed.Gangs[0]
@@ -364,8 +387,9 @@ func TestWhatAGangIsMadeOfIsNoNewsOfItsSet(t *testing.T) {
 		t.Error("another message of a gang is not repeated by the set")
 	}
 	gang.Status.PlacementScore = ptr.To(1.0)
-	if told := said(2, "another message").PodGangStatuses; *told[1].PlacementScore != 1 || told[0].PlacementScore != nil {
-		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, told)
+	if repeated := said(2, "another message").PodGangStatuses; *repeated[1].PlacementScore != 1 ||
+		repeated[0].PlacementScore != nil {
+		t.Errorf("the score of gang %s is not repeated by the set: %+v", gang.Name, repeated)
 	}
 	if gang.Status.Conditions[0].ObservedGeneration != 2 {
 		t.Error("the gang's own condition has lost its generation")
@@ -385,11 +409,13 @@ func TestLastErrors(t *testing.T) {
 	if diff := cmp.Diff([]string{"Forbidden 1000", "NameTaken 2000", "ReconcileFailed 2000"}, lines); diff != "" {
 		t.Errorf("code and time of each error (-want +got):\n%s", diff)
 	}
-	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("namespace n is being terminated"))
+	terminating := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p",
+		errors.New("namespace n is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	passing := errors.Join(
 		fmt.Errorf("creating: %w", terminating), fmt.Errorf("writing: %w", context.Canceled),
-		fmt.Errorf("applying: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("changed"))),
+		fmt.Errorf("applying: %w", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p",
+			errors.New("changed"))),
 	)
 	if left := status.LastErrors(got, passing, now); len(left) > 0 {
 		t.Errorf("what passes by itself is called an error: %v", left)

@@ -31,8 +31,9 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
 		"it is about to go, and counts for nothing": {away: -1, copies: 2,
 			counts: "2 copies, 2 scheduled, 2 available, 2 updated", ended: true},
-		"nobody knows of copies that an update adds": {away: -1, counts: "2 copies, 2 scheduled, 2 available, 2 updated",
-			ended: true},
+		"nobody knows of copies that an update adds": {away: -1,
+			counts: "2 copies, 2 scheduled, 2 available, 2 updated",
+			ended:  true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, observed, members := world(t)
@@ -51,7 +52,8 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 			counts := fmt.Sprintf("%d copies, %d scheduled, %d available, %d updated",
 				got.Replicas, got.ScheduledReplicas, got.AvailableReplicas, got.UpdatedReplicas)
 			if counts != c.counts || (got.UpdateProgress.UpdateEndedAt != nil) != c.ended {
-				t.Errorf("%s, the update ended at %v; want %s, %t", counts, got.UpdateProgress.UpdateEndedAt, c.counts, c.ended)
+				t.Errorf("%s, the update ended at %v; want %s, %t", counts, got.UpdateProgress.UpdateEndedAt,
+					c.counts, c.ended)
 			}
 			for _, podClique := range got.UpdateProgress.UpdatedPodCliques {
 				if podClique == further.Name && c.copies > 2 {

@@ -11,7 +11,7 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// topologyInForce is the one that a gang keeps, as long as one does, else the one that the set names.
+// topologyInForce is the topology that a gang keeps, as long as one does, or else the one that the set names.
 func topologyInForce(named string, gangs []*schedulerv1alpha1.PodGang) string {
 	for _, gang := range byName(gangs) {
 		if keeps(gang, named) {
@@ -25,8 +25,8 @@ func keeps(gang *schedulerv1alpha1.PodGang, named string) bool {
 	return named != "" && gang.Annotations[grovev1alpha1.AnnotationTopologyKept] == named
 }
 
-// topologyKept is the condition TopologyKept of a set that names a topology. Bound are the pods on nodes that were placed
-// under others.
+// topologyKept is the condition TopologyKept of a set that names a topology. Bound are the pods on nodes that were
+// placed under another one.
 func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []string, generation int64) metav1.Condition {
 	condition := metav1.Condition{
 		Type: grovev1alpha1.ConditionTopologyKept, Status: metav1.ConditionFalse, ObservedGeneration: generation,
@@ -47,8 +47,8 @@ func topologyKept(named string, gangs []*schedulerv1alpha1.PodGang, bound []stri
 	case len(names) > 0:
 		condition.Status, condition.Reason = metav1.ConditionTrue, grovev1alpha1.ReasonPodsScheduledBefore
 		condition.Message = fmt.Sprintf(
-			"the set names ClusterTopology %q, but PodGangs %s keep %s, under which pods were placed before they could turn: "+
-				"%s; name %s again, or delete these pods",
+			"the set names ClusterTopology %q, but PodGangs %s keep %s, under which pods were placed before they "+
+				"could turn: %s; name %s again, or delete these pods",
 			named, Few(names), Few(kept), Few(bound), Few(kept))
 	}
 	return condition

@@ -39,23 +39,27 @@ func TestTopologyKept(t *testing.T) {
 		},
 		"gangs have the topology that the set names": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-0", "b", "")},
-			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"}, inForce: "b",
+			want:    []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"},
+			inForce: "b",
 		},
 		"what gangs kept before a further turn has not been decided anew": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-0", "a", "c")},
-			want: []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"}, inForce: "b",
+			want:    []string{"False", "NamedTopologyInForce", "every gang has the topology that the set names"},
+			inForce: "b",
 		},
 		"gangs keep another": {
 			named: "b", gangs: []*schedulerv1alpha1.PodGang{gang("s-1", "a", "b"), gang("s-0", "b", ""),
 				gang("s-1-g-0", "a", "b")},
 			want: []string{"True", "PodsScheduledBefore",
 				`the set names ClusterTopology "b", but PodGangs s-1, s-1-g-0 keep a, ` +
-					"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"}, inForce: "a",
+					"under which pods were placed before they could turn: s-1-a-x; name a again, or delete these pods"},
+			inForce: "a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := status.OfSet(set, status.Observed{
-				Topology: topology.Resolution{Name: c.named, Named: c.named}, Gangs: c.gangs, PlacedElsewhere: []string{"s-1-a-x"},
+				Topology: topology.Resolution{Name: c.named, Named: c.named}, Gangs: c.gangs,
+				PlacedElsewhere: []string{"s-1-a-x"},
 			}, nil)
 			found := meta.FindStatusCondition(judged.Conditions, grovev1alpha1.ConditionTopologyKept)
 			if diff := cmp.Diff(c.want, []string{string(found.Status), found.Reason, found.Message}); diff != "" {

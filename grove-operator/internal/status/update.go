@@ -15,23 +15,23 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Update says how far an update of the set is the business of one of its replicas.
+// Update is the part of a set's update that concerns one of its replicas.
 type Update struct {
 	// Turn is set while the operator replaces pods of this replica.
 	Turn bool
-	// OnDelete is set where it is the user who replaces pods.
+	// OnDelete is set if the user replaces the pods.
 	OnDelete bool
-	// Templates are the hashes of the template that the set has now for the pods of a PodClique; nil if it is the PodClique's
-	// own.
+	// Templates are the hashes of the set's current template for the pods of a PodClique; nil if the PodClique's own
+	// template is the current one.
 	Templates []string
-	// Copies is how many copies a scaling group has with those that the update adds beyond replicas; less than replicas: as many
-	// as these.
+	// Copies is how many copies a scaling group has, with those that the update adds beyond replicas; if less than
+	// replicas, that number counts.
 	Copies int32
-	// Now dates what begins and ends.
+	// Now is the time to record.
 	Now time.Time
 }
 
-// current are the hashes of pods that have the set's template.
+// current are the hashes of pods with the set's template.
 func (u Update) current(podClique *grovev1alpha1.PodClique) []string {
 	if u.Templates == nil {
 		return []string{podClique.Labels[grovev1alpha1.LabelPodTemplateHash]}
@@ -39,7 +39,8 @@ func (u Update) current(podClique *grovev1alpha1.PodClique) []string {
 	return u.Templates
 }
 
-// own are the hashes of pods that have the PodClique's template, which is the set's unless the update has yet to reach it.
+// own are the hashes of pods with the PodClique's template, which is the set's unless the update has not reached it
+// yet.
 func (u Update) own(podClique *grovev1alpha1.PodClique) []string {
 	if u.reached(podClique) {
 		return u.current(podClique)
@@ -55,9 +56,10 @@ func hasTemplate(pod *corev1.Pod, hashes []string) bool {
 	return slices.Contains(hashes, pod.Labels[grovev1alpha1.LabelPodTemplateHash])
 }
 
-// recordTemplate records which template all pods have, from the first pod on: what was never complete would otherwise not be
-// told from what an edit changed. While they are of several, it is none: a template that was given up half-way and came back
-// would look as if all pods had it. The set's generation is recorded only when no pod is missing.
+// recordTemplate records which template all pods have, from the first pod on: otherwise a PodClique that was never
+// complete could not be distinguished from one that an edit changed. While the pods have several templates, none is
+// recorded: a template that was given up half-way and came back would look as if all pods had it. The set's generation
+// is recorded only when no pod is missing.
 func recordTemplate(
 	status *grovev1alpha1.PodCliqueStatus, podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update,
 ) {
@@ -69,7 +71,7 @@ func recordTemplate(
 	case complete && (len(have) == 0 || len(have) == 1 && have.Has(template)):
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &template, &generation
 	case len(have) == 0 || len(have) == 1 && recorded != nil && have.Has(*recorded):
-		// It is as it was.
+		// Unchanged.
 	case len(have) == 1:
 		shared, _ := have.PopAny()
 		status.CurrentPodTemplateHash, status.CurrentPodCliqueSetGenerationHash = &shared, nil
@@ -78,7 +80,7 @@ func recordTemplate(
 	}
 }
 
-// templatesOf are the hashes of the templates that the pods have, the PodClique's own under the one that it carries.
+// templatesOf are the hashes of the pods' templates; for the PodClique's own template the hash in the PodClique.
 func templatesOf(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, update Update) sets.Set[string] {
 	have, own := sets.New[string](), update.own(podClique)
 	for _, pod := range existing {
@@ -93,14 +95,14 @@ func templatesOf(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, upd
 	return have
 }
 
-// Complete reports whether a PodClique once had all its pods of the template that its status records. One that never had may
-// have pods of another template that its controller has yet to see.
+// Complete reports whether a PodClique once had all its pods with the template in its status. Otherwise it may have
+// pods of another template that its controller has not seen yet.
 func Complete(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.CurrentPodTemplateHash != nil && podClique.Status.CurrentPodCliqueSetGenerationHash != nil
 }
 
-// podCliqueProgress begins when the turn of a clique with old pods has come, and ends when all its pods are new and ready.
-// What the last status counted tells of an update that was over before it could be written down.
+// podCliqueProgress begins with the turn of a clique that has old pods, and ends when all its pods are new and ready.
+// The counts of the last status show an update that was over before it could be recorded.
 func podCliqueProgress(
 	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, update Update,
 ) *grovev1alpha1.PodCliqueUpdateProgress {
@@ -130,8 +132,8 @@ func podCliqueProgress(
 	return progress
 }
 
-// hadOldPods reports whether the status of a PodClique counts pods of another template than the PodClique has now. Pods that
-// are being made for the first time are none, although not all of them are there.
+// hadOldPods reports whether the status of a PodClique counts pods of another template than the PodClique's current
+// one. Pods that are made for the first time are not counted, although some of them are missing.
 func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 	status := podClique.Status
 	if recorded := status.CurrentPodTemplateHash; recorded != nil {
@@ -140,8 +142,8 @@ func hadOldPods(podClique *grovev1alpha1.PodClique) bool {
 	return status.UpdatedReplicas < status.Replicas
 }
 
-// selectedPods follows ready pods of the old template on their way out, and pods whose containers are replaced where they are. A
-// pod stays the current one until the next one follows.
+// selectedPods lists ready pods of the old template that are being deleted, and pods whose containers are replaced in
+// place. A pod stays the current one until the next one follows.
 func selectedPods(
 	before *grovev1alpha1.PodsSelectedToUpdate, existing []*corev1.Pod, current []string,
 ) *grovev1alpha1.PodsSelectedToUpdate {
@@ -188,7 +190,7 @@ func (c copies) any(is func(*grovev1alpha1.PodClique) bool) bool {
 	return false
 }
 
-// available reports whether the copies with the lowest indexes, so many, are all available.
+// available reports whether all of the first copies, by index, are available.
 func (c copies) available(replicas int32) bool {
 	for copyIndex := range layout.Bounded(replicas) {
 		if !every(c[copyIndex], Available) {
@@ -198,9 +200,8 @@ func (c copies) available(replicas int32) bool {
 	return true
 }
 
-// groupProgress begins when the turn of a group with old pods has come, and ends when all copies are new and available. An
-// update that its PodCliques went through was one of the group as well, also if the turn was over before it could be
-// written down.
+// groupProgress begins with the turn of a group that has old pods, and ends when all copies are new and available. An
+// update that its PodCliques had was one of the group as well, even if the turn was over before it could be recorded.
 func groupProgress(
 	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies,
 	update Update,
@@ -214,20 +215,22 @@ func groupProgress(
 	}
 	if another && all.any(wentThrough) ||
 		(another || progress.UpdateEndedAt != nil) && (update.Turn || update.OnDelete) && all.any(hadOldPods) {
-		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now, PodCliqueSetGenerationHash: hash}
+		progress = &grovev1alpha1.PodCliqueScalingGroupUpdateProgress{UpdateStartedAt: now,
+			PodCliqueSetGenerationHash: hash}
 	}
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
 	done := status.UpdatedReplicas == group.Spec.Replicas && (all.available(group.Spec.Replicas) || !update.Turn)
-	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash, update.Turn, done)
+	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash,
+		update.Turn, done)
 	if done {
 		progress.UpdateEndedAt = &now
 	}
 	return progress
 }
 
-// selectedCopies says which PodCliques run the template, which copies have been replaced, and which one is being
+// selectedCopies says which PodCliques have the template, which copies have been replaced, and which one is being
 // replaced.
 func selectedCopies(all copies, hash string, turn, done bool) ([]string, *grovev1alpha1.ReplicasSelectedToUpdate) {
 	var podCliques []string
@@ -273,7 +276,7 @@ func resetCounts(progress *grovev1alpha1.PodCliqueSetUpdateProgress) {
 	}
 }
 
-// addTo counts what a replica has.
+// addTo adds the counts of a replica.
 func (j replicaJudgement) addTo(progress *grovev1alpha1.PodCliqueSetUpdateProgress) {
 	if progress != nil {
 		progress.TotalPodCliquesCount += j.podCliques

@@ -32,7 +32,7 @@ func inPlace(name, version string) *corev1.Pod {
 	return pod
 }
 
-// words sum up what a PodClique says about its update.
+// words summarize a PodClique's update.
 func words(progress *grovev1alpha1.PodCliqueUpdateProgress) string {
 	if progress == nil {
 		return "none"
@@ -54,7 +54,8 @@ func TestUpdateOfAPodClique(t *testing.T) {
 		update status.Update
 		want   string
 	}{
-		"a clique that is being created is not updated": {{existing("rs"), other, "none"}, {existing("rr"), other, "none"}},
+		"a clique that is being created is not updated": {{existing("rs"), other, "none"},
+			{existing("rr"), other, "none"}},
 		"a clique waits for the turn of its replica": {{existing("oo"), other, "none"},
 			{existing("oo"), turn, "to new"}},
 		"an update ends when all pods are new and ready": {{existing("or"), turn, "to new"},
@@ -93,8 +94,8 @@ func TestUpdateOfAPodClique(t *testing.T) {
 	}
 }
 
-// TestUpdateThatNobodySaw: a status that could not be written in time misses the moments of an update, and what the last
-// one says is all that is left of them.
+// TestUpdateThatNobodySaw: if a status is not written in time, the moments of an update are missing, and only the last
+// counts show it.
 func TestUpdateThatNobodySaw(t *testing.T) {
 	turn, other := status.Update{Turn: true}, status.Update{}
 	type step struct {
@@ -120,7 +121,8 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 		"pods that are made for the first time are no update": {{"old", "", other, "none"}, {"new", "r", turn, "none"},
 			{"new", "rr", turn, "none"}},
 		"what was never complete is not updated by a template that comes back": {
-			{"old", "o", other, "none"}, {"new", "o", other, "none"}, {"old", "o", other, "none"}, {"old", "oo", other, "none"},
+			{"old", "o", other, "none"}, {"new", "o", other, "none"}, {"old", "o", other, "none"},
+			{"old", "oo", other, "none"},
 		},
 		"what was never complete and lost its old pods was updated": {{"old", "o", other, "none"},
 			{"new", "r", turn, "to new"}, {"new", "rr", turn, "to new, ended"}},
@@ -138,7 +140,8 @@ func TestUpdateThatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestUpdateOfNothing: what is scaled to zero has no pods to update, and its pods come back with the new template.
+// TestUpdateOfNothing: a PodClique that is scaled to zero has no pods to update, and its pods are made from the new
+// template.
 func TestUpdateOfNothing(t *testing.T) {
 	clique := podClique(0, 1, true)
 	clique.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
@@ -190,11 +193,13 @@ func TestBreachDuringAnUpdate(t *testing.T) {
 		update  status.Update
 		want    string
 	}{
-		"is not known while pods are replaced":     {"o", true, status.Update{Turn: true}, "Unknown/UpdateInProgress"},
-		"is known where the minimum is kept":       {"oo", true, status.Update{Turn: true}, "False/SufficientReadyPods"},
-		"is none of what was never available":      {"s", false, status.Update{Turn: true}, "False/NeverAvailable"},
-		"is a breach in another replica":           {"os", true, status.Update{}, "True/InsufficientReadyPods"},
-		"is a breach where the user replaces pods": {"os", true, status.Update{OnDelete: true}, "True/InsufficientReadyPods"},
+		"is not known while pods are replaced": {"o", true, status.Update{Turn: true}, "Unknown/UpdateInProgress"},
+		"is known where the minimum is kept": {"oo", true, status.Update{Turn: true},
+			"False/SufficientReadyPods"},
+		"is none of what was never available": {"s", false, status.Update{Turn: true}, "False/NeverAvailable"},
+		"is a breach in another replica":      {"os", true, status.Update{}, "True/InsufficientReadyPods"},
+		"is a breach where the user replaces pods": {"os", true, status.Update{OnDelete: true},
+			"True/InsufficientReadyPods"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := status.OfPodClique(podClique(2, 2, c.reached), existing(c.pods), "", c.update)
@@ -241,7 +246,8 @@ func TestUpdateOfAScalingGroup(t *testing.T) {
 	}
 }
 
-// TestUpdateOfAScalingGroupThatNobodySaw: its PodCliques tell, when the turn is over and all pods have been replaced.
+// TestUpdateOfAScalingGroupThatNobodySaw: its PodCliques show the update, when the turn is over and all pods have been
+// replaced.
 func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 	_, observed, members := world(t)
 	group := observed.ScalingGroups["s-0-g"]
@@ -263,7 +269,8 @@ func TestUpdateOfAScalingGroupThatNobodySaw(t *testing.T) {
 	}
 }
 
-// TestTemplateThatAllCopiesRun: who is first to learn of a new template, the group or its PodCliques, makes no difference.
+// TestTemplateThatAllCopiesRun: the result does not depend on whether the group or its PodCliques see a new template
+// first.
 func TestTemplateThatAllCopiesRun(t *testing.T) {
 	groupIs := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
 		return func(group *grovev1alpha1.PodCliqueScalingGroup, _ []*grovev1alpha1.PodClique) {
@@ -273,7 +280,8 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 	labelled := func(hash string) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
 		return func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) {
 			for _, member := range members {
-				member.Labels[grovev1alpha1.LabelPodTemplateHash], member.Annotations[grovev1alpha1.AnnotationGenerationHash] =
+				member.Labels[grovev1alpha1.LabelPodTemplateHash],
+					member.Annotations[grovev1alpha1.AnnotationGenerationHash] =
 					hash, hash
 			}
 		}
@@ -281,7 +289,8 @@ func TestTemplateThatAllCopiesRun(t *testing.T) {
 	runs := func(hash string, indexes ...int) func(*grovev1alpha1.PodCliqueScalingGroup, []*grovev1alpha1.PodClique) {
 		return func(_ *grovev1alpha1.PodCliqueScalingGroup, members []*grovev1alpha1.PodClique) {
 			for _, i := range indexes {
-				members[i].Status.CurrentPodTemplateHash, members[i].Status.CurrentPodCliqueSetGenerationHash = &hash, &hash
+				members[i].Status.CurrentPodTemplateHash, members[i].Status.CurrentPodCliqueSetGenerationHash = &hash,
+					&hash
 			}
 		}
 	}

@@ -9,25 +9,25 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Updating is what an update of a set is at.
+// Updating is the state of a running update of a set.
 type Updating struct {
-	// Replica is the one that Waiting is about.
+	// Replica that Waiting is about.
 	Replica int32
 	// Also are other replicas that are being updated.
 	Also []int32
-	// Waiting says what the update waits for, Why what keeps that from coming; empty if nothing is known.
+	// Waiting says what the update waits for, Why why that has not happened; empty if it is not known.
 	Waiting, Why string
 	// Held is set if pods stay because their successors would have no room; Why says what would not fit.
 	Held bool
-	// Without says what the update does without, and why; empty if there is nothing.
+	// Without says what the update had to go on without, and why; empty if nothing.
 	Without string
-	// OnDelete is set where it is the user who replaces pods.
+	// OnDelete is set if the user replaces the pods.
 	OnDelete bool
 	// Updated is how many of Pods have the template.
 	Updated, Pods int32
 }
 
-// words are about the replica that is waited for; empty if there is none.
+// words describe the replica that is waited for; empty if there is none.
 func (u Updating) words() string {
 	if u.Waiting == "" {
 		return ""

@@ -40,15 +40,17 @@ func TestUpdating(t *testing.T) {
 			ready: "1 of 1 replicas are available; updating replica 7: PodClique s-7-a has 1 of 2 ready pods",
 		},
 		"several replicas are updated together": {
-			progress: underWay, updating: status.Updating{Replica: 1, Also: []int32{0, 2}, Waiting: "w", Why: "no rack has room",
+			progress: underWay, updating: status.Updating{Replica: 1, Also: []int32{0, 2}, Waiting: "w",
+				Why:  "no rack has room",
 				Pods: 3},
 			want: "True UpdateStopped: 0 of 3 pods have the template; replica 1: w: no rack has room; also being updated: " +
 				"replica 0, 2",
 			ready: "1 of 1 replicas are available; updating replica 1: w",
 		},
 		"it does without copies beyond replicas": {
-			progress: underWay, updating: status.Updating{Waiting: "w", Without: "without a further copy: no rack has room",
-				Pods: 3},
+			progress: underWay, updating: status.Updating{Waiting: "w",
+				Without: "without a further copy: no rack has room",
+				Pods:    3},
 			want: "True UpdateInProgress: 0 of 3 pods have the template; replica 0: w; without a further copy: " +
 				"no rack has room",
 			ready: "1 of 1 replicas are available; updating replica 0: w",

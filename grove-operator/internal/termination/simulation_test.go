@@ -28,9 +28,9 @@ spec:
     terminationDelay: 10s
 `
 
-// TestTermination lets pods break and recover, replicas be scaled, updates begin and end, conditions lag behind pods, and
-// operators end between any two writes. After each step it checks that nothing was deleted but what was in breach for the
-// whole delay and was recorded as the only one before.
+// TestTermination breaks and recovers pods, scales replicas, begins and ends updates, delays conditions, and ends
+// operators between any two writes. After each step it checks that only units were deleted that were in breach for the
+// whole delay and recorded before, one at a time.
 func TestTermination(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &simulation{
@@ -49,12 +49,18 @@ func TestTermination(t *testing.T) {
 			"some time passes":    func(*rapid.T) { s.now = s.now.Add(4 * time.Second) },
 			"much time passes":    func(*rapid.T) { s.now = s.now.Add(11 * time.Second) },
 			"decide":              func(*rapid.T) { s.pass(100) },
-			"decide and crash":    func(t *rapid.T) { s.pass(rapid.IntRange(0, 2).Draw(t, "writes until the operator ends")) },
-			"what goes is gone":   func(*rapid.T) { s.collect() },
-			"create":              func(*rapid.T) { s.create() },
-			"update":              s.update,
-			"the set is scaled":   func(t *rapid.T) { s.set.Spec.Replicas = rapid.Int32Range(1, 3).Draw(t, "replicas") },
-			"a clique is scaled":  s.scale,
+			"decide and crash": func(
+				t *rapid.T) {
+				s.pass(rapid.IntRange(0, 2).Draw(t, "writes until the operator ends"))
+			},
+			"what goes is gone": func(*rapid.T) { s.collect() },
+			"create":            func(*rapid.T) { s.create() },
+			"update":            s.update,
+			"the set is scaled": func(t *rapid.T) {
+				s.set.Spec.Replicas = rapid.Int32Range(1, 3).Draw(t,
+					"replicas")
+			},
+			"a clique is scaled": s.scale,
 		})
 		s.converge(t)
 	})
@@ -63,8 +69,8 @@ func TestTermination(t *testing.T) {
 type simulation struct {
 	set *grovev1alpha1.PodCliqueSet
 	now time.Time
-	// live are the PodCliques by name, ready their ready pods, and brokenSince from when on they were seen
-	// to lack their minimum each time that somebody looked.
+	// live are the PodCliques by name, ready their ready pods, and brokenSince the time since which they lacked their
+	// minimum at each observation.
 	live        map[string]*grovev1alpha1.PodClique
 	ready       map[types.UID]int32
 	brokenSince map[types.UID]time.Time
@@ -88,7 +94,7 @@ func (s *simulation) names() []string {
 	return names
 }
 
-// create makes what is missing, with the scale that it had. It deletes what was scaled in.
+// create makes missing objects, with their earlier scale, and deletes those that were scaled in.
 func (s *simulation) create() {
 	wanted := map[string]bool{}
 	for replica := range s.set.Spec.Replicas {
@@ -104,8 +110,8 @@ func (s *simulation) create() {
 			template := strconv.Itoa(int(made.Spec.Replicas))
 			made.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: template}
 			if record := s.set.Status.GangTermination; record != nil && record.Index == replica {
-				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name, made.Spec.Replicas,
-					template)
+				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name,
+					made.Spec.Replicas, template)
 			}
 			s.live[member.Name] = made
 		}
@@ -151,7 +157,7 @@ func (s *simulation) recover() {
 	}
 }
 
-// start makes everything ready, and seen to be.
+// start makes everything ready, and observed as ready.
 func (s *simulation) start() {
 	s.recover()
 	s.observe()
@@ -177,7 +183,7 @@ func (s *simulation) scale(t *rapid.T) {
 	}
 }
 
-// observe writes the conditions, as the PodClique controller does, dated with the moment of the look.
+// observe writes the conditions, as the PodClique controller does, with the time of the observation.
 func (s *simulation) observe() {
 	for _, podClique := range s.live {
 		before := podClique.Status
@@ -186,7 +192,8 @@ func (s *simulation) observe() {
 		} else if !known {
 			s.brokenSince[podClique.UID] = s.now
 		}
-		podClique.Status.ObservedGeneration, podClique.Status.ReadyReplicas = podClique.Generation, s.ready[podClique.UID]
+		podClique.Status.ObservedGeneration, podClique.Status.ReadyReplicas = podClique.Generation,
+			s.ready[podClique.UID]
 		minimum := status.Minimum(podClique)
 		if minimum > 0 && podClique.Status.ReadyReplicas >= minimum {
 			podClique.Status.ReachedMinAvailable = true
@@ -197,7 +204,8 @@ func (s *simulation) observe() {
 		}
 		if len(before.Conditions) == 0 || before.Conditions[0].Status != breached {
 			podClique.Status.Conditions = []metav1.Condition{{
-				Type: grovev1alpha1.ConditionMinAvailableBreached, Status: breached, LastTransitionTime: metav1.NewTime(s.now),
+				Type: grovev1alpha1.ConditionMinAvailableBreached, Status: breached,
+				LastTransitionTime: metav1.NewTime(s.now),
 			}}
 		}
 	}
@@ -239,7 +247,7 @@ func (s *simulation) pass(writes int) {
 	}
 }
 
-// judge compares a decision with the simulation's own account.
+// judge compares a decision with the simulation's own record.
 func (s *simulation) judge(record *grovev1alpha1.GangTermination) {
 	if s.set.Status.UpdateProgress != nil {
 		s.complain("replica %d is recreated during an update", record.Index)
@@ -269,7 +277,7 @@ func (s *simulation) check(t *rapid.T) {
 	}
 }
 
-// converge lets everything recover: what was begun is finished, and then nothing moves any more.
+// converge recovers everything: a recreation that was begun is finished, and then nothing changes any more.
 func (s *simulation) converge(t *rapid.T) {
 	s.set.Status.UpdateProgress = nil
 	for range 6 {

@@ -1,5 +1,5 @@
-// Package termination decides when what belongs together is recreated as a whole because it stayed below a minimum for too
-// long: one copy of a scaling group while its group keeps its minimum, else the whole replica of the set.
+// Package termination decides when a unit is recreated as a whole because it stayed below a minimum for too long: one
+// copy of a scaling group while its group keeps its minimum, or else the whole replica of the set.
 package termination
 
 import (
@@ -16,9 +16,9 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// Breach is a minimum that was reached once and is missed.
+// Breach is a minimum that was reached once and is missed now.
 type Breach struct {
-	// What names the object, Since is from when on it is in breach.
+	// What names the object, Since is the time since which it is in breach.
 	What  string
 	Since time.Time
 }
@@ -34,44 +34,44 @@ type Object struct {
 	TemplateReplicas string
 }
 
-// Unit is what is recreated as a whole: a replica of a set, or a copy of a scaling group.
+// Unit is recreated as a whole: a replica of a set, or a copy of a scaling group.
 type Unit struct {
 	Index    int32
 	Breaches []Breach
-	// Objects are those that exist of it.
+	// Objects are its existing ones.
 	Objects []Object
 }
 
-// Situation is what is known about the units of a set, or of a scaling group.
+// Situation has the inputs of a decision about the units of a set, or of a scaling group.
 type Situation struct {
-	// Record is what the status says about the unit that is being recreated; nil if none is.
+	// Record is the unit in the status that is being recreated; nil if there is none.
 	Record *grovev1alpha1.GangTermination
-	// Delay is how long a unit may stay in breach; 0 is for ever.
+	// Delay is how long a unit may stay in breach; 0 means for ever.
 	Delay time.Duration
-	// Updating reports whether an update replaces pods, during which nothing is begun.
+	// Updating reports whether an update replaces pods; no unit is recreated then.
 	Updating bool
-	// Units are all that there are to be.
+	// Units are all wanted ones.
 	Units []Unit
-	// Confirmed are the breaches of the units that Due names, as their pods show them. Conditions may be out of date: while
-	// no operator runs, pods recover and nobody writes it down.
+	// Confirmed are the breaches of the units in Due, by their pods. Conditions may be out of date: while no operator
+	// runs, pods recover and no status is written.
 	Confirmed map[int32][]Breach
-	// Now is what deadlines are compared with.
+	// Now is the time to compare deadlines with.
 	Now time.Time
 }
 
-// Plan is what is to be recorded and done.
+// Plan says what to record and do.
 type Plan struct {
-	// Record is what the status is to say. Begun says that it is new.
+	// Record is to be written into the status. Begun reports whether it is new.
 	Record *grovev1alpha1.GangTermination
 	Begun  bool
 	// Delete are objects of the unit that the status names already.
 	Delete []Object
-	// Recheck is when the next unit is due; zero if none will be.
+	// Recheck is when the next unit is due; zero if none is.
 	Recheck time.Time
 }
 
-// Decide returns what to do next. One unit is recreated at a time, and a unit that was begun is finished whatever happens
-// to it in between.
+// Decide returns what to do next. One unit is recreated at a time, and a unit that was begun is finished whatever
+// happens to it in between.
 func Decide(situation Situation) Plan {
 	if record := situation.Record; record != nil {
 		if leaving, unfinished := remaining(record, situation.Units); unfinished {
@@ -89,13 +89,13 @@ func Decide(situation Situation) Plan {
 	return Plan{Recheck: recheck}
 }
 
-// Due are the units that Decide may have recreated. Their pods are looked at before.
+// Due are the units that Decide may recreate. Their pods have to be counted first.
 func (s *Situation) Due() []Unit {
 	due, _ := s.due()
 	return due
 }
 
-// due are the units whose time has come, the one that was breached first in front, and when the time of the next comes.
+// due are the units whose time has come, the earliest breach first, and the time at which the next one is due.
 func (s *Situation) due() (due []Unit, next time.Time) {
 	if s.Record != nil || s.Delay <= 0 || s.Updating {
 		return nil, time.Time{}
@@ -120,7 +120,7 @@ func (s *Situation) due() (due []Unit, next time.Time) {
 	return due, next
 }
 
-// since is from when on a unit is in breach.
+// since is the time since which a unit is in breach.
 func (u *Unit) since() (since time.Time, breached bool) {
 	for _, breach := range u.Breaches {
 		if !breached || breach.Since.Before(since) {
@@ -149,8 +149,8 @@ func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
 	return record
 }
 
-// remaining are the recorded objects that nobody has deleted yet. The record is finished when each has been replaced by
-// another of its name, or when there is to be no such unit any more.
+// remaining are the recorded objects that are not deleted yet. The record is finished when each has been replaced by
+// another of its name, or when the unit is no longer wanted.
 func remaining(record *grovev1alpha1.GangTermination, units []Unit) (leaving []Object, unfinished bool) {
 	position := slices.IndexFunc(units, func(unit Unit) bool { return unit.Index == record.Index })
 	if position < 0 {
@@ -180,8 +180,8 @@ func (u *Unit) find(kind, name string) *Object {
 	return nil
 }
 
-// Replicas is how many replicas an object gets that does not exist: as many as the one had that was deleted to be
-// recreated, unless the template asks for another number by now.
+// Replicas is how many replicas an object gets that does not exist: as many as the object had that was deleted to be
+// recreated, unless the template has another number by now.
 func Replicas(record *grovev1alpha1.GangTermination, kind, name string, template int32, templateReplicas string) int32 {
 	if record == nil {
 		return template

@@ -66,7 +66,8 @@ func TestDecide(t *testing.T) {
 		},
 		"the moment of the next look is that of the first that is due": {
 			situation: termination.Situation{Delay: time.Hour, Units: []termination.Unit{
-				unit(0, 10*time.Minute, object("a", "0")), unit(1, 50*time.Minute, object("b", "1")), unit(2, 0, object("c", "2")),
+				unit(0, 10*time.Minute, object("a", "0")), unit(1, 50*time.Minute, object("b", "1")),
+				unit(2, 0, object("c", "2")),
 			}},
 			want: -1, recheck: 10 * time.Minute,
 		},
@@ -82,7 +83,8 @@ func TestDecide(t *testing.T) {
 			want: 1, begun: true,
 		},
 		"a delay of zero is for ever": {
-			situation: termination.Situation{Units: []termination.Unit{unit(0, 100*time.Hour, object("a", "0"))}}, want: -1,
+			situation: termination.Situation{Units: []termination.Unit{unit(0, 100*time.Hour, object("a", "0"))}},
+			want:      -1,
 		},
 		"nothing is begun during an update": {
 			situation: termination.Situation{Delay: time.Hour, Updating: true,
@@ -190,7 +192,8 @@ func TestReplicas(t *testing.T) {
 		"others get what the template asks for":         {scaled, "z", 1, "1", 1},
 		"and so does everything without a record":       {nil, "a", 1, "1", 1},
 	} {
-		if got := termination.Replicas(c.record, termination.KindPodClique, c.name, c.template, c.asked); got != c.want {
+		if got := termination.Replicas(c.record, termination.KindPodClique, c.name, c.template,
+			c.asked); got != c.want {
 			t.Errorf("%s: %d replicas, want %d", name, got, c.want)
 		}
 	}

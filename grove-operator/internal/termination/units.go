@@ -25,7 +25,7 @@ const (
 // defaultDelay is for sets that were stored before the field had a default; the schema has the same.
 const defaultDelay = 4 * time.Hour
 
-// Delay is how long a gang of a set may stay below a minimum; 0 is for ever.
+// Delay is how long a gang of a set may stay below a minimum; 0 means for ever.
 func Delay(set *grovev1alpha1.PodCliqueSet) time.Duration {
 	if delay := set.Spec.Template.TerminationDelay; delay != nil {
 		return delay.Duration
@@ -33,8 +33,8 @@ func Delay(set *grovev1alpha1.PodCliqueSet) time.Duration {
 	return defaultDelay
 }
 
-// Updating reports whether an update of a set is under way, or about to begin. With OnDelete it is the user who replaces
-// pods, whenever that may be, and gangs are kept as ever.
+// Updating reports whether an update of a set is running, or about to begin. With OnDelete the user replaces pods at
+// any time, and gangs are terminated as usual.
 func Updating(set *grovev1alpha1.PodCliqueSet) bool {
 	if rollout.StrategyOf(set) == grovev1alpha1.OnDelete {
 		return false
@@ -70,7 +70,7 @@ func Replica(
 	return unit
 }
 
-// Copies are the copies of a scaling group. None is in breach on its own when the group does not keep its minimum.
+// Copies are the copies of a scaling group. None is in breach on its own if the group does not keep its minimum.
 func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alpha1.PodClique, ready Ready) []Unit {
 	units := make([]Unit, layout.Bounded(group.Spec.Replicas))
 	for i := range units {
@@ -86,7 +86,8 @@ func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alp
 		if kept {
 			conditions = podClique.Status.Conditions
 		}
-		units[copyIndex].add(ofPodClique(podClique), podClique.Generation, podClique.Status.ObservedGeneration, conditions)
+		units[copyIndex].add(ofPodClique(podClique), podClique.Generation,
+			podClique.Status.ObservedGeneration, conditions)
 	}
 	return units
 }
@@ -95,7 +96,8 @@ func Copies(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alp
 func KeepsMinimum(group *grovev1alpha1.PodCliqueScalingGroup, podCliques []*grovev1alpha1.PodClique, ready Ready) bool {
 	standing := map[int32]int{}
 	for _, podClique := range podCliques {
-		if copyIndex, ok := layout.CopyOf(podClique); ok && copyIndex < group.Spec.Replicas && HasMinimum(podClique, ready) {
+		if copyIndex, ok := layout.CopyOf(podClique); ok && copyIndex < group.Spec.Replicas &&
+			HasMinimum(podClique, ready) {
 			standing[copyIndex]++
 		}
 	}
@@ -113,8 +115,7 @@ func HasMinimum(podClique *grovev1alpha1.PodClique, ready Ready) bool {
 	return podClique.DeletionTimestamp == nil && ready(podClique) >= status.Minimum(podClique)
 }
 
-// add adds an object, and its breach if its condition tells of one. What a condition says about an older spec does not
-// count.
+// add adds an object, and its breach if its condition has one. A condition about an older spec does not count.
 func (u *Unit) add(object Object, generation, observed int64, conditions []metav1.Condition) {
 	u.Objects = append(u.Objects, object)
 	condition := meta.FindStatusCondition(conditions, grovev1alpha1.ConditionMinAvailableBreached)
@@ -125,7 +126,7 @@ func (u *Unit) add(object Object, generation, observed int64, conditions []metav
 		Breach{What: object.Kind + " " + object.Name, Since: condition.LastTransitionTime.Time})
 }
 
-// Without returns the breaches of a unit but those of objects that have recovered.
+// Without returns the breaches of a unit except those of objects that have recovered.
 func (u *Unit) Without(recovered func(kind, name string) bool) []Breach {
 	return slices.DeleteFunc(slices.Clone(u.Breaches), func(breach Breach) bool {
 		return slices.ContainsFunc(u.Objects, func(object Object) bool {

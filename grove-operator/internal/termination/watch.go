@@ -8,8 +8,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// Changed lets the moments through in which a set or scaling group records, or strikes out, what is recreated, and in which
-// an update of a set begins or ends.
+// Changed passes changes in which a set or scaling group begins or ends to record a recreation, and in which an update
+// of a set begins or ends.
 func Changed() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -21,7 +21,8 @@ func Changed() predicate.Funcs {
 				set := e.ObjectNew.(*grovev1alpha1.PodCliqueSet)
 				return Updating(old) != Updating(set) || !same(old.Status.GangTermination, set.Status.GangTermination)
 			case *grovev1alpha1.PodCliqueScalingGroup:
-				return !same(old.Status.GangTermination, e.ObjectNew.(*grovev1alpha1.PodCliqueScalingGroup).Status.GangTermination)
+				return !same(old.Status.GangTermination,
+					e.ObjectNew.(*grovev1alpha1.PodCliqueScalingGroup).Status.GangTermination)
 			}
 			return false
 		},

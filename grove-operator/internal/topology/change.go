@@ -14,25 +14,26 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// Change is what becomes of a replica.
+// Change is the decision about a replica.
 type Change struct {
-	// Topology is what all gangs of the replica are to refer to; empty for a set without constraints.
+	// Topology is the one that all gangs of the replica are to refer to; empty for a set without constraints.
 	Topology string
-	// Outdated are the pods that were made for another topology and stand on no node. They have to be gone before a gang
+	// Outdated are the pods that were made for another topology and have no node. They have to be gone before a gang
 	// refers to Topology.
 	Outdated []*corev1.Pod
 }
 
-// DecideChange decides what becomes of the pods and gangs of a replica whose set names another topology, so that the pods
-// of a gang that stand on nodes have been placed under one topology, whatever happens at the same time.
+// DecideChange decides about the pods and gangs of a replica whose set names another topology, so that all pods of a
+// gang on nodes have been placed under one topology, whatever happens at the same time.
 //
-// Every pod carries the topology for which it was made. A gang changes only when all pods for another topology are gone;
-// those without a node are deleted, on the condition that nobody has changed them since they were read. A binding changes
-// its pod, so that one of the two fails: the binding, and the gang changes, or the deletion, and the gang keeps its topology.
+// Every pod names the topology for which it was made. A gang changes only when all pods for another topology are gone;
+// those without a node are deleted, on the condition that nobody has changed them since they were read. A binding
+// changes its pod, so that either the binding fails, and the gang changes, or the deletion fails, and the gang keeps
+// its topology.
 //
-// The topology of pods that stand on nodes is kept:
-// where there are several, which no scheduler that looks at the pods' topologies brings about, that of most pods, then the
-// named one, then the first by name. Pods on their way out have no part in it. Gangs are the replica's PodGangs by name.
+// The topology of pods on nodes is kept. If there are several, which cannot happen with a scheduler that reads the
+// pods' topologies, the one of most pods is kept, then the named one, then the first by name. Pods that are being
+// deleted do not count. Gangs are the replica's PodGangs by name.
 func DecideChange(named string, all []*corev1.Pod, gangs map[string]*schedulerv1alpha1.PodGang) Change {
 	if named == "" {
 		return Change{}
@@ -51,7 +52,8 @@ func DecideChange(named string, all []*corev1.Pod, gangs map[string]*schedulerv1
 	delete(standing, unknown)
 	decision := Change{Topology: most(standing, named)}
 	for _, pod := range waiting {
-		if made := MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown && made != decision.Topology {
+		if made := MadeFor(pod, gangs[pod.Labels[grovev1alpha1.LabelPodGang]]); made != unknown &&
+			made != decision.Topology {
 			decision.Outdated = append(decision.Outdated, pod)
 		}
 	}
@@ -69,11 +71,11 @@ func most(standing map[string]int, named string) string {
 	return chosen
 }
 
-// unknown is the topology of pods that say nothing about it.
+// unknown is the topology of pods that name none.
 const unknown = ""
 
-// MadeFor is the topology for which a pod of a gang was made; empty if nobody says. Pods that an older operator made do not say it
-// themselves: they were made for what their gang refers to. Gang may be nil.
+// MadeFor is the topology for which a pod of a gang was made; empty if it is not known. Pods of an older operator do
+// not name it: they were made for the topology of their gang. Gang may be nil.
 func MadeFor(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 	made := pod.Annotations[grovev1alpha1.AnnotationTopologyName]
 	if made != "" || gang == nil {
@@ -83,8 +85,8 @@ func MadeFor(pod *corev1.Pod, gang *schedulerv1alpha1.PodGang) string {
 		gang.Annotations[grovev1alpha1.AnnotationTopologyName])
 }
 
-// Settled reports whether nothing has to be done about a decision: no pod has to go, and every gang says already what it would
-// be made to say.
+// Settled reports whether a decision changes nothing: no pod has to be deleted, and every gang has the topology
+// already.
 func Settled(named string, decision Change, gangs map[string]*schedulerv1alpha1.PodGang) bool {
 	if len(decision.Outdated) > 0 {
 		return false
@@ -98,7 +100,7 @@ func Settled(named string, decision Change, gangs map[string]*schedulerv1alpha1.
 	return true
 }
 
-// Kept is what a gang says of a set that names a topology other than the gang's; empty where it is the same.
+// Kept is the gang's annotation about the set's topology, if the gang keeps another one; empty if they are the same.
 func Kept(named, inForce string) string {
 	if named == inForce {
 		return ""
@@ -106,8 +108,8 @@ func Kept(named, inForce string) string {
 	return named
 }
 
-// ForNewPods is the topology for which pods are made now: what the set names, unless the gang has answered that it keeps its
-// own. Gang is nil while the PodGang does not exist.
+// ForNewPods is the topology for which pods are made now: the one that the set names, unless the gang's annotation
+// answers that it keeps its own. Gang is nil while the PodGang does not exist.
 func ForNewPods(named string, gang *schedulerv1alpha1.PodGang) string {
 	if named != "" && gang != nil && gang.Annotations[grovev1alpha1.AnnotationTopologyKept] == named {
 		return gang.Annotations[schedulingv2alpha2.AnnotationPodsTopology]
@@ -115,8 +117,8 @@ func ForNewPods(named string, gang *schedulerv1alpha1.PodGang) string {
 	return named
 }
 
-// MayOpenGate reports whether a pod was made for the topology that its gang refers to, and that new pods would be made for. The gates
-// of other pods stay shut: either the gang is about to turn, or the pod to be replaced.
+// MayOpenGate reports whether a pod was made for the topology of its gang, and for the one of new pods. The gates of
+// other pods stay: either the gang is about to change, or the pod is about to be replaced.
 func MayOpenGate(pod *corev1.Pod, named string, gang *schedulerv1alpha1.PodGang) bool {
 	made := MadeFor(pod, gang)
 	if named == "" || made == unknown {

@@ -12,15 +12,15 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// all are the guards of an operator whose scheduler compares pods with their PodGroup.
+// all are the guards with a scheduler that compares pods with their PodGroup.
 var all = guards{asRead: true, past: true, later: true, agree: true, compared: true}
 
-// uncompared are those with a scheduler that does not, but always knows the newest PodGroup.
+// uncompared are those with a scheduler that does not, but always has the newest PodGroup.
 var uncompared = guards{asRead: true, past: true, later: true, agree: true}
 
-// live lets everything happen in any order.
+// live runs all actors in any order.
 func (w *world) live(steps int) {
-	slow := map[string]int{} // One of so many chances to catch up is taken: each cache lags as it likes.
+	slow := map[string]int{} // One of so many chances to catch up is taken: each cache lags by its own number.
 	for _, cache := range []string{"set", "gang", "pods", "scheduler"} {
 		slow[cache] = 1 << (2 * w.choose(3))
 	}
@@ -63,7 +63,7 @@ func (w *world) taken(chances int) int {
 	return 0
 }
 
-// settle lets everybody see everything until nothing happens any more.
+// settle lets all actors see everything until nothing changes any more.
 func (w *world) settle() {
 	for range 40 {
 		for name, act := range map[string]func(pause){"podgang": w.keepGang, "podclique": w.keepPods,
@@ -82,7 +82,7 @@ func (w *world) settle() {
 	}
 }
 
-// unsettled says what is not as it has to be in the end; empty if all is well.
+// unsettled says what is wrong with the end state; empty if all is well.
 func (w *world) unsettled() string {
 	gang, named := w.gang.live(), w.set.live()
 	if gang == nil {
@@ -105,8 +105,8 @@ func (w *world) unsettled() string {
 	return ""
 }
 
-// Whatever happens at the same time, the pods of a gang that stand on nodes were placed under one topology; and when it ends,
-// all of them do.
+// Whatever happens at the same time, the pods of a gang on nodes were placed under one topology; and in the end, all
+// pods are on nodes.
 func TestPodsOnNodesWerePlacedUnderOneTopology(t *testing.T) {
 	for name, guards := range map[string]guards{"compared": all, "uncompared": uncompared} {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func TestPodsOnNodesWerePlacedUnderOneTopology(t *testing.T) {
 	}
 }
 
-// Without any one of the guards, the simulation finds a gang that is placed under two topologies, or a pod that is deleted
-// although it stands on a node.
+// Without any one of the guards, the simulation finds a gang that is placed under two topologies, or a pod on a node
+// that is deleted.
 func TestEveryGuardIsNeeded(t *testing.T) {
 	without := func(from guards, remove func(*guards)) guards {
 		remove(&from)
@@ -155,7 +155,7 @@ func TestEveryGuardIsNeeded(t *testing.T) {
 	}
 }
 
-// A cache that has slept through two turns has a gang that looks as it should and lists the names that the new pods have.
+// In a cache that has missed two changes, a gang looks right and lists the names of the new pods.
 func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 	for name, c := range map[string]struct {
 		guards guards
@@ -168,7 +168,8 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 			w := newWorld(c.guards, func(int) int { return 0 })
 			pass := func(name string, act func(pause), caughtUp ...string) {
 				for _, cache := range caughtUp {
-					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp, "pods": w.pods.catchUp}[cache](
+					map[string]func(string, int){"set": w.set.catchUp, "gang": w.gang.catchUp,
+						"pods": w.pods.catchUp}[cache](
 						"operator", 1000)
 				}
 				w.step(name, act)
@@ -179,16 +180,17 @@ func TestGangThatTurnedTwiceIsReadPastTheCache(t *testing.T) {
 			pass("podclique", w.keepPods)
 			pass("podgang", w.keepGang, "pods")
 			w.set.write("b")
-			pass("podgang", w.keepGang, "set", "gang") // Deletes the pods, and turns the gang.
+			pass("podgang", w.keepGang, "set", "gang") // Deletes the pods, and changes the gang.
 			w.set.write("a")
-			pass("podclique", w.keepPods, "set", "pods") // Makes pods of the same names.
+			pass("podclique", w.keepPods, "set", "pods") // Makes pods with the same names.
 			pass("podclique", w.keepPods, "pods")
 			opened := false
 			for _, pod := range w.pods.live() {
 				opened = opened || !pods.Gated(pod)
 			}
 			if opened != c.opened || len(w.pods.live()) != wanted {
-				t.Errorf("gates were opened under the gang of another topology: %v; pods: %d", opened, len(w.pods.live()))
+				t.Errorf("gates were opened under the gang of another topology: %v; pods: %d", opened,
+					len(w.pods.live()))
 			}
 		})
 	}

@@ -59,11 +59,13 @@ func TestDecide(t *testing.T) {
 		want     string
 		outdated []string
 	}{
-		"a set without constraints has no topology": {pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")}, want: ""},
-		"without pods the named one counts":         {named: "b", want: "b"},
+		"a set without constraints has no topology": {pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")},
+			want: ""},
+		"without pods the named one counts": {named: "b", want: "b"},
 		"pods for the named one stay": {named: "b", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "")},
 			want: "b"},
-		"pods for another that stand nowhere go": {named: "b", pods: []*corev1.Pod{pod("p", "a", ""), pod("q", "b", "")},
+		"pods for another that stand nowhere go": {named: "b", pods: []*corev1.Pod{pod("p", "a", ""),
+			pod("q", "b", "")},
 			want: "b", outdated: []string{"p"}},
 		"a pod on a node keeps its topology": {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "a", "")},
 			want: "a"},
@@ -75,19 +77,25 @@ func TestDecide(t *testing.T) {
 		"a pod on its way out is not deleted": {named: "b", pods: []*corev1.Pod{leaving(pod("p", "a", ""))}, want: "b"},
 		"a pod that has ended keeps nothing":  {named: "b", pods: []*corev1.Pod{ended(pod("p", "a", "n"))}, want: "b"},
 		"of two topologies the one of most pods is kept": {
-			named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "n"), pod("r", "a", "n"), pod("s", "a", "")},
+			named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "b", "n"), pod("r", "a", "n"),
+				pod("s", "a", "")},
 			want: "b", outdated: []string{"s"},
 		},
-		"of as many pods the named one counts": {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"), pod("q", "b", "n")},
+		"of as many pods the named one counts": {named: "b", pods: []*corev1.Pod{pod("p", "a", "n"),
+			pod("q", "b", "n")},
 			want: "b"},
-		"of as many pods else the first by name": {named: "c", pods: []*corev1.Pod{pod("p", "b", "n"), pod("q", "a", "n")},
+		"of as many pods else the first by name": {named: "c", pods: []*corev1.Pod{pod("p", "b", "n"),
+			pod("q", "a", "n")},
 			want: "a"},
-		"pods of which nobody knows have no part": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")},
+		"pods of which nobody knows have no part": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"),
+			pod("q", "", "")},
 			want: "b"},
-		"pods that say nothing are of their gang's": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"), pod("q", "", "")},
+		"pods that say nothing are of their gang's": {named: "b", pods: []*corev1.Pod{pod("p", "", "n"),
+			pod("q", "", "")},
 			gang: gang("a", "", ""), want: "a"},
 		"so they are under an older operator's gang": {
-			named: "b", pods: []*corev1.Pod{pod("q", "", "")}, gang: gang("", "", "a"), want: "b", outdated: []string{"q"},
+			named: "b", pods: []*corev1.Pod{pod("q", "", "")}, gang: gang("", "", "a"), want: "b",
+			outdated: []string{"q"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +123,8 @@ func TestSettled(t *testing.T) {
 	}{
 		"without gangs and pods there is nothing to do": {decision: topology.Change{Topology: "b"}, want: true},
 		"pods have to go": {
-			decision: topology.Change{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}}, gang: gang("b", "", "b"),
+			decision: topology.Change{Topology: "b", Outdated: []*corev1.Pod{pod("p", "a", "")}},
+			gang:     gang("b", "", "b"),
 		},
 		"the gang says it": {decision: topology.Change{Topology: "b"}, gang: gang("b", "", "b"),
 			want: true},
@@ -165,17 +174,21 @@ func TestMayOpen(t *testing.T) {
 		gang  *schedulerv1alpha1.PodGang
 		want  bool
 	}{
-		"a set without constraints":              {pod: pod("p", "", ""), gang: gang("", "", ""), want: true},
-		"pod, set and gang agree":                {pod: pod("p", "a", ""), named: "a", gang: gang("a", "", "a"), want: true},
-		"the gang has not turned yet":            {pod: pod("p", "b", ""), named: "b", gang: gang("a", "", "a")},
-		"the pod is to be replaced":              {pod: pod("p", "a", ""), named: "b", gang: gang("b", "", "b")},
-		"the gang and the pod are to turn":       {pod: pod("p", "a", ""), named: "b", gang: gang("a", "", "a")},
-		"the gang keeps its own":                 {pod: pod("p", "a", ""), named: "b", gang: gang("a", "b", "a"), want: true},
-		"the gang keeps its own, not the pod's":  {pod: pod("p", "b", ""), named: "b", gang: gang("a", "b", "a")},
-		"a gang whose constraints were left out": {pod: pod("p", "a", ""), named: "a", gang: gang("a", "", ""), want: true},
-		"an older operator's gang, a new pod":    {pod: pod("p", "a", ""), named: "a", gang: gang("", "", "a")},
-		"an older operator's gang and pod":       {pod: pod("p", "", ""), named: "a", gang: gang("", "", "a")},
-		"an older operator's pod":                {pod: pod("p", "", ""), named: "a", gang: gang("a", "", "a"), want: true},
+		"a set without constraints": {pod: pod("p", "", ""), gang: gang("", "", ""), want: true},
+		"pod, set and gang agree": {pod: pod("p", "a", ""), named: "a",
+			gang: gang("a", "", "a"), want: true},
+		"the gang has not turned yet":      {pod: pod("p", "b", ""), named: "b", gang: gang("a", "", "a")},
+		"the pod is to be replaced":        {pod: pod("p", "a", ""), named: "b", gang: gang("b", "", "b")},
+		"the gang and the pod are to turn": {pod: pod("p", "a", ""), named: "b", gang: gang("a", "", "a")},
+		"the gang keeps its own": {pod: pod("p", "a", ""), named: "b",
+			gang: gang("a", "b", "a"), want: true},
+		"the gang keeps its own, not the pod's": {pod: pod("p", "b", ""), named: "b", gang: gang("a", "b", "a")},
+		"a gang whose constraints were left out": {pod: pod("p", "a", ""), named: "a",
+			gang: gang("a", "", ""), want: true},
+		"an older operator's gang, a new pod": {pod: pod("p", "a", ""), named: "a", gang: gang("", "", "a")},
+		"an older operator's gang and pod":    {pod: pod("p", "", ""), named: "a", gang: gang("", "", "a")},
+		"an older operator's pod": {pod: pod("p", "", ""), named: "a",
+			gang: gang("a", "", "a"), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := topology.MayOpenGate(c.pod, c.named, c.gang); got != c.want {

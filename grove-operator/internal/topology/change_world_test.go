@@ -29,24 +29,26 @@ const (
 
 var moment = time.Unix(1000, 0)
 
-// underTopology is what the scheduler of the world notes on a pod that it binds. No decision reads it.
+// underTopology is an annotation that the world's scheduler writes on a pod that it binds. No decision reads it.
 const underTopology = "bound-under"
 
-// guards are what the controllers and the scheduler do about races. A test takes one away, to see that it is needed.
+// guards are the measures of the controllers and the scheduler against races. A test switches one off, to see that it
+// is needed.
 type guards struct {
-	// asRead: pods are deleted on the condition that they are as they were read.
+	// asRead: pods are deleted on the condition that they have not changed since they were read.
 	asRead bool
-	// past: the gang is read past the cache before gates are opened.
+	// past: the gang is read past the cache before gates are removed.
 	past bool
-	// later: a pod's gate is not opened by the pass that makes the pod.
+	// later: a pod's gate is not removed by the pass that makes the pod.
 	later bool
-	// agree: gates are opened where pod, gang and set agree.
+	// agree: gates are removed if pod, gang and set agree.
 	agree bool
-	// compared: the scheduler compares a pod with its PodGroup, and may know an old PodGroup. Otherwise it knows the newest.
+	// compared: the scheduler compares a pod with its PodGroup, and may have an old PodGroup. Otherwise it has the
+	// newest.
 	compared bool
 }
 
-// history is all states of a part of the API, and how far each reader has seen them. A reader never goes back.
+// history has all states of a part of the API, and how far each reader has seen them. A reader never goes back.
 type history[T any] struct {
 	states []T
 	seen   map[string]int
@@ -63,9 +65,9 @@ func (h *history[T]) catchUp(reader string, steps int) {
 	h.seen[reader] = min(h.seen[reader]+steps, len(h.states)-1)
 }
 
-// world is one replica of a set with one gang, an API server that decides on each write by itself, and whoever writes: users,
-// the operator's two controllers, which share caches, a scheduler, and a kubelet. What they do is cut into steps between which
-// anything may happen.
+// world is one replica of a set with one gang, an API server that decides on each write by itself, and all writers:
+// users, the operator's two controllers, which share caches, a scheduler, and a kubelet. Their actions are divided into
+// steps, between which anything may happen.
 type world struct {
 	guards
 	choose func(n int) int
@@ -73,7 +75,7 @@ type world struct {
 	gang   history[*schedulerv1alpha1.PodGang]
 	pods   history[map[string]*corev1.Pod]
 	uids   int
-	// running are actors that have begun, by name. Those of one name take turns.
+	// running are actors that have begun, by name. Actors of one name take turns.
 	running  map[string]func() (struct{}, bool)
 	violated string
 }
@@ -85,10 +87,10 @@ func newWorld(g guards, choose func(n int) int) *world {
 	}
 }
 
-// pause is where others may act. It returns false when the actor has died.
+// pause is a point at which others may act. It returns false if the actor has died.
 type pause = func(struct{}) bool
 
-// step lets one actor go on to its next pause, or begin.
+// step runs one actor to its next pause, or starts it.
 func (w *world) step(name string, act func(pause)) {
 	next, ok := w.running[name]
 	if !ok {
@@ -101,7 +103,7 @@ func (w *world) step(name string, act func(pause)) {
 	}
 }
 
-// crash ends the operator in the middle of whatever it does. The next one begins with what the API has.
+// crash ends the operator at any point. The next one begins with the state of the API.
 func (w *world) crash() {
 	delete(w.running, "podgang")
 	delete(w.running, "podclique")
@@ -140,7 +142,7 @@ func (w *world) remove(name string, uid types.UID, resourceVersion string) (conf
 		return true
 	case pods.Scheduled(pod):
 		going := pod.DeepCopy()
-		// Of now: nobody replaces a pod that its kubelet may still end.
+		// Of now: a pod that its kubelet may still end is not replaced.
 		going.DeletionTimestamp = &metav1.Time{Time: moment}
 		w.change(name, going)
 	default:
@@ -211,7 +213,7 @@ func (w *world) keepGang(pause pause) {
 		return
 	}
 	if cached != nil && fmt.Sprint(cached) == fmt.Sprint(desired) {
-		return // As package apply does: what the cache has is not written.
+		return // As package apply does: nothing is written if the cache has it already.
 	}
 	w.gang.write(desired)
 }
@@ -313,11 +315,11 @@ func (w *world) schedule(pause pause) {
 	w.change(bound.Name, bound)
 }
 
-// disturb is what users and kubelets do.
+// disturb does the actions of users and kubelets.
 func (w *world) disturb() {
 	all := sorted(w.pods.live())
 	switch w.choose(4) {
-	case 0, 1: // Whatever admission says: it looks before the write.
+	case 0, 1: // Whatever admission says: it reads before the write.
 		w.set.write([]string{"a", "b", "c"}[w.choose(3)])
 	case 2:
 		if len(all) > 0 {

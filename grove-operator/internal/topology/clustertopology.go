@@ -14,8 +14,8 @@ import (
 	"packtree.dev/shared/domains"
 )
 
-// Default is the ClusterTopology that the operator makes from its configuration, its levels broadest first whatever their
-// order in the configuration. Nil if topology awareness is off.
+// Default is the ClusterTopology that the operator makes from its configuration, its levels broadest first whatever
+// their order in the configuration. Nil if topology awareness is off.
 func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration) *grovev1alpha1.ClusterTopology {
 	if !configuration.Enabled {
 		return nil
@@ -29,14 +29,14 @@ func Default(configuration groveconfigv1alpha1.TopologyAwareSchedulingConfigurat
 		ObjectMeta: metav1.ObjectMeta{
 			Name:   grovev1alpha1.DefaultClusterTopologyName,
 			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
-			// From the first moment on: a set may use it at once, and somebody delete it.
+			// From the beginning: a set may use it at once, and somebody may delete it then.
 			Finalizers: []string{grovev1alpha1.FinalizerClusterTopology},
 		},
 		Spec: grovev1alpha1.ClusterTopologySpec{Levels: levels},
 	}
 }
 
-// Levels are levels of the configuration as a ClusterTopology has them, in the order given.
+// Levels converts levels of the configuration to those of a ClusterTopology, in the given order.
 func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.TopologyLevel {
 	levels := make([]grovev1alpha1.TopologyLevel, 0, len(configured))
 	for _, level := range configured {
@@ -46,8 +46,8 @@ func Levels(configured []groveconfigv1alpha1.TopologyLevel) []grovev1alpha1.Topo
 	return levels
 }
 
-// ForScheduler is the Topology that the scheduler reads in place of a ClusterTopology or ClusterTopologyBinding. It is owned by
-// it, unless that has no UID because it does not come from a cluster.
+// ForScheduler is the Topology that the scheduler reads instead of a ClusterTopology or ClusterTopologyBinding, which
+// owns it unless it has no UID, without a cluster.
 func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	levels := make([]kaiv1alpha1.TopologyLevel, 0, len(clusterTopology.Spec.Levels))
 	for _, level := range clusterTopology.Spec.Levels {
@@ -69,7 +69,7 @@ func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	return made
 }
 
-// aliasOf tells the scheduler that a level is inside of hosts, where its label does not say so.
+// aliasOf is the alias by which the scheduler knows that a level is inside of hosts, if its label does not say so.
 func aliasOf(level grovev1alpha1.TopologyLevel) string {
 	if level.Domain != grovev1alpha1.TopologyDomainNuma || strings.Contains(strings.ToLower(level.Key), domains.Numa) {
 		return ""
@@ -77,22 +77,24 @@ func aliasOf(level grovev1alpha1.TopologyLevel) string {
 	return domains.Numa
 }
 
-// KeyProblem is why the scheduler would not take the key of one of the levels; empty if it would. The levels may be in any
-// order, which is told instead. Below kubernetes.io/hostname there can only be a level inside of hosts.
+// KeyProblem says why the scheduler would not accept the key of one of the levels; empty if it would. The levels may be
+// in any order, which is an error of its own. Below kubernetes.io/hostname there can only be a level inside of hosts.
 func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.TopologyLevel, order domains.Order) string {
 	if level.Key != corev1.LabelHostname {
 		return ""
 	}
 	for _, other := range levels {
-		if other.Domain != grovev1alpha1.TopologyDomainNuma && order.Narrower(string(other.Domain), string(level.Domain)) {
-			return fmt.Sprintf("the label tells single hosts apart, so that no level can be below it but numa, and %s is",
+		if other.Domain != grovev1alpha1.TopologyDomainNuma &&
+			order.Narrower(string(other.Domain), string(level.Domain)) {
+			return fmt.Sprintf(
+				"the label tells single hosts apart, so that no level can be below it but numa, and %s is",
 				other.Domain)
 		}
 	}
 	return ""
 }
 
-// DomainList is the levels' domains, each once and none that cannot be used, for a column that people read.
+// DomainList lists the levels' domains, each once and only valid ones, for a printed column.
 func DomainList(clusterTopology *Topology) string {
 	usable := orderIn(clusterTopology)
 	words := slices.DeleteFunc(clusterTopology.Order(), func(word string) bool { return !usable.Known(word) })

@@ -6,16 +6,16 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// named is how many nodes without a level's label are named.
+// named is how many nodes without a level's label a status names.
 const named = 5
 
-// Node is what is looked at of a node.
+// Node has the fields of a node that the coverage depends on.
 type Node struct {
 	Name   string
 	Labels map[string]string
 }
 
-// Coverage is what nodes say about the levels of a topology.
+// Coverage counts nodes by the labels of a topology's levels.
 type Coverage struct {
 	// Levels has an entry for each level, in the order of the levels.
 	Levels []grovev1alpha1.TopologyLevelStatus
@@ -25,8 +25,8 @@ type Coverage struct {
 	Incomplete int32
 }
 
-// CoverageOf counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not matter. A
-// label counts whatever its value, as it does for the scheduler.
+// CoverageOf counts nodes by the labels of levels, which are given broadest first. The order of the nodes does not
+// matter. A label counts whatever its value, as it does for the scheduler.
 func CoverageOf(levels []grovev1alpha1.TopologyLevel, nodes []Node) Coverage {
 	taken := Coverage{Levels: make([]grovev1alpha1.TopologyLevelStatus, len(levels))}
 	found := make([]map[string]struct{}, len(levels))
@@ -42,7 +42,7 @@ func CoverageOf(levels []grovev1alpha1.TopologyLevel, nodes []Node) Coverage {
 	return taken
 }
 
-// count adds a node to the coverage, and the domains in which it stands to those found.
+// count adds a node to the coverage, and its domains to those found.
 func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found []map[string]struct{}) {
 	path, placed, carried := "", true, 0
 	for i, level := range levels {
@@ -54,7 +54,7 @@ func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found 
 		carried++
 		c.Levels[i].Nodes++
 		if placed {
-			path += "/" + value // No label value has a slash in it.
+			path += "/" + value // No label value has a slash.
 			found[i][path] = struct{}{}
 		}
 	}
@@ -68,7 +68,7 @@ func (c *Coverage) count(levels []grovev1alpha1.TopologyLevel, node Node, found 
 	}
 }
 
-// miss notes the levels whose labels a node lacks.
+// miss records the levels whose labels a node lacks.
 func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	for i, level := range levels {
 		if _, ok := node.Labels[level.Key]; ok {
@@ -84,8 +84,8 @@ func (c *Coverage) miss(levels []grovev1alpha1.TopologyLevel, node Node) {
 	}
 }
 
-// LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels. A node that is
-// new had none before, and one that is gone has none after.
+// LabelsDiffer reports whether a change of a node's labels can change the coverage of a topology with these levels. A
+// new node had no labels before, and a deleted one has none after.
 func LabelsDiffer(levels []grovev1alpha1.TopologyLevel, before, after map[string]string) bool {
 	return slices.ContainsFunc(levels, func(level grovev1alpha1.TopologyLevel) bool {
 		was, had := before[level.Key]

@@ -49,12 +49,14 @@ func TestTake(t *testing.T) {
 		"a node without the label of a level in between stands in no domain below": {
 			nodes: []topology.Node{node("a", "zone", "z", "rack", "1")},
 			want: topology.Coverage{Incomplete: 1, Levels: []level{
-				{Domain: "zone", Nodes: 1, DomainCount: 1}, {Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}},
+				{Domain: "zone", Nodes: 1, DomainCount: 1},
+				{Domain: "block", NodesMissing: 1, MissingOn: []string{"a"}},
 				{Domain: "rack", Nodes: 1},
 			}},
 		},
 		"a node without the narrowest label misses a level, too": {
-			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1", "rack", "1")},
+			nodes: []topology.Node{node("a", "zone", "z", "block", "1"), node("b", "zone", "z", "block", "1",
+				"rack", "1")},
 			want: topology.Coverage{Complete: 1, Incomplete: 1, Levels: []level{
 				{Domain: "zone", Nodes: 2, DomainCount: 1}, {Domain: "block", Nodes: 2, DomainCount: 1},
 				{Domain: "rack", Nodes: 1, DomainCount: 1, NodesMissing: 1, MissingOn: []string{"a"}},

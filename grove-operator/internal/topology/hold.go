@@ -11,8 +11,8 @@ func holds(set *grovev1alpha1.PodCliqueSet) bool {
 	return set.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] == grovev1alpha1.MissingTopologyLevelHold
 }
 
-// Awaited says what the pods of a set wait for that asks to be held rather than placed without its constraints; empty if
-// everything is there, or if the set does not ask.
+// Awaited says what the pods of a set wait for if the set asks for holding rather than placing without its constraints;
+// empty if nothing is missing, or if the set does not ask.
 func (r Resolution) Awaited() string {
 	switch {
 	case !r.hold || r.Name == "":
@@ -25,7 +25,7 @@ func (r Resolution) Awaited() string {
 	return ""
 }
 
-// consequence says what follows for the set from what is missing.
+// consequence says what the missing levels mean for the set.
 func (r Resolution) consequence(constraints string) string {
 	if r.hold {
 		return fmt.Sprintf("so that pods which are on no node wait (%s: %s)",

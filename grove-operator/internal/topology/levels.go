@@ -14,14 +14,14 @@ import (
 	"packtree.dev/shared/domains"
 )
 
-// ValidateLevels returns what is wrong with the levels of a ClusterTopology, which are at path and in any order: a domain that
-// is none, a domain or a key that is there before, a key that is no label key or that the scheduler would not take.
+// ValidateLevels returns what is wrong with the levels of a ClusterTopology, which are at path and in any order:
+// unknown domains, repeated domains or keys, and keys that are no label keys or that the scheduler would not accept.
 func ValidateLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	return validateLevels(path, levels, domains.All(), unknownDomain)
 }
 
-// ValidateFreeLevels returns what is wrong with the levels of a ClusterTopologyBinding, which are at path: as ValidateLevels, but that
-// domains have any name, and the order in which they stand.
+// ValidateFreeLevels returns what is wrong with the levels of a ClusterTopologyBinding, which are at path: as
+// ValidateLevels, but domains have any name, and the order of the list.
 func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	var named []grovev1alpha1.TopologyDomain
 	for _, level := range levels {
@@ -35,7 +35,7 @@ func ValidateFreeLevels(path *field.Path, levels []grovev1alpha1.TopologyLevel) 
 	})
 }
 
-// domainName is what a domain of a ClusterTopologyBinding may be called.
+// domainName matches the domains of a ClusterTopologyBinding.
 var domainName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 func validateLevels(
@@ -64,7 +64,7 @@ func validateLevels(
 	return errs
 }
 
-// duplicate is what to say of a value that another level, at first, has already.
+// duplicate is the error for a value that another level, at first, has already.
 func duplicate(path *field.Path, value any, what string, first *field.Path) *field.Error {
 	err := field.Duplicate(path, value)
 	err.Detail = fmt.Sprintf(
@@ -94,8 +94,7 @@ func unknownDomain(domain string) string {
 	return reason
 }
 
-// ValidateOrder returns the levels that stand below a narrower one. Domains that are none, and those that are there before, are left
-// out.
+// ValidateOrder returns the levels that come after a narrower one. Unknown and repeated domains are left out.
 func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field.ErrorList {
 	var errs field.ErrorList
 	for i, level := range levels {
@@ -106,7 +105,8 @@ func ValidateOrder(path *field.Path, levels []grovev1alpha1.TopologyLevel) field
 		for _, above := range levels[:i] {
 			if domains.All().Broader(string(level.Domain), string(above.Domain)) {
 				errs = append(errs, field.Invalid(path.Index(i).Child("domain"), level.Domain, fmt.Sprintf(
-					"levels must be listed broadest first: %s; move %s above %s", strings.Join(domains.All(), ", "), level.Domain,
+					"levels must be listed broadest first: %s; move %s above %s",
+					strings.Join(domains.All(), ", "), level.Domain,
 					above.Domain)))
 				break
 			}

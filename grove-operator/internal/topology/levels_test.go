@@ -23,13 +23,15 @@ func TestWrongLevelsAreToldOnceEach(t *testing.T) {
 			levels: []grovev1alpha1.TopologyLevel{level("zone", "a/z"), level("rack", "a/r")},
 		},
 		"each that is there a second time": {
-			[]grovev1alpha1.TopologyLevel{level("zone", "k"), level("rack", "a/r"), level("zone", "k"), level("zone", "a/b")},
+			[]grovev1alpha1.TopologyLevel{level("zone", "k"), level("rack", "a/r"), level("zone", "k"),
+				level("zone", "a/b")},
 			[]string{"l[2].domain", "l[2].key", "l[3].domain"}, nil,
 		},
 		"an unknown one, twice": {[]grovev1alpha1.TopologyLevel{level("row", "a"), level("row", "b")},
 			[]string{"l[0].domain", "l[1].domain"}, nil},
 		"those below a narrower one": {
-			[]grovev1alpha1.TopologyLevel{level("host", "a"), level("row", "b"), level("rack", "c"), level("zone", "d")},
+			[]grovev1alpha1.TopologyLevel{level("host", "a"), level("row", "b"), level("rack", "c"),
+				level("zone", "d")},
 			[]string{"l[1].domain"}, []string{"l[2].domain", "l[3].domain"},
 		},
 		"a key that is none, once": {[]grovev1alpha1.TopologyLevel{level("zone", "a b"), level("rack", "a b")},

@@ -17,30 +17,33 @@ import (
 // Lookup returns the ClusterTopology or ClusterTopologyBinding of a name; nil if there is neither.
 type Lookup func(name string) *Topology
 
-// Resolution is the answer to: which topology do the constraints of a set refer to, and is every domain there?
+// Resolution says which topology the constraints of a set refer to, and which of their domains it lacks.
 type Resolution struct {
-	// Name is the ClusterTopology or ClusterTopologyBinding that the constraints refer to; empty for a set without constraints.
+	// Name is the ClusterTopology or ClusterTopologyBinding that the constraints refer to; empty for a set without
+	// constraints.
 	Name string
-	// Kind is which of the two it is.
+	// Kind of the two.
 	Kind string
-	// SchedulerTopology is the Topology that the scheduler reads in its place.
+	// SchedulerTopology is the Topology that the scheduler reads instead.
 	SchedulerTopology string
 	// Order is the order of its domains.
 	Order domains.Order
-	// Named is what the set names: another than Name only while its gangs keep Name, because pods stand on nodes under it.
+	// Named is the topology that the set names: another one than Name only while its gangs keep Name, because pods are
+	// on nodes under it.
 	Named string
 	// Found reports whether a ClusterTopology of that name exists.
 	Found bool
-	// Missing are the domains in use that are not levels of it, broadest first.
+	// Missing are the domains in use that are no levels of it, broadest first.
 	Missing []grovev1alpha1.TopologyDomain
-	// hold reports whether the set's pods wait for what is missing, rather than do without.
+	// hold reports whether the set's pods wait for missing levels, rather than being placed without them.
 	hold bool
 
 	keys map[grovev1alpha1.TopologyDomain]string
 }
 
-// NameFor returns the ClusterTopology that the constraints and spreads of a set refer to: clusterTopologyName, else the topologyName
-// of a constraint, else the default. A set without either refers to none, unless it names one.
+// NameFor returns the ClusterTopology that the constraints and spreads of a set refer to: clusterTopologyName, or else
+// the topologyName of a constraint, or else the default. A set with neither constraints nor spreads refers to none,
+// unless it names one.
 func NameFor(set *grovev1alpha1.PodCliqueSet) string {
 	template := &set.Spec.Template
 	if template.ClusterTopologyName != "" {
@@ -58,8 +61,8 @@ func NameFor(set *grovev1alpha1.PodCliqueSet) string {
 	return grovev1alpha1.DefaultClusterTopologyName
 }
 
-// UsedBy returns the ClusterTopologies that a set needs: the one that it names, and the one that its gangs have as long as
-// they have not turned.
+// UsedBy returns the ClusterTopologies that a set needs: the one that it names, and the one that its gangs have as long
+// as they have not changed.
 func UsedBy(set *grovev1alpha1.PodCliqueSet) []string {
 	var used []string
 	for _, name := range []string{NameFor(set), set.Status.ClusterTopologyName} {
@@ -89,7 +92,7 @@ func Constraints(set *grovev1alpha1.PodCliqueSet) []*grovev1alpha1.TopologyConst
 	return constraints
 }
 
-// Spreads returns what a set says of how items stand to one another, in the order set, cliques, scaling groups.
+// Spreads returns the spreads of a set in the order set, cliques, scaling groups.
 func Spreads(set *grovev1alpha1.PodCliqueSet) []grovev1alpha1.TopologySpread {
 	template := &set.Spec.Template
 	spreads := slices.Clone(template.TopologySpread)
@@ -118,7 +121,7 @@ func Resolve(set *grovev1alpha1.PodCliqueSet, lookup Lookup) Resolution {
 	return ResolveAs(set, NameFor(set), lookup)
 }
 
-// ResolveAs is Resolve with a topology other than the one that the set names, which its gangs keep.
+// ResolveAs is Resolve for the topology that the gangs keep instead of the one that the set names.
 func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Resolution {
 	resolution := Resolution{
 		Name: name, Named: NameFor(set), Kind: KindClusterTopology, SchedulerTopology: name, Order: domains.All(),
@@ -148,7 +151,7 @@ func ResolveAs(set *grovev1alpha1.PodCliqueSet, name string, lookup Lookup) Reso
 	return resolution
 }
 
-// domainsIn returns every domain that a set names, as often as it does.
+// domainsIn returns every domain that a set names, as often as it is named.
 func domainsIn(set *grovev1alpha1.PodCliqueSet) []grovev1alpha1.TopologyDomain {
 	var named []grovev1alpha1.TopologyDomain
 	for _, constraint := range Constraints(set) {
@@ -166,8 +169,8 @@ func (r Resolution) Has(domain grovev1alpha1.TopologyDomain) bool {
 	return ok
 }
 
-// Translate turns a constraint in terms of domains into one in terms of node label keys. What the topology has no level
-// for is left out; nil if nothing is left.
+// Translate converts a constraint with domains to one with node label keys. Domains that the topology does not have are
+// left out; nil if none is left.
 func (r Resolution) Translate(constraint *grovev1alpha1.TopologyConstraint) *schedulerv1alpha1.TopologyConstraint {
 	pack := &schedulerv1alpha1.TopologyPackConstraint{
 		Required:  r.keyOf(constraint.RequiredDomain()),
@@ -221,7 +224,7 @@ func (r Resolution) Condition(generation int64) metav1.Condition {
 	return condition
 }
 
-// remedy says how a ClusterTopology comes to be: only the operator can make the default one.
+// remedy says how to create a missing ClusterTopology: only the operator can create the default one.
 func remedy(name string) string {
 	if name == grovev1alpha1.DefaultClusterTopologyName {
 		return "enable topologyAwareScheduling in grove-operator's configuration"

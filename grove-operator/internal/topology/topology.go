@@ -14,17 +14,17 @@ const (
 	KindClusterTopologyBinding = grovev1alpha1.KindClusterTopologyBinding
 )
 
-// Topology is a ClusterTopology or a ClusterTopologyBinding as decisions look at it.
+// Topology is a ClusterTopology or a ClusterTopologyBinding as an input of decisions.
 type Topology struct {
 	// ClusterTopology has the metadata, levels and status.
 	grovev1alpha1.ClusterTopology
-	// Kind is which of the two it is.
+	// Kind of the two.
 	Kind string
-	// Referenced is the Topology that the scheduler reads already; empty if one is made.
+	// Referenced is the existing Topology that the scheduler reads; empty if the operator makes one.
 	Referenced string
 }
 
-// Of is a ClusterTopology as decisions look at it; nil of nil.
+// Of converts a ClusterTopology; nil for nil.
 func Of(clusterTopology *grovev1alpha1.ClusterTopology) *Topology {
 	if clusterTopology == nil {
 		return nil
@@ -32,7 +32,7 @@ func Of(clusterTopology *grovev1alpha1.ClusterTopology) *Topology {
 	return &Topology{ClusterTopology: *clusterTopology, Kind: KindClusterTopology}
 }
 
-// OfBinding is a ClusterTopologyBinding as decisions look at it; nil of nil.
+// OfBinding converts a ClusterTopologyBinding; nil for nil.
 func OfBinding(binding *grovev1alpha1.ClusterTopologyBinding) *Topology {
 	if binding == nil {
 		return nil
@@ -55,7 +55,7 @@ func referenced(binding *grovev1alpha1.ClusterTopologyBinding) string {
 	return ""
 }
 
-// SchedulerName is the name of the Topology that the scheduler reads in its place.
+// SchedulerName is the name of the Topology that the scheduler reads instead.
 func (t *Topology) SchedulerName() string {
 	return cmp.Or(t.Referenced, t.Name)
 }
@@ -69,7 +69,8 @@ func (t *Topology) Order() domains.Order {
 	return domains.OrderOf(named)
 }
 
-// orderIn is by what order the domains of a topology are compared: what a ClusterTopology lacks has its place all the same.
+// orderIn is the order by which the domains of a topology are compared: domains that a ClusterTopology lacks have a
+// place too.
 func orderIn(t *Topology) domains.Order {
 	if t == nil || t.Kind == KindClusterTopology {
 		return domains.All()

@@ -91,7 +91,8 @@ func TestTranslate(t *testing.T) {
 	resolved := topology.Resolve(set(t, rackAndZone),
 		fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "host")))
 	pack := func(required, preferred grovev1alpha1.TopologyDomain) *grovev1alpha1.TopologyConstraint {
-		return &grovev1alpha1.TopologyConstraint{Pack: &grovev1alpha1.TopologyPack{Required: required, Preferred: preferred}}
+		return &grovev1alpha1.TopologyConstraint{Pack: &grovev1alpha1.TopologyPack{Required: required,
+			Preferred: preferred}}
 	}
 	for name, c := range map[string]struct {
 		constraint          *grovev1alpha1.TopologyConstraint
@@ -147,7 +148,8 @@ func TestKeyProblem(t *testing.T) {
 		"numa without hosts":                 {levels: levels("rack", "a/rack", "numa", "a/socket")},
 		"numa below hosts of another label":  {levels: levels("host", "a/host", "numa", "a/socket")},
 		"numa by its domain, not by its key": {levels: levels("numa", "a/socket", "host", hostname)},
-		"racks that are single hosts":        {levels: levels("host", "a/host", "rack", hostname), wrong: []string{hostname}},
+		"racks that are single hosts": {levels: levels("host", "a/host", "rack", hostname),
+			wrong: []string{hostname}},
 		"racks that are hosts, and no other": {levels: levels("zone", "a/zone", "rack", hostname)},
 		"numa zones that are hosts":          {levels: levels("host", "a/host", "numa", hostname)},
 	} {

@@ -24,7 +24,7 @@ import (
 // AuthorizePath is where the authorizer is served.
 const AuthorizePath = "/authorize-managed-objects"
 
-// AddAuthorizer registers the webhook that protects what the operator made against others than itself, Kubernetes and the
+// AddAuthorizer registers the webhook that protects the operator's objects from all but itself, Kubernetes and the
 // exempt users.
 func AddAuthorizer(ctx context.Context, mgr manager.Manager, exempt []string) error {
 	self := &authenticationv1.SelfSubjectReview{}
@@ -42,7 +42,7 @@ type authorizer struct {
 	users  admission.Users
 }
 
-// Handle judges a change or a deletion of a managed object.
+// Handle authorizes a change or a deletion of a managed object.
 func (a *authorizer) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 	if a.users.Unbound(request.UserInfo.Username) {
 		return ctrladmission.Allowed("")
@@ -94,7 +94,7 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// setOf returns the set that a managed object was made of, or nil.
+// setOf returns the set from which a managed object was made, or nil.
 func (a *authorizer) setOf(
 	ctx context.Context, object *unstructured.Unstructured,
 ) (*grovev1alpha1.PodCliqueSet, error) {

@@ -34,8 +34,8 @@ const (
 	scheduler        = "system:serviceaccount:packtree-system:kai-topology-plugin"
 )
 
-// managedSet creates a set in a namespace of its own, with one child of every kind as the operator makes them, and returns
-// the namespace.
+// managedSet creates a set in a namespace of its own, with one child of every kind as the operator makes them, and
+// returns the namespace.
 func managedSet() string {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "managed-"}}
@@ -94,7 +94,8 @@ func remove(object client.Object, name string) action {
 
 func patch(object client.Object, name, merge string) action {
 	return func(user client.Client, namespace string) error {
-		return user.Patch(ctx, named(object, namespace, name), client.RawPatch("application/merge-patch+json", []byte(merge)))
+		return user.Patch(ctx, named(object, namespace, name), client.RawPatch("application/merge-patch+json",
+			[]byte(merge)))
 	}
 }
 
@@ -132,7 +133,7 @@ func removeAll(list client.Object) action {
 	}
 }
 
-// maintain switches protection off, or back on, and waits until the webhook has heard of it.
+// maintain switches protection off, or back on, and waits until the webhook has seen it.
 func maintain(namespace, value string, expected func() error, matcher OmegaMatcher) {
 	GinkgoHelper()
 	merge := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, grovev1alpha1.AnnotationDisableProtection, value)
@@ -156,29 +157,33 @@ var _ = Describe("The authorizer", func() {
 		Entry("a user who changes a PodClique", alice,
 			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"spec":{"podSpec":{"priorityClassName":"x"}}}`),
 			"spec.podSpec.priorityClassName"),
-		Entry("a user who deletes a PodCliqueScalingGroup", alice, remove(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g"),
-			"may not be deleted"),
+		Entry("a user who deletes a PodCliqueScalingGroup", alice,
+			remove(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g"), "may not be deleted"),
 		Entry("a user who deletes a PodGang", alice, remove(&schedulerv1alpha1.PodGang{}, "s-0"), "may not be deleted"),
 		Entry("a user who changes a PodGang", alice,
 			patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`), "spec.priorityClassName"),
 		Entry("a user who opens the operator's gate", alice,
-			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"example.com/hold"}]}}`), "spec.schedulingGates"),
+			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"example.com/hold"}]}}`),
+			"spec.schedulingGates"),
 		Entry("a user who takes a pod out of its PodClique", alice,
 			patch(pod(), "s-0-a-abcde", `{"metadata":{"labels":{"grove.io/podclique":null}}}`),
 			"metadata.labels[grove.io/podclique]"),
-		Entry("a user who takes the label off by which the webhook is called", alice, patch(pod(), "s-0-a-abcde", relabel),
-			"metadata.labels[app.kubernetes.io/managed-by]"),
+		Entry("a user who takes the label off by which the webhook is called", alice,
+			patch(pod(), "s-0-a-abcde", relabel), "metadata.labels[app.kubernetes.io/managed-by]"),
 		Entry("a user who changes a Service", alice,
-			patch(&corev1.Service{}, "s-0", `{"spec":{"publishNotReadyAddresses":false}}`), "spec.publishNotReadyAddresses"),
+			patch(&corev1.Service{}, "s-0", `{"spec":{"publishNotReadyAddresses":false}}`),
+			"spec.publishNotReadyAddresses"),
 		Entry("a user who changes an autoscaler", alice,
 			patch(&autoscalingv2.HorizontalPodAutoscaler{}, "s-0-a", `{"spec":{"maxReplicas":9}}`), "spec.maxReplicas"),
-		Entry("a user who deletes the ServiceAccount", alice, remove(&corev1.ServiceAccount{}, "s"), "may not be deleted"),
+		Entry("a user who deletes the ServiceAccount", alice, remove(&corev1.ServiceAccount{}, "s"),
+			"may not be deleted"),
 		Entry("a user who widens the Role", alice,
-			patch(&rbacv1.Role{}, "grove.io:pcs:s", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`), "rules"),
+			patch(&rbacv1.Role{}, "grove.io:pcs:s", `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`),
+			"rules"),
 		Entry("a user who changes the RoleBinding", alice,
 			patch(&rbacv1.RoleBinding{}, "grove.io:pcs:s", `{"subjects":null}`), "subjects"),
-		Entry("another service account", "system:serviceaccount:platform:other", remove(&grovev1alpha1.PodClique{}, "s-0-a"),
-			"may not be deleted"),
+		Entry("another service account", "system:serviceaccount:platform:other",
+			remove(&grovev1alpha1.PodClique{}, "s-0-a"), "may not be deleted"),
 	)
 
 	DescribeTable("lets through", func(user string, does action) {
@@ -190,7 +195,8 @@ var _ = Describe("The authorizer", func() {
 		Expect(does(done, namespace)).To(Succeed())
 	},
 		Entry("the operator", "", remove(&grovev1alpha1.PodClique{}, "s-0-a")),
-		Entry("an exempt user", exempt, patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`)),
+		Entry("an exempt user", exempt, patch(&schedulerv1alpha1.PodGang{}, "s-0",
+			`{"spec":{"priorityClassName":"x"}}`)),
 		Entry("the garbage collector", garbageCollector, remove(&grovev1alpha1.PodClique{}, "s-0-a")),
 		Entry("the garbage collector that lets children be orphans", garbageCollector,
 			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"ownerReferences":null}}`)),
@@ -199,8 +205,10 @@ var _ = Describe("The authorizer", func() {
 			remove(&rbacv1.Role{}, "grove.io:pcs:s")),
 		Entry("an autoscaler, and kubectl scale", "system:serviceaccount:kube-system:horizontal-pod-autoscaler",
 			scaleTo(&grovev1alpha1.PodClique{}, "s-0-a")),
-		Entry("a user who scales a PodCliqueScalingGroup", alice, scaleTo(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g")),
-		Entry("a user who edits replicas", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"spec":{"replicas":2}}`)),
+		Entry("a user who scales a PodCliqueScalingGroup", alice,
+			scaleTo(&grovev1alpha1.PodCliqueScalingGroup{}, "s-0-g")),
+		Entry("a user who edits replicas", alice, patch(&grovev1alpha1.PodClique{}, "s-0-a",
+			`{"spec":{"replicas":2}}`)),
 		Entry("the scheduler that binds", scheduler, bind),
 		Entry("the scheduler that says why a pod waits", scheduler,
 			patchStatus(pod(), "s-0-a-abcde", `{"status":{"nominatedNodeName":"x"}}`)),
@@ -213,7 +221,8 @@ var _ = Describe("The authorizer", func() {
 		Entry("whoever put a gate on a pod and takes it off", alice,
 			patch(pod(), "s-0-a-abcde", `{"spec":{"schedulingGates":[{"name":"grove.io/podgang-pending-creation"}]}}`)),
 		Entry("a user's own labels and annotations", alice,
-			patch(&grovev1alpha1.PodClique{}, "s-0-a", `{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)),
+			patch(&grovev1alpha1.PodClique{}, "s-0-a",
+				`{"metadata":{"labels":{"team":"a"},"annotations":{"note":"b"}}}`)),
 	)
 
 	It("leaves alone what others made, whatever its labels say", func() {
@@ -229,7 +238,8 @@ var _ = Describe("The authorizer", func() {
 	It("is switched off for a set by an annotation, and on again", func() {
 		namespace := managedSet()
 		attempt := func() error {
-			return patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`)(as(alice), namespace)
+			return patch(&schedulerv1alpha1.PodGang{}, "s-0", `{"spec":{"priorityClassName":"x"}}`)(
+				as(alice), namespace)
 		}
 		Expect(attempt()).To(Satisfy(apierrors.IsForbidden))
 		maintain(namespace, "true", attempt, Succeed())

@@ -21,17 +21,17 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// clusterTopologies judges what others than the operator do: its own requests are exempt in the webhook configuration, so
-// that it can bring the default topology into line before its webhooks are served.
+// clusterTopologies validates the requests of others: the operator's own requests are exempt in the webhook
+// configuration, so that it can update the default topology before its webhooks are served.
 type clusterTopologies struct {
 	reader client.Reader
 	// live reads past the cache.
 	live client.Reader
-	// kept is the default topology as the operator keeps it; nil where topology awareness is off.
+	// kept is the default topology that the operator keeps; nil if topology awareness is off.
 	kept *grovev1alpha1.ClusterTopology
 }
 
-// judgeWritten asks the rules that need nothing but the topology.
+// judgeWritten runs the validation that needs nothing but the topology.
 func (w *clusterTopologies) judgeWritten(
 	_ context.Context, request ctrladmission.Request, clusterTopology *grovev1alpha1.ClusterTopology,
 ) field.ErrorList {
@@ -39,12 +39,12 @@ func (w *clusterTopologies) judgeWritten(
 	if request.Operation == admissionv1.Create {
 		errs = admission.ValidateReservedName(clusterTopology, w.kept)
 	} else if errs = admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
-		return errs // However right they are.
+		return errs // Whether or not the levels are right.
 	}
 	return append(errs, admission.ValidateClusterTopology(clusterTopology)...)
 }
 
-// Default gives a new topology the finalizer that its controller takes off in the end. Were it the controller that puts it on,
+// Default adds to a new topology the finalizer that its controller removes in the end. If the controller added it,
 // somebody could delete the topology before, although a set uses it already.
 func (*clusterTopologies) Default(ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology) error {
 	return holdNew(ctx, clusterTopology)
@@ -61,7 +61,7 @@ func holdNew(ctx context.Context, described client.Object) error {
 	return nil
 }
 
-// ValidateCreate judges a new topology.
+// ValidateCreate validates a new topology.
 func (w *clusterTopologies) ValidateCreate(
 	ctx context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
@@ -73,7 +73,7 @@ func (w *clusterTopologies) ValidateCreate(
 	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, err)
 }
 
-// ValidateUpdate judges a changed topology. Labels and annotations are free.
+// ValidateUpdate validates a changed topology. Labels and annotations are free.
 func (w *clusterTopologies) ValidateUpdate(
 	ctx context.Context, old, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
@@ -92,7 +92,8 @@ func (w *clusterTopologies) ValidateUpdate(
 	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
 }
 
-// ValidateDelete lets every topology go but the one that the operator would make anew: a finalizer holds those that are in use.
+// ValidateDelete allows every deletion except that of the topology which the operator would make anew: a finalizer
+// holds topologies in use.
 func (w *clusterTopologies) ValidateDelete(
 	_ context.Context, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
@@ -103,9 +104,8 @@ func (w *clusterTopologies) ValidateDelete(
 	return nil, nil
 }
 
-// scheduledUsers are sets with scheduled pods that use a topology, the first ones by name: no more than it takes to know that
-// not all of them can be named. Where the PodCliques of none tell of such pods, the pods themselves are looked at: what the
-// cache has is behind.
+// scheduledUsers are sets with scheduled pods that use a topology, the first ones by name: one more than an error names
+// at most. If no PodClique's status counts such pods, the pods themselves are read: the cache may be behind.
 func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]admission.ScheduledUser, error) {
 	users, err := lookup.UsersOf(ctx, w.reader, name)
 	if err != nil {
@@ -121,7 +121,8 @@ func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]
 			return nil, err
 		}
 		if pods > 0 {
-			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" + users[i].Name, Pods: pods})
+			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" +
+				users[i].Name, Pods: pods})
 		}
 		if len(scheduled) > admission.ScheduledUsersTold {
 			break

@@ -15,7 +15,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// clusterTopologyBindings judges bindings, which share their names and their users with ClusterTopologies.
+// clusterTopologyBindings validates bindings, which share their names and their users with ClusterTopologies.
 type clusterTopologyBindings struct {
 	*clusterTopologies
 }
@@ -26,12 +26,12 @@ func judgeBinding(
 	return admission.ValidateBinding(binding)
 }
 
-// Default gives a new binding the finalizer that its controller takes off in the end.
+// Default adds to a new binding the finalizer that its controller removes in the end.
 func (*clusterTopologyBindings) Default(ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding) error {
 	return holdNew(ctx, binding)
 }
 
-// ValidateCreate judges a new binding.
+// ValidateCreate validates a new binding.
 func (w *clusterTopologyBindings) ValidateCreate(
 	ctx context.Context, binding *grovev1alpha1.ClusterTopologyBinding,
 ) (ctrladmission.Warnings, error) {
@@ -41,7 +41,7 @@ func (w *clusterTopologyBindings) ValidateCreate(
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, err)
 }
 
-// namesake is the ClusterTopology of a name, there already or about to be made by the operator; nil if there is none.
+// namesake is the ClusterTopology of a name, which exists or is about to be made by the operator; nil if there is none.
 func (w *clusterTopologyBindings) namesake(ctx context.Context, name string) (*topology.Topology, error) {
 	if w.kept != nil && w.kept.Name == name {
 		return topology.Of(w.kept), nil
@@ -50,7 +50,7 @@ func (w *clusterTopologyBindings) namesake(ctx context.Context, name string) (*t
 	return topology.Of(found), err
 }
 
-// ValidateUpdate judges a changed binding.
+// ValidateUpdate validates a changed binding.
 func (w *clusterTopologyBindings) ValidateUpdate(
 	ctx context.Context, old, binding *grovev1alpha1.ClusterTopologyBinding,
 ) (ctrladmission.Warnings, error) {
@@ -66,7 +66,7 @@ func (w *clusterTopologyBindings) ValidateUpdate(
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, nil)
 }
 
-// ValidateDelete lets every binding go: a finalizer holds those that are in use.
+// ValidateDelete allows every deletion: a finalizer holds bindings in use.
 func (*clusterTopologyBindings) ValidateDelete(
 	context.Context, *grovev1alpha1.ClusterTopologyBinding,
 ) (ctrladmission.Warnings, error) {

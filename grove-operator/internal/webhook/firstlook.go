@@ -18,19 +18,19 @@ import (
 	"packtree.dev/shared/refusal"
 )
 
-// firstLook judges what was written before anything else does. A typed decoder drops fields that do not exist, stops at the
-// first value of a wrong type, and tells of it in words of Go; the schema tells of nothing but what it knows itself, and
-// calls a name that is there twice by another path than the name's.
+// firstLook validates the written object before all others. A typed decoder drops unknown fields, stops at the first
+// value of a wrong type, and reports it in words of Go. The schema finds only its own errors, and reports a repeated
+// name at another path than the name's.
 type firstLook[T client.Object] struct {
 	// empty returns an object to decode into.
 	empty func() T
-	// judge returns what the rules find.
+	// judge returns the errors that validation finds.
 	judge func(ctx context.Context, request ctrladmission.Request, object T) field.ErrorList
-	// next handles objects that nothing is wrong with.
+	// next handles objects without errors.
 	next ctrladmission.Handler
 }
 
-// Handle turns down a new spec that is wrong, with all findings at once.
+// Handle refuses a new spec that is wrong, with all findings at once.
 func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 	changed, err := specChanged(request)
 	if err != nil {
@@ -45,7 +45,7 @@ func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request)
 	if wrongType := slices.ContainsFunc(problems,
 		func(problem manifests.Problem) bool { return !problem.Unknown }); !wrongType {
 		if object.GetName() == "" && object.GetGenerateName() != "" {
-			object.SetName(object.GetGenerateName() + "xxxxx") // As long as the one that the API server will make of it.
+			object.SetName(object.GetGenerateName() + "xxxxx") // As long as the name that the API server will generate.
 		}
 		causes = append(causes, refusal.Errors(f.judge(ctx, request, object))...)
 	}
@@ -55,8 +55,8 @@ func (f firstLook[T]) Handle(ctx context.Context, request ctrladmission.Request)
 	return f.next.Handle(ctx, request)
 }
 
-// specChanged reports whether a request brings a new spec. What an older or newer release accepted can thus still be labelled, and
-// released for deletion.
+// specChanged reports whether a request brings a new spec. An object that an older or newer release accepted can thus
+// still be labelled, and its finalizers can be removed.
 func specChanged(request ctrladmission.Request) (bool, error) {
 	if request.Operation != admissionv1.Update {
 		return request.Operation == admissionv1.Create, nil

@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// written is a PodCliqueSet as somebody writes it, flaws included.
+// written is a PodCliqueSet as a user writes it, mistakes included.
 func written(name, spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	object := &unstructured.Unstructured{}
@@ -108,7 +108,8 @@ var _ = Describe("The form of a PodCliqueSet", func() {
 			"{template: {cliques: [{name: a, spec: {podSpec: {containers: [{name: main, imge: y}]}}}]}}"),
 			client.FieldOwner("two"))
 		Expect(err).To(MatchError(
-			ContainSubstring(`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
+			ContainSubstring(
+				`spec.template.cliques[0].spec.podSpec.containers[0].imge: unknown field, did you mean "image"?`)))
 	})
 
 	It("is judged anew when the spec changes, and keeps what the set had been given", func() {

@@ -16,7 +16,8 @@ var _ = Describe("A ClusterTopology", func() {
 			"{clusterTopologyName: going, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
 		Expect(c.Create(ctx, using)).To(Succeed())
 		elsewhere := set(
-			"{clusterTopologyName: staying, topologyConstraint: {packDomain: zone}, cliques: [" + clique("a", "") + "]}")
+			"{clusterTopologyName: staying, topologyConstraint: {packDomain: zone}, cliques: [" +
+				clique("a", "") + "]}")
 		Expect(c.Create(ctx, elsewhere)).To(Succeed())
 		Expect(c.Delete(ctx, going)).To(Succeed())
 

@@ -18,7 +18,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	var made *grovev1alpha1.ClusterTopology
 	BeforeAll(func() { made = useTopology("labelled", "rack", "host", "numa") })
 
-	// observe writes what the nodes say about rack, as the controller of ClusterTopologies does.
+	// observe writes the coverage of rack, as the controller of ClusterTopologies does.
 	observe := func(nodes, racks int32) {
 		GinkgoHelper()
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(Succeed())
@@ -31,7 +31,8 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 		GinkgoHelper()
 		return warnings(func(attentive client.Client) {
 			set := written("s",
-				template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique("a", "")+"]"))
+				template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique(
+					"a", "")+"]"))
 			Expect(attentive.Create(ctx, set, client.DryRunAll)).To(Succeed())
 		})
 	}
@@ -54,7 +55,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 	})
 })
 
-// A ClusterTopology whose Topology the scheduler's kind would not take would never become ready.
+// A ClusterTopology whose Topology would be refused by the scheduler's kind would never become ready.
 var _ = Describe("The keys of a ClusterTopology", func() {
 	It("are accepted exactly where the scheduler's Topology takes them", func() {
 		keys := []string{"kubernetes.io/hostname", "example.com/NUMA", "example.com/other", "example.com/another"}
@@ -86,14 +87,16 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 		Expect(refused).To(BeNumerically(">", 0))
 	})
 
-	DescribeTable("that cannot be are turned down with where and what to do, as are levels, also when a topology changes",
+	DescribeTable(
+		"that cannot be are turned down with where and what to do, as are levels, also when a topology changes",
 		func(path, words string, change func(*grovev1alpha1.ClusterTopology)) {
 			made := generated()
 			written := fixture.Topology("cannot-be", "zone", "rack")
 			change(written)
 			changed := made.DeepCopy()
 			changed.Spec = written.Spec
-			for _, err := range []error{c.Create(ctx, written, client.DryRunAll), c.Update(ctx, changed, client.DryRunAll)} {
+			for _, err := range []error{c.Create(ctx, written, client.DryRunAll),
+				c.Update(ctx, changed, client.DryRunAll)} {
 				Expect(causes(err)).To(ContainElement(path))
 				Expect(err).To(MatchError(ContainSubstring(path + ": " + words)))
 			}
@@ -112,13 +115,15 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 			func(t *grovev1alpha1.ClusterTopology) { slices.Reverse(t.Spec.Levels) }),
 		Entry("no key", "spec.levels[0].key", `Invalid value: "": must be the key of a node label: `,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "" }),
-		Entry("a key that is no label key", "spec.levels[0].key", `Invalid value: "a key": must be the key of a node label: `,
+		Entry("a key that is no label key", "spec.levels[0].key",
+			`Invalid value: "a key": must be the key of a node label: `,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
 		Entry("no level", "spec.levels", `Required value: a ClusterTopology needs at least one level`,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels = []grovev1alpha1.TopologyLevel{} }),
 		Entry("eight levels", "spec.levels", "Too many: 8: must have at most 7 items",
 			func(t *grovev1alpha1.ClusterTopology) {
-				t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host", "numa", "rack").Spec
+				t.Spec = fixture.Topology("", "region", "zone", "datacenter", "block", "rack", "host",
+					"numa", "rack").Spec
 			}),
 	)
 })

@@ -1,5 +1,5 @@
-// Package webhook serves the admission of PodCliqueSets, ClusterTopologies and ClusterTopologyBindings. The rules are those of package admission;
-// here they meet the cluster.
+// Package webhook serves the admission of PodCliqueSets, ClusterTopologies and ClusterTopologyBindings. The rules are
+// those of package admission; this package reads the cluster for them.
 package webhook
 
 import (
@@ -29,11 +29,11 @@ const (
 	DefaultPodCliqueSetPath = "/mutate-grove-io-v1alpha1-podcliqueset"
 	// ValidatePodCliqueSetPath validates.
 	ValidatePodCliqueSetPath = "/validate-grove-io-v1alpha1-podcliqueset"
-	// HoldClusterTopologyPath judges levels before the schema does, and gives new ClusterTopologies their finalizer.
+	// HoldClusterTopologyPath validates levels before the schema does, and adds the finalizer to new ClusterTopologies.
 	HoldClusterTopologyPath = "/mutate-grove-io-v1alpha1-clustertopology"
 	// ValidateClusterTopologyPath validates.
 	ValidateClusterTopologyPath = "/validate-grove-io-v1alpha1-clustertopology"
-	// HoldBindingPath judges levels before the schema does, and gives new ClusterTopologyBindings their finalizer.
+	// HoldBindingPath validates levels before the schema does, and adds the finalizer to new ClusterTopologyBindings.
 	HoldBindingPath = "/mutate-grove-io-v1alpha1-clustertopologybinding"
 	// ValidateBindingPath validates.
 	ValidateBindingPath = "/validate-grove-io-v1alpha1-clustertopologybinding"
@@ -43,7 +43,8 @@ const (
 func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfiguration) {
 	sets := &podCliqueSets{
 		reader: mgr.GetClient(), live: mgr.GetAPIReader(),
-		topologyAware: configuration.TopologyAwareScheduling.Enabled, defaultScheduler: *configuration.DefaultSchedulerName,
+		topologyAware:    configuration.TopologyAwareScheduling.Enabled,
+		defaultScheduler: *configuration.DefaultSchedulerName,
 	}
 	topologies := &clusterTopologies{reader: mgr.GetClient(), live: mgr.GetAPIReader(),
 		kept: topology.Default(configuration.TopologyAwareScheduling)}
@@ -68,13 +69,13 @@ func Add(mgr manager.Manager, configuration *groveconfigv1alpha1.OperatorConfigu
 
 type podCliqueSets struct {
 	reader client.Reader
-	// live reads past the cache, which may not have a ClusterTopology yet that was applied from the same file as the set.
+	// live reads past the cache, which may lack a ClusterTopology that was applied from the same file as the set.
 	live             client.Reader
 	topologyAware    bool
 	defaultScheduler string
 }
 
-// Default fills in what the schema cannot. An update keeps what was filled in before.
+// Default sets the defaults that the schema cannot express. An update keeps earlier defaults.
 func (*podCliqueSets) Default(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
 	request, err := ctrladmission.RequestFromContext(ctx)
 	if err != nil {
@@ -86,7 +87,7 @@ func (*podCliqueSets) Default(ctx context.Context, set *grovev1alpha1.PodCliqueS
 	return nil
 }
 
-// complete sets the defaults of a request's set and returns what the set was before; nil where it is new.
+// complete sets the defaults of a request's set and returns the old set; nil for a new one.
 func complete(request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) (*grovev1alpha1.PodCliqueSet, error) {
 	if request.Operation != admissionv1.Update {
 		admission.SetDefaults(set)
@@ -100,8 +101,8 @@ func complete(request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet) (*
 	return old, nil
 }
 
-// judgeWritten judges a set before its defaults are set; what cannot be judged now is not admitted by the validation that
-// follows.
+// judgeWritten validates a set before its defaults are set; if that is not possible now, the validation that follows
+// refuses the set.
 func (w *podCliqueSets) judgeWritten(
 	ctx context.Context, request ctrladmission.Request, set *grovev1alpha1.PodCliqueSet,
 ) field.ErrorList {
@@ -116,7 +117,7 @@ func (w *podCliqueSets) judgeWritten(
 	return errs
 }
 
-// ValidateCreate judges a new set.
+// ValidateCreate validates a new set.
 func (w *podCliqueSets) ValidateCreate(
 	ctx context.Context, set *grovev1alpha1.PodCliqueSet,
 ) (ctrladmission.Warnings, error) {
@@ -124,7 +125,7 @@ func (w *podCliqueSets) ValidateCreate(
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
-// ValidateUpdate judges a changed set.
+// ValidateUpdate validates a changed set.
 func (w *podCliqueSets) ValidateUpdate(
 	ctx context.Context, old, set *grovev1alpha1.PodCliqueSet,
 ) (ctrladmission.Warnings, error) {
@@ -132,8 +133,8 @@ func (w *podCliqueSets) ValidateUpdate(
 	return warnings, verdict(set, "PodCliqueSet", errs, err)
 }
 
-// judge asks the rules about a set whose defaults are set; a new one has no old state. An error means that they could not
-// be asked.
+// judge validates a set whose defaults are set; a new one has no old state. An error means that the validation was not
+// possible.
 func (w *podCliqueSets) judge(
 	ctx context.Context, old, set *grovev1alpha1.PodCliqueSet,
 ) (warnings []string, errs field.ErrorList, err error) {
@@ -152,8 +153,8 @@ func (w *podCliqueSets) judge(
 	return warnings, errs, topologies.Err()
 }
 
-// scheduledPods counts the pods that stand on nodes. Where a set turns to another topology because there are none, the pods
-// themselves are looked at: the status of their PodCliques is behind.
+// scheduledPods counts the pods on nodes. If a set changes to another topology because there are none, the pods
+// themselves are counted: the status of their PodCliques is behind.
 func (w *podCliqueSets) scheduledPods(ctx context.Context, old, set *grovev1alpha1.PodCliqueSet) (int32, error) {
 	scheduled, err := lookup.ScheduledPods(ctx, w.reader, set)
 	if err != nil || scheduled > 0 || topology.NameFor(old) == topology.NameFor(set) {
@@ -162,18 +163,19 @@ func (w *podCliqueSets) scheduledPods(ctx context.Context, old, set *grovev1alph
 	return lookup.BoundPods(ctx, w.live, set)
 }
 
-// ValidateDelete lets every set go.
+// ValidateDelete allows every deletion.
 func (*podCliqueSets) ValidateDelete(context.Context, *grovev1alpha1.PodCliqueSet) (ctrladmission.Warnings, error) {
 	return nil, nil
 }
 
-// verdict is the answer to a request. What could not be judged is not admitted.
+// verdict is the answer to a request. An object that could not be validated is not admitted.
 func verdict(object client.Object, kind string, errs field.ErrorList, failure error) error {
 	switch {
 	case failure != nil:
 		return apierrors.NewInternalError(failure)
 	case len(errs) > 0:
-		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind}, object.GetName(), errs)
+		return apierrors.NewInvalid(schema.GroupKind{Group: grovev1alpha1.GroupName, Kind: kind},
+			object.GetName(), errs)
 	}
 	return nil
 }

@@ -41,11 +41,11 @@ var (
 	c   client.Client
 	// as is a client of a user who may do everything that no webhook forbids.
 	as func(user string) client.Client
-	// reached is how the API server is reached.
+	// reached is the configuration for the API server.
 	reached *rest.Config
 )
 
-// warnings are those that the API server hands on to a client.
+// warnings are those that a client gets from the API server.
 func warnings(do func(client.Client)) []string {
 	GinkgoHelper()
 	heard := &listener{}
@@ -64,13 +64,13 @@ func (l *listener) HandleWarningHeader(_ int, _ string, text string) {
 	*l = append(*l, text)
 }
 
-// laterRelease is a user for whom a set's form is not looked at, as if an operator of a later release let it pass.
+// laterRelease is a user whose sets are not validated, as if an operator of a later release admitted them.
 const laterRelease = "later-release"
 
-// itself is the user as whom the operator runs, whom the chart's configurations let pass.
+// itself is the operator's user, whom the chart's configurations exempt.
 const itself = "system:serviceaccount:packtree-system:grove-operator"
 
-// exempt is the user whom the configuration lets through.
+// exempt is the user whom the configuration exempts.
 const exempt = "system:serviceaccount:platform:fixer"
 
 var _ = BeforeSuite(func() {
@@ -151,7 +151,8 @@ func mutating() *admissionregistrationv1.MutatingWebhookConfiguration {
 			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}, {
 			Name: "hold.clustertopologybindings.grove.io", ClientConfig: at(webhook.HoldBindingPath),
-			Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+			Rules: rules("clustertopologybindings", admissionregistrationv1.Create,
+				admissionregistrationv1.Update),
 			MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
 			SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 		}},
@@ -179,7 +180,8 @@ func validating() *admissionregistrationv1.ValidatingWebhookConfiguration {
 			},
 			{
 				Name: "validate.clustertopologybindings.grove.io", ClientConfig: at(webhook.ValidateBindingPath),
-				Rules:           rules("clustertopologybindings", admissionregistrationv1.Create, admissionregistrationv1.Update),
+				Rules: rules("clustertopologybindings", admissionregistrationv1.Create,
+					admissionregistrationv1.Update),
 				MatchConditions: []admissionregistrationv1.MatchCondition{notItself},
 				SideEffects:     none(), AdmissionReviewVersions: []string{"v1"},
 			},
@@ -205,7 +207,8 @@ func managedObjects() []admissionregistrationv1.RuleWithOperations {
 		"autoscaling":               {"horizontalpodautoscalers"},
 	} {
 		all = append(all, admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update, admissionregistrationv1.Delete},
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update,
+				admissionregistrationv1.Delete},
 			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"},
 				Resources: resources},
 		})

@@ -136,7 +136,7 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 	})
 })
 
-// stand makes a pod of a set that stands on a node, and that was made for a topology.
+// stand makes a pod of a set on a node, made for a topology.
 func stand(set *grovev1alpha1.PodCliqueSet, topology string) *corev1.Pod {
 	GinkgoHelper()
 	pod := &corev1.Pod{
@@ -153,7 +153,7 @@ func stand(set *grovev1alpha1.PodCliqueSet, topology string) *corev1.Pod {
 	return pod
 }
 
-// schedule makes a PodClique of a set that tells of scheduled pods.
+// schedule makes a PodClique of a set, with scheduled pods in its status.
 func schedule(set *grovev1alpha1.PodCliqueSet, pods int32) {
 	GinkgoHelper()
 	podClique := &grovev1alpha1.PodClique{Spec: set.Spec.Template.Cliques[0].Spec}
@@ -254,7 +254,8 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 
 var _ = Describe("Admission of a ClusterTopologyBinding", func() {
 	It("takes names of any kind, and turns down what is no hierarchy", func() {
-		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(Succeed())
+		Expect(c.Create(ctx, fixture.Binding("any", "hall", "rack", "zone", "nvlink-domain"), client.DryRunAll)).To(
+			Succeed())
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "hall", "hall")))).To(
 			ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
 		Expect(causes(c.Create(ctx, fixture.Binding("wrong", "Hall")))).To(ContainElement("spec.levels[0].domain"))

@@ -45,9 +45,9 @@ func rootCommand() *cobra.Command {
 	defaults.BindFlags(root.PersistentFlags())
 	root.AddCommand(render.Command(name,
 		"Print what the controller would make of PodGangs and pods",
-		`Reads manifests and prints them again with a PodGroup for each PodGang, in its place, and for each other workload that
-has pods of the scheduler kai-scheduler, before the first of them. Those pods get the annotation and the label that tie
-them to their group. Everything else passes through unchanged.`,
+		`Reads manifests and prints them again with a PodGroup for each PodGang, in its place, and for each other
+workload that has pods of the scheduler kai-scheduler, before the first of them. Those pods get the annotation and the
+label that tie them to their group. Everything else passes through unchanged.`,
 		func(documents []manifests.Document) ([]runtime.Object, []manifests.Finding) {
 			return offline.Render(documents, defaults)
 		}), supportbundle.Command())

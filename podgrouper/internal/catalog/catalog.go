@@ -20,8 +20,8 @@ import (
 	"packtree.dev/podgrouper/internal/segments"
 )
 
-// groupers are the kinds whose pods are grouped in a way of their own. The outermost owner of a pod that is in this table
-// is the pod's workload. A new kind is a row here, a rule for it in the chart's role, and a row in the documentation.
+// groupers are the kinds whose pods have rules of their own. The outermost owner of a pod that is in this table is the
+// pod's workload. A new kind needs a row here, a rule in the chart's role, and a row in the documentation.
 var groupers = map[schema.GroupKind]grouping.Grouper{
 	{Group: "scheduler.grove.io", Kind: "PodGang"}:               podgang.Grouper,
 	{Group: "batch", Kind: "Job"}:                                job.Grouper,
@@ -41,7 +41,7 @@ var groupers = map[schema.GroupKind]grouping.Grouper{
 	{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}:    spark.Grouper,
 }
 
-// passed are the kinds that make workloads or stand above pods in other ways, but never are the workload themselves.
+// passed are the kinds that make workloads, or own pods in other ways, and never are the workload themselves.
 var passed = map[schema.GroupKind]bool{
 	// The node owns the mirror pods of its static pods.
 	{Kind: "Node"}: true,
@@ -62,8 +62,8 @@ func Grouped(kind schema.GroupKind) bool {
 	return found
 }
 
-// For returns the grouper of a workload's owner: its kind's own, or the one for workloads of which nothing is known. It
-// divides into segments what its user wants divided; a PodGang has constraints of its own for parts of it.
+// For returns the grouper of a workload's owner: the one of its kind, or the one for unknown kinds. It divides leaves
+// into segments if the user asks for that, except in a PodGang, which has constraints for its parts.
 func For(owner grouping.Owner) grouping.Grouper {
 	grouper, found := groupers[owner.Kind.GroupKind()]
 	switch {
@@ -76,9 +76,9 @@ func For(owner grouping.Owner) grouping.Grouper {
 	}
 }
 
-// Choose returns the workload of a pod: the outermost owner that has a grouper, else the outermost that may be a workload
-// at all, else the pod itself. Where the pod is no part of an owner's gang, its workload stands below. The workload knows
-// no pods yet.
+// Choose returns the workload of a pod: the outermost owner that has a grouper, or else the outermost one that may be a
+// workload, or else the pod itself. If the pod is no part of an owner's gang, its workload is below that owner. The
+// workload has no pods yet.
 func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
 	chosen := -1
 	for i, owner := range chain.Owners {
@@ -94,11 +94,12 @@ func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
 		return grouping.Workload{Owner: PodAsOwner(pod), Above: chain.Owners, Namespace: pod.Namespace}
 	}
 	return grouping.Workload{
-		Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:], Below: chain.Owners[:chosen], Namespace: pod.Namespace,
+		Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:], Below: chain.Owners[:chosen],
+		Namespace: pod.Namespace,
 	}
 }
 
-// PodAsOwner returns a pod as the workload that it is if nobody owns it.
+// PodAsOwner returns a pod as its own workload, for pods without an owner.
 func PodAsOwner(pod *corev1.Pod) grouping.Owner {
 	return grouping.Owner{Object: pod, Kind: corev1.SchemeGroupVersion.WithKind("Pod")}
 }

@@ -25,10 +25,12 @@ func TestAPodThatComesWhenTheGangIsGone(t *testing.T) {
 			Kind: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}},
 	}}
 	if chosen := catalog.Choose(cleanup, chain); chosen.Owner.Kind.Kind != "Job" || len(chosen.Above) != 1 {
-		t.Errorf("chose %s below %d owners, want the Job below the RayCluster", chosen.Owner.Kind.Kind, len(chosen.Above))
+		t.Errorf("chose %s below %d owners, want the Job below the RayCluster", chosen.Owner.Kind.Kind,
+			len(chosen.Above))
 	}
 	head := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head", "ray.io/group": "headgroup"}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"ray.io/node-type": "head",
+			"ray.io/group": "headgroup"}},
 	}
 	if chosen := catalog.Choose(head, chain); chosen.Owner.Kind.Kind != "RayCluster" {
 		t.Errorf("the head is of %s, want the RayCluster", chosen.Owner.Kind.Kind)
@@ -40,8 +42,10 @@ func TestChoose(t *testing.T) {
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "batch", Version: "v1", Kind: "CronJob"},
 		{Group: "example.com", Version: "v1", Kind: "Fleet"}, {Group: "example.com", Version: "v1", Kind: "Squadron"},
-		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "serving.knative.dev", Version: "v1", Kind: "Revision"},
-		{Group: "serving.knative.dev", Version: "v1", Kind: "Service"}, {Group: "ray.io", Version: "v1", Kind: "RayJob"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "serving.knative.dev", Version: "v1",
+			Kind: "Revision"},
+		{Group: "serving.knative.dev", Version: "v1", Kind: "Service"},
+		{Group: "ray.io", Version: "v1", Kind: "RayJob"},
 		{Version: "v1", Kind: "Node"}, owners.PodGangKind,
 		{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueSet"},
 		{Group: "nvidia.com", Version: "v1alpha1", Kind: "DynamoGraphDeployment"},
@@ -79,7 +83,8 @@ func TestChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var chain owners.Chain
 			for _, kind := range c.chain {
-				chain.Owners = append(chain.Owners, grouping.Owner{Object: &metav1.ObjectMeta{Name: kind}, Kind: kinds[kind]})
+				chain.Owners = append(chain.Owners, grouping.Owner{Object: &metav1.ObjectMeta{Name: kind},
+					Kind: kinds[kind]})
 			}
 			chosen := catalog.Choose(&corev1.Pod{}, chain)
 			if chosen.Owner.Kind.Kind != c.want {

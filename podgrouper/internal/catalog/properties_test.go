@@ -16,33 +16,34 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// framework is how an operator makes pods of a workload.
+// framework simulates how an operator makes the pods of a workload.
 type framework struct {
 	kind schema.GroupVersionKind
-	// draw returns a workload as a user may write it, and the labels of the pods that are made of it while none of them has a
-	// node yet.
+	// draw returns a workload as a user may write it, and the labels of the pods that the operator makes while none of
+	// them has a node.
 	draw func(t *rapid.T) (workload grouping.Fields, annotations map[string]string, pods []map[string]string)
 }
 
 var frameworks = map[string]framework{
 	"JobSet": {schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 		drawJobSet},
-	"LeaderWorkerSet": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
-		drawLeaderWorkerSet},
+	"LeaderWorkerSet": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1",
+		Kind: "LeaderWorkerSet"}, drawLeaderWorkerSet},
 	"RayCluster": {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}, drawRayCluster},
 	"PyTorchJob": {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, drawPyTorchJob},
 	"MPIJob":     {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}, drawMPIJob},
 }
 
-// TestNoGangWaitsForPodsThatAreNotMade: with the pods that the framework makes before any of them has a node, the minima are
-// met, whatever the workload says, and each of the pods has its group.
+// TestNoGangWaitsForPodsThatAreNotMade: the pods that the framework makes before any of them has a node satisfy the
+// minima, whatever the workload, and each of the pods has its group.
 func TestNoGangWaitsForPodsThatAreNotMade(t *testing.T) {
 	for name, framework := range frameworks {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				content, annotations, pods := framework.draw(t)
 				workload := grouping.Workload{Owner: grouping.Owner{
-					Object: &metav1.ObjectMeta{Name: "w", Annotations: annotations}, Kind: framework.kind, Content: content,
+					Object: &metav1.ObjectMeta{Name: "w", Annotations: annotations}, Kind: framework.kind,
+					Content: content,
 				}}
 				spec := catalog.For(workload.Owner).Group(workload).PodGroupSpec()
 				tree, errs := podgrouptree.New(&spec)
@@ -77,11 +78,12 @@ func drawJobSet(t *rapid.T) (grouping.Fields, map[string]string, []map[string]st
 	var pods []map[string]string
 	ordered := chance(t, "in order")
 	exclusive := chance(t, "exclusive")
-	// Jobs of the first entry, and of all entries before: without any, nobody waits for them.
+	// Jobs of the first entry, and of all entries before: an entry without Jobs is not waited for.
 	var first, before int64
 	for i := range rapid.IntRange(1, 3).Draw(t, "entries") {
 		name := fmt.Sprintf("rj%d", i)
-		replicas, parallelism, completions := upTo(t, "replicas", 3), upTo(t, "parallelism", 4), upTo(t, "completions", 6)
+		replicas, parallelism, completions := upTo(t, "replicas", 3), upTo(t, "parallelism", 4),
+			upTo(t, "completions", 6)
 		spec := map[string]any{"parallelism": parallelism, "completions": completions}
 		entry := map[string]any{"name": name, "replicas": replicas, "template": map[string]any{"spec": spec}}
 		made := min(parallelism, completions)
@@ -93,7 +95,8 @@ func drawJobSet(t *rapid.T) (grouping.Fields, map[string]string, []map[string]st
 			made = 0
 		case !ordered && i > 0 && chance(t, "depends"):
 			entry["dependsOn"] = []any{
-				map[string]any{"name": "rj0", "status": rapid.SampledFrom([]string{"Ready", "Complete"}).Draw(t, "status")},
+				map[string]any{"name": "rj0", "status": rapid.SampledFrom([]string{"Ready", "Complete"}).Draw(
+					t, "status")},
 			}
 			if first > 0 {
 				made = 0
@@ -107,7 +110,8 @@ func drawJobSet(t *rapid.T) (grouping.Fields, map[string]string, []map[string]st
 		for job := range replicas {
 			for range made {
 				pods = append(pods, map[string]string{
-					"jobset.sigs.k8s.io/replicatedjob-name": name, "jobset.sigs.k8s.io/job-index": strconv.FormatInt(job, 10),
+					"jobset.sigs.k8s.io/replicatedjob-name": name,
+					"jobset.sigs.k8s.io/job-index":          strconv.FormatInt(job, 10),
 				})
 			}
 		}
@@ -129,7 +133,7 @@ func drawLeaderWorkerSet(t *rapid.T) (grouping.Fields, map[string]string, []map[
 	spec := map[string]any{"replicas": replicas, "leaderWorkerTemplate": template}
 	subGroup, excluded := int64(0), false
 	if chance(t, "subgroups") {
-		// The framework takes a size that divides all pods, or all but the leader.
+		// The framework accepts sizes that divide the number of all pods, or of all but the leader.
 		var sizes []int64
 		for divisor := int64(1); divisor <= size; divisor++ {
 			if size%divisor == 0 || (size-1)%divisor == 0 {
@@ -199,12 +203,13 @@ func drawRayCluster(t *rapid.T) (grouping.Fields, map[string]string, []map[strin
 	var groups []any
 	for i := range rapid.IntRange(0, 3).Draw(t, "groups") {
 		name := fmt.Sprintf("g%d", i)
-		replicas, least, most, hosts := upTo(t, "replicas", 6), upTo(t, "least", 4), upTo(t, "most", 6), upTo(t, "hosts", 2)+1
+		replicas, least, most, hosts := upTo(t, "replicas", 6), upTo(t, "least", 4), upTo(t, "most", 6),
+			upTo(t, "hosts", 2)+1
 		group := map[string]any{"groupName": name, "replicas": replicas, "minReplicas": least, "maxReplicas": most,
 			"numOfHosts": hosts}
 		made := min(max(replicas, least), most)
 		if scaled {
-			// The autoscaler may take away what is above the minimum.
+			// The autoscaler may remove replicas above the minimum.
 			made = min(made, least)
 		}
 		if chance(t, "suspend") {
@@ -222,15 +227,18 @@ func drawRayCluster(t *rapid.T) (grouping.Fields, map[string]string, []map[strin
 
 func drawPyTorchJob(t *rapid.T) (grouping.Fields, map[string]string, []map[string]string) {
 	masters, workers := upTo(t, "masters", 1), upTo(t, "workers", 6)
-	specs := map[string]any{"Master": map[string]any{"replicas": masters}, "worker": map[string]any{"replicas": workers}}
+	specs := map[string]any{"Master": map[string]any{"replicas": masters},
+		"worker": map[string]any{"replicas": workers}}
 	spec := map[string]any{"pytorchReplicaSpecs": specs}
 	if chance(t, "elastic") {
 		spec["elasticPolicy"] = map[string]any{"minReplicas": upTo(t, "least", 8) - 1}
 	}
 	if chance(t, "policy") {
-		spec["runPolicy"] = map[string]any{"schedulingPolicy": map[string]any{"minAvailable": upTo(t, "available", 9) - 1}}
+		spec["runPolicy"] = map[string]any{"schedulingPolicy": map[string]any{"minAvailable": upTo(t,
+			"available", 9) - 1}}
 	}
-	return grouping.Fields{"spec": spec}, nil, append(replicaTyped("master", masters), replicaTyped("worker", workers)...)
+	return grouping.Fields{"spec": spec}, nil, append(replicaTyped("master", masters),
+		replicaTyped("worker", workers)...)
 }
 
 func replicaTyped(name string, count int64) []map[string]string {

@@ -16,14 +16,15 @@ import (
 // status is the part of a status that the pod grouper writes.
 type status struct {
 	Conditions []metav1.Condition `json:"conditions"`
-	// PlacementScore is that of a PodGang; nil for other kinds.
+	// PlacementScore of a PodGang; nil for other kinds.
 	PlacementScore *float64 `json:"placementScore,omitempty"`
 }
 
-// applyCondition writes one condition of an object's status, which stands there as before, and leaves the others to those
-// who write them. It returns false if the condition says the same already, or if the object is gone.
+// applyCondition writes one condition of an object's status, given its earlier state, and leaves the other conditions
+// to their writers. It returns false if the condition is unchanged, or if the object is gone.
 func applyCondition(
-	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition, condition metav1.Condition,
+	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before *metav1.Condition,
+	condition metav1.Condition,
 ) (bool, error) {
 	var stands status
 	if before != nil {
@@ -32,7 +33,7 @@ func applyCondition(
 	return applyStatus(ctx, w, now, object, stands, status{Conditions: []metav1.Condition{condition}})
 }
 
-// applyStatus is applyCondition for all of a status that the pod grouper writes: what is wanted no more is taken away.
+// applyStatus is applyCondition for all fields of a status that the pod grouper writes; unset fields are removed.
 func applyStatus(
 	ctx context.Context, w apply.Writer, now time.Time, object client.Object, before, wanted status,
 ) (bool, error) {

@@ -7,17 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// settling is how long a workload may name a Topology or a level that does not exist before it is told. A Topology whose levels
-// change is deleted and created anew, and one may come from the same file as the workload.
+// settling is how long a workload may name a Topology or a level that does not exist before that is reported. A
+// Topology whose levels change is deleted and created anew, and a Topology may come from the same file as the workload.
 const settling = 2 * time.Second
 
-// doubts are the PodGroups whose workloads name what does not exist at this moment, and since when.
+// doubts are the PodGroups whose workloads name a Topology or level that does not exist now, and since when.
 type doubts struct {
 	mu    sync.Mutex
 	since map[client.ObjectKey]time.Time
 }
 
-// wait returns how much longer the doubt about a PodGroup has to last until it is told. One that was told is forgotten.
+// wait returns how much longer the doubt about a PodGroup has to last until it is reported. A reported doubt is
+// forgotten.
 func (d *doubts) wait(key client.ObjectKey, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -36,7 +37,7 @@ func (d *doubts) wait(key client.ObjectKey, now time.Time) time.Duration {
 	return max(left, 0)
 }
 
-// over forgets a doubt that turned out to be none, or whose PodGroup is gone.
+// over forgets a doubt that is resolved, or whose PodGroup is gone.
 func (d *doubts) over(key client.ObjectKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

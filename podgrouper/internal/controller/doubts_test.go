@@ -31,12 +31,13 @@ func TestADoubtIsToldOnceItLasts(t *testing.T) {
 	expect("what is over does not count", b, 5*settling, settling)
 }
 
-// A Topology whose levels change is gone for a moment, of which no gang is told; one that stays away is told, once.
+// A Topology whose levels change is gone for a moment, which is not reported; one that stays away is reported, once.
 func TestWorkloadsAreNotToldOfATopologyThatIsReplaced(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	k := &podGroups{clock: clock}
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
-	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net", "no Topology has this name")}
+	missing := field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations"), "net",
+		"no Topology has this name")}
 
 	if wait := k.unsettled(podGroup, missing); wait != settling {
 		t.Errorf("at first it waits for %v", wait)

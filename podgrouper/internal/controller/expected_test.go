@@ -10,7 +10,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// expectedPods returns what a PodGroup says of the pods that are expected.
+// expectedPods returns the expected pods in a PodGroup's annotation.
 func expectedPods(ctx context.Context, name string) func() (string, error) {
 	return func() (string, error) {
 		found, err := podGroup(ctx, name)()

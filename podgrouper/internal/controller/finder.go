@@ -18,14 +18,14 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// finder finds the pods and PodGangs that a change of something else may touch.
+// finder finds the pods and PodGangs that a change of another object may affect.
 type finder struct {
 	reader     client.Reader
 	dependents *owners.Dependents
 }
 
-// podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone. If only its status has changed, its
-// PodGroup may need other numbers, which takes one pod to find out, but no pod goes to another group.
+// podsOfOwner enqueues the pods below an owner, and forgets an owner that is gone. If only the owner's status changed,
+// its PodGroup may need other numbers, and one pod suffices to find out; no pod moves to another group.
 func (f finder) podsOfOwner() handler.EventHandler {
 	enqueue := func(ctx context.Context, object client.Object,
 		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -48,7 +48,8 @@ func (f finder) podsOfOwner() handler.EventHandler {
 				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			f.dependents.Forget(referenceOf(e.Object))
 		},
 	}
@@ -66,7 +67,7 @@ func (f finder) podsBelow(ctx context.Context, owner owners.Reference) []reconci
 	return requests
 }
 
-// concernedPodBelow returns one of the pods below an owner that the pod grouper keeps PodGroups for, or nil.
+// concernedPodBelow returns one of the pods below an owner that the pod grouper groups, or nil.
 func (f finder) concernedPodBelow(ctx context.Context, owner owners.Reference) *corev1.Pod {
 	for _, first := range f.dependents.Below(owner) {
 		for _, pod := range f.listPods(ctx, first.Namespace, podsByOwner, first.Key()) {
@@ -78,7 +79,7 @@ func (f finder) concernedPodBelow(ctx context.Context, owner owners.Reference) *
 	return nil
 }
 
-// podsOfPodGroup finds its members, and the pods of a PodGang of its name that are not members yet.
+// podsOfPodGroup finds the members of a PodGroup, and the pods of a PodGang of its name that are not members yet.
 func (f finder) podsOfPodGroup(ctx context.Context, podGroup client.Object) []reconcile.Request {
 	gang := owners.Reference{Kind: owners.PodGangKind, Name: podGroup.GetName()}
 	return append(f.pods(ctx, podGroup.GetNamespace(), podsByPodGroup, podGroup.GetName()),
@@ -118,7 +119,7 @@ func (f finder) pods(ctx context.Context, namespace, index, key string) []reconc
 	return requests
 }
 
-// listPods lists from an index. An empty namespace, of an owner that is cluster-scoped, means all.
+// listPods lists from an index. An empty namespace, of a cluster-scoped owner, means all.
 func (f finder) listPods(ctx context.Context, namespace, index, key string) []*corev1.Pod {
 	pods, err := listPods(ctx, f.reader, client.InNamespace(namespace), client.MatchingFields{index: key})
 	if err != nil {

@@ -21,13 +21,13 @@ var setKind = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version
 
 var jobSetKind = schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
 
-// definitionOf is the definition of a kind, with a schema that takes anything.
+// definitionOf is the CustomResourceDefinition of a kind, with a schema that accepts anything.
 func definitionOf(
 	kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope,
 ) *apiextensionsv1.CustomResourceDefinition {
 	singular := strings.ToLower(kind.Kind)
 	return &apiextensionsv1.CustomResourceDefinition{
-		// Groups of k8s.io need an approval; this says that there is none.
+		// Groups of k8s.io need an approval; this annotation says that there is none.
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        singular + "s." + kind.Group,
 			Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"},
@@ -35,7 +35,8 @@ func definitionOf(
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group,
 			Scope: scope,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: singular + "s", Singular: singular},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, Plural: singular + "s",
+				Singular: singular},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: kind.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -46,7 +47,7 @@ func definitionOf(
 	}
 }
 
-// install makes a kind known.
+// install installs the definition of a kind.
 func install(ctx context.Context, kind schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) {
 	GinkgoHelper()
 	Expect(api.Create(ctx, definitionOf(kind, scope))).To(Succeed())
@@ -81,14 +82,16 @@ var _ = Describe("A LeaderWorkerSet, whose workers belong to their leader", func
 	It("makes one PodGroup with a group for each leader, also when it is installed late", func(ctx SpecContext) {
 		install(ctx, setKind, apiextensionsv1.NamespaceScoped)
 		set := newObject(setKind, "vllm")
-		set.Object["spec"] = map[string]any{"replicas": int64(2), "leaderWorkerTemplate": map[string]any{"size": int64(2)}}
+		set.Object["spec"] = map[string]any{"replicas": int64(2),
+			"leaderWorkerTemplate": map[string]any{"size": int64(2)}}
 		create(ctx, set)
 		group := map[string]string{"leaderworkerset.sigs.k8s.io/group-index": "1"}
 		leaders := create(ctx, newStatefulSet("vllm", set, setKind))
 		leader := newPod("vllm-1", leaders)
 		leader.Labels = group
 		create(ctx, leader)
-		worker := newPod("vllm-1-1", create(ctx, newStatefulSet("vllm-1", leader, corev1.SchemeGroupVersion.WithKind("Pod"))))
+		worker := newPod(
+			"vllm-1-1", create(ctx, newStatefulSet("vllm-1", leader, corev1.SchemeGroupVersion.WithKind("Pod"))))
 		worker.Labels = group
 		create(ctx, worker)
 
@@ -109,7 +112,8 @@ var _ = Describe("A JobSet, whose workers depend on a server", func() {
 			install(ctx, jobSetKind, apiextensionsv1.NamespaceScoped)
 			set := newObject(jobSetKind, "train")
 			set.Object["spec"] = map[string]any{"replicatedJobs": []any{
-				map[string]any{"name": "server", "template": map[string]any{"spec": map[string]any{"parallelism": int64(1)}}},
+				map[string]any{"name": "server",
+					"template": map[string]any{"spec": map[string]any{"parallelism": int64(1)}}},
 				map[string]any{
 					"name": "workers", "template": map[string]any{"spec": map[string]any{"parallelism": int64(4)}},
 					"dependsOn": []any{map[string]any{"name": "server", "status": "Ready"}},

@@ -12,7 +12,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// There is no garbage collector here: what it does to the PodGroup of an owner that is gone is done by hand.
+// There is no garbage collector here: the test itself does what it would do to the PodGroup of an owner that is gone.
 var _ = Describe("An owner that is deleted", func() {
 	It("and made again as a PodGang of the same name begins with a PodGroup of its own", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
@@ -66,7 +66,7 @@ var _ = Describe("An owner that is deleted", func() {
 			client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)))).To(Succeed())
 		group, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
-		// That the phases have been seen shows in that the PodGroup stays away.
+		// As long as the PodGroup stays away, the phases have been seen.
 		Eventually(func(g Gomega) {
 			err := api.Delete(ctx, group)
 			g.Expect(client.IgnoreNotFound(err)).To(Succeed())

@@ -16,11 +16,11 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// Indexes of what is cached.
+// Indexes of the cache.
 const (
-	podsByOwner         = "owner"            // owners.Reference.Key of the first step up
-	podsByPodGroup      = "podGroup"         // the PodGroup that the pod says it belongs to
-	labelledByPodGroup  = "labelledPodGroup" // the same, only of pods whose labels say something about their PodGroup
+	podsByOwner         = "owner"            // owners.Reference.Key of the pod's first owner
+	podsByPodGroup      = "podGroup"         // the PodGroup that the pod names
+	labelledByPodGroup  = "labelledPodGroup" // the same, only of pods with labels for their PodGroup
 	podGroupsByTopology = "topology"         // every Topology that a PodGroup names
 	podGangDefinition   = "podgangs.scheduler.grove.io"
 )
@@ -31,7 +31,7 @@ func CacheOptions() cache.Options {
 		DefaultTransform: slimOwner,
 		ByObject: map[client.Object]cache.ByObject{
 			podMetadata(): cachedPods(),
-			// Its managed fields say what an administrator has changed.
+			// The managed fields show what an administrator has changed.
 			&scheduling.PodGroup{}:                      {Transform: unchanged},
 			&apiextensionsv1.CustomResourceDefinition{}: installation.Only(podGangDefinition),
 		},

@@ -64,12 +64,13 @@ func newTopology(name string, levels ...string) *kai.Topology {
 	return topology
 }
 
-// newPodGang has one group of that name, with one pod needed and, if required is not empty, a required level.
+// newPodGang has one group with that name, a minimum of one pod and, if required is not empty, a required level.
 func newPodGang(name, required string, pods ...string) *grovescheduler.PodGang {
 	group := grovescheduler.PodGroup{Name: name + "-workers", MinReplicas: 1,
 		PodReferences: []grovescheduler.NamespacedName{}}
 	for _, pod := range pods {
-		group.PodReferences = append(group.PodReferences, grovescheduler.NamespacedName{Namespace: namespace, Name: pod})
+		group.PodReferences = append(group.PodReferences,
+			grovescheduler.NamespacedName{Namespace: namespace, Name: pod})
 	}
 	gang := &grovescheduler.PodGang{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -89,7 +90,7 @@ func newGangPod(name, gang string) *corev1.Pod {
 	return pod
 }
 
-// newCliquePod is of the only group of a PodGang of newPodGang, whether or not that lists it.
+// newCliquePod is a pod of the only group of a PodGang of newPodGang, whether or not the PodGang lists it.
 func newCliquePod(name, gang string) *corev1.Pod {
 	pod := newGangPod(name, gang)
 	pod.Labels[grove.LabelPodClique] = gang + "-workers"
@@ -130,7 +131,7 @@ func podGroupNameOf(ctx context.Context, pod string) func() (string, error) {
 	}
 }
 
-// eventsOn says of an event that was sent more than once that it came again.
+// eventsOn marks an event that was sent more than once.
 func eventsOn(ctx context.Context, kind, name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		var list eventsv1.EventList
@@ -155,7 +156,7 @@ func podGroupOfJob(job *batchv1.Job) string {
 	return "pg-" + job.Name + "-" + string(job.UID)
 }
 
-// newInNamespace puts an object into the spec's namespace without creating it.
+// newInNamespace returns an object in the spec's namespace, without creating it.
 func newInNamespace[T client.Object](object T) T {
 	object.SetNamespace(namespace)
 	return object

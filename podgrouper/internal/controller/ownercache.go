@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// slimOwner keeps of what is cached whatever can decide about groups: what the pods of an owner run makes most of it, and once the
-// kind of an owner is watched all of that kind are cached, also those that other schedulers serve. Deletions may come as a
+// slimOwner keeps the fields of an owner that can decide about groups: most of an owner is the spec of its pods, and
+// once a kind is watched, all its objects are cached, also those that other schedulers serve. A deletion may come as a
 // tombstone, which stays as it is.
 func slimOwner(object any) (any, error) {
 	metadata, ok := object.(metav1.Object)
@@ -25,7 +25,7 @@ func slimOwner(object any) (any, error) {
 	return object, nil
 }
 
-// dropPodSpecs empties every object that has containers: no grouper reads further than the metadata of a pod template.
+// dropPodSpecs empties every object that has containers: groupers read only the metadata of a pod template.
 func dropPodSpecs(value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -42,7 +42,8 @@ func TestWhatIsNotCachedOfOwnersDecidesNothing(t *testing.T) {
 				cmp.Diff(whole.Expects(), cached.Expects()); diff != "" {
 				t.Errorf("%s: %s %s (-whole +as cached):\n%s", path, kind.Kind, before.GetName(), diff)
 			}
-			if left := written(t, slim); strings.Contains(left, `"containers"`) || strings.Contains(left, "last-applied") {
+			if left := written(t, slim); strings.Contains(left, `"containers"`) ||
+				strings.Contains(left, "last-applied") {
 				t.Errorf("%s: %s %s is cached as %s", path, kind.Kind, before.GetName(), left)
 			}
 			if strings.Contains(written(t, before), `"containers"`) {

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// lookAgain is how often it is asked whether a kind can be read by now that could not be: kinds get installed and roles
-// extended while the program runs, and nothing that it may watch tells of the latter.
+// lookAgain is how often unreadable kinds are tried again: kinds are installed and roles extended while the program
+// runs, and it has no watch that shows the latter.
 const lookAgain = 15 * time.Second
 
-// ownerKinds knows which kinds of owners can be read. It asks before a kind is watched: a watch that is forbidden would
-// block for ever.
+// ownerKinds knows which kinds of owners can be read. It asks before it watches a kind: a forbidden watch would block
+// for ever.
 type ownerKinds struct {
 	access client.Client
 	mapper meta.RESTMapper
@@ -33,16 +33,16 @@ type ownerKinds struct {
 	known map[schema.GroupVersionKind]ownerKind
 }
 
-// ownerKind is what is known about a kind.
+// ownerKind is the state of one kind.
 type ownerKind struct {
-	// remedy says why the kind cannot be read and what would help; empty if it can be.
+	// remedy says why the kind cannot be read and what would help; empty if it can be read.
 	remedy     string
 	namespaced bool
-	// watched is since when the kind is watched, if it can be read.
+	// watched is the time since which the kind is watched, if it can be read.
 	watched time.Time
 }
 
-// of returns what is known about a kind, and asks if that is nothing.
+// of returns the state of a kind, and asks the API server if it is not known.
 func (k *ownerKinds) of(ctx context.Context, gvk schema.GroupVersionKind) (ownerKind, error) {
 	k.mutex.Lock()
 	kind, found := k.known[gvk]
@@ -53,7 +53,7 @@ func (k *ownerKinds) of(ctx context.Context, gvk schema.GroupVersionKind) (owner
 	return k.look(ctx, gvk)
 }
 
-// look finds out about a kind, and begins to watch it as soon as it can be read.
+// look asks the API server about a kind, and watches the kind as soon as it can be read.
 func (k *ownerKinds) look(ctx context.Context, gvk schema.GroupVersionKind) (ownerKind, error) {
 	kind, err := k.ask(ctx, gvk)
 	if err != nil {
@@ -61,7 +61,7 @@ func (k *ownerKinds) look(ctx context.Context, gvk schema.GroupVersionKind) (own
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	// Several pods may have asked at the same time.
+	// Another pod may have asked at the same time.
 	if before, found := k.known[gvk]; found && before.remedy == "" {
 		return before, nil
 	}
@@ -75,7 +75,7 @@ func (k *ownerKinds) look(ctx context.Context, gvk schema.GroupVersionKind) (own
 	return kind, nil
 }
 
-// ask finds out whether a kind exists and may be read and watched.
+// ask finds out whether a kind exists, and may be read and watched.
 func (k *ownerKinds) ask(ctx context.Context, gvk schema.GroupVersionKind) (ownerKind, error) {
 	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
@@ -96,14 +96,15 @@ func (k *ownerKinds) ask(ctx context.Context, gvk schema.GroupVersionKind) (owne
 			return ownerKind{}, fmt.Errorf("asking whether %s may be read: %w", resource.Resource, err)
 		}
 		if !review.Status.Allowed {
-			return ownerKind{remedy: fmt.Sprintf("allow the pod grouper to get, list and watch %s, by value owners of its chart",
+			return ownerKind{remedy: fmt.Sprintf(
+				"allow the pod grouper to get, list and watch %s, by value owners of its chart",
 				resource.GroupResource())}, nil
 		}
 	}
 	return ownerKind{namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace}, nil
 }
 
-// Start asks again and again about kinds that could not be read, until the context ends.
+// Start asks regularly about kinds that could not be read, until the context ends.
 func (k *ownerKinds) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for _, gvk := range k.unreadable() {

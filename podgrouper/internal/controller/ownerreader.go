@@ -18,11 +18,11 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// fillingTime is how long pods wait until the cache has all owners of a kind that is new to it. Longer, and they are read one by
-// one: a kind that cannot be listed, because its conversion is broken, must not hold up the pods of others.
+// fillingTime is how long pods wait until the cache has all owners of a new kind. After that owners are read one by
+// one: a kind that cannot be listed, because its conversion is broken, must not delay the pods of others.
 const fillingTime = 5 * time.Second
 
-// ownerReader reads owners of any kind through the cache: kinds of the catalog whole, of others only the metadata.
+// ownerReader reads owners of any kind through the cache: kinds of the catalog whole, of other kinds only the metadata.
 type ownerReader struct {
 	cached client.Reader
 	live   client.Reader
@@ -58,31 +58,32 @@ func (r *ownerReader) read(ctx context.Context, reference owners.Reference) (gro
 	return asOwner(reference.Kind, object), nil
 }
 
-// get asks the API server for what the cache does not show: the watch of owners may lag behind that of the pods, and show nothing
-// yet or what had the owner's name before it.
+// get asks the API server for owners that the cache does not have: the watch of owners may lag behind that of pods, and
+// the cache may have no owner yet, or an earlier one of the same name.
 func (r *ownerReader) get(
 	ctx context.Context, kind ownerKind, key client.ObjectKey, reference owners.Reference,
 ) (client.Object, error) {
 	filled, cancel := context.WithDeadline(ctx, kind.watched.Add(fillingTime))
 	defer cancel()
-	// Once the cache has the kind it does not look at the deadline.
+	// Once the cache has the kind, it ignores the deadline.
 	object := emptyObject(reference.Kind)
 	err := r.cached.Get(filled, key, object)
 	if apierrors.IsNotFound(err) || apierrors.IsTimeout(err) || err == nil && another(object, reference.UID) {
-		// What the cache filled shares memory with it.
+		// An object that the cache filled shares memory with the cache.
 		object = emptyObject(reference.Kind)
 		err = r.live.Get(ctx, key, object)
 	}
 	return object, err
 }
 
-// another reports whether the object is not the one that is meant; without a uid any of its name is.
+// another reports whether the object has another uid than the reference; a reference without a uid matches every object
+// of its name.
 func another(object client.Object, uid types.UID) bool {
 	return uid != "" && object.GetUID() != uid
 }
 
-// emptyObject is what an owner of that kind is read into. PodGangs are cached as what they are, and pods, which can own pods
-// as a leader does its workers, by their metadata.
+// emptyObject is the object into which an owner of that kind is read. PodGangs are cached with their type. Pods, which
+// can own pods as a leader owns its workers, are cached by their metadata.
 func emptyObject(kind schema.GroupVersionKind) client.Object {
 	switch {
 	case kind == owners.PodGangKind:
@@ -98,7 +99,7 @@ func emptyObject(kind schema.GroupVersionKind) client.Object {
 	}
 }
 
-// kindOf returns the kind of an object from the cache, which takes it from typed objects.
+// kindOf returns the kind of an object from the cache, which drops it from typed objects.
 func kindOf(object client.Object) schema.GroupVersionKind {
 	if _, typed := object.(*grovescheduler.PodGang); typed {
 		return owners.PodGangKind

@@ -15,8 +15,8 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// Nothing brings a pod back whose way up ended at an owner that the cache did not know yet, unless it is the pod's nearest: it is
-// not known then which pods stand below it.
+// If a walk ended at an owner that the cache did not have yet, nothing enqueues the pod again, unless the owner is the
+// pod's nearest: it is not known then which pods are below the owner.
 func TestAnOwnerIsReadAlsoWhileTheCacheLagsBehind(t *testing.T) {
 	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 	reading := func(uid types.UID, from string) client.Reader {
@@ -39,9 +39,11 @@ func TestAnOwnerIsReadAlsoWhileTheCacheLagsBehind(t *testing.T) {
 		"it is gone, and the cache shows one before it": {cached: "old", live: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kinds := &ownerKinds{known: map[schema.GroupVersionKind]ownerKind{kind: {namespaced: true, watched: time.Now()}}}
+			kinds := &ownerKinds{known: map[schema.GroupVersionKind]ownerKind{kind: {namespaced: true,
+				watched: time.Now()}}}
 			reader := &ownerReader{cached: reading(c.cached, "cache"), live: reading(c.live, "cluster"), kinds: kinds}
-			owner, err := reader.read(t.Context(), owners.Reference{Kind: kind, Namespace: "default", Name: "web", UID: "new"})
+			owner, err := reader.read(t.Context(), owners.Reference{Kind: kind, Namespace: "default",
+				Name: "web", UID: "new"})
 			if c.want == "" {
 				if !errors.Is(err, owners.ErrMissing) {
 					t.Errorf("got %v, want that it does not exist", err)

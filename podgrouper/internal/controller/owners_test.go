@@ -16,7 +16,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// within is how soon the pod grouper sees that it may read a kind: it asks every 15 seconds.
+// within is how soon the pod grouper notices that it may read a kind: it asks every 15 seconds.
 const within = 40 * time.Second
 
 func controlledBy(owner client.Object, kind schema.GroupVersionKind) []metav1.OwnerReference {
@@ -39,7 +39,7 @@ var _ = Describe("An owner of any kind", func() {
 		lower.SetOwnerReferences(controlledBy(upper, kind))
 		create(ctx, lower)
 		create(ctx, newPod("late", lower))
-		// Its kind may still count as one that does not exist, and then it is put right.
+		// The kind may still count as missing, and is corrected then.
 		Eventually(podGroupNameOf(ctx, "late"), within).Should(Equal("pg-upper-" + string(upper.GetUID())))
 		Eventually(podGroup(ctx, "pg-upper-"+string(upper.GetUID()))).Should(HaveField("Spec.Queue", "a"))
 		patch(ctx, upper, `{"metadata":{"labels":{"kai.scheduler/queue":"b"}}}`)
@@ -78,13 +78,13 @@ var _ = Describe("An owner of any kind", func() {
 			"allow the pod grouper to get, list and watch vaults.secret.example.com, by value owners of its chart"
 		Eventually(podGroup(ctx, lowerGroup)).Should(
 			WithTransform(validity, condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, reason)))
-		told := 0
+		warnings := 0
 		for i := range 20 {
 			notes, err := eventsOn(ctx, "Pod", fmt.Sprintf("pod-%d", i))()
 			Expect(err).NotTo(HaveOccurred())
-			told += len(notes)
+			warnings += len(notes)
 		}
-		Expect(told).To(BeNumerically("<=", 1), "one pod is told, not each")
+		Expect(warnings).To(BeNumerically("<=", 1), "one pod is told, not each")
 
 		allow(ctx, kind.Group)
 		for i := range 20 {
@@ -119,7 +119,8 @@ var _ = Describe("An owner of any kind", func() {
 			pod.OwnerReferences = controlledBy(barge, kind)
 			create(ctx, pod)
 		}
-		Eventually(eventsOn(ctx, "Pod", "barge-0"), within).Should(ContainElement(ContainSubstring("conversion webhook")))
+		Eventually(eventsOn(ctx, "Pod", "barge-0"), within).Should(
+			ContainElement(ContainSubstring("conversion webhook")))
 		create(ctx, newPod("other", nil))
 		Eventually(podGroupNameOf(ctx, "other")).ShouldNot(BeEmpty())
 		Expect(podGroupNameOf(ctx, "barge-0")()).To(BeEmpty())
@@ -139,7 +140,8 @@ var _ = Describe("An owner of any kind", func() {
 			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"})
 		Expect(api.Update(ctx, job)).To(Succeed())
 		create(ctx, newPod("pod", job))
-		Eventually(eventsOn(ctx, "Pod", "pod")).Should(ContainElement(ContainSubstring("its owners make a cycle at Job")))
+		Eventually(eventsOn(ctx, "Pod", "pod")).Should(
+			ContainElement(ContainSubstring("its owners make a cycle at Job")))
 		Expect(podGroups(ctx)()).To(BeEmpty())
 		patch(ctx, job, `{"metadata":{"ownerReferences":null}}`)
 		Eventually(podGroupNameOf(ctx, "pod")).Should(Equal(podGroupOfJob(job)))
@@ -151,7 +153,7 @@ var _ = Describe("An owner of any kind", func() {
 		Expect(api.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		pod := create(ctx, newPod("left", job))
 		Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
-		// What kubectl delete --cascade=orphan does to the pods.
+		// kubectl delete --cascade=orphan does this to the pods.
 		patch(ctx, pod, `{"metadata":{"ownerReferences":null}}`)
 		Eventually(podGroupNameOf(ctx, "left")).Should(Equal("pg-left-" + string(pod.UID)))
 		Expect(api.Get(ctx, named("left"), &corev1.Pod{})).To(Succeed())

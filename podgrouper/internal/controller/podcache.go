@@ -20,14 +20,14 @@ import (
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// podMetadata is what pods are watched and read as: their metadata alone decides about their groups.
+// podMetadata is the form in which pods are watched and read: their metadata alone decides about their groups.
 func podMetadata() *metav1.PartialObjectMetadata {
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(podKind)
 	return metadata
 }
 
-// cachedPods are those that ask for our scheduler and have not come to their end, and of them what siblings do not share once.
+// cachedPods are the pods of our scheduler that have not ended. Values that siblings share are stored once.
 func cachedPods() cache.ByObject {
 	return cache.ByObject{
 		Field: fields.AndSelectors(
@@ -40,7 +40,7 @@ func cachedPods() cache.ByObject {
 	}
 }
 
-// asPod is a pod from the cache. It asks for our scheduler, or it would not be there.
+// asPod is a pod from the cache. The cache has only pods of our scheduler.
 func asPod(metadata *metav1.PartialObjectMetadata) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: metadata.TypeMeta, ObjectMeta: metadata.ObjectMeta}
 	pod.Spec.SchedulerName = kai.SchedulerName
@@ -61,22 +61,23 @@ func listPods(ctx context.Context, reader client.Reader, options ...client.ListO
 	return pods, nil
 }
 
-// siblings lends pods the labels, annotations and owners of an earlier pod that has the same ones. Nobody changes what is
-// in the cache.
+// siblings shares the labels, annotations and owners of an earlier pod with later pods that have equal ones. Nobody
+// changes objects of the cache.
 type siblings struct {
 	mutex  sync.Mutex
 	texts  map[string]map[string]string
 	owners map[string][]metav1.OwnerReference
 }
 
-// mostLent is how many of each are remembered for pods to come. Siblings come one after the other.
+// mostLent is how many values of each sort are remembered for later pods. Siblings come one after the other.
 const mostLent = 1024
 
 func newSiblings() *siblings {
 	return &siblings{texts: map[string]map[string]string{}, owners: map[string][]metav1.OwnerReference{}}
 }
 
-// slim keeps of a pod what decides about its group. Deletions may come as a tombstone, which stays as it is.
+// slim keeps the metadata of a pod that decides about its group. A deletion may come as a tombstone, which stays as it
+// is.
 func (s *siblings) slim(object any) (any, error) {
 	pod, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -92,7 +93,7 @@ func (s *siblings) slim(object any) (any, error) {
 	return pod, nil
 }
 
-// lend returns the value that is remembered under the key, or remembers this one.
+// lend returns the value that is remembered for the key, or remembers this one.
 func lend[T any](known map[string]T, key string, value T) T {
 	if earlier, found := known[key]; found {
 		return earlier

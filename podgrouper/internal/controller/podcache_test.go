@@ -19,7 +19,8 @@ func cachedPod(name, job string) *metav1.PartialObjectMetadata {
 	pod.Name = name
 	pod.Labels = map[string]string{"job-name": job, "a": "b"}
 	pod.Annotations = map[string]string{"pod-group-name": "pg-" + job, corev1.LastAppliedConfigAnnotation: "{}"}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, Controller: new(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job,
+		Controller: new(true)}}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody"}}
 	return pod
 }
@@ -98,7 +99,7 @@ func TestDeletionsThatWereMissedStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// BenchmarkCachedPods says what 50,000 pods take in memory, in Jobs of 500, with the indexes of the program.
+// BenchmarkCachedPods measures the memory of 50,000 pods, in Jobs of 500, with the indexes of the program.
 func BenchmarkCachedPods(b *testing.B) {
 	const pods, ofJob = 50_000, 500
 	byOwner := func(object any) ([]string, error) {

@@ -21,7 +21,7 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// podGangReconciler keeps the PodGroup of every PodGang, and brings back to the PodGang what the scheduler says about it.
+// podGangReconciler keeps the PodGroup of every PodGang, and copies the scheduler's conditions to the PodGang.
 type podGangReconciler struct {
 	client     client.Client
 	owners     *ownerReader
@@ -29,7 +29,7 @@ type podGangReconciler struct {
 	podGroups  *podGroups
 }
 
-// Reconcile makes the PodGroup of a PodGang before its first pod, and mirrors how scheduling goes.
+// Reconcile makes the PodGroup of a PodGang before its first pod, and copies the state of its scheduling.
 func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	gang := &grovescheduler.PodGang{}
 	if err := r.client.Get(ctx, request.NamespacedName, gang); err != nil {
@@ -51,7 +51,8 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 		return reconcile.Result{}, err
 	}
 	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
-	result, err := r.podGroups.keep(ctx, workload, owner, func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
+	result, err := r.podGroups.keep(ctx, workload, owner,
+		func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -68,7 +69,7 @@ func (r *podGangReconciler) pods(ctx context.Context, gang *grovescheduler.PodGa
 	return pods, nil
 }
 
-// leftToOthers reports whether the PodGang has pods, and none of them is ours to group.
+// leftToOthers reports whether the PodGang has pods, and none of them is for the pod grouper.
 func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 	for _, pod := range pods {
 		if podgroups.Concerned(pod) {
@@ -83,8 +84,8 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 	return len(pods) > 0
 }
 
-// mirror writes the conditions of the PodGang that repeat what the scheduler says of the PodGroup, or why it will not get so
-// far: Scheduled and, where somebody asks, SuccessorsFit; and the score of its placement.
+// mirror writes the PodGang's conditions that repeat the scheduler's about the PodGroup, or say why there is no
+// PodGroup: Scheduled and, if the PodGang asks, SuccessorsFit; and the score of its placement.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
 	wanted := []metav1.Condition{scheduledCondition(gang, result)}
 	if answer := successorsCondition(gang, result.podGroup); answer != nil {
@@ -101,7 +102,7 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	}
 	stands := status{Conditions: before}
 	if said, _ := saidOf(result.podGroup); said != nil {
-		stands.PlacementScore = gang.Status.PlacementScore // Else it is another scheduler's.
+		stands.PlacementScore = gang.Status.PlacementScore // Otherwise the score is another scheduler's.
 	}
 	desired := status{Conditions: wanted, PlacementScore: placementScore(result.podGroup)}
 	if _, err := applyStatus(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, stands, desired); err != nil {
@@ -110,8 +111,8 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-// placementScore is the best one for a gang that is proved to stand in the fewest domains possible. What nobody has proved has none:
-// how many fewer there may be is not known.
+// placementScore is the best score for a gang that is proved to be in the fewest domains possible. Without a proof
+// there is no score: how many fewer domains are possible is not known.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
 	if podGroup == nil || podGroup.Status.Placement == nil || podGroup.Status.Placement.Fewest != scheduling.FewestYes {
 		return nil
@@ -119,10 +120,10 @@ func placementScore(podGroup *scheduling.PodGroup) *float64 {
 	return ptr.To(1.0)
 }
 
-// successorsCondition repeats what the scheduler says to the question about successors; nil if nobody asks, or it has said
-// nothing yet. One that says nothing of gangs, as KAI's own, will not answer, and it is said at once.
+// successorsCondition repeats the scheduler's answer to the question about successors; nil without a question, or
+// before an answer. A scheduler that knows no gangs, as KAI's own, will not answer, which is reported at once.
 func successorsCondition(gang *grovescheduler.PodGang, podGroup *scheduling.PodGroup) *metav1.Condition {
-	question, _ := successors.Parse(gang.Annotations) // The scheduler says what is wrong with it.
+	question, _ := successors.Parse(gang.Annotations) // The scheduler reports what is wrong with it.
 	if question == nil || podGroup == nil {
 		return nil
 	}
@@ -146,8 +147,9 @@ func onNodes(gang *grovescheduler.PodGang) bool {
 	return phase == grovescheduler.PodGangPhaseStarting || phase == grovescheduler.PodGangPhaseRunning
 }
 
-// scheduledCondition repeats what our scheduler says of the PodGroup. Another one writes no such condition: then the phase of the PodGang
-// tells, which follows from where its pods are, and what KAI says of node pools in which the gang does not fit.
+// scheduledCondition repeats our scheduler's condition of the PodGroup. Another scheduler writes no such condition:
+// then the condition follows from the phase of the PodGang, which depends on where its pods are, and from KAI's
+// messages about node pools in which the gang does not fit.
 func scheduledCondition(gang *grovescheduler.PodGang, result kept) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    grovescheduler.ConditionScheduled,
@@ -160,19 +162,21 @@ func scheduledCondition(gang *grovescheduler.PodGang, result kept) metav1.Condit
 		condition.Status, condition.Reason, condition.Message = said.Status, said.Reason, said.Message
 	case onNodes(gang):
 		condition.Status, condition.Reason = metav1.ConditionTrue, scheduling.ReasonPlaced
-		condition.Message = "every group has its minimum of pods on nodes; the scheduler that placed them says nothing of gangs"
+		condition.Message = "every group has its minimum of pods on nodes; the scheduler that placed them says " +
+			"nothing of gangs"
 	case refused != nil:
 		condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(refused.Reason, string(refused.Type))
 		condition.Message = cmp.Or(refused.Message, "the gang does not fit") + inPool(refused.NodePool)
 	}
 	if condition.Status != metav1.ConditionTrue && len(result.wrong) > 0 {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid, sentence(result.wrong)
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, scheduling.ReasonInvalid,
+			sentence(result.wrong)
 	}
 	return condition
 }
 
-// saidOf returns what our scheduler says of a PodGroup and, of KAI's, the last node pool in which the gang does not fit. Either is nil where
-// nothing is said.
+// saidOf returns our scheduler's condition of a PodGroup and, from KAI's conditions, the last node pool in which the
+// gang does not fit. Either is nil if there is none.
 func saidOf(podGroup *scheduling.PodGroup) (said *metav1.Condition, refused *scheduling.SchedulingCondition) {
 	if podGroup == nil {
 		return nil, nil

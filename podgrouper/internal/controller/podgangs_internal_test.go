@@ -46,7 +46,8 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 				SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("", "old")}},
 			want: "False Infeasible: no rack has room",
 		},
-		"another scheduler has bound the minima": {phase: "Starting", status: &scheduling.PodGroupStatus{}, want: bound},
+		"another scheduler has bound the minima": {phase: "Starting",
+			status: &scheduling.PodGroupStatus{}, want: bound},
 		"a gang that runs was refused before": {
 			phase: "Running", status: &scheduling.PodGroupStatus{
 				SchedulingConditions: []scheduling.SchedulingCondition{refusedIn("a", "old")},
@@ -86,7 +87,8 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 			}
 			condition := scheduledCondition(
 				&grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}, c.kept)
-			if diff := cmp.Diff(c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message); diff != "" {
+			if diff := cmp.Diff(
+				c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
 		})

@@ -20,7 +20,7 @@ import (
 	"packtree.dev/shared/successors"
 )
 
-// answerOf returns what the PodGang says about successors of its pods.
+// answerOf returns the PodGang's condition about successors of its pods.
 func answerOf(ctx context.Context, name string) func() (successors.Answer, error) {
 	return func() (successors.Answer, error) {
 		found := &grovescheduler.PodGang{}
@@ -62,8 +62,9 @@ var _ = Describe("A PodGang", func() {
 				})),
 			}),
 			"ObjectMeta": MatchFields(IgnoreExtras, Fields{
-				"Annotations":     HaveKeyWithValue(scheduling.AnnotationBaseGang, "base"),
-				"OwnerReferences": ConsistOf(MatchFields(IgnoreExtras, Fields{"Kind": Equal("PodGang"), "UID": Equal(gang.UID)})),
+				"Annotations": HaveKeyWithValue(scheduling.AnnotationBaseGang, "base"),
+				"OwnerReferences": ConsistOf(MatchFields(IgnoreExtras,
+					Fields{"Kind": Equal("PodGang"), "UID": Equal(gang.UID)})),
 			}),
 		})))
 	})
@@ -77,7 +78,8 @@ var _ = Describe("A PodGang", func() {
 			Expect(api.Patch(ctx, gang, patch)).To(Succeed())
 		}
 		sharing(`{"packtree.dev/base-gang":"base"}`)
-		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationBaseGang, "base")))
+		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations",
+			HaveKeyWithValue(scheduling.AnnotationBaseGang, "base")))
 		sharing(`{"packtree.dev/base-gang":null}`)
 		Eventually(podGroup(ctx, "gang")).Should(HaveField("Annotations", Not(HaveKey(scheduling.AnnotationBaseGang))))
 	})
@@ -126,7 +128,8 @@ var _ = Describe("A PodGang", func() {
 
 	It("says what the scheduler says", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
-		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "not looked"))
+		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionUnknown, scheduling.ReasonWaiting,
+			"not looked"))
 		for _, said := range []metav1.Condition{
 			{Status: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible, Message: "no rack has 8 free GPUs"},
 			{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "every pod has a node"},
@@ -148,7 +151,8 @@ var _ = Describe("A PodGang", func() {
 			group, err := podGroup(ctx, "gang")()
 			Expect(err).NotTo(HaveOccurred())
 			meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
-				Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: reason,
+				Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
+				Message: reason,
 			})
 			group.Status.Placement = placement
 			Expect(api.Status().Update(ctx, group)).To(Succeed())
@@ -177,14 +181,18 @@ var _ = Describe("A PodGang", func() {
 			meta.SetStatusCondition(&group.Status.Conditions, condition)
 			Expect(api.Status().Update(ctx, group)).To(Succeed())
 		}
-		says(metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "x"})
-		question, err := successors.New([]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers", Pods: []string{"w-0"}}}, metav1.Now())
+		says(metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
+			Reason: scheduling.ReasonPlaced, Message: "x"})
+		question, err := successors.New([]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers",
+			Pods: []string{"w-0"}}}, metav1.Now())
 		Expect(err).NotTo(HaveOccurred())
-		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationSuccessors, question.String()))
+		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationSuccessors,
+			question.String()))
 		asked := HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationSuccessors, question.String()))
 		Eventually(podGroup(ctx, "gang")).Should(asked)
 		for _, fits := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
-			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll, Sentence: "no rack: z1/r1 is full"}
+			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll,
+				Sentence: "no rack: z1/r1 is full"}
 			says(answer.Condition())
 			Eventually(answerOf(ctx, "gang")).Should(Equal(answer))
 		}
@@ -222,13 +230,14 @@ var _ = Describe("A PodGang", func() {
 		gang := newPodGang("gang", "")
 		gang.Spec.PodGroups[0].Name = "not a label"
 		create(ctx, gang)
-		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionFalse, scheduling.ReasonInvalid, "spec.subGroups[0].name"))
+		Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionFalse, scheduling.ReasonInvalid,
+			"spec.subGroups[0].name"))
 		Expect(podGroups(ctx)()).To(BeEmpty())
 	})
 })
 
 var _ = Describe("Pods of a PodGang that say different things", func() {
-	// waitForRest returns how often the PodGroup was applied until nobody did so for a while.
+	// rest returns how often the PodGroup was applied until nobody applied it for a while.
 	rest := func(name string) {
 		GinkgoHelper()
 		var before int
@@ -242,7 +251,10 @@ var _ = Describe("Pods of a PodGang that say different things", func() {
 	It("do not have its PodGroup turn to and fro", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", "", "b-worker"))
 		for name, change := range map[string]func(*corev1.Pod){
-			"a-skipped":  func(pod *corev1.Pod) { pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"} },
+			"a-skipped": func(
+				pod *corev1.Pod) {
+				pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"}
+			},
 			"a-unlisted": func(*corev1.Pod) {},
 			"a-taken": func(pod *corev1.Pod) {
 				pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "theirs"}

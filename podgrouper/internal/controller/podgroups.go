@@ -39,23 +39,25 @@ const (
 	actionGroup     = "GroupPods"
 )
 
-// podGroups keeps the PodGroup of a workload as it should be.
+// podGroups keeps the PodGroups of workloads.
 type podGroups struct {
 	client   client.Client
 	writer   apply.Writer
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	defaults podgroups.Defaults
-	// turns lets one worker at a time keep a PodGroup, so that of the first pods of a workload only one writes it.
+	// turns makes one worker at a time keep a PodGroup, so that only one of a workload's first pods writes it.
 	turns turns
-	// doubts are what is not told yet, since it may pass.
+	// doubts are mistakes that are not reported yet, since they may pass.
 	doubts doubts
 }
 
-// newWriter writes as the pod grouper, whose PodGroups are those that it has applied: somebody may have taken the owner away.
+// newWriter writes as the pod grouper. It may write the PodGroups that it has applied, whoever owns them: somebody may
+// have removed the owner.
 func newWriter(cached client.Client, live client.Reader) apply.Writer {
 	return apply.Writer{
-		Client: cached, Live: live, FieldOwner: podgroups.FieldOwner, CompleteGroups: []string{scheduling.GroupVersion.Group},
+		Client: cached, Live: live, FieldOwner: podgroups.FieldOwner,
+		CompleteGroups: []string{scheduling.GroupVersion.Group},
 		Own: func(found client.Object) bool {
 			podGroup, ok := found.(*scheduling.PodGroup)
 			return ok && podgroups.MadeHere(podGroup)
@@ -63,11 +65,12 @@ func newWriter(cached client.Client, live client.Reader) apply.Writer {
 	}
 }
 
-// kept is what became of a workload's PodGroup.
+// kept is the result of keeping a workload's PodGroup.
 type kept struct {
 	// podGroup is the live object, nil if there is none because it could not be made.
 	podGroup *scheduling.PodGroup
-	// wrong are mistakes in the workload that keep its gang from being scheduled as long as the workload stays as it is.
+	// wrong are mistakes in the workload that keep its gang from being scheduled as long as the workload stays as it
+	// is.
 	wrong field.ErrorList
 	// waitsFor says why there is no podGroup yet, if there will be one.
 	waitsFor string
@@ -75,12 +78,12 @@ type kept struct {
 	again time.Duration
 }
 
-// soon is when to try again what somebody else's writing came in the way of.
+// soon is when to try again after a conflict with another writer.
 const soon = time.Second
 
-// keep makes or corrects the PodGroup of a workload, and tells the user what is wrong with the workload: on its owner or, if
-// that could not be read, on the witness. All returns all pods of the workload that may count; it is not asked if the PodGroup
-// is as the pods say that w has. So the pods of a large workload do not each look at all others.
+// keep creates or updates the PodGroup of a workload, and reports mistakes in the workload: on its owner or, if that
+// could not be read, on the witness. All returns all pods of the workload that may count. It is called only if the
+// PodGroup differs from what the pods in w ask for, so that each pod of a large workload does not list all others.
 func (k *podGroups) keep(
 	ctx context.Context, w grouping.Workload, witness grouping.Owner, all func() ([]*corev1.Pod, error),
 ) (kept, error) {
@@ -107,7 +110,7 @@ func (k *podGroups) keep(
 	return k.write(ctx, live, decision, witness)
 }
 
-// write brings the PodGroup to what was decided, unless that is somebody else's to do.
+// write writes the PodGroup as decided, unless it belongs to somebody else.
 func (k *podGroups) write(
 	ctx context.Context, live *scheduling.PodGroup, decision podgroups.Decision, witness grouping.Owner,
 ) (kept, error) {
@@ -117,10 +120,11 @@ func (k *podGroups) write(
 		k.warn(witness, eventInvalid, sentence(wrong))
 		return kept{wrong: wrong}, nil
 	case live != nil && !podgroups.MadeHere(live):
-		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is", live.Name))
+		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is",
+			live.Name))
 		return kept{podGroup: live, wrong: wrong}, nil
 	case live != nil && podgroups.Inherited(live, decision.PodGroup):
-		// Its deletion is watched.
+		// The PodGroup's deletion is watched.
 		return kept{wrong: wrong, waitsFor: "the PodGroup of an earlier owner of its name is about to be deleted"}, nil
 	}
 	applied, err := k.apply(ctx, live, decision.PodGroup)
@@ -130,10 +134,11 @@ func (k *podGroups) write(
 	if wait := k.unsettled(applied, decision.Unresolved); wait > 0 {
 		return kept{podGroup: applied, wrong: wrong, again: wait}, nil
 	}
-	return kept{podGroup: applied, wrong: wrong}, k.state(ctx, witness, applied, slices.Concat(wrong, decision.Unresolved))
+	return kept{podGroup: applied, wrong: wrong},
+		k.state(ctx, witness, applied, slices.Concat(wrong, decision.Unresolved))
 }
 
-// unsettled returns how long to wait before it is told that a workload names what does not exist: 0 if that was told already.
+// unsettled returns how long to wait before unresolved names are reported: 0 if they were reported already.
 func (k *podGroups) unsettled(podGroup *scheduling.PodGroup, unresolved field.ErrorList) time.Duration {
 	key := client.ObjectKeyFromObject(podGroup)
 	if len(unresolved) == 0 || meta.IsStatusConditionFalse(podGroup.Status.Conditions, scheduling.ConditionValid) {
@@ -143,13 +148,14 @@ func (k *podGroups) unsettled(podGroup *scheduling.PodGroup, unresolved field.Er
 	return k.doubts.wait(key, k.clock.Now())
 }
 
-// refused says what becomes of a workload whose PodGroup could not be written.
+// refused returns the result for a workload whose PodGroup could not be written.
 func (k *podGroups) refused(
 	err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
 ) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
-		// The schema is stricter than we are, as about the length of a level. Only the workload can mend that.
+		// The schema is stricter than Decide, for example about the length of a level. Only a change of the workload
+		// helps.
 		k.warn(witness, eventInvalid, shortened(err.Error()))
 		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup.Name, err.Error()))}, nil
 	case tooLargeToStore(err):
@@ -169,13 +175,13 @@ func (k *podGroups) refused(
 	}
 }
 
-// asDecided reports whether the PodGroup is what was decided, where that is for the pod grouper to say.
+// asDecided reports whether the PodGroup is as decided, in the fields that the pod grouper owns.
 func asDecided(live *scheduling.PodGroup, decision podgroups.Decision) bool {
 	return live != nil && podgroups.MadeHere(live) && podgroups.UpToDate(live, decision.PodGroup)
 }
 
-// find returns the PodGroup, or nil. What the cache does not show is looked for in the cluster, so that the pods of a new
-// workload do not each make its PodGroup.
+// find returns the PodGroup, or nil. If the cache has none, the API server is asked, so that not every pod of a new
+// workload makes its PodGroup.
 func (k *podGroups) find(ctx context.Context, key client.ObjectKey) (*scheduling.PodGroup, error) {
 	podGroup := &scheduling.PodGroup{}
 	err := k.client.Get(ctx, key, podGroup)
@@ -191,8 +197,8 @@ func (k *podGroups) find(ctx context.Context, key client.ObjectKey) (*scheduling
 	return podGroup, nil
 }
 
-// apply writes the desired PodGroup if that changes anything, and returns the live one. It is a conflict if the PodGroup is not
-// as live shows it any more, or if somebody has made one meanwhile where there was none.
+// apply writes the desired PodGroup if that changes anything, and returns the live one. It returns a conflict if the
+// PodGroup is no longer as in live, or if live is nil and somebody has created one.
 func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	if live != nil {
 		var err error
@@ -200,7 +206,8 @@ func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGrou
 			return live, err
 		}
 		podgroups.YieldTo(live, desired)
-		// What others have written since must not be overwritten, for it was not seen whether that was for us to say.
+		// A later write of others must not be overwritten: whether the pod grouper may write these fields was decided
+		// without it.
 		desired.ResourceVersion = live.ResourceVersion
 	}
 	changed, err := k.writer.Apply(ctx, desired, live)
@@ -217,8 +224,8 @@ func (k *podGroups) apply(ctx context.Context, live, desired *scheduling.PodGrou
 	return desired, nil
 }
 
-// withdraw takes back what was applied to a PodGroup that turned out to be somebody else's: they made it meanwhile, and no field of
-// both was in the way. It returns a conflict.
+// withdraw takes back what was applied to a PodGroup of somebody else, who created it at the same time without a
+// conflicting field. It returns a conflict.
 func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) error {
 	nothing := &unstructured.Unstructured{}
 	nothing.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
@@ -232,8 +239,8 @@ func (k *podGroups) withdraw(ctx context.Context, applied *scheduling.PodGroup) 
 		errors.New("somebody else has made it"))
 }
 
-// clear puts the tree of groups right if others have written to it: applying leaves where it is what they have added, and
-// is turned down if both together make no tree.
+// clear repairs the tree of groups if others have written to it: applying does not remove their groups, and is refused
+// if both together make no tree.
 func (k *podGroups) clear(ctx context.Context, live, desired *scheduling.PodGroup) (*scheduling.PodGroup, error) {
 	if podgroups.SameTree(&live.Spec, &desired.Spec) || !podgroups.TreeShared(live) {
 		return live, nil
@@ -248,7 +255,7 @@ func (k *podGroups) clear(ctx context.Context, live, desired *scheduling.PodGrou
 	return cleared, nil
 }
 
-// state writes the condition Valid if it changed, and tells the owner of new mistakes.
+// state writes the condition Valid if it changed, and warns the owner of new mistakes.
 func (k *podGroups) state(
 	ctx context.Context, owner grouping.Owner, podGroup *scheduling.PodGroup, wrong field.ErrorList,
 ) error {
@@ -277,8 +284,8 @@ func (k *podGroups) state(
 	return nil
 }
 
-// stated returns the condition as it stands. Where it is not the wanted one, the cluster is asked: the cache may not show yet
-// what was written for a pod of the same workload a moment ago, and the owner is to be told once.
+// stated returns the present condition. If it is not the wanted one, the API server is asked: the cache may lack what
+// was written for another pod of the workload a moment ago, and the owner is to be warned once.
 func (k *podGroups) stated(
 	ctx context.Context, podGroup *scheduling.PodGroup, wanted metav1.Condition,
 ) (*metav1.Condition, error) {
@@ -311,7 +318,7 @@ func referenceTo(owner grouping.Owner) *corev1.ObjectReference {
 	}
 }
 
-// longestMessage is what an event's note can hold.
+// longestMessage is the maximum length of an event's note.
 const longestMessage = 1024
 
 func sentence(errs field.ErrorList) string {

@@ -18,7 +18,7 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
-// podReconciler ties every pod that asks for our scheduler to the PodGroup of its workload.
+// podReconciler makes every pod that asks for our scheduler a member of its workload's PodGroup.
 type podReconciler struct {
 	client     client.Client
 	owners     *ownerReader
@@ -26,8 +26,8 @@ type podReconciler struct {
 	podGroups  *podGroups
 }
 
-// Reconcile finds the workload of a pod, keeps its PodGroup, and states the pod's membership. What it waits for it hears
-// of by a watch: an owner that is missing takes its pods with it, and a PodGang that does not list the pod yet will.
+// Reconcile finds the workload of a pod, keeps its PodGroup, and writes the pod's membership. It never waits itself: a
+// missing owner takes its pods with it, and if a PodGang does not list the pod yet, a watch brings the change.
 func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	metadata := podMetadata()
 	if err := r.client.Get(ctx, request.NamespacedName, metadata); err != nil {
@@ -45,7 +45,8 @@ func (r *podReconciler) Reconcile(ctx context.Context, request reconcile.Request
 		return reconcile.Result{}, err
 	case chain.Cycle != nil:
 		r.podGroups.warn(catalog.PodAsOwner(pod), eventCycle,
-			fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference", chain.Cycle))
+			fmt.Sprintf("the pod is not grouped: its owners make a cycle at %s: remove an owner reference",
+				chain.Cycle))
 		return reconcile.Result{}, nil
 	case chain.Missing != nil:
 		return reconcile.Result{}, nil
@@ -76,7 +77,8 @@ func (r *podReconciler) group(
 		return reconcile.Result{RequeueAfter: result.again}, err
 	case !known || !membership.Fits(result.podGroup):
 		r.podGroups.warn(catalog.PodAsOwner(pod), eventNoGroup,
-			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()))
+			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind,
+				workload.Owner.GetName()))
 		return reconcile.Result{RequeueAfter: result.again}, nil
 	default:
 		return reconcile.Result{RequeueAfter: result.again}, r.state(ctx, pod, membership)
@@ -92,7 +94,7 @@ func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup st
 	return pods, nil
 }
 
-// leaveAlone tells the scheduler, which cannot see the owners of a pod, not to wait until it is grouped.
+// leaveAlone marks a pod so that the scheduler, which cannot see the pod's owners, does not wait until it is grouped.
 func (r *podReconciler) leaveAlone(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Annotations[kai.AnnotationLeftAlone] == "true" {
 		return nil
@@ -100,7 +102,7 @@ func (r *podReconciler) leaveAlone(ctx context.Context, pod *corev1.Pod) error {
 	return r.apply(ctx, pod, map[string]string{kai.AnnotationLeftAlone: "true"}, nil)
 }
 
-// state writes the pod's membership on it.
+// state writes the pod's membership into its metadata.
 func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership podgroups.Membership) error {
 	if err := r.apply(ctx, pod, membership.Annotations(), membership.Labels()); err != nil {
 		return err
@@ -109,7 +111,7 @@ func (r *podReconciler) state(ctx context.Context, pod *corev1.Pod, membership p
 	return nil
 }
 
-// apply writes what the pod grouper has to say on a pod. The uid keeps the patch from making a new pod in the place of one
+// apply writes the pod grouper's metadata of a pod. With the uid, the patch cannot create a new pod in place of one
 // that was deleted meanwhile.
 func (r *podReconciler) apply(ctx context.Context, pod *corev1.Pod, annotations, labels map[string]string) error {
 	patch := &unstructured.Unstructured{}
@@ -119,8 +121,8 @@ func (r *podReconciler) apply(ctx context.Context, pod *corev1.Pod, annotations,
 	patch.SetUID(pod.UID)
 	patch.SetAnnotations(annotations)
 	patch.SetLabels(labels)
-	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), client.FieldOwner(podgroups.FieldOwner),
-		client.ForceOwnership)
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(patch),
+		client.FieldOwner(podgroups.FieldOwner), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

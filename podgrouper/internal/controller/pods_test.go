@@ -158,7 +158,8 @@ var _ = Describe("A Job whose wishes no PodGroup can hold", func() {
 			kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: strings.Repeat("x", 400),
 		}))
 		create(ctx, newPod("train-0", job))
-		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(ContainSubstring("requiredTopologyLevel: Too long")))
+		Eventually(eventsOn(ctx, "Job", "train")).Should(
+			ContainElement(ContainSubstring("requiredTopologyLevel: Too long")))
 		Expect(podGroups(ctx)()).To(BeEmpty())
 	})
 })
@@ -205,7 +206,8 @@ var _ = Describe("A pod", func() {
 			Expect(api.Get(ctx, named("pod"), pod)).To(Succeed())
 			Expect(pod.ResourceVersion).To(Equal(before))
 		},
-		Entry("if it asks for another scheduler", func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }),
+		Entry("if it asks for another scheduler",
+			func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }),
 		Entry("if it says so",
 			func(pod *corev1.Pod) { pod.Annotations = map[string]string{kai.AnnotationSkipPodGrouper: "true"} }),
 		Entry("if a user put it into a PodGroup", func(pod *corev1.Pod) {

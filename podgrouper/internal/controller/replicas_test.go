@@ -60,7 +60,8 @@ var _ = Describe("Several pod groupers", func() {
 			WithTransform(validity, HaveField("ObservedGeneration", BeEquivalentTo(2))))
 		settled, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
-		Consistently(podGroup(ctx, podGroupOfJob(job)), "500ms").Should(HaveField("ResourceVersion", settled.ResourceVersion))
+		Consistently(podGroup(ctx, podGroupOfJob(job)), "500ms").Should(HaveField("ResourceVersion",
+			settled.ResourceVersion))
 		Expect(podGroups(ctx)()).To(HaveLen(1))
 	})
 
@@ -87,7 +88,7 @@ var _ = Describe("Several pod groupers", func() {
 		createTogether(ctx, job, 20, 40)
 		Expect(podGroup(ctx, podGroupOfJob(job))()).To(HaveField("ResourceVersion", before.ResourceVersion))
 		Expect(writes.of(podGroupOfJob(job))).To(Equal(written))
-		// A cache that lags behind may have the next apply once more what a pod says already. That changes no pod.
+		// With a cache that lags behind, the next pass may apply once more what a pod has already. That changes no pod.
 		after := podVersions(ctx)
 		for name, version := range grouped {
 			Expect(after).To(HaveKeyWithValue(name, version))

@@ -15,7 +15,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// subGroupOf reads the leaf that a pod names; none is empty.
+// subGroupOf reads the leaf that a pod names; empty if it names none.
 func subGroupOf(ctx context.Context, pod string) func() (string, error) {
 	return func() (string, error) {
 		seen := &corev1.Pod{}

@@ -24,7 +24,7 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// podWorkers is how many pods are grouped at a time. Each mostly waits for one patch.
+// podWorkers is how many pods are grouped at once. A worker mostly waits for one patch.
 const podWorkers = 10
 
 // Add adds the controllers to a manager that was made with CacheOptions.
@@ -77,7 +77,8 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 		source.Kind[client.Object](mgr.GetCache(), podMetadata(), &handler.EnqueueRequestForObject{}, memberChanged),
 		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{},
 			handler.EnqueueRequestsFromMapFunc(find.podsOfPodGroup), changedByOthers),
-		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{}, handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
+		source.Kind[client.Object](mgr.GetCache(), &kai.Topology{},
+			handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
 	} {
 		if err := pods.Watch(watched); err != nil {
 			return err
@@ -87,7 +88,8 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 }
 
 func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
-	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, podGroups: podGroups}
+	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents,
+		podGroups: podGroups}
 	gangs, err := crcontroller.New("podgangs", mgr,
 		crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
 	if err != nil {

@@ -73,7 +73,8 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 			Eventually(podGroup(ctx, group.Name)).Should(
 				WithTransform(validity, HaveField("ObservedGeneration", BeNumerically(">", group.Generation))))
 			written := writes.of(group.Name)
-			Consistently(func() int { return writes.of(group.Name) }, "500ms").Should(Equal(written), "it must come to rest")
+			Consistently(func() int { return writes.of(group.Name) }, "500ms").Should(Equal(written),
+				"it must come to rest")
 		},
 		Entry("from groups that somebody adds", `{"spec":{"subGroups":[{"name":"theirs","minMember":1}]}}`),
 		Entry("from a constraint and a group that somebody adds",

@@ -47,7 +47,7 @@ type counter struct {
 	meanwhile map[string]func()
 }
 
-// whileApplying has something happen just before an object in the spec's namespace is applied the next time.
+// whileApplying calls a function just before an object in the spec's namespace is applied the next time.
 func (c *counter) whileApplying(name string, happen func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -73,8 +73,8 @@ func (c *counter) countApply(
 	return inner.Apply(ctx, object, options...)
 }
 
-// countList counts how often all labelled members of a PodGroup are looked for in a namespace. Once pods have been owners, each
-// change of a pod is a list of what is below it, which is another thing.
+// countList counts the lists of labelled members of a PodGroup in a namespace. Lists of the pods below an owner, which
+// follow changes of pods that have been owners, are not counted.
 func (c *counter) countList(
 	ctx context.Context, inner client.WithWatch, list client.ObjectList, options ...client.ListOption,
 ) error {
@@ -91,7 +91,7 @@ func (c *counter) countList(
 // memberLists is the name under which these lists are counted.
 const memberLists = "lists of members"
 
-// countStatus counts like countApply.
+// countStatus counts applications of a status, as countApply does for objects.
 func (c *counter) countStatus(
 	ctx context.Context, inner client.Client, subresource string, object runtime.ApplyConfiguration,
 	options ...client.SubResourceApplyOption,
@@ -137,16 +137,16 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() { stopPodGrouper() })
 })
 
-// stopPodGrouper stops the one that runs throughout.
+// stopPodGrouper stops the pod grouper that runs for the whole suite.
 var stopPodGrouper func()
 
-// userName is whom the pod grouper runs as. It may do all that allow allows.
+// userName is the user of the pod grouper. It has the rights that allow grants.
 const userName = "podgrouper"
 
-// restricted is that user's way to the API server.
+// restricted is the configuration of that user.
 var restricted *rest.Config
 
-// allow lets the pod grouper do anything with all kinds of some groups.
+// allow grants the pod grouper all rights on all kinds of some groups.
 func allow(ctx context.Context, groups ...string) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{
@@ -161,7 +161,7 @@ func allow(ctx context.Context, groups ...string) {
 	})).To(Succeed())
 }
 
-// start starts a pod grouper, and returns what stops it.
+// start starts a pod grouper, and returns a function that stops it.
 func start(options ctrl.Options) func() {
 	GinkgoHelper()
 	options.Scheme = controller.Scheme()
@@ -172,7 +172,8 @@ func start(options ctrl.Options) func() {
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 		inner, err := client.NewWithWatch(config, options)
 		return interceptor.NewClient(inner,
-			interceptor.Funcs{Apply: writes.countApply, List: writes.countList, SubResourceApply: writes.countStatus}), err
+				interceptor.Funcs{Apply: writes.countApply, List: writes.countList, SubResourceApply: writes.countStatus}),
+			err
 	}
 	mgr, err := ctrl.NewManager(restricted, options)
 	Expect(err).NotTo(HaveOccurred())

@@ -6,9 +6,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// tooLargeToStore reports whether the API server turned an object down for its size, so that trying again is in vain. It has a
-// reason for requests that are too large, but of what only its storage finds too large it repeats the words: those of etcd, or of
-// the connection to it.
+// tooLargeToStore reports whether the API server refused an object for its size, so that trying again is in vain.
+// Requests that are too large have a reason of their own. If only the storage finds the object too large, the message
+// repeats that of etcd, or of the connection to it.
 func tooLargeToStore(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "etcdserver: request is too large") ||

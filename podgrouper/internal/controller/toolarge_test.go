@@ -10,7 +10,7 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
-// toStore is how long the API server may take with a large PodGroup.
+// toStore is the time that the API server may need for a large PodGroup.
 const toStore = 2 * time.Minute
 
 // segmented makes an indexed Job of so many segments, each with a constraint of two long levels, and its first pod.
@@ -35,7 +35,8 @@ var _ = Describe("A PodGroup of thousands of groups", func() {
 	It("is told of where the API server cannot store it: its gang must not wait in silence", func(ctx SpecContext) {
 		job := segmented(ctx, 8192)
 		Eventually(eventsOn(ctx, "Job", "train"), toStore).Should(ContainElement(And(
-			ContainSubstring("8192 groups, with the constraints that they have, are more than the API server can store"),
+			ContainSubstring(
+				"8192 groups, with the constraints that they have, are more than the API server can store"),
 			ContainSubstring("make its segments or subgroups larger"))))
 		Expect(podGroupNameOf(ctx, "train-0")()).To(BeEmpty())
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/segment-size":"64"}}}`)
@@ -45,6 +46,7 @@ var _ = Describe("A PodGroup of thousands of groups", func() {
 	It("is told of where only etcd finds it too large", func(ctx SpecContext) {
 		segmented(ctx, 4500)
 		Eventually(eventsOn(ctx, "Job", "train"), toStore).Should(ContainElement(
-			ContainSubstring("4500 groups, with the constraints that they have, are more than the API server can store")))
+			ContainSubstring(
+				"4500 groups, with the constraints that they have, are more than the API server can store")))
 	})
 })

@@ -7,10 +7,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// turns are locks for objects. Several objects can share one, which costs a wait now and then and no memory per object.
+// turns are locks for objects. Several objects can share a lock: that costs a wait now and then, but no memory per
+// object.
 type turns [64]sync.Mutex
 
-// take waits for the object's turn and returns what ends it.
+// take waits for the object's lock and returns the function that releases it.
 func (t *turns) take(key client.ObjectKey) func() {
 	hash := fnv.New32a()
 	hash.Write([]byte(key.String()))

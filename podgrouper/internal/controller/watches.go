@@ -22,7 +22,7 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// watchPodGangs begins once the kind is installed. A PodGroup has the name of its PodGang.
+// watchPodGangs watches PodGangs once their kind is installed. A PodGroup has the name of its PodGang.
 func watchPodGangs(mgr manager.Manager, gangs crcontroller.Controller) error {
 	find := finder{reader: mgr.GetClient()}
 	for _, watched := range []source.Source{
@@ -38,26 +38,26 @@ func watchPodGangs(mgr manager.Manager, gangs crcontroller.Controller) error {
 	return nil
 }
 
-// memberChanged lets pass what can change the group of a pod; pods change their status all the time.
+// memberChanged passes changes that can change the group of a pod; pods change their status all the time.
 var memberChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool { return metadataChanged(e) },
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// ownerChanged lets pass what can change the groups of an owner's pods, and that it is gone.
+// ownerChanged passes changes that can change the groups of an owner's pods, and deletions.
 var ownerChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool { return specOrMetadataChanged(e) || groupsChanged(e) },
 }
 
-// changedByOthers lets pass that a PodGroup was deleted, its spec or metadata changed, or what was said of its
-// workload. Its creation is our own doing, and the rest of its status the scheduler's.
+// changedByOthers passes deletions of a PodGroup, changes of its spec or metadata, and changes of its condition Valid.
+// The pod grouper itself creates it, and the rest of its status is the scheduler's.
 var changedByOthers = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool { return specOrMetadataChanged(e) || saidElse(e) },
 }
 
-// saidElse reports whether the condition Valid turned. The pass after the one that wrote it may have found it as it was
-// before, and so have written nothing.
+// saidElse reports whether the condition Valid changed. The pass after the one that wrote the condition may have found
+// it unchanged, and so have written nothing.
 func saidElse(e event.UpdateEvent) bool {
 	before := meta.FindStatusCondition(e.ObjectOld.(*scheduling.PodGroup).Status.Conditions, scheduling.ConditionValid)
 	after := meta.FindStatusCondition(e.ObjectNew.(*scheduling.PodGroup).Status.Conditions, scheduling.ConditionValid)
@@ -68,9 +68,9 @@ func specOrMetadataChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }
 
-// groupsChanged reports whether an owner of which all is known would be grouped differently now: what a segment needs
-// depends on which of its pods are done, and how many pods are expected on how many are left, which only the status of
-// their Job tells.
+// groupsChanged reports whether an owner that is read whole would be grouped differently now. The minimum of a segment
+// depends on which of its pods are done, and the expected pods on how many are left; both are only in the status of
+// their Job.
 func groupsChanged(e event.UpdateEvent) bool {
 	if _, whole := e.ObjectNew.(*unstructured.Unstructured); !whole {
 		return false
@@ -85,10 +85,11 @@ func groupsOf(object client.Object) grouping.Group {
 	return catalog.For(owner).Group(grouping.Workload{Owner: owner})
 }
 
-// metadataChanged reports whether anything changed that says where an object belongs, or it is another one of the same
-// name: after a watch was interrupted a deletion and a creation come as one update.
+// metadataChanged reports whether metadata changed on which the group depends, or the object is another one of the same
+// name: after an interrupted watch, a deletion and a creation come as one update.
 func metadataChanged(e event.UpdateEvent) bool {
-	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+	return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+		!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 		!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 		!apiequality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
 }

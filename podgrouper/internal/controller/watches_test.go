@@ -15,12 +15,13 @@ func TestWhatChangesOfAnOwnerArePassedOn(t *testing.T) {
 		change func(*corev1.Pod)
 		want   bool
 	}{
-		"nothing":              {func(*corev1.Pod) {}, false},
-		"its status":           {func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }, false},
-		"its spec":             {func(pod *corev1.Pod) { pod.Generation++ }, true},
-		"a label":              {func(pod *corev1.Pod) { pod.Labels = map[string]string{"a": "b"} }, true},
-		"an annotation":        {func(pod *corev1.Pod) { pod.Annotations = map[string]string{"a": "b"} }, true},
-		"its owner":            {func(pod *corev1.Pod) { pod.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} }, true},
+		"nothing":       {func(*corev1.Pod) {}, false},
+		"its status":    {func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }, false},
+		"its spec":      {func(pod *corev1.Pod) { pod.Generation++ }, true},
+		"a label":       {func(pod *corev1.Pod) { pod.Labels = map[string]string{"a": "b"} }, true},
+		"an annotation": {func(pod *corev1.Pod) { pod.Annotations = map[string]string{"a": "b"} }, true},
+		"its owner": {func(pod *corev1.Pod) { pod.OwnerReferences = []metav1.OwnerReference{{Name: "a"}} },
+			true},
 		"it is another object": {func(pod *corev1.Pod) { pod.UID = "2" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 	"packtree.dev/shared/repairpolicy"
 )
 
-// CarriedLabelKeys returns the keys of the labels that go from a workload to its PodGroup.
+// CarriedLabelKeys returns the keys of the labels that a PodGroup takes over from its workload.
 func CarriedLabelKeys() []string {
 	return []string{kai.LabelQueue, kai.LabelNodePool, kai.LabelPriorityClassName, kai.LabelPreemptibility}
 }
 
-// CarriedLabels returns the labels that the workload's PodGroup takes over. For each the first counts that has it: the
-// workload's owner, the owners above it, its templates, and of its pods the one with the least name.
+// CarriedLabels returns the labels that the workload's PodGroup takes over. For each label the first object that has it
+// counts: the workload's owner, the owners above it, its templates, and of its pods the one with the least name.
 func CarriedLabels(w Workload, templates []Template) map[string]string {
 	sources := labelSources(w, templates)
 	carried := map[string]string{}
@@ -42,10 +42,10 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 	return carried
 }
 
-// CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: with which other
-// gangs it shares a topology constraint, for which topology its pods are made, whether successors of its pods would
-// have room, which domains it would rather have, for how long seats are held, and what may be moved for its repair; the
-// last three also of the nearest owner above it that says so. Nil if there are none.
+// CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: the gangs with which
+// it shares a topology constraint, the topology for which its pods are made, the question about successors, the
+// placement, the time for which seats are held, and what may be moved for its repair; the last three also of the
+// nearest owner above it that has them. Nil if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
 	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationSuccessors) {
@@ -62,8 +62,8 @@ func CarriedAnnotations(w Workload) map[string]string {
 	return carried
 }
 
-// ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset where nobody
-// says anything, or nothing that is known.
+// ParsePlacement returns the placement that the workload, or the nearest owner above it, asks for; unset if there is
+// none, or an unknown one.
 func ParsePlacement(w Workload) (string, field.ErrorList) {
 	must := fmt.Sprintf("must be %s or %s", scheduling.PlacementPack, scheduling.PlacementSpread)
 	return validOnly(nearestOwners(w, scheduling.AnnotationPlacement, must, func(value string) bool {
@@ -71,8 +71,8 @@ func ParsePlacement(w Workload) (string, field.ErrorList) {
 	}))
 }
 
-// ParseSeatHold returns for how long seats are held, as the workload says or the nearest owner above it; unset where
-// nobody says anything, or nothing that is a duration.
+// ParseSeatHold returns for how long seats are held, by the workload or the nearest owner above it; unset if there is
+// no duration, or a malformed one.
 func ParseSeatHold(w Workload) (string, field.ErrorList) {
 	const must = "must be a duration of at least 0, such as 90s"
 	return validOnly(nearestOwners(w, scheduling.AnnotationSeatHold, must, func(value string) bool {
@@ -81,9 +81,9 @@ func ParseSeatHold(w Workload) (string, field.ErrorList) {
 	}))
 }
 
-// ParseRepair returns the annotations by which the workload, or the nearest owner above it, says what may be moved for
-// its repair, as they are written. Wrong ones are among them: the scheduler then moves nothing, where without them it
-// would do what it is configured for.
+// ParseRepair returns the annotations of the workload, or of the nearest owner above it, about what may be moved for
+// its repair, as they are written. Wrong ones are included: the scheduler then moves nothing, and without them it would
+// follow its own configuration.
 func ParseRepair(w Workload) (map[string]string, field.ErrorList) {
 	said, errs := map[string]string{}, field.ErrorList{}
 	for key, must := range repairpolicy.Musts() {
@@ -97,7 +97,7 @@ func ParseRepair(w Workload) (map[string]string, field.ErrorList) {
 	return said, errs
 }
 
-// validOnly leaves out a value that is wrong.
+// validOnly drops a value that has errors.
 func validOnly(value string, errs field.ErrorList) (string, field.ErrorList) {
 	if len(errs) > 0 {
 		return "", errs
@@ -106,7 +106,7 @@ func validOnly(value string, errs field.ErrorList) (string, field.ErrorList) {
 }
 
 // nearestOwners returns an annotation of the workload, or of the nearest owner above it that has one. If it is not
-// valid the error says what must be.
+// valid, the error says what it must be.
 func nearestOwners(w Workload, key, must string, valid func(value string) bool) (string, field.ErrorList) {
 	for i, owner := range w.Upwards() {
 		value, given := owner.GetAnnotations()[key]
@@ -125,19 +125,19 @@ func nearestOwners(w Workload, key, must string, valid func(value string) bool) 
 	return "", nil
 }
 
-// Related is how a workload says that its groups, pods and gangs stand to one another.
+// Related are the relations between a workload's groups, pods and gangs.
 type Related struct {
-	// Written is the annotation, empty if nobody has it. It is carried over also if it is wrong: the scheduler then
-	// holds the gang back, where to drop it would misplace the pods.
+	// Written is the annotation; empty if there is none. A wrong one is carried over too: the scheduler then holds the
+	// gang back, while without it the pods would be misplaced.
 	Written string
-	// Relations are what it says; nil if it cannot be read.
+	// Relations are the parsed annotation; nil if it cannot be parsed.
 	Relations []relations.Relation
 
 	path *field.Path
 }
 
-// ParseRelations returns what the workload says, or the nearest owner above it, or the first of its templates that
-// does.
+// ParseRelations returns the relations of the workload, or of the nearest owner above it, or of the first of its
+// templates that has some.
 func ParseRelations(w Workload, templates []Template) (Related, field.ErrorList) {
 	return Nearest(w, templates, func(annotations map[string]string, path *field.Path) (Related, field.ErrorList) {
 		read, errs := relations.Parse(annotations)
@@ -149,8 +149,7 @@ func ParseRelations(w Workload, templates []Template) (Related, field.ErrorList)
 	}, scheduling.AnnotationRelations)
 }
 
-// Check returns what is wrong with the relations in the light of the groups that the workload becomes. Levels may be
-// nil.
+// Check returns what is wrong with the relations, given the groups of the workload. Levels may be nil.
 func (r Related) Check(spec *scheduling.PodGroupSpec, levels Levels) field.ErrorList {
 	tree, errs := podgrouptree.New(spec)
 	if len(r.Relations) == 0 || len(errs) > 0 {
@@ -159,7 +158,7 @@ func (r Related) Check(spec *scheduling.PodGroupSpec, levels Levels) field.Error
 	return r.where(relations.Validate(r.Relations, tree, levels))
 }
 
-// where moves findings about relations to where these are written.
+// where moves errors about relations to the path where these are written.
 func (r Related) where(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		if rest, ok := strings.CutPrefix(err.Field, annotationsPath.String()); ok {
@@ -169,7 +168,7 @@ func (r Related) where(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// HasCarriedLabel reports whether the labels say anything that goes to a PodGroup.
+// HasCarriedLabel reports whether one of the labels is carried over to a PodGroup.
 func HasCarriedLabel(labels map[string]string) bool {
 	for _, key := range CarriedLabelKeys() {
 		if labels[key] != "" {
@@ -200,7 +199,7 @@ func labelOfPods(pods []*corev1.Pod, key string) string {
 	return value
 }
 
-// ParsePreemptibility returns what the label says, unset where it says nothing or nothing that is known.
+// ParsePreemptibility returns the value of the label; unset if there is none, or an unknown one.
 func ParsePreemptibility(labels map[string]string) (scheduling.Preemptibility, field.ErrorList) {
 	switch value := scheduling.Preemptibility(labels[kai.LabelPreemptibility]); value {
 	case "", scheduling.Preemptible, scheduling.NonPreemptible:

@@ -38,7 +38,8 @@ func TestCarriedLabels(t *testing.T) {
 		want      map[string]string
 	}{
 		"the owner comes first, and the template fills in": {
-			workload:  grouping.Workload{Owner: labelled("owner"), Above: []grouping.Owner{labelled("above")}, Pods: pods},
+			workload: grouping.Workload{Owner: labelled("owner"), Above: []grouping.Owner{labelled("above")},
+				Pods: pods},
 			templates: templated,
 			want:      map[string]string{kai.LabelQueue: "owner", kai.LabelNodePool: "gpu"},
 		},
@@ -99,7 +100,7 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	}
 }
 
-// said is what a workload and an owner above it say in an annotation; nil if nothing.
+// said are the annotations of a workload and of an owner above it; nil for none.
 type said struct {
 	workload, above *string
 	want            string
@@ -154,7 +155,7 @@ func TestParseSeatHold(t *testing.T) {
 	}
 }
 
-// What is wrong is carried over: without it the scheduler would do what it is configured for.
+// A wrong value is carried over: without it the scheduler would follow its own configuration.
 func TestParseRepair(t *testing.T) {
 	const move, after = scheduling.AnnotationRepairMove, scheduling.AnnotationRepairAfter
 	whole, none, unknown, late, unitless := "gang", "none", "all", "10m", "10"

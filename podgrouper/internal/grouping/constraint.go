@@ -17,7 +17,7 @@ import (
 // Levels says which Topologies exist and what levels they have.
 type Levels = podgrouptree.Levels
 
-// Wish is a value that a user wrote, and where.
+// Wish is a value that a user wrote, and its path.
 type Wish struct {
 	Value string
 	Path  *field.Path
@@ -43,14 +43,14 @@ func (c Constraint) Empty() bool {
 	return c.Topology.Value == "" && !c.HasLevel()
 }
 
-// Same reports whether both say the same, wherever.
+// Same reports whether both have the same values, whatever their paths.
 func (c Constraint) Same(other Constraint) bool {
 	return c.Topology.Value == other.Topology.Value && c.Required.Value == other.Required.Value &&
 		c.Preferred.Value == other.Preferred.Value
 }
 
-// topologyConstraint returns the constraint as the scheduler reads it, or nil if the user said nothing. A level without
-// a Topology stays: the scheduler holds such a gang back and says why, where dropping it would misplace the pods.
+// topologyConstraint returns the constraint in the form of the API, or nil if it is empty. A level without a Topology
+// stays: the scheduler holds such a gang back and says why, while dropping the level would misplace the pods.
 func (c Constraint) topologyConstraint() *scheduling.TopologyConstraint {
 	if c.Empty() {
 		return nil
@@ -62,8 +62,8 @@ func (c Constraint) topologyConstraint() *scheduling.TopologyConstraint {
 	}
 }
 
-// Check returns what is wrong with the constraint in the light of the Topologies that exist. That a level has no
-// Topology at all is the grouper's finding, not one of these.
+// Check returns what is wrong with the constraint, given the Topologies that exist. A level without any Topology is
+// reported by the grouper, not here.
 func (c Constraint) Check(levels Levels) field.ErrorList {
 	if c.Topology.Value == "" || !c.HasLevel() {
 		return nil
@@ -91,13 +91,13 @@ func (c Constraint) Check(levels Levels) field.ErrorList {
 	return errs
 }
 
-// What to do about a value.
+// What to do about a wrong value.
 const (
 	narrower = "name a narrower level, or remove it"
 	notEmpty = "must not be empty: give it a value or remove it"
 )
 
-// checkBelow returns which levels of the constraint say nothing new, since a group above asks for a narrower one.
+// checkBelow returns the levels of the constraint that have no effect, since a group above asks for a narrower one.
 func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList {
 	known, exists := levels(c.Topology.Value)
 	if !exists || c.Topology.Value != above.Topology.Value {
@@ -115,7 +115,8 @@ func (c Constraint) checkBelow(above Constraint, levels Levels) field.ErrorList 
 	return errs
 }
 
-// ambiguous returns the aliases that several levels have. Unlike a level that does not exist, that does not pass by itself.
+// ambiguous returns the aliases that several levels have. Unlike a missing level, an ambiguous one does not pass by
+// itself.
 func (c Constraint) ambiguous(levels Levels) field.ErrorList {
 	var errs field.ErrorList
 	known, _ := levels(c.Topology.Value)
@@ -127,7 +128,7 @@ func (c Constraint) ambiguous(levels Levels) field.ErrorList {
 	return errs
 }
 
-// didYouMean proposes the level that was meant by a name that means none.
+// didYouMean proposes the level that an unknown name probably means.
 func didYouMean(level string, known podgrouptree.Hierarchy) string {
 	names := known.Keys()
 	for _, one := range known {
@@ -141,7 +142,7 @@ func didYouMean(level string, known podgrouptree.Hierarchy) string {
 	return ""
 }
 
-// withKeys names the levels by their keys, as far as it is known which are meant. Other schedulers know no aliases.
+// withKeys names the levels by their keys, as far as they are known. Other schedulers know no aliases.
 func (c Constraint) withKeys(levels Levels) Constraint {
 	written := scheduling.TopologyConstraint{
 		Topology: c.Topology.Value, RequiredTopologyLevel: c.Required.Value, PreferredTopologyLevel: c.Preferred.Value,
@@ -151,8 +152,8 @@ func (c Constraint) withKeys(levels Levels) Constraint {
 	return c
 }
 
-// probably returns the level that was meant, empty if none comes near: a level is a whole label key, and often only its name
-// is written.
+// probably returns the level that was probably meant; empty if none is similar: a level is a whole label key, and users
+// often write only its name.
 func probably(level string, known []string) string {
 	if i := slices.IndexFunc(known, func(key string) bool { return strings.HasSuffix(key, "/"+level) }); i >= 0 {
 		return known[i]
@@ -161,16 +162,16 @@ func probably(level string, known []string) string {
 	return closest
 }
 
-// annotationsPath is where annotations are written in every object.
+// annotationsPath is the path of annotations in every object.
 var annotationsPath = field.NewPath("metadata", "annotations")
 
-// FromAnnotations returns the topology constraint in the annotations of an object, and what is wrong with it. Path leads
-// to the annotations.
+// FromAnnotations returns the topology constraint in the annotations of an object, and what is wrong with it. Path is
+// that of the annotations.
 func FromAnnotations(annotations map[string]string, path *field.Path) (Constraint, field.ErrorList) {
 	return LevelsFromAnnotations(annotations, path, kai.AnnotationTopologyRequired, kai.AnnotationTopologyPreferred)
 }
 
-// LevelsFromAnnotations does the same with levels that stand in other annotations.
+// LevelsFromAnnotations does the same with other keys for the levels.
 func LevelsFromAnnotations(
 	annotations map[string]string, path *field.Path, required, preferred string,
 ) (Constraint, field.ErrorList) {
@@ -198,19 +199,19 @@ func LevelsFromAnnotations(
 var topologyAnnotations = []string{kai.AnnotationTopology, kai.AnnotationTopologyRequired,
 	kai.AnnotationTopologyPreferred}
 
-// FromOwners returns the topology constraint of all pods together: of the nearest owner that carries any of the topology
-// annotations, the workload's own, else one above it, else of its only template.
+// FromOwners returns the topology constraint of all pods together: that of the nearest owner with any of the topology
+// annotations, first the workload's own, then the owners above it, or else that of its only template.
 func FromOwners(w Workload, only ...Template) (Constraint, field.ErrorList) {
 	return Nearest(w, only, FromAnnotations, topologyAnnotations...)
 }
 
-// FromTemplates returns the topology constraint of the first template that carries any of the topology annotations.
+// FromTemplates returns the topology constraint of the first template that has any of the topology annotations.
 func FromTemplates(templates ...Template) (Constraint, field.ErrorList) {
 	return First(templates, FromAnnotations, topologyAnnotations...)
 }
 
-// meantFor says, of kinds that make several workloads, for which of them their annotations are meant: the pod that submits a
-// RayJob, and the one that cleans up after a RayCluster, need not stand where the cluster does.
+// meantFor says, for kinds that make several workloads, for which of them their annotations are meant: the pod that
+// submits a RayJob, and the one that cleans up after a RayCluster, need not be in the cluster's domain.
 var meantFor = map[schema.GroupKind]schema.GroupKind{
 	{Group: "ray.io", Kind: "RayJob"}:     {Group: "ray.io", Kind: "RayCluster"},
 	{Group: "ray.io", Kind: "RayService"}: {Group: "ray.io", Kind: "RayCluster"},
@@ -223,8 +224,8 @@ func (w Workload) means(above Owner) bool {
 	return !limited || kind == w.Owner.Kind.GroupKind()
 }
 
-// Nearest reads the annotations of the nearest owner that carries any of the keys, the workload's own, else one above it,
-// else of the first template that does. It returns the zero value if none does.
+// Nearest reads the annotations of the nearest owner that has any of the keys, first the workload's own, then those
+// above it, or else of the first template that has any. It returns the zero value if none has.
 func Nearest[T any](
 	w Workload, templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList),
 	keys ...string,
@@ -242,9 +243,10 @@ func Nearest[T any](
 	return First(templates, read, keys...)
 }
 
-// First reads the annotations of the first template that carries any of the keys. It returns the zero value if none does.
+// First reads the annotations of the first template that has any of the keys. It returns the zero value if none has.
 func First[T any](
-	templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList), keys ...string,
+	templates []Template, read func(annotations map[string]string, path *field.Path) (T, field.ErrorList),
+	keys ...string,
 ) (T, field.ErrorList) {
 	for _, template := range templates {
 		if HasAny(template.Annotations, keys...) {
@@ -255,7 +257,7 @@ func First[T any](
 	return none, nil
 }
 
-// HasAny reports whether any of the annotations is given, empty or not.
+// HasAny reports whether any of the annotations is set, empty or not.
 func HasAny(annotations map[string]string, keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		_, given := annotations[key]
@@ -263,7 +265,7 @@ func HasAny(annotations map[string]string, keys ...string) bool {
 	})
 }
 
-// elsewhere says of findings that they are about another object than the workload's owner.
+// elsewhere adds to errors that they are about another object than the workload's owner.
 func elsewhere(owner Owner, errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Detail += fmt.Sprintf(" (in %s %s)", owner.Kind.Kind, owner.GetName())

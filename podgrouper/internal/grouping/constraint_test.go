@@ -39,7 +39,8 @@ func TestFromAnnotations(t *testing.T) {
 		"nothing said is no constraint": {},
 		"all three": {
 			annotations: map[string]string{
-				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone", kai.AnnotationTopologyPreferred: "rack",
+				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone",
+				kai.AnnotationTopologyPreferred: "rack",
 			},
 			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "zone",
 				PreferredTopologyLevel: "rack"},
@@ -75,14 +76,16 @@ func TestFromAnnotations(t *testing.T) {
 			},
 		},
 		"the name alone of a level": {
-			annotations: map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "hostname"},
-			want:        &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "hostname"},
+			annotations: map[string]string{kai.AnnotationTopology: "network",
+				kai.AnnotationTopologyRequired: "hostname"},
+			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "hostname"},
 			doubts: []string{`metadata.annotations[kai.scheduler/topology-required-placement]: Invalid value: "hostname": ` +
 				`Topology "network" has no such level, its levels are: zone (z), block (twice), rack (twice), kubernetes.io/hostname; did you mean kubernetes.io/hostname?`},
 		},
 		"a required level below the preferred one": {
 			annotations: map[string]string{
-				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack", kai.AnnotationTopologyPreferred: "zone",
+				kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "rack",
+				kai.AnnotationTopologyPreferred: "zone",
 			},
 			want: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack",
 				PreferredTopologyLevel: "zone"},
@@ -97,7 +100,8 @@ func TestFromAnnotations(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			constraint, problems := grouping.FromOwners(grouping.Workload{Owner: owner("Fleet", "north", c.annotations)})
+			constraint, problems := grouping.FromOwners(
+				grouping.Workload{Owner: owner("Fleet", "north", c.annotations)})
 			group := grouping.Group{Constraint: constraint}
 			if diff := cmp.Diff(c.want, group.PodGroupSpec().TopologyConstraint); diff != "" {
 				t.Errorf("constraint (-want +got):\n%s", diff)
@@ -134,7 +138,8 @@ func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 }
 
 func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
-	rayCluster, job := schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}, schema.GroupKind{Group: "batch", Kind: "Job"}
+	rayCluster, job := schema.GroupKind{Group: "ray.io", Kind: "RayCluster"},
+		schema.GroupKind{Group: "batch", Kind: "Job"}
 	for name, c := range map[string]struct {
 		above, workload schema.GroupKind
 		want            string
@@ -170,7 +175,8 @@ func TestGroupsBelowOthers(t *testing.T) {
 		}
 	}
 	group := func(name, parent, topology, required, preferred string) grouping.SubGroup {
-		return grouping.SubGroup{Name: name, Parent: parent, Constraint: constraint(name, topology, required, preferred)}
+		return grouping.SubGroup{Name: name, Parent: parent, Constraint: constraint(name, topology,
+			required, preferred)}
 	}
 	for name, c := range map[string]struct {
 		root   grouping.Constraint
@@ -178,8 +184,9 @@ func TestGroupsBelowOthers(t *testing.T) {
 		want   []string
 	}{
 		"narrower towards the leaves": {
-			root:   constraint("root", "network", "zone", "block"),
-			groups: []grouping.SubGroup{group("a", "", "network", "block", ""), group("b", "a", "network", "rack", "rack")},
+			root: constraint("root", "network", "zone", "block"),
+			groups: []grouping.SubGroup{group("a", "", "network", "block", ""),
+				group("b", "a", "network", "rack", "rack")},
 		},
 		"broader than the group above and than all": {
 			root:   constraint("root", "network", "block", ""),
@@ -266,12 +273,14 @@ func TestALevelCanBeCalledByItsAlias(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatalf("problems: %v", problems)
 			}
-			if diff := cmp.Diff(c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))); diff != "" {
+			if diff := cmp.Diff(
+				c.doubts, lines(append(group.Check(network), group.Ambiguous(network)...))); diff != "" {
 				t.Errorf("doubts (-want +got):\n%s", diff)
 			}
 			spec := group.WithKeys(network).PodGroupSpec()
 			if diff := cmp.Diff([]*scheduling.TopologyConstraint{c.want, c.want},
-				[]*scheduling.TopologyConstraint{spec.TopologyConstraint, spec.SubGroups[0].TopologyConstraint}); diff != "" {
+				[]*scheduling.TopologyConstraint{spec.TopologyConstraint,
+					spec.SubGroups[0].TopologyConstraint}); diff != "" {
 				t.Errorf("constraints (-want +got):\n%s", diff)
 			}
 			if asWritten :=

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Fields are the fields of an object of somebody else's kind. What is not there, or not of the type that is asked for, is
-// as if it were unset: that such an object is well formed is its own API's business.
+// Fields are the fields of an object whose kind belongs to others. A field that is missing, or has another type, counts
+// as unset: validating the object is up to its own API.
 type Fields map[string]any
 
-// Count returns a number that says how many, or otherwise where it is unset. It is never negative.
+// Count returns a count, or otherwise if it is unset. It is never negative.
 func (f Fields) Count(otherwise int32, path ...string) int32 {
 	value, found, err := unstructured.NestedInt64(f, path...)
 	if !found || err != nil {
@@ -20,7 +20,7 @@ func (f Fields) Count(otherwise int32, path ...string) int32 {
 	return int32(min(max(value, 0), math.MaxInt32))
 }
 
-// Share returns a number that is written as such or as a percentage of the whole, rounded up; 0 where it is unset.
+// Share returns a number that is written as such or as a percentage of the whole, rounded up; 0 if it is unset.
 func (f Fields) Share(whole int32, path ...string) int32 {
 	var written intstr.IntOrString
 	switch value, _, _ := unstructured.NestedFieldNoCopy(f, path...); value := value.(type) {
@@ -36,31 +36,31 @@ func (f Fields) Share(whole int32, path ...string) int32 {
 	return int32(min(max(share, 0), math.MaxInt32))
 }
 
-// Text returns a string, empty where it is unset.
+// Text returns a string; empty if it is unset.
 func (f Fields) Text(path ...string) string {
 	value, _, _ := unstructured.NestedString(f, path...)
 	return value
 }
 
-// Flag returns a boolean, false where it is unset.
+// Flag returns a boolean; false if it is unset.
 func (f Fields) Flag(path ...string) bool {
 	value, _, _ := unstructured.NestedBool(f, path...)
 	return value
 }
 
-// Has reports whether there is anything at the path.
+// Has reports whether the path has a value.
 func (f Fields) Has(path ...string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(f, path...)
 	return found && err == nil
 }
 
-// Value returns what stands at the path, whatever its type; nil where there is nothing.
+// Value returns the value at the path, of any type; nil if there is none.
 func (f Fields) Value(path ...string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(f, path...)
 	return value
 }
 
-// Map returns the object at the path, empty where it is unset.
+// Map returns the object at the path; empty if it is unset.
 func (f Fields) Map(path ...string) Fields {
 	value, _, _ := unstructured.NestedFieldNoCopy(f, path...)
 	fields, _ := value.(map[string]any)
@@ -86,7 +86,7 @@ func (f Fields) Texts(path ...string) map[string]string {
 	return texts
 }
 
-// Product multiplies counts without running over.
+// Product multiplies counts without overflow.
 func Product(a, b int32) int32 {
 	return int32(min(int64(a)*int64(b), math.MaxInt32))
 }

@@ -10,18 +10,19 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// MostSubGroups is how many groups a PodGroup holds. A grouper need not make more than one above that: such a workload gets no
-// PodGroup, and whoever counts on would use up the memory of all others.
+// MostSubGroups is how many groups a PodGroup holds. A grouper need not make more than one above that: a larger
+// workload gets no PodGroup, and making all its groups would use up memory that other workloads need.
 const MostSubGroups = 8192
 
-// Group is what a grouper makes of a workload: the root of a tree of groups.
+// Group is a grouper's result for a workload: the root of a tree of groups.
 type Group struct {
-	// MinMember is how many pods are needed together, of a workload without SubGroups.
+	// MinMember is how many pods of a workload without SubGroups are needed together.
 	MinMember *int32
-	// Left is how many pods of a workload without SubGroups have yet to be done; more are never needed. Nil while none is.
+	// Left is how many pods of a workload without SubGroups have yet to complete; more are never needed. Nil while none
+	// is complete.
 	Left *int32
-	// Expected is how many pods a workload without SubGroups is to have at the same time as things are, made already or not; nil
-	// where nobody knows of more than MinMember.
+	// Expected is how many pods a workload without SubGroups is to have at the same time at present, made already or
+	// not; nil if it is not known to be more than MinMember.
 	Expected *int32
 	// MinSubGroup is how many of the topmost SubGroups are needed together; nil means all.
 	MinSubGroup *int32
@@ -31,12 +32,12 @@ type Group struct {
 	SubGroups []SubGroup
 	// Indexed is set if the pods of a workload without SubGroups carry an index.
 	Indexed *Indexed
-	// PriorityClassName is what the workload's own spec says about the priority of the whole; empty leaves it to labels.
+	// PriorityClassName is the priority in the workload's own spec; empty leaves it to labels.
 	PriorityClassName string
 	// Templates are the workload's templates, in the order in which their labels count for the PodGroup.
 	Templates []Template
-	// Problems are mistakes in the workload, at paths in its owner. The groups are made as well as they can be in spite of
-	// them, but never so that a constraint that the user wrote is dropped.
+	// Problems are mistakes in the workload, at paths in its owner. The groups are still made as well as possible, but
+	// a constraint that the user wrote is never dropped.
 	Problems field.ErrorList
 }
 
@@ -50,20 +51,20 @@ type SubGroup struct {
 	MinMember, MinSubGroup *int32
 	// Left is how many pods of a leaf have yet to complete; more are never needed. Nil while none is complete.
 	Left *int32
-	// Expected is how many pods a leaf is to have at the same time as things are, made already or not; nil where nobody knows of
-	// more than MinMember.
+	// Expected is how many pods a leaf is to have at the same time at present, made already or not; nil if it is not
+	// known to be more than MinMember.
 	Expected *int32
 	// Constraint holds for the pods of the group and of those below it.
 	Constraint Constraint
-	// Templates are those that the pods of a leaf are made from. What the annotations of the first say counts before those of
-	// the second.
+	// Templates are those that the pods of a leaf are made from. Annotations of the first one count before those of the
+	// second.
 	Templates []Template
-	// Indexed is set on a leaf if its pods carry an index.
+	// Indexed is set on a leaf if its pods have an index.
 	Indexed *Indexed
 }
 
-// OrLeaf returns the group, or, of a workload that has no groups at the moment, one that needs no pods: a PodGroup without
-// subgroups is a leaf, and a leaf says how many pods it needs.
+// OrLeaf returns the group or, for a workload without groups at the moment, one that needs no pods: a PodGroup without
+// subgroups is a leaf, and a leaf has to say how many pods it needs.
 func (g Group) OrLeaf() Group {
 	if len(g.SubGroups) == 0 && g.MinMember == nil {
 		g.MinMember = new(int32(0))
@@ -72,7 +73,7 @@ func (g Group) OrLeaf() Group {
 	return g
 }
 
-// PodGroupSpec returns the tree as the scheduler reads it.
+// PodGroupSpec returns the tree in the form of the API.
 func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	spec := scheduling.PodGroupSpec{
 		MinMember:          atMost(g.Left, g.MinMember),
@@ -95,7 +96,7 @@ func (g Group) PodGroupSpec() scheduling.PodGroupSpec {
 	return spec
 }
 
-// WithKeys returns the tree with levels named by their keys, as far as it is known which are meant. Levels may be nil.
+// WithKeys returns the tree with levels named by their keys, as far as they are known. Levels may be nil.
 func (g Group) WithKeys(levels Levels) Group {
 	g.Constraint = g.Constraint.withKeys(levels)
 	g.SubGroups = slices.Clone(g.SubGroups)
@@ -105,7 +106,7 @@ func (g Group) WithKeys(levels Levels) Group {
 	return g
 }
 
-// Expects returns how many pods the leaves are expected to have, where that is not what they need.
+// Expects returns how many pods the leaves are expected to have, if that differs from their minima.
 func (g Group) Expects() podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
 	note := func(leaf string, pods, left, minMember *int32) {
@@ -136,8 +137,7 @@ func atMost(limit, number *int32) *int32 {
 	return number
 }
 
-// Check returns what is wrong with the constraints of the tree in the light of the Topologies that exist, at paths in the
-// owner.
+// Check returns what is wrong with the constraints of the tree, given the Topologies that exist, at paths in the owner.
 func (g Group) Check(levels Levels) field.ErrorList {
 	errs := g.Constraint.Check(levels)
 	above := map[string]SubGroup{}
@@ -163,7 +163,7 @@ func (g Group) Ambiguous(levels Levels) field.ErrorList {
 	return OncePerPath(errs)
 }
 
-// OncePerPath keeps of the findings at one path the first: of groups from one template each has the same.
+// OncePerPath keeps the first error of each path: groups from one template have the same errors.
 func OncePerPath(errs field.ErrorList) field.ErrorList {
 	var kept field.ErrorList
 	seen := sets.New[string]()

@@ -11,13 +11,13 @@ import (
 
 // Limit is how many pods a workload runs at a time.
 type Limit struct {
-	// Pods is the number, 0 if it is unknown or the workload is halted.
+	// Pods is the number; 0 if it is unknown or the workload is suspended.
 	Pods int32
-	// Raise says what a user raises to have more; empty where nothing helps.
+	// Raise says what a user has to raise to have more pods; empty if nothing helps.
 	Raise string
 }
 
-// Expected returns how many pods an owner of which the content is known is expected to have; nil where it is not known.
+// Expected returns how many pods an owner is expected to have whose content is known; nil if it is not known.
 func (l Limit) Expected(content Fields) *int32 {
 	if content == nil {
 		return nil
@@ -33,9 +33,9 @@ func (l Limit) tooMany() string {
 	return reason
 }
 
-// MinMember returns how many pods must start together, as the annotation kai.scheduler/batch-min-member says, and
-// otherwise where it is not given or is no such number. A number above the limit stays, with a finding: the pods would
-// otherwise start with fewer than the user asked for. Path leads to the annotations.
+// MinMember returns how many pods must start together, by the annotation kai.scheduler/batch-min-member, or otherwise
+// if it is not set or no such number. A number above the limit stays, with an error: else the pods would start with
+// fewer than the user asked for. Path is that of the annotations.
 func MinMember(annotations map[string]string, path *field.Path, otherwise int32, limit Limit) (int32, field.ErrorList) {
 	written, given := annotations[kai.AnnotationBatchMinMember]
 	if !given {
@@ -47,15 +47,16 @@ func MinMember(annotations map[string]string, path *field.Path, otherwise int32,
 	case written == "":
 		return otherwise, field.ErrorList{field.Required(path, notEmpty+instead(otherwise))}
 	case err != nil || number < 1:
-		return otherwise, field.ErrorList{field.Invalid(path, written, "must be a whole number above 0"+instead(otherwise))}
+		return otherwise, field.ErrorList{field.Invalid(path, written,
+			"must be a whole number above 0"+instead(otherwise))}
 	case limit.Pods > 0 && int32(number) > limit.Pods:
 		return int32(number), field.ErrorList{field.Invalid(path, written, limit.tooMany())}
 	}
 	return int32(number), nil
 }
 
-// OwnMinMember returns how many pods of a workload of like pods must start together: 1 unless its own annotation asks for
-// more, since such pods need not know of each other.
+// OwnMinMember returns how many pods of a workload of equal pods must start together: 1 unless the workload's own
+// annotation asks for more, since such pods need not depend on each other.
 func OwnMinMember(owner Owner, limit Limit) (int32, field.ErrorList) {
 	return MinMember(owner.GetAnnotations(), annotationsPath, 1, limit)
 }

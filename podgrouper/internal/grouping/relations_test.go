@@ -43,7 +43,8 @@ func TestParseRelations(t *testing.T) {
 		"nobody says anything": {workload: grouping.Workload{Owner: related("")}},
 		"the workload": {workload: grouping.Workload{Owner: related(ofWorkers)}, templates: template(ofTheWhole),
 			written: ofWorkers, read: 1},
-		"an owner above it": {workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(ofTheWhole)}},
+		"an owner above it": {workload: grouping.Workload{Owner: related(""),
+			Above: []grouping.Owner{related(ofTheWhole)}},
 			written: ofTheWhole, read: 1},
 		"its pods' template": {workload: grouping.Workload{Owner: related("")}, templates: template(ofWorkers),
 			written: ofWorkers, read: 1},
@@ -58,14 +59,16 @@ func TestParseRelations(t *testing.T) {
 				`.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"?`},
 		},
 		"above": {
-			workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(misspelt)}}, written: misspelt,
+			workload: grouping.Workload{Owner: related(""), Above: []grouping.Owner{related(misspelt)}},
+			written:  misspelt,
 			wrong: []string{"metadata.annotations" + sayRelation +
 				`.maxPerDomains: Invalid value: unknown field, did you mean "maxPerDomain"? (in Job train)`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, errs := grouping.ParseRelations(c.workload, c.templates)
-			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got.Written != c.written || len(got.Relations) != c.read {
+			if diff := cmp.Diff(c.wrong, lines(errs)); diff != "" || got.Written != c.written ||
+				len(got.Relations) != c.read {
 				t.Errorf("%s, %d read; findings (-want +got):\n%s", got.Written, len(got.Relations), diff)
 			}
 		})

@@ -6,15 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Template is what a workload makes pods from, or makers of pods: what it says in its metadata holds for all of them.
+// Template is the template of a workload for its pods, or for objects that make pods: its metadata holds for all of
+// them.
 type Template struct {
-	// Labels and Annotations are what the template's metadata says.
+	// Labels and Annotations of the template's metadata.
 	Labels, Annotations map[string]string
-	// Path leads to the metadata, for findings.
+	// Path of the metadata, for errors.
 	Path *field.Path
 }
 
-// TemplateAt returns the template at a path below fields, which themselves stand at base; base may be nil.
+// TemplateAt returns the template at a path below fields, which are at base themselves; base may be nil.
 func TemplateAt(fields Fields, base *field.Path, path ...string) Template {
 	path = append(slices.Clone(path), "metadata")
 	return Template{

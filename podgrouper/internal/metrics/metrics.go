@@ -1,5 +1,5 @@
-// Package metrics tells at /metrics how the PodGroups stand that the pod grouper keeps, and what it could not group. Names and
-// labels are stable: they may be added to, but do not change.
+// Package metrics publishes at /metrics the state of the PodGroups that the pod grouper keeps, and what it could not
+// group. Names and labels are stable: they may be added to, but do not change.
 package metrics
 
 import (
@@ -43,12 +43,12 @@ var warnings = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(warnings) }
 
-// Warns has a reason told of from the start, so that its first warning is an increase.
+// Warns publishes a reason from the start, so that its first warning is an increase.
 func Warns(reasons ...string) {
 	for _, reason := range reasons {
 		warnings.WithLabelValues(reason).Add(0)
 	}
 }
 
-// Warned is for a warning that a user is told of.
+// Warned counts a warning to a user.
 func Warned(reason string) { warnings.WithLabelValues(reason).Inc() }

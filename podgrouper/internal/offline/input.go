@@ -19,13 +19,13 @@ import (
 	"packtree.dev/podgrouper/internal/webhook"
 )
 
-// objectKey tells objects of the input apart.
+// objectKey identifies objects of the input.
 type objectKey struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// input is what was read, each list in the order of the documents.
+// input has the documents, each list in their order.
 type input struct {
 	documents  []manifests.Document
 	objects    map[objectKey]int // the number of the document
@@ -36,7 +36,7 @@ type input struct {
 	findings   []manifests.Finding
 }
 
-// read decodes what the pod grouper looks at, as the API server would admit it.
+// read decodes the kinds that the pod grouper uses, as the API server would admit them.
 func read(documents []manifests.Document) *input {
 	in := &input{
 		documents: documents,
@@ -55,7 +55,8 @@ func read(documents []manifests.Document) *input {
 			in.find(document.DecodeInto(in.pods[i]))
 		case owners.PodGangKind:
 			in.gangs[i] = &grovescheduler.PodGang{}
-			in.find(offline.Admit(document, in.gangs[i], offline.Admission[*grovescheduler.PodGang]{Validate: needsName}))
+			in.find(offline.Admit(document, in.gangs[i],
+				offline.Admission[*grovescheduler.PodGang]{Validate: needsName}))
 		case topologyKind:
 			topology := &kai.Topology{}
 			in.find(offline.Admit(document, topology, offline.Admission[*kai.Topology]{}))
@@ -66,7 +67,7 @@ func read(documents []manifests.Document) *input {
 	return in
 }
 
-// needsName turns down a PodGang that leaves its name to the API server: its PodGroup has the same.
+// needsName refuses a PodGang that leaves its name to the API server: its PodGroup has the same name.
 func needsName(gang *grovescheduler.PodGang) ([]string, field.ErrorList) {
 	if gang.Name == "" {
 		return nil, field.ErrorList{field.Required(field.NewPath("metadata", "name"), "the PodGroup takes its name")}
@@ -74,7 +75,7 @@ func needsName(gang *grovescheduler.PodGang) ([]string, field.ErrorList) {
 	return nil, nil
 }
 
-// readPodGroups comes last, as the Topologies that PodGroups name may stand behind them.
+// readPodGroups comes last, since the Topologies that PodGroups name may follow them in the input.
 func (in *input) readPodGroups() {
 	judge := func(podGroup *scheduling.PodGroup) ([]string, field.ErrorList) {
 		return webhook.JudgeNew(podGroup, in.levels())
@@ -100,7 +101,7 @@ func (in *input) rejected() bool {
 	return false
 }
 
-// levels returns nil if the input shows no Topology: then they are in the cluster, and not to be judged here.
+// levels returns nil if the input has no Topology: then the Topologies are in the cluster, and cannot be checked here.
 func (in *input) levels() grouping.Levels {
 	if len(in.topologies) == 0 {
 		return nil
@@ -108,8 +109,8 @@ func (in *input) levels() grouping.Levels {
 	return topologies.Of(in.topologies)
 }
 
-// lookup finds owners in the input. Those that are not there may well exist, so they are unreadable and not missing; but
-// the PodGang of a pod must be there, since it alone says how the pod is grouped.
+// lookup finds owners in the input. Owners that are not there may well exist, so they are unreadable and not missing.
+// But the PodGang of a pod must be there, since it alone says how the pod is grouped.
 func (in *input) lookup(reference owners.Reference) (grouping.Owner, error) {
 	kind := reference.Kind.GroupKind()
 	for _, namespace := range []string{reference.Namespace, ""} {
@@ -138,7 +139,7 @@ func (in *input) owner(i int) grouping.Owner {
 	return grouping.Owner{Object: object, Kind: kind, Content: object.Object}
 }
 
-// withUID lends an owner that was written without a uid the one by which what it owns knows it.
+// withUID gives an owner that was written without a uid the one by which its dependents refer to it.
 func withUID(owner grouping.Owner, uid types.UID) grouping.Owner {
 	if object, ok := owner.Object.(*unstructured.Unstructured); ok && object.GetUID() == "" && uid != "" {
 		known := object.DeepCopy()
@@ -155,7 +156,7 @@ func keyOf(kind schema.GroupKind, object interface {
 	return objectKey{kind, defaulted(object.GetNamespace()), object.GetName()}
 }
 
-// defaulted is the namespace that kubectl would use. Cluster-scoped objects are kept under it too: one of a kind is either
+// defaulted is the namespace that kubectl would use. Cluster-scoped objects are kept under it too: a kind is either
 // namespaced or not.
 func defaulted(namespace string) string {
 	if namespace == "" {

@@ -1,5 +1,5 @@
-// Package offline is the pod grouper without a cluster: manifests in, manifests with PodGroups and their members out, by
-// the decisions that the controllers make.
+// Package offline is the pod grouper without a cluster: it reads manifests, and returns them with PodGroups and
+// memberships, by the decisions of the controllers.
 package offline
 
 import (
@@ -26,10 +26,10 @@ var (
 	topologyKind = kai.GroupVersion.WithKind("Topology")
 )
 
-// Render makes a PodGroup of every PodGang and of every other workload that has pods. It stands in the place of the
-// PodGang, or before the workload's first pod. Pods are printed again with their annotation and label; all else passes
-// through, and so do PodGroups that are in the input already. An owner that the input does not show is known by what the
-// pods say about it.
+// Render makes a PodGroup of every PodGang and of every other workload that has pods. The PodGroup replaces the
+// PodGang, or comes before the workload's first pod. Pods are printed again with their annotation and label. All other
+// documents pass through, and so do PodGroups that are in the input already. For an owner that the input lacks, the
+// pods' owner reference has to suffice.
 func Render(documents []manifests.Document, defaults podgroups.Defaults) ([]runtime.Object, []manifests.Finding) {
 	in := read(documents)
 	if in.rejected() {
@@ -46,11 +46,11 @@ func Render(documents []manifests.Document, defaults podgroups.Defaults) ([]runt
 // workload is a workload of the input.
 type workload struct {
 	grouping.Workload
-	document int   // where its PodGroup is printed
-	pods     []int // its pods' documents
+	document int   // the document before which its PodGroup is printed
+	pods     []int // the documents of its pods
 }
 
-// workloads returns PodGangs and the workloads of pods, in the order in which they first show.
+// workloads returns PodGangs and the workloads of pods, in the order in which they first appear.
 func (in *input) workloads() []*workload {
 	byOwner := map[objectKey]*workload{}
 	var found []*workload
@@ -79,7 +79,7 @@ func (in *input) workloads() []*workload {
 	return found
 }
 
-// workloadOfGang returns false for a PodGang whose pods are in the input and leave themselves to another scheduler.
+// workloadOfGang returns false for a PodGang whose pods are in the input and ask for another scheduler.
 func (in *input) workloadOfGang(i int) (grouping.Workload, bool) {
 	gang := in.owner(i)
 	chain, err := owners.Above(gang, in.lookup)
@@ -134,7 +134,8 @@ func (in *input) workloadOfPod(i int) (grouping.Workload, bool) {
 	chosen := catalog.Choose(pod, chain)
 	if chosen.Owner.GetName() == "" {
 		in.find([]manifests.Finding{
-			document.Finding("metadata.name", "Required value: the PodGroup of a pod that nobody owns is named after it"),
+			document.Finding("metadata.name",
+				"Required value: the PodGroup of a pod that nobody owns is named after it"),
 		})
 		return grouping.Workload{}, false
 	}

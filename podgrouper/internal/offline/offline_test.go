@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
 
-// TestRender compares, for every folder under testdata, what input.yaml becomes with golden.yaml, and what is found wrong
-// with findings.txt. Rejected input has no golden.yaml.
+// TestRender compares, for every folder under testdata, the result for input.yaml with golden.yaml, and the errors with
+// findings.txt. Rejected input has no golden.yaml.
 func TestRender(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
 	if err != nil || len(inputs) == 0 {
@@ -104,7 +104,7 @@ func written(findings []manifests.Finding) string {
 	return lines.String()
 }
 
-// compare takes a file that does not exist for an empty one.
+// compare treats a file that does not exist as an empty one.
 func compare(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {

@@ -15,7 +15,8 @@ import (
 // decided is the PodGroup of a workload.
 type decided struct {
 	*scheduling.PodGroup
-	// given says that the input has it: it is somebody else's, or made by an earlier run, and is not printed once more.
+	// given reports whether the input has the PodGroup: then it is somebody else's, or made by an earlier run, and is
+	// not printed again.
 	given bool
 }
 
@@ -42,7 +43,7 @@ func (in *input) podGroupsOf(workloads []*workload, defaults podgroups.Defaults)
 	return made
 }
 
-// report states what is wrong with a workload at its owner, if the input shows it, else at its first pod.
+// report attributes errors of a workload to its owner, if the input has it, or else to its first pod.
 func (in *input) report(workload *workload, decision podgroups.Decision) {
 	document := in.documents[workload.document]
 	if i, found := in.objects[keyOf(workload.Owner.Kind.GroupKind(), workload.Owner)]; found {
@@ -59,7 +60,7 @@ func (in *input) report(workload *workload, decision podgroups.Decision) {
 	}
 }
 
-// ofPodGroup says of findings that they are about the PodGroup that would be made.
+// ofPodGroup adds to errors that they are about the PodGroup that would be made.
 func ofPodGroup(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
 		err.Detail += " (in the PodGroup that would be made of it)"
@@ -92,13 +93,14 @@ func (in *input) print(workloads []*workload, made []decided) []runtime.Object {
 	return printed
 }
 
-// member returns a pod with what ties it to its group. The rest of it stays as it was written.
+// member returns a pod with its membership. The rest of it stays as it was written.
 func (in *input) member(workload *workload, podGroup decided, i int) runtime.Object {
 	document := in.documents[i]
 	membership, known := podgroups.MembershipOf(workload.Workload, in.pods[i])
 	if !known || !membership.Fits(podGroup.PodGroup) {
 		in.find(document.Warnings([]string{
-			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind, workload.Owner.GetName()),
+			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind,
+				workload.Owner.GetName()),
 		}))
 		return document.Object
 	}

@@ -22,9 +22,9 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// TestWorkloads compares, for every folder under testdata/workloads, the PodGroups that are made of input.yaml with
-// podgroups.yaml, and where its pods belong with members.txt. The inputs are workloads as users write them, with what their
-// frameworks make of them.
+// TestWorkloads compares, for every folder under testdata/workloads, the PodGroups for input.yaml with podgroups.yaml,
+// and the memberships of its pods with members.txt. The inputs are workloads as users write them, with the objects that
+// their frameworks make.
 func TestWorkloads(t *testing.T) {
 	for _, folder := range workloads(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -39,19 +39,21 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// TestAnyPodsInAnyOrderMakeTheSameGroups: a PodGroup is the same whichever pods there are, and whichever come first.
+// TestAnyPodsInAnyOrderMakeTheSameGroups: a PodGroup is the same for any subset of the pods, in any order.
 func TestAnyPodsInAnyOrderMakeTheSameGroups(t *testing.T) {
 	for _, folder := range workloads(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			// Topologies change nothing in the groups, and take most of the time.
-			documents := slices.DeleteFunc(read(t, filepath.Join(folder, "input.yaml")), func(document manifests.Document) bool {
-				return document.Object.GetKind() == "Topology"
-			})
+			// Topologies do not change the groups, and take most of the time.
+			documents := slices.DeleteFunc(read(t, filepath.Join(folder, "input.yaml")),
+				func(document manifests.Document) bool {
+					return document.Object.GetKind() == "Topology"
+				})
 			all := rendered(t, documents)
 			rapid.Check(t, func(rt *rapid.T) {
 				some := rapid.Permutation(documents).Draw(rt, "order")
 				some = slices.DeleteFunc(slices.Clone(some), func(document manifests.Document) bool {
-					return ownsNothing(document, documents) && rapid.Bool().Draw(rt, "without "+document.Object.GetName())
+					return ownsNothing(document, documents) &&
+						rapid.Bool().Draw(rt, "without "+document.Object.GetName())
 				})
 				for name, got := range rendered(t, some) {
 					if diff := cmp.Diff(all[name], got); diff != "" {
@@ -75,7 +77,7 @@ func workloads(t *testing.T) []string {
 	return inputs
 }
 
-// rendered returns PodGroups and what pods say about their groups, by name.
+// rendered returns PodGroups and the memberships of pods, by name.
 func rendered(t *testing.T, documents []manifests.Document) map[string]string {
 	t.Helper()
 	objects, _ := offline.Render(documents, podgroups.Defaults{})
@@ -91,7 +93,7 @@ func rendered(t *testing.T, documents []manifests.Document) map[string]string {
 	return found
 }
 
-// groupsAndMembers returns the PodGroups, which the API server would take, and a line for each pod.
+// groupsAndMembers returns the PodGroups, after validation by their schema, and a line for each pod.
 func groupsAndMembers(t *testing.T, objects []runtime.Object) ([]runtime.Object, []string) {
 	t.Helper()
 	var podGroups []runtime.Object
@@ -106,7 +108,8 @@ func groupsAndMembers(t *testing.T, objects []runtime.Object) ([]runtime.Object,
 		case *unstructured.Unstructured:
 			if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
 				members = append(members, fmt.Sprintf("%s: %s %s\n", object.GetName(),
-					object.GetAnnotations()[scheduling.AnnotationPodGroupName], object.GetLabels()[kai.LabelSubGroupName]))
+					object.GetAnnotations()[scheduling.AnnotationPodGroupName],
+					object.GetLabels()[kai.LabelSubGroupName]))
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Key names an owner for an index of pods by their first owner: by uid, or a PodGang by name, since its pods do not know
-// its uid.
+// Key names an owner for an index of pods by their first owner: by uid, or for a PodGang by name, since its pods do not
+// know its uid.
 func (r Reference) Key() string {
 	if r.Kind.GroupKind() == PodGangKind.GroupKind() {
 		return "podgang/" + r.Name
@@ -15,13 +15,13 @@ func (r Reference) Key() string {
 	return string(r.UID)
 }
 
-// ReferenceTo returns the reference that an object directly below the owner has.
+// ReferenceTo returns the reference to the owner in an object directly below it.
 func ReferenceTo(owner grouping.Owner) Reference {
 	return Reference{Kind: owner.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName(), UID: owner.GetUID()}
 }
 
-// Dependents remembers from the walks of pods which owners stand below which, so that a change of an owner finds the pods
-// below it. It holds one entry an owner, however many pods there are.
+// Dependents remembers, from the walks of pods, which owners are below which, so that a change of an owner finds the
+// pods below it. It has one entry an owner, however many pods there are.
 type Dependents struct {
 	mutex sync.Mutex
 	below map[Reference]map[Reference]struct{}
@@ -32,8 +32,8 @@ func NewDependents() *Dependents {
 	return &Dependents{below: map[Reference]map[Reference]struct{}{}}
 }
 
-// Walk goes a way up, by Walk or Above, and remembers it. A way that is new is gone again: a change of an owner between
-// its being read and its being remembered would reach no pod.
+// Walk runs a walk, by Walk or Above, and remembers its chain. If the chain is new it runs the walk again: a change of
+// an owner after the owner was read and before it was remembered would reach no pod.
 func (d *Dependents) Walk(walk func() (Chain, error)) (Chain, error) {
 	for {
 		chain, err := walk()
@@ -43,7 +43,7 @@ func (d *Dependents) Walk(walk func() (Chain, error)) (Chain, error) {
 	}
 }
 
-// remember notes the owners of a chain, and reports whether it did not know all of them.
+// remember records the owners of a chain, and reports whether some of them are new.
 func (d *Dependents) remember(chain Chain) bool {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -61,8 +61,8 @@ func (d *Dependents) remember(chain Chain) bool {
 	return learnt
 }
 
-// Below returns the owner itself and all owners known to stand below it: the pods of the workloads that a change of the
-// owner may touch have one of them as their first.
+// Below returns the owner itself and all owners known to be below it. Every pod whose workload a change of the owner
+// may affect has one of these as its first owner.
 func (d *Dependents) Below(owner Reference) []Reference {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -1,4 +1,4 @@
-// Package owners finds the way from a pod to its topmost owner.
+// Package owners finds the owners above a pod, up to the topmost one.
 package owners
 
 import (
@@ -17,28 +17,28 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// PodGangKind is the kind that a pod of Grove belongs to by its label and not by an owner reference.
+// PodGangKind is the kind to which a pod of Grove belongs by its label and not by an owner reference.
 var PodGangKind = grovescheduler.GroupVersion.WithKind("PodGang")
 
-// Reference is an owner as the object below it names it.
+// Reference is an owner in the words of the object below it.
 type Reference struct {
 	// Kind is group, version and kind of the owner.
 	Kind schema.GroupVersionKind
-	// Namespace is that of the object below; the owner may be cluster-scoped nevertheless.
+	// Namespace of the object below; the owner may be cluster-scoped nevertheless.
 	Namespace string
 	// Name is the owner's name.
 	Name string
-	// UID is empty where the object below names its owner by name only.
+	// UID is empty if the object below names its owner by name only.
 	UID types.UID
 }
 
-// withoutUID is the reference for comparing: manifests that were never in a cluster have no uids.
+// withoutUID is the reference for comparisons: manifests that were never in a cluster have no uids.
 func (r Reference) withoutUID() Reference {
 	r.UID = ""
 	return r
 }
 
-// String names the owner for a person.
+// String names the owner for people.
 func (r Reference) String() string {
 	if r.Namespace == "" {
 		return r.Kind.Kind + " " + r.Name
@@ -46,12 +46,12 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind.Kind, r.Namespace, r.Name)
 }
 
-// ErrMissing is what a Lookup returns if no such object exists, or another one of the same name.
+// ErrMissing is returned by a Lookup if no such object exists, or another one of the same name.
 var ErrMissing = errors.New("owner does not exist")
 
-// UnreadableError is what a Lookup returns if the object may exist, but may not be read or is of an unknown kind.
+// UnreadableError is returned by a Lookup if the object may exist, but may not be read or is of an unknown kind.
 type UnreadableError struct {
-	// Remedy says why that is so and what would help; empty where that is as it should be.
+	// Remedy says why it cannot be read and what would help; empty if nothing is wrong.
 	Remedy string
 }
 
@@ -61,27 +61,28 @@ func (e UnreadableError) Error() string { return "owner cannot be read: " + e.Re
 // Lookup returns an owner, or ErrMissing, or an UnreadableError; any other error ends the walk.
 type Lookup func(Reference) (grouping.Owner, error)
 
-// Chain is the way up from a pod.
+// Chain are the owners above a pod.
 type Chain struct {
-	// Owners are the owners that were found, the nearest first.
+	// Owners are those that were found, the nearest first.
 	Owners []grouping.Owner
-	// Missing is the owner that ended the walk because it does not exist, or nil. What it owned is about to be deleted.
+	// Missing is the owner that ended the walk because it does not exist, or nil. Its dependents are about to be
+	// deleted.
 	Missing *Reference
-	// Unreadable is the owner that ended the walk because it cannot be read, or nil. It is the last of Owners, with what its
-	// reference says about it.
+	// Unreadable is the owner that ended the walk because it cannot be read, or nil. It is the last of Owners, with the
+	// fields of its reference.
 	Unreadable *Reference
-	// Cycle is the owner that ended the walk because it stands in the chain already, or nil.
+	// Cycle is the owner that ended the walk because it is in the chain already, or nil.
 	Cycle *Reference
 }
 
-// Walk goes up from a pod. From an object with several owners it follows its controller, else the first. A pod of Grove
-// goes to its PodGang first.
+// Walk follows the owners of a pod. From an object with several owners it goes to the controller, or else to the first
+// one. From a pod of Grove it goes to the PodGang first.
 func Walk(pod *corev1.Pod, lookup Lookup) (Chain, error) {
 	start := Reference{Kind: corev1.SchemeGroupVersion.WithKind("Pod"), Namespace: pod.Namespace, Name: pod.Name}
 	return walk(start, OfPod(pod), lookup)
 }
 
-// Above goes up from an owner, which does not become part of the chain itself.
+// Above follows the owners of an owner, which does not become part of the chain itself.
 func Above(owner grouping.Owner, lookup Lookup) (Chain, error) {
 	start := Reference{Kind: owner.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName()}
 	return walk(start, ownerOf(owner), lookup)
@@ -115,7 +116,7 @@ func walk(start Reference, next *Reference, lookup Lookup) (Chain, error) {
 	return chain, nil
 }
 
-// OfPod returns the owner of a pod to which a walk goes first, or nil for a pod of nobody.
+// OfPod returns the first owner on the walk from a pod, or nil for a pod without an owner.
 func OfPod(pod *corev1.Pod) *Reference {
 	if gang := pod.Labels[grove.LabelPodGang]; gang != "" {
 		return &Reference{Kind: PodGangKind, Namespace: pod.Namespace, Name: gang}
@@ -140,7 +141,7 @@ func ownerOf(object metav1.Object) *Reference {
 	}
 }
 
-// outline is an owner of which no more is known than its reference.
+// outline is an owner of which only the reference is known.
 func outline(reference Reference, remedy string) grouping.Owner {
 	return grouping.Owner{
 		Kind:       reference.Kind,

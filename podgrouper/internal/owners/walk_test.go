@@ -15,7 +15,7 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// cluster holds owners by name; each is of the kind that references call it.
+// cluster has owners by name; each is of the kind in the reference.
 type cluster map[string]*metav1.ObjectMeta
 
 func (c cluster) lookup(reference owners.Reference) (grouping.Owner, error) {
@@ -43,7 +43,8 @@ func controlledBy(kind, name string) metav1.OwnerReference {
 }
 
 func object(name string, references ...metav1.OwnerReference) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), OwnerReferences: references}
+	return &metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name),
+		OwnerReferences: references}
 }
 
 func TestWalk(t *testing.T) {
@@ -197,10 +198,11 @@ func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
 		reads++
 		read := upper.DeepCopy()
 		if reads == 1 {
-			// The watch tells of it now, and finds nobody below.
+			// The watch reports it now, and finds no pod below.
 			upper.Labels = map[string]string{"changed": "yes"}
 		}
-		return owners.Chain{Owners: []grouping.Owner{{Object: object("lower"), Kind: kind}, {Object: read, Kind: kind}}}, nil
+		return owners.Chain{Owners: []grouping.Owner{{Object: object("lower"), Kind: kind},
+			{Object: read, Kind: kind}}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +213,8 @@ func TestAnOwnerThatChangesBeforeItIsRememberedIsReadAgain(t *testing.T) {
 	if reads != 2 {
 		t.Errorf("read %d times, want twice for a new way", reads)
 	}
-	if _, err := dependents.Walk(func() (owners.Chain, error) { reads++; return chain, nil }); err != nil || reads != 3 {
+	if _, err := dependents.Walk(func() (owners.Chain, error) { reads++; return chain, nil }); err != nil ||
+		reads != 3 {
 		t.Errorf("read %d times, %v; want once for a known way", reads-2, err)
 	}
 }

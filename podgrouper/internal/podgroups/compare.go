@@ -12,8 +12,8 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Inherited reports whether the PodGroup belongs to an object that had the name of the desired one's owner before it: it
-// goes with that one, and says nothing about the next.
+// Inherited reports whether the PodGroup belongs to an earlier object with the name of the desired one's owner: it is
+// deleted with that object, and has nothing to do with the new one.
 func Inherited(live, desired *scheduling.PodGroup) bool {
 	for _, owner := range desired.OwnerReferences {
 		if slices.ContainsFunc(live.OwnerReferences, func(other metav1.OwnerReference) bool {
@@ -41,9 +41,9 @@ func WithTree(live, desired *scheduling.PodGroup) *scheduling.PodGroup {
 	return corrected
 }
 
-// YieldTo takes out of the desired PodGroup what an administrator has set in the live one: queue, priority and
-// preemptibility start as the workload says and are theirs as soon as they change them. The tree of groups is always the
-// pod grouper's.
+// YieldTo removes from the desired PodGroup the fields that an administrator has set in the live one: queue, priority
+// and preemptibility begin with the workload's values, and belong to the administrator after a change. The tree of
+// groups is always the pod grouper's.
 func YieldTo(live, desired *scheduling.PodGroup) {
 	spec := &desired.Spec
 	if taken(live, "spec", "queue") {
@@ -87,7 +87,8 @@ func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
 	return true
 }
 
-// valueUpToDate reports whether live is what is desired: a value that nobody desires may only be somebody else's.
+// valueUpToDate reports whether live has the desired value. If no value is desired, live may only have one of somebody
+// else.
 func valueUpToDate(owner *scheduling.PodGroup, live, desired string, path ...any) bool {
 	return live == desired || desired == "" && taken(owner, path...)
 }
@@ -103,8 +104,8 @@ func carriesOwners(live, desired []metav1.OwnerReference) bool {
 	return true
 }
 
-// treeOf returns what makes the tree of groups. The API server keeps subgroups in the order in which they were first
-// applied, so the order says nothing.
+// treeOf returns the fields that make the tree of groups. The API server keeps subgroups in the order in which they
+// were first applied, so their order has no meaning.
 func treeOf(spec *scheduling.PodGroupSpec) scheduling.PodGroupSpec {
 	return scheduling.PodGroupSpec{
 		MinMember:          spec.MinMember,

@@ -53,7 +53,8 @@ func TestMadeHere(t *testing.T) {
 		"made by somebody else":   {[]metav1.ManagedFieldsEntry{theirs}, false},
 		"only its status is ours": {[]metav1.ManagedFieldsEntry{theirs, scheduler}, false},
 		"updated by one of the same name": {
-			[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate, queueAndAll)}, false,
+			[]metav1.ManagedFieldsEntry{managed(podgroups.FieldOwner, metav1.ManagedFieldsOperationUpdate,
+				queueAndAll)}, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +145,11 @@ func TestUpToDate(t *testing.T) {
 		change func(live, desired *scheduling.PodGroup)
 		want   bool
 	}{
-		"the same":                 {change: func(_, _ *scheduling.PodGroup) {}, want: true},
-		"another minimum":          {change: func(_, desired *scheduling.PodGroup) { desired.Spec.MinMember = number(3) }},
+		"the same": {change: func(_, _ *scheduling.PodGroup) {}, want: true},
+		"another minimum": {change: func(_,
+			desired *scheduling.PodGroup) {
+			desired.Spec.MinMember = number(3)
+		}},
 		"a queue that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Spec.Queue = "" }},
 		"a label that was removed": {change: func(_, desired *scheduling.PodGroup) { desired.Labels = nil }},
 		"a base gang that was added": {change: func(_, desired *scheduling.PodGroup) {
@@ -182,7 +186,8 @@ func TestUpToDate(t *testing.T) {
 			live.Spec.SubGroups = []scheduling.SubGroup{{Name: "a", MinMember: number(1)}}
 		}},
 		"subgroups in another order": {change: func(live, desired *scheduling.PodGroup) {
-			a, b := scheduling.SubGroup{Name: "a", MinMember: number(1)}, scheduling.SubGroup{Name: "b", MinMember: number(1)}
+			a, b := scheduling.SubGroup{Name: "a", MinMember: number(1)},
+				scheduling.SubGroup{Name: "b", MinMember: number(1)}
 			live.Spec.SubGroups, desired.Spec.SubGroups = []scheduling.SubGroup{b, a}, []scheduling.SubGroup{a, b}
 		}, want: true},
 		"an owner that is not stated yet": {change: func(_, desired *scheduling.PodGroup) {

@@ -9,11 +9,12 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Defaults are what PodGroups get whose workloads say nothing. The zero value is nothing.
+// Defaults are the fields of PodGroups whose workloads do not set them. The zero value sets nothing.
 type Defaults struct {
 	// Queue is the name of a queue.
 	Queue string
-	// PriorityClasses are names of PriorityClasses, by the kind of the workload's owner. Under otherKinds stands the one of all that are not named.
+	// PriorityClasses are names of PriorityClasses, by the kind of the workload's owner. The key otherKinds holds for
+	// all kinds without an entry.
 	PriorityClasses map[string]string
 }
 
@@ -25,10 +26,11 @@ func (d *Defaults) BindFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&d.Queue, "default-queue", "",
 		"queue of PodGroups whose workloads name none; KAI's scheduler places nothing without a queue")
 	flags.StringToStringVar(&d.PriorityClasses, "default-priority-classes", nil,
-		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in Deployment=inference,*=train")
+		"priority classes of PodGroups whose workloads name none, by the owner's kind, as in "+
+			"Deployment=inference,*=train")
 }
 
-// Decide is what the pod grouper wants of a workload's PodGroup, with the defaults filled in.
+// Decide is the function Decide with the defaults filled in.
 func (d Defaults) Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	decision := Decide(w, levels)
 	spec := &decision.PodGroup.Spec

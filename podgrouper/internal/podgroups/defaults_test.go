@@ -46,7 +46,8 @@ func TestDefaultsFillInWhatAWorkloadDoesNotSay(t *testing.T) {
 				grouping.Workload{Owner: grouping.Owner{Object: owner,
 					Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: c.kind}}}, nil).PodGroup.Spec
 			if spec.Queue != c.queue || spec.PriorityClassName != c.priority {
-				t.Errorf("queue %q, priority class %q; want %q, %q", spec.Queue, spec.PriorityClassName, c.queue, c.priority)
+				t.Errorf("queue %q, priority class %q; want %q, %q", spec.Queue, spec.PriorityClassName,
+					c.queue, c.priority)
 			}
 		})
 	}

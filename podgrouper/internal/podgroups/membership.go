@@ -15,8 +15,8 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// Concerned reports whether the pod grouper has any business with a pod: it asks for the scheduler that reads PodGroups,
-// it is not finished, and nobody says to leave it alone. Its owners have a say too: see Skipped.
+// Concerned reports whether the pod grouper groups a pod: it asks for the scheduler that reads PodGroups, it is not
+// finished, and it has no annotation to be left alone. Its owners can have one too: see Skipped.
 func Concerned(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == kai.SchedulerName &&
 		pod.DeletionTimestamp == nil &&
@@ -24,7 +24,7 @@ func Concerned(pod *corev1.Pod) bool {
 		!SkipStated(pod)
 }
 
-// Skipped reports whether an owner of a pod says that the pod grouper is to leave its pods alone.
+// Skipped reports whether an owner of a pod asks the pod grouper to leave its pods alone.
 func Skipped(chain owners.Chain) bool {
 	for _, owner := range chain.Owners {
 		if SkipStated(owner) {
@@ -34,18 +34,18 @@ func Skipped(chain owners.Chain) bool {
 	return false
 }
 
-// SkipStated reports whether an object itself says that the pod grouper is to leave its pods alone.
+// SkipStated reports whether an object itself asks the pod grouper to leave its pods alone.
 func SkipStated(object metav1.Object) bool {
 	return object.GetAnnotations()[kai.AnnotationSkipPodGrouper] == "true"
 }
 
-// Membership is what ties a pod to its group.
+// Membership is a pod's place in a PodGroup.
 type Membership struct {
 	// PodGroup is the name of the PodGroup.
 	PodGroup string
-	// SubGroup is the name of the leaf, empty in a PodGroup without subgroups.
+	// SubGroup is the name of the leaf; empty in a PodGroup without subgroups.
 	SubGroup string
-	// Outgrown are names of PodGroups that the pod was put into if less was known of its owners then.
+	// Outgrown are names of PodGroups to which the pod belonged if fewer of its owners were known then.
 	Outgrown []string
 }
 
@@ -60,7 +60,7 @@ func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
 	return membership, known
 }
 
-// Fits reports whether the PodGroup has such a leaf. One that others made may have none, and a workload that is being
+// Fits reports whether the PodGroup has such a leaf. A PodGroup that others made may have none, and a workload that is
 // scaled down has pods whose group is gone already.
 func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 	if m.SubGroup == "" {
@@ -70,8 +70,8 @@ func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 	return len(errs) == 0 && tree.Leaf(m.SubGroup) != nil
 }
 
-// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. One of
-// an owner below the workload is its own doing, from a time when it could not see further up.
+// TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. A
+// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above.
 func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 	group := pod.Annotations[scheduling.AnnotationPodGroupName]
 	return group != "" && group != m.PodGroup && !slices.Contains(m.Outgrown, group)
@@ -83,7 +83,7 @@ func Members(w grouping.Workload, pods []*corev1.Pod) []*corev1.Pod {
 	var members []*corev1.Pod
 	name := NameFor(w.Owner)
 	for _, pod := range pods {
-		// Which leaf a pod belongs to takes longer to find out than all else, and must not be asked of each pod for each pod.
+		// Finding a pod's leaf takes longest, and must not be done for each pod once per pod.
 		if pod.Annotations[scheduling.AnnotationPodGroupName] == name || joins(w, pod) {
 			members = append(members, pod)
 		}
@@ -96,7 +96,7 @@ func joins(w grouping.Workload, pod *corev1.Pod) bool {
 	return known && Concerned(pod) && !membership.TakenElsewhere(pod)
 }
 
-// StatedBy reports whether the pod says that it belongs there. In a PodGroup without subgroups it names none, also when the
+// StatedBy reports whether the pod has this membership. In a PodGroup without subgroups the pod names none, even if the
 // PodGroup had some before.
 func (m Membership) StatedBy(pod *corev1.Pod) bool {
 	return pod.Annotations[scheduling.AnnotationPodGroupName] == m.PodGroup &&

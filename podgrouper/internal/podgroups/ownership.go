@@ -14,22 +14,22 @@ import (
 // FieldOwner is the name under which the pod grouper applies objects.
 const FieldOwner = "podgrouper"
 
-// MadeHere reports whether the pod grouper made the PodGroup. It leaves those that others made alone.
+// MadeHere reports whether the pod grouper made the PodGroup. It does not touch PodGroups of others.
 func MadeHere(live *scheduling.PodGroup) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return ours(entry) && entry.Subresource == ""
 	})
 }
 
-// WrittenByOthers reports whether somebody else has written to the PodGroup besides its status.
+// WrittenByOthers reports whether somebody else has written to the PodGroup outside its status.
 func WrittenByOthers(live *scheduling.PodGroup) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager != FieldOwner && entry.Subresource == ""
 	})
 }
 
-// shared reports whether anything besides the status was written otherwise than by applying it as the pod grouper. Mostly it was
-// not, and who owns which of the fields of a large tree takes long to read.
+// shared reports whether anything outside the status was written otherwise than by an apply of the pod grouper. Mostly
+// it was not, and reading the field owners of a large tree takes long.
 func shared(live *scheduling.PodGroup) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
 		return !ours(entry) && entry.Subresource == ""
@@ -59,7 +59,7 @@ func taken(live *scheduling.PodGroup, path ...any) bool {
 	return takenByOther
 }
 
-// ownership yields who owns which fields of the PodGroup besides its status.
+// ownership yields the owners of the PodGroup's fields outside its status.
 func ownership(live *scheduling.PodGroup) iter.Seq2[*metav1.ManagedFieldsEntry, *fieldpath.Set] {
 	return func(yield func(*metav1.ManagedFieldsEntry, *fieldpath.Set) bool) {
 		for i := range live.ManagedFields {
@@ -68,7 +68,8 @@ func ownership(live *scheduling.PodGroup) iter.Seq2[*metav1.ManagedFieldsEntry, 
 				continue
 			}
 			var owned fieldpath.Set
-			if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil && !yield(entry, &owned) {
+			if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err == nil &&
+				!yield(entry, &owned) {
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-// Package podgroups builds the PodGroup of a workload, and says how a pod becomes a member of it.
+// Package podgroups builds the PodGroup of a workload, and decides the membership of a pod.
 package podgroups
 
 import (
@@ -20,20 +20,20 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// Decision is what the pod grouper wants of a workload's PodGroup.
+// Decision is the pod grouper's decision about a workload's PodGroup.
 type Decision struct {
 	// PodGroup is the whole desired object with the fields that the pod grouper owns, and no status.
 	PodGroup *scheduling.PodGroup
 	// Problems are mistakes in the workload, at paths in its owner.
 	Problems field.ErrorList
-	// Unresolved are names in the workload of Topologies and levels that do not exist, or not yet, pairs of levels in the
-	// wrong order, at paths in its owner, and owners that cannot be read.
+	// Unresolved are, at paths in the workload's owner: names of Topologies and levels that do not exist, or not yet;
+	// pairs of levels in the wrong order; and owners that cannot be read.
 	Unresolved field.ErrorList
 	// Fatal are reasons why the API server would not take the PodGroup: it must not be written.
 	Fatal field.ErrorList
 }
 
-// Decide returns the PodGroup of a workload. Levels may be nil: then Topologies are not judged.
+// Decide returns the PodGroup of a workload. Levels may be nil: then Topologies are not checked.
 func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	group := catalog.For(w.Owner).Group(w)
 	labels := grouping.CarriedLabels(w, group.Templates)
@@ -78,8 +78,8 @@ func Decide(w grouping.Workload, levels grouping.Levels) Decision {
 	}
 }
 
-// annotations returns what the workload's owner says of other gangs, how its groups stand to one another, and how many pods the leaves
-// are expected to have. Nil if it is nothing.
+// annotations returns the annotations of the PodGroup: those that it takes over, the relations of its groups, and how
+// many pods its leaves are expected to have. Nil if there are none.
 func annotations(w grouping.Workload, group grouping.Group, related grouping.Related) map[string]string {
 	all := grouping.CarriedAnnotations(w)
 	for key, value := range map[string]string{
@@ -96,31 +96,34 @@ func annotations(w grouping.Workload, group grouping.Group, related grouping.Rel
 	return all
 }
 
-// FewerGroups is what to do about a tree that is too large.
-const FewerGroups = "lower the workload's replicas, make its segments or subgroups larger, or make several workloads of it"
+// FewerGroups says what to do about a tree that is too large.
+const FewerGroups = "lower the workload's replicas, make its segments or subgroups larger, or make several " +
+	"workloads of it"
 
 func tooLarge(group grouping.Group) field.ErrorList {
 	if !group.TooLarge() {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "subGroups"),
-		fmt.Sprintf("there are more groups than the %d that a PodGroup holds: %s", grouping.MostSubGroups, FewerGroups))}
+		fmt.Sprintf("there are more groups than the %d that a PodGroup holds: %s", grouping.MostSubGroups,
+			FewerGroups))}
 }
 
-// unreadable returns which owners of the workload count for less than they may say.
+// unreadable returns the owners of the workload that could not be read, and whose annotations therefore may not count.
 func unreadable(w grouping.Workload) field.ErrorList {
 	var errs field.ErrorList
 	for _, owner := range w.Upwards() {
 		if owner.Unreadable != "" {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "ownerReferences"), fmt.Sprintf(
-				"%s %s cannot be read, so that what it says and its own owners do not count: %s", owner.Kind.Kind, owner.GetName(), owner.Unreadable)))
+				"%s %s cannot be read, so that what it says and its own owners do not count: %s", owner.Kind.Kind,
+				owner.GetName(), owner.Unreadable)))
 		}
 	}
 	return errs
 }
 
-// NameFor returns the name of the PodGroup of a workload: a PodGang's own, else pg-<owner name>-<owner uid>, where a name
-// that is too long for both is cut. An owner that was never in a cluster has no uid; its kind stands in for it.
+// NameFor returns the name of the PodGroup of a workload: a PodGang's own, or else pg-<owner name>-<owner uid>, where a
+// name that is too long for both is cut. An owner that was never in a cluster has no uid; its kind is used instead.
 func NameFor(owner grouping.Owner) string {
 	if owner.Kind.GroupKind() == owners.PodGangKind.GroupKind() {
 		return owner.GetName()
@@ -136,7 +139,7 @@ func NameFor(owner grouping.Owner) string {
 	return name + suffix
 }
 
-// ownerReferences make the garbage collector delete the PodGroup with its workload.
+// ownerReferences makes the garbage collector delete the PodGroup with its workload.
 func ownerReferences(owner grouping.Owner) []metav1.OwnerReference {
 	if owner.GetUID() == "" {
 		return nil

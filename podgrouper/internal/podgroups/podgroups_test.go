@@ -63,7 +63,8 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		Spec: scheduling.PodGroupSpec{
-			MinMember: new(int32(1)), Queue: "team-a", PriorityClassName: "high", Preemptibility: scheduling.NonPreemptible,
+			MinMember: new(int32(1)), Queue: "team-a", PriorityClassName: "high",
+			Preemptibility: scheduling.NonPreemptible,
 		},
 	}
 	if diff := cmp.Diff(want, decision.PodGroup); diff != "" {

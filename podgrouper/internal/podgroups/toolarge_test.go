@@ -15,10 +15,11 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// A workload of one user must not use up the memory in which those of all others are grouped.
+// The workload of one user must not use up the memory that the workloads of all others need.
 func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 	jobSet := schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
-	leaderWorkerSet := schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
+	leaderWorkerSet := schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1",
+		Kind: "LeaderWorkerSet"}
 	entry := "{name: a, replicas: 8000, template: {spec: {parallelism: 1}}}"
 	cases := map[string]struct {
 		kind        schema.GroupVersionKind
@@ -64,9 +65,9 @@ func TestMoreGroupsThanAPodGroupHoldsAreNotMade(t *testing.T) {
 				t.Errorf("%d groups were made", made)
 			}
 			const remedy = "there are more groups than the 8192 that a PodGroup holds: lower the workload's replicas"
-			told := slices.ContainsFunc(decision.Fatal,
+			reported := slices.ContainsFunc(decision.Fatal,
 				func(err *field.Error) bool { return strings.Contains(err.Detail, remedy) })
-			if told != c.tooLarge || !c.tooLarge && len(decision.Fatal) > 0 {
+			if reported != c.tooLarge || !c.tooLarge && len(decision.Fatal) > 0 {
 				t.Errorf("too many groups: %t, but the PodGroup is not made because of %v", c.tooLarge, decision.Fatal)
 			}
 		})

@@ -9,15 +9,15 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// cut is where a leaf is divided.
+// cut says how a leaf is divided.
 type cut struct {
-	// one says that all pods are one segment, whatever their index.
+	// one reports whether all pods are one segment, whatever their index.
 	one     bool
 	size    int32
 	indexed grouping.Indexed
 }
 
-// decide returns where to divide a leaf of a workload of some kind, and why that is not where the user wants it.
+// decide returns how to divide a leaf of a workload of some kind, and why that differs from what the user wants.
 func decide(kind string, indexed *grouping.Indexed, w wish) (cut, field.ErrorList) {
 	if w.size == 0 {
 		return cut{one: true}, nil
@@ -38,7 +38,7 @@ func decide(kind string, indexed *grouping.Indexed, w wish) (cut, field.ErrorLis
 	return cut{size: w.size, indexed: *indexed}, nil
 }
 
-// divides reports whether there is anything to divide: pods, and if all of them are one segment a level for it.
+// divides reports whether there is anything to divide: pods and, if all of them are one segment, a level for it.
 func (c cut) divides(w wish) bool {
 	if c.one {
 		return w.constraint.HasLevel()
@@ -46,9 +46,9 @@ func (c cut) divides(w wish) bool {
 	return c.indexed.Pods > 0
 }
 
-// minima returns how many pods each segment needs together, how many segments are needed together so that as many pods as
-// the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, but for pods that are done and
-// those that are not there at the same time. Left is how many pods are not done, nil if all.
+// minima returns how many pods each segment needs together, how many segments are needed together so that as many pods
+// as the leaf needs start, and what is wrong with these numbers. A segment starts as a whole, except pods that are done
+// and those that do not run at the same time. Left is how many pods are not done, nil if all.
 func (c cut) minima(needed int32, left *int32) (segments []int32, together int32, wrong string) {
 	if left != nil {
 		needed = min(needed, *left)
@@ -68,14 +68,14 @@ func (c cut) minima(needed int32, left *int32) (segments []int32, together int32
 	if asked := grouping.Product(together, c.size); atATime < pods && c.size <= atATime && asked > atATime {
 		wrong = fmt.Sprintf(
 			"the %d pods that start together are %d whole segments, which is %d pods, and at most %d run at a time, "+
-				"so that they will never start: let as many run at a time, or let fewer start together", needed, together, asked,
-			atATime)
+				"so that they will never start: let as many run at a time, or let fewer start together",
+			needed, together, asked, atATime)
 	}
 	return segments, together, wrong
 }
 
-// minimum returns how many of the indices from, up to but without to, surely need pods together. Which are done is not known
-// of all kinds: then it may be any of them.
+// minimum returns how many of the indices from, up to but without to, surely need pods together. For some kinds it is
+// not known which pods are done: then all of these may be done.
 func (c cut) minimum(from, to int32, left *int32) int32 {
 	minimum := to - from
 	switch {
@@ -90,9 +90,9 @@ func (c cut) minimum(from, to int32, left *int32) int32 {
 	return minimum
 }
 
-// expected returns how many pods each segment is expected to have, of as many as the leaf is; nil if nobody knows. Where not all
-// pods are there at the same time, those with the least index come first. Left is how many are not done, which says nothing about
-// a single segment.
+// expected returns how many of the leaf's expected pods are in each segment; nil if that is not known. If not all pods
+// run at the same time, those with the least index come first. Left is how many pods are not done, which says nothing
+// about a single segment.
 func (c cut) expected(leaf, left *int32) []*int32 {
 	if c.one {
 		if leaf != nil && left != nil {
@@ -116,8 +116,8 @@ func (c cut) expected(leaf, left *int32) []*int32 {
 	return segments
 }
 
-// together returns how many segments hold as many pods as are needed. Of segments that are all there at the same time any may
-// start, and the last one can be short, so that the short one is counted in. Others come in the order of their index.
+// together returns how many segments hold as many pods as are needed. If all segments run at the same time, any of them
+// may start; the last one can be short, so it is counted in. Otherwise they start in the order of their index.
 func (c cut) together(needed, atATime int32) int32 {
 	pods := c.indexed.Pods
 	short := pods % c.size
@@ -125,7 +125,7 @@ func (c cut) together(needed, atATime int32) int32 {
 	case needed <= 0:
 		return 0
 	case needed > pods:
-		// More than there are. It must never start, as its user was told by whoever read the number.
+		// More than there are. It must never start: the grouper that read the number has warned the user.
 		return quotient(pods, c.size) + 1
 	case short == 0 || atATime < pods:
 		return quotient(needed, c.size)

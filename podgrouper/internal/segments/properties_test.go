@@ -21,18 +21,18 @@ import (
 	"packtree.dev/podgrouper/internal/podgroups"
 )
 
-// indexedKind is a kind whose pods carry an index.
+// indexedKind is a kind whose pods have an index.
 type indexedKind struct {
 	kind schema.GroupVersionKind
-	// spec is that of a workload with so many pods, of which so many run at a time.
+	// spec of a workload with so many pods, of which so many run at a time.
 	spec func(pods, atATime int) map[string]any
-	// pod puts the index where the kind has it.
+	// pod writes the index into the field that the kind uses.
 	pod func(pod *corev1.Pod, index int)
 	// leaf is the group that is divided; empty for the root.
 	leaf string
-	// waves says that the kind can run fewer pods at a time than it has.
+	// waves reports whether the kind can run fewer pods at a time than it has.
 	waves bool
-	// minimum is how many pods are needed together if the workload's annotation says needed.
+	// minimum is how many pods are needed together if the workload's annotation has the number needed.
 	minimum func(needed, pods int) int
 }
 
@@ -40,7 +40,8 @@ var indexedKinds = map[string]indexedKind{
 	"Job": {
 		kind: batchv1.SchemeGroupVersion.WithKind("Job"),
 		spec: func(pods, atATime int) map[string]any {
-			return map[string]any{"completionMode": "Indexed", "completions": int64(pods), "parallelism": int64(atATime)}
+			return map[string]any{"completionMode": "Indexed", "completions": int64(pods),
+				"parallelism": int64(atATime)}
 		},
 		pod: func(pod *corev1.Pod, index int) {
 			pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)}
@@ -67,7 +68,8 @@ var indexedKinds = map[string]indexedKind{
 		},
 		pod: func(pod *corev1.Pod, index int) {
 			pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)}
-			pod.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "w", "jobset.sigs.k8s.io/job-index": "1"}
+			pod.Labels = map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "w",
+				"jobset.sigs.k8s.io/job-index": "1"}
 		},
 		leaf:    "w-1",
 		minimum: func(_, pods int) int { return pods },
@@ -101,7 +103,8 @@ var indexedKinds = map[string]indexedKind{
 		},
 		pod: func(pod *corev1.Pod, index int) {
 			pod.Labels = map[string]string{
-				"leaderworkerset.sigs.k8s.io/group-index": "1", "leaderworkerset.sigs.k8s.io/worker-index": strconv.Itoa(index),
+				"leaderworkerset.sigs.k8s.io/group-index":  "1",
+				"leaderworkerset.sigs.k8s.io/worker-index": strconv.Itoa(index),
 			}
 		},
 		leaf:    "group-1",
@@ -114,8 +117,8 @@ func replica(index int) map[string]string {
 		"training.kubeflow.org/replica-index": strconv.Itoa(index)}
 }
 
-// TestSegments holds for every kind, size and minimum: each index is in one segment with its neighbours, a segment needs all of
-// its pods, and as few segments as surely hold the minimum are needed.
+// TestSegments checks, for every kind, size and minimum: each index is in one segment with its neighbours, a segment needs all
+// its pods, and the smallest number of segments is needed that surely has the minimum.
 func TestSegments(t *testing.T) {
 	for name, kind := range indexedKinds {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +150,7 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestTheOrderOfPodsDoesNotMatter also with some of the pods only.
+// TestTheOrderOfPodsDoesNotMatter holds also with only some of the pods.
 func TestTheOrderOfPodsDoesNotMatter(t *testing.T) {
 	for name, kind := range indexedKinds {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +238,8 @@ func (k indexedKind) minima(spec scheduling.PodGroupSpec) map[string]int {
 	return minima
 }
 
-// checkTogether compares how many segments are needed together with the pods that the smallest of those that can be there hold.
+// checkTogether compares how many segments are needed together with the pods in the smallest of those segments that can
+// exist at a time.
 func (k indexedKind) checkTogether(t *rapid.T, spec scheduling.PodGroupSpec, needed, pods, size, atATime int) {
 	together := spec.MinSubGroup
 	for _, sub := range spec.SubGroups {

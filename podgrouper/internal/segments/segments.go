@@ -13,8 +13,9 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Of returns a grouper that divides the leaves of another into segments where the workload asks for that: the annotations of
-// a leaf's own template, else those of the workload's owners. A leaf becomes the parent of its segments.
+// Of returns a grouper that divides the leaves of another grouper into segments if the workload asks for that: by the
+// annotations of a leaf's own template, or else those of the workload's owners. A leaf becomes the parent of its
+// segments.
 func Of(grouper grouping.Grouper) grouping.Grouper {
 	divided := grouper
 	divided.Group = func(w grouping.Workload) grouping.Group { return divide(w, grouper.Group(w)) }
@@ -47,8 +48,8 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 		parent, segments, problems := divideLeaf(w.Owner.Kind.Kind, leaf, wish)
 		group.Problems = append(group.Problems, problems...)
 		if leaf.Name == scheduling.RootGroup {
-			group.MinMember, group.Expected, group.Left, group.MinSubGroup = parent.MinMember, parent.Expected, parent.Left,
-				parent.MinSubGroup
+			group.MinMember, group.Expected, group.Left, group.MinSubGroup = parent.MinMember,
+				parent.Expected, parent.Left, parent.MinSubGroup
 		} else {
 			tree = append(tree, parent)
 		}
@@ -62,7 +63,7 @@ func divide(w grouping.Workload, group grouping.Group) grouping.Group {
 	return group
 }
 
-// cutOf returns where a leaf is divided, and false if it is not.
+// cutOf returns how a leaf is divided, and false if it is not.
 func cutOf(w grouping.Workload, group grouping.Group, name string) (cut, bool) {
 	all, _ := ofOwners(w, group)
 	for _, leaf := range leavesOrRoot(group) {
@@ -88,8 +89,9 @@ func leavesOrRoot(group grouping.Group) []grouping.SubGroup {
 	}}
 }
 
-// wishFor returns what is said about the segments of a leaf, nil if nothing is: what its own templates say, else what is said
-// of all. That goes for the leaves whose pods carry an index; if there are none it is a mistake about all of them.
+// wishFor returns the wish for the segments of a leaf, nil if there is none: that of its own templates, or else the
+// wish for all leaves. The wish for all holds for leaves whose pods have an index; if no leaf has such pods, it is a
+// mistake about all of them.
 func wishFor(group grouping.Group, leaf grouping.SubGroup, all *wish) (*wish, field.ErrorList) {
 	if leaf.MinMember == nil {
 		return nil, nil
@@ -104,7 +106,7 @@ func wishFor(group grouping.Group, leaf grouping.SubGroup, all *wish) (*wish, fi
 	return all, nil
 }
 
-// divideLeaf returns a leaf as the parent of its segments, or as it was if it is not divided.
+// divideLeaf returns a leaf as the parent of its segments, or unchanged if it is not divided.
 func divideLeaf(
 	kind string, leaf grouping.SubGroup, w *wish,
 ) (grouping.SubGroup, []grouping.SubGroup, field.ErrorList) {
@@ -130,7 +132,7 @@ func divideLeaf(
 	return leaf, segments, problems
 }
 
-// segmentName cannot be that of another group: names of groups in other kinds of workloads have no dots.
+// segmentName cannot be the name of another group: names of groups in other kinds of workloads have no dots.
 func segmentName(leaf string, segment int32) string {
 	name := fmt.Sprintf("segment-%d", segment)
 	if leaf == scheduling.RootGroup {

@@ -183,8 +183,9 @@ subGroups: [{name: segment-0, minMember: 1, topologyConstraint: {topology: netwo
 			Problems: []string{size + `Invalid value: "four": ` + until},
 		},
 		"a level that is empty": {
-			Manifest: manifest(`kai.scheduler/segment-size: "8", kai.scheduler/segment-topology-required-placement: ""`),
-			Want:     `{minSubGroup: 1, topologyConstraint: {topology: network}, subGroups: [{name: segment-0, minMember: 8}]}`,
+			Manifest: manifest(
+				`kai.scheduler/segment-size: "8", kai.scheduler/segment-topology-required-placement: ""`),
+			Want: `{minSubGroup: 1, topologyConstraint: {topology: network}, subGroups: [{name: segment-0, minMember: 8}]}`,
 			Problems: []string{
 				`metadata.annotations[kai.scheduler/segment-topology-required-placement]: Required value: must not be empty: give it a value or remove it`,
 			},

@@ -1,5 +1,5 @@
-// Package segments divides pods that carry an index into segments: groups of as many pods with successive indices as the
-// user says, each a gang of its own inside the workload's, with a topology constraint of its own.
+// Package segments divides pods that have an index into segments: groups of successive indices, of a size that the user
+// sets, each a gang of its own inside the workload's, with a topology constraint of its own.
 package segments
 
 import (
@@ -12,25 +12,25 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// asOne ends every finding by which the size of segments is not known. Pods that share a domain all together share it in
-// each segment too, however they are divided, so the user's constraint is kept.
+// asOne ends every error because of which the size of segments is not known. Pods that share a domain all together
+// share it in each segment too, however they are divided, so the user's constraint is kept.
 const asOne = "; all pods are one segment until then"
 
-// annotations are those that speak of segments.
+// annotations are those about segments.
 var annotations = []string{kai.AnnotationSegmentSize, kai.AnnotationSegmentRequired, kai.AnnotationSegmentPreferred}
 
-// wish is what a user wants of segments.
+// wish is what a user asks of segments.
 type wish struct {
-	// size is how many pods make a segment; 0 if the user did not say so in a way that can be understood.
+	// size is how many pods make a segment; 0 if it is missing or malformed.
 	size int32
-	// path is where the size is written, or would be.
+	// path of the size, or the path at which it is missing.
 	path *field.Path
 	// constraint holds for the pods of each segment.
 	constraint grouping.Constraint
 }
 
-// ofOwners returns what the nearest owner that speaks of segments says, else what the workload's only template says. It is
-// nil if nobody speaks of them.
+// ofOwners returns the wish of the nearest owner with annotations about segments, or else that of the workload's only
+// template. It is nil if there is none.
 func ofOwners(w grouping.Workload, group grouping.Group) (*wish, field.ErrorList) {
 	var only []grouping.Template
 	if len(group.SubGroups) == 0 {
@@ -39,12 +39,12 @@ func ofOwners(w grouping.Workload, group grouping.Group) (*wish, field.ErrorList
 	return grouping.Nearest(w, only, read, annotations...)
 }
 
-// ofTemplates returns what the leaf's own templates say, nil if nothing.
+// ofTemplates returns the wish of the leaf's own templates; nil if they have none.
 func ofTemplates(leaf grouping.SubGroup) (*wish, field.ErrorList) {
 	return grouping.First(leaf.Templates, read, annotations...)
 }
 
-// read returns what annotations say, and what is wrong with it.
+// read returns the wish in annotations, and what is wrong with it.
 func read(given map[string]string, path *field.Path) (*wish, field.ErrorList) {
 	constraint, errs := grouping.LevelsFromAnnotations(given, path, kai.AnnotationSegmentRequired,
 		kai.AnnotationSegmentPreferred)
@@ -58,7 +58,8 @@ func read(given map[string]string, path *field.Path) (*wish, field.ErrorList) {
 func parseSize(given map[string]string, path *field.Path) (int32, field.ErrorList) {
 	written, found := given[kai.AnnotationSegmentSize]
 	if !found {
-		return 0, field.ErrorList{field.Required(path, "a placement of segments needs the number of pods of each"+asOne)}
+		return 0, field.ErrorList{field.Required(path,
+			"a placement of segments needs the number of pods of each"+asOne)}
 	}
 	size, err := strconv.ParseInt(written, 10, 32)
 	if written == "" {

@@ -11,7 +11,7 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// In returns the levels of the Topologies that the reader shows now.
+// In returns the levels of the Topologies that the reader has now.
 func In(ctx context.Context, reader client.Reader) (podgrouptree.Levels, error) {
 	var list kai.TopologyList
 	if err := reader.List(ctx, &list); err != nil {

@@ -1,4 +1,4 @@
-// Package webhook judges PodGroups on admission, also those that others write.
+// Package webhook validates PodGroups on admission, also those that others write.
 package webhook
 
 import (
@@ -31,8 +31,8 @@ type validator struct {
 	reader client.Reader
 }
 
-// ValidateCreate turns down what no tree of groups can be read from, and warns of what cannot be scheduled or is probably
-// not meant.
+// ValidateCreate refuses specs from which no tree of groups can be built, and warns of gangs that cannot be scheduled
+// or are probably not meant.
 func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
 	levels, err := topologies.In(ctx, v.reader)
 	if err != nil {
@@ -42,8 +42,8 @@ func (v validator) ValidateCreate(ctx context.Context, podGroup *scheduling.PodG
 	return warnings, invalid(podGroup, errs)
 }
 
-// ValidateUpdate judges a changed spec. One that stays as it is may be as wrong as it was: labels and finalizers must still
-// be able to change.
+// ValidateUpdate validates a changed spec. An unchanged spec may be wrong: labels and finalizers must still be able to
+// change.
 func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling.PodGroup) (admission.Warnings, error) {
 	same := func(key string) bool { return old.Annotations[key] == podGroup.Annotations[key] }
 	if podGroup.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(old.Spec, podGroup.Spec) &&
@@ -60,7 +60,7 @@ func (v validator) ValidateUpdate(ctx context.Context, old, podGroup *scheduling
 	return warningsAbout(&podGroup.Spec, related, levels), invalid(podGroup, errs)
 }
 
-// ValidateDelete lets every PodGroup go.
+// ValidateDelete allows every deletion.
 func (v validator) ValidateDelete(context.Context, *scheduling.PodGroup) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -72,8 +72,8 @@ func invalid(podGroup *scheduling.PodGroup, errs field.ErrorList) error {
 	return apierrors.NewInvalid(scheduling.GroupVersion.WithKind("PodGroup").GroupKind(), podGroup.Name, errs)
 }
 
-// JudgeNew returns warnings about a PodGroup that is created, and what it is turned down for. Levels may be nil: then
-// Topologies are not judged.
+// JudgeNew returns warnings about a PodGroup that is created, and the errors for which it is refused. Levels may be
+// nil: then Topologies are not checked.
 func JudgeNew(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) ([]string, field.ErrorList) {
 	related, errs := relations.Parse(podGroup.Annotations)
 	errs = append(errs, podgrouptree.ValidateCreate(&podGroup.Spec)...)
@@ -81,7 +81,7 @@ func JudgeNew(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) ([]stri
 	return warningsAbout(&podGroup.Spec, related, levels), errs
 }
 
-// warningsAbout returns no warnings about a spec that no tree can be read from.
+// warningsAbout returns no warnings about a spec from which no tree can be built.
 func warningsAbout(spec *scheduling.PodGroupSpec, related []relations.Relation, levels podgrouptree.Levels) []string {
 	tree, errs := podgrouptree.New(spec)
 	if len(errs) > 0 {

@@ -35,7 +35,7 @@ var (
 	warnings = &collector{}
 )
 
-// collector keeps the warnings that the API server sends along.
+// collector keeps the warnings of the API server.
 type collector struct{ messages []string }
 
 func (c *collector) HandleWarningHeader(_ int, _, message string) {
@@ -91,7 +91,8 @@ func configuration() *admissionv1.ValidatingWebhookConfiguration {
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 				Rule: admissionv1.Rule{
-					APIGroups: []string{"scheduling.run.ai"}, APIVersions: []string{"v2alpha2"}, Resources: []string{"podgroups"},
+					APIGroups: []string{"scheduling.run.ai"}, APIVersions: []string{"v2alpha2"},
+					Resources: []string{"podgroups"},
 				},
 			}},
 			AdmissionReviewVersions: []string{"v1"},

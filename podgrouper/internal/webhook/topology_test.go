@@ -20,7 +20,7 @@ func topologyOf(levels ...string) *kai.Topology {
 
 const hostname = "kubernetes.io/hostname"
 
-// These rules stand in the schema: no webhook is needed for them.
+// These rules are in the schema: they need no webhook.
 var _ = Describe("A Topology", func() {
 	DescribeTable("is turned down",
 		func(ctx SpecContext, topology *kai.Topology, reason string) {
@@ -33,7 +33,8 @@ var _ = Describe("A Topology", func() {
 			"must be the narrowest level"),
 		Entry("with a label that no node can have", topologyOf("no spaces"), "spec.levels[0].nodeLabel"),
 		Entry("with more than sixteen levels",
-			topologyOf("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"), "spec.levels"),
+			topologyOf("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"),
+			"spec.levels"),
 	)
 
 	DescribeTable("is taken",

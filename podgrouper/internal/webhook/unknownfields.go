@@ -16,9 +16,9 @@ import (
 	"packtree.dev/shared/refusal"
 )
 
-// unknownFields turns down a PodGroup with a misspelt field before anything else is said of it: what was meant by it is missing, and
-// that would be said in its place. A field that is like none of ours may be one of KAI's, whose programs write PodGroups too: it
-// stays, with a warning.
+// unknownFields refuses a PodGroup with a misspelt field before any other validation: the field that was meant is
+// missing, and that would be reported instead. A field that is not similar to one of ours may be one of KAI's, whose
+// programs write PodGroups too: it stays, with a warning.
 type unknownFields struct {
 	next admission.Handler
 }
@@ -44,13 +44,13 @@ func (u unknownFields) Handle(ctx context.Context, request admission.Request) ad
 	return u.next.Handle(ctx, request).WithWarnings(warnings...)
 }
 
-// written is what is looked at of a PodGroup.
+// written are the parts of a PodGroup that are read.
 type written struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     any               `json:"spec"`
 }
 
-// unknown returns the fields of a new spec that do not exist. One that stays as it was is not judged again.
+// unknown returns the fields of a new spec that do not exist. An unchanged spec is not checked again.
 func unknown(request admission.Request) ([]manifests.Problem, error) {
 	var before, after written
 	if err := json.Unmarshal(request.Object.Raw, &after); err != nil {
@@ -72,7 +72,7 @@ func unknown(request admission.Request) ([]manifests.Problem, error) {
 	for _, problem := range manifests.DecodeStrict(spec, &struct {
 		Spec scheduling.PodGroupSpec `json:"spec"`
 	}{}) {
-		if problem.Unknown { // Of values the schema has told already.
+		if problem.Unknown { // Wrong values are left to the schema.
 			found = append(found, problem)
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// manifest is a PodGroup as a client writes it who asks for no strictness, as kubectl does with --validate=false.
+// manifest is a PodGroup from a client that asks for no strict validation, as kubectl does with --validate=false.
 func manifest(spec string) *unstructured.Unstructured {
 	GinkgoHelper()
 	made := &unstructured.Unstructured{}
-	Expect(yaml.Unmarshal([]byte("metadata: {generateName: written-, namespace: default}\nspec: "+spec), &made.Object)).To(
+	Expect(yaml.Unmarshal([]byte("metadata: {generateName: written-, namespace: default}\nspec: "+spec),
+		&made.Object)).To(
 		Succeed())
 	made.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
 	return made
@@ -24,15 +25,17 @@ func manifest(spec string) *unstructured.Unstructured {
 var _ = Describe("A PodGroup with a field that does not exist", func() {
 	BeforeEach(func() { warnings.messages = nil })
 
-	DescribeTable("is turned down where another is probably meant", func(ctx SpecContext, spec string, reasons ...string) {
-		err := client.WithFieldValidation(api, "Ignore").Create(ctx, manifest(spec))
-		Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
-		for _, reason := range reasons {
-			Expect(err).To(MatchError(ContainSubstring(reason)))
-		}
-		Expect(err).NotTo(MatchError(ContainSubstring("minMember: Required")))
-	},
-		Entry("groups", `{subgroups: [{name: a, minMember: 1}]}`, `spec.subgroups: unknown field, did you mean "subGroups"?`),
+	DescribeTable("is turned down where another is probably meant",
+		func(ctx SpecContext, spec string, reasons ...string) {
+			err := client.WithFieldValidation(api, "Ignore").Create(ctx, manifest(spec))
+			Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
+			for _, reason := range reasons {
+				Expect(err).To(MatchError(ContainSubstring(reason)))
+			}
+			Expect(err).NotTo(MatchError(ContainSubstring("minMember: Required")))
+		},
+		Entry("groups", `{subgroups: [{name: a, minMember: 1}]}`,
+			`spec.subgroups: unknown field, did you mean "subGroups"?`),
 		Entry("a constraint", `{minMember: 1, topologyConstraints: {topology: network, requiredTopologyLevel: rack}}`,
 			`spec.topologyConstraints: unknown field, did you mean "topologyConstraint"?`),
 		Entry("deeper", `{subGroups: [{name: a, minMembers: 1, topologyConstraint: {requiredTopologyLvel: rack}}]}`,
@@ -43,7 +46,8 @@ var _ = Describe("A PodGroup with a field that does not exist", func() {
 	It("is kept, with a warning, where it is somebody else's", func(ctx SpecContext) {
 		made := manifest(`{minMember: 1, ofAnotherRelease: {x: 1}}`)
 		Expect(client.WithFieldValidation(api, "Ignore").Create(ctx, made)).To(Succeed())
-		Expect(warnings.messages).To(ConsistOf("spec.ofAnotherRelease: unknown field, which says nothing to this scheduler"))
+		Expect(warnings.messages).To(
+			ConsistOf("spec.ofAnotherRelease: unknown field, which says nothing to this scheduler"))
 		Expect(made.Object["spec"]).To(HaveKey("ofAnotherRelease"))
 
 		warnings.messages = nil

@@ -14,7 +14,8 @@ import (
 
 // borrowed are the fields whose schema is one of Kubernetes' own types, all the way down.
 var borrowed = []string{
-	"podSpec", "podTemplate", "extraPodSpec", "metrics", "envs", "env", "livenessProbe", "readinessProbe", "claims", "templateSpec",
+	"podSpec", "podTemplate", "extraPodSpec", "metrics", "envs", "env", "livenessProbe", "readinessProbe", "claims",
+	"templateSpec",
 }
 
 func main() {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// lifetime is longer than a development cluster is kept.
+// lifetime is longer than any development cluster exists.
 const lifetime = 365 * 24 * time.Hour
 
 // Authority signs certificates.
@@ -49,8 +49,8 @@ func (a *Authority) PEM() ([]byte, error) {
 	return cert.EncodeCertificates(a.certificate)
 }
 
-// Serving makes a certificate for a server that is reached under the names or addresses. It is good for a client too, for
-// etcd is a client of itself.
+// Serving makes a certificate for a server with these names or addresses. It is valid for a client too, because etcd is
+// a client of itself.
 func (a *Authority) Serving(hosts ...string) (Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: hosts[0]},
@@ -66,7 +66,7 @@ func (a *Authority) Serving(hosts ...string) (Pair, error) {
 	return a.sign(template)
 }
 
-// Client makes a certificate that the API server takes for the user and the groups.
+// Client makes a certificate by which the API server recognizes the user and the groups.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},

@@ -42,7 +42,8 @@ func TestAServingCertificateHoldsForItsHostsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	certificate := parse(t, pair)
-	for host, holds := range map[string]bool{"127.0.0.1": true, "kubernetes": true, "127.0.0.2": false, "other": false} {
+	for host, holds := range map[string]bool{"127.0.0.1": true, "kubernetes": true, "127.0.0.2": false,
+		"other": false} {
 		_, err := certificate.Verify(x509.VerifyOptions{Roots: pool, DNSName: host})
 		if (err == nil) != holds {
 			t.Errorf("verifying for %s: %v, want success: %v", host, err, holds)
@@ -61,10 +62,12 @@ func TestAClientCertificateNamesUserAndGroupsAndServesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	certificate := parse(t, pair)
-	if certificate.Subject.CommonName != "jane" || !slices.Equal(certificate.Subject.Organization, []string{"system:masters"}) {
+	if certificate.Subject.CommonName != "jane" ||
+		!slices.Equal(certificate.Subject.Organization, []string{"system:masters"}) {
 		t.Errorf("subject %v", certificate.Subject)
 	}
-	for usage, holds := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageClientAuth: true, x509.ExtKeyUsageServerAuth: false} {
+	for usage, holds := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageClientAuth: true,
+		x509.ExtKeyUsageServerAuth: false} {
 		_, err := certificate.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{usage}})
 		if (err == nil) != holds {
 			t.Errorf("verifying for usage %v: %v, want success: %v", usage, err, holds)
@@ -83,7 +86,8 @@ func TestAKubeconfigGivesBackWhatItWasMadeOf(t *testing.T) {
 		namespace string
 	}{
 		"certificate": {Access{Server: "https://127.0.0.1:6443", Authority: pem, Client: pair}, "default"},
-		"token":       {Access{Server: "https://127.0.0.1:6443", Authority: pem, Token: "secret", Namespace: "mine"}, "mine"},
+		"token": {Access{Server: "https://127.0.0.1:6443", Authority: pem, Token: "secret", Namespace: "mine"},
+			"mine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := c.access
@@ -100,7 +104,8 @@ func TestAKubeconfigGivesBackWhatItWasMadeOf(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rest.Host != access.Server || rest.BearerToken != access.Token || !slices.Equal(rest.CAData, pem) ||
-				!slices.Equal(rest.CertData, access.Client.Certificate) || !slices.Equal(rest.KeyData, access.Client.Key) {
+				!slices.Equal(rest.CertData, access.Client.Certificate) ||
+				!slices.Equal(rest.KeyData, access.Client.Key) {
 				t.Errorf("got %v of %v", rest, access)
 			}
 			if namespace, _, _ := config.Namespace(); namespace != c.namespace {

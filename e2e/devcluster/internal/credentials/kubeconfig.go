@@ -8,7 +8,7 @@ import (
 // context is the name of cluster, user and context in every kubeconfig.
 const context = "packtree-devcluster"
 
-// Access is how to reach the API server, and as whom: by Client certificate or by Token.
+// Access has the address of the API server, and the credentials: a Client certificate or a Token.
 type Access struct {
 	Server    string
 	Authority []byte
@@ -18,7 +18,7 @@ type Access struct {
 	Namespace string
 }
 
-// Kubeconfig writes the access as a kubeconfig with everything in it.
+// Kubeconfig writes the access as a self-contained kubeconfig.
 func Kubeconfig(access Access) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[context] = &clientcmdapi.Cluster{Server: access.Server, CertificateAuthorityData: access.Authority}

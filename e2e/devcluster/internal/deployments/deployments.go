@@ -16,7 +16,7 @@ import (
 	"packtree.dev/e2e/devcluster/internal/ports"
 )
 
-// Process is what a Deployment's container runs.
+// Process is the program of a Deployment's container.
 type Process struct {
 	// Args are the container's, with every mount path replaced by its local directory.
 	Args []string
@@ -30,7 +30,7 @@ type Process struct {
 	Mounts []Mount
 }
 
-// Mount is a local directory that stands for a volume. At most one of ConfigMap and Secret is set; without either, the
+// Mount is a local directory in place of a volume. At most one of ConfigMap and Secret is set; without either, the
 // directory is empty.
 type Mount struct {
 	Directory string
@@ -38,9 +38,9 @@ type Mount struct {
 	Secret    string
 }
 
-// Translate reads the Deployment's only container. Mounts get directories below root, unless their path lies there
-// already, as a chart value may have it. What cannot be had outside a pod is an error: the process would not be the one
-// that users run.
+// Translate reads the Deployment's only container. Mounts get directories below root, unless their path is there
+// already, as a chart value may have it. Fields that are impossible outside a pod are an error: the process would
+// differ from the one that users run.
 func Translate(deployment *appsv1.Deployment, root string) (Process, error) {
 	process, err := translate(deployment.Spec.Template.Spec, deployment.Namespace, root)
 	if err != nil {
@@ -51,7 +51,8 @@ func Translate(deployment *appsv1.Deployment, root string) (Process, error) {
 
 func translate(pod corev1.PodSpec, namespace, root string) (Process, error) {
 	if len(pod.Containers) != 1 || len(pod.InitContainers) > 0 {
-		return Process{}, fmt.Errorf("it has %d containers and %d init containers, not one container", len(pod.Containers), len(pod.InitContainers))
+		return Process{}, fmt.Errorf("it has %d containers and %d init containers, not one container",
+			len(pod.Containers), len(pod.InitContainers))
 	}
 	container := pod.Containers[0]
 	process := Process{Args: container.Args, ServiceAccount: pod.ServiceAccountName}

@@ -62,7 +62,8 @@ volumes:
 		t.Fatal(err)
 	}
 	want := Process{
-		Args:           []string{"--config=" + root + "/etc/grove-operator/config.yaml", "--log-level=info", root + "/etc/grove-operator"},
+		Args: []string{"--config=" + root + "/etc/grove-operator/config.yaml", "--log-level=info", root +
+			"/etc/grove-operator"},
 		Env:            []string{"PLAIN=as it is", "NAMESPACE=packtree-system", "ACCOUNT=grove"},
 		ServiceAccount: "grove",
 		Health:         "http://127.0.0.1:8081/readyz",
@@ -100,19 +101,24 @@ func TestHealthIsTheReadinessProbe(t *testing.T) {
 func TestWhatOnlyAPodCanHaveIsRefused(t *testing.T) {
 	const mounted = "volumeMounts: [{name: v, mountPath: /v}]"
 	for name, c := range map[string]struct{ container, pod, want string }{
-		"an init container":           {probe, "initContainers: [{name: i}]", "1 init containers"},
-		"a host path":                 {probe + mounted, "volumes: [{name: v, hostPath: {path: /}}]", "volume v is neither"},
-		"a part of a ConfigMap":       {probe + mounted, "volumes: [{name: v, configMap: {name: c, items: [{key: a, path: b}]}}]", "volume v is neither"},
-		"a part of a mount":           {probe + "volumeMounts: [{name: v, mountPath: /v, subPath: s}]", "volumes: [{name: v, emptyDir: {}}]", "subPath"},
-		"a volume that is not":        {probe + mounted, "volumes: []", "no volume v"},
-		"an address of the pod":       {probe + "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]", "", "variable IP"},
+		"an init container": {probe, "initContainers: [{name: i}]", "1 init containers"},
+		"a host path": {probe + mounted, "volumes: [{name: v, hostPath: {path: /}}]",
+			"volume v is neither"},
+		"a part of a ConfigMap": {probe + mounted,
+			"volumes: [{name: v, configMap: {name: c, items: [{key: a, path: b}]}}]", "volume v is neither"},
+		"a part of a mount": {probe + "volumeMounts: [{name: v, mountPath: /v, subPath: s}]",
+			"volumes: [{name: v, emptyDir: {}}]", "subPath"},
+		"a volume that is not": {probe + mounted, "volumes: []", "no volume v"},
+		"an address of the pod": {probe + "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]",
+			"", "variable IP"},
 		"no readiness probe":          {"ports: []", "", "no readiness probe"},
 		"a probe without a port":      {"readinessProbe: {httpGet: {path: /, port: health}}", "", `no port "health"`},
 		"a probe that runs a command": {"readinessProbe: {exec: {command: [x]}}", "", "no readiness probe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Translate(deployment(t, c.container, c.pod), root)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Deployment grove-operator") {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "Deployment grove-operator") {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-// Package fakenodes makes of Node manifests the nodes whose kubelets KWOK plays.
+// Package fakenodes makes nodes, whose kubelets KWOK simulates, from Node manifests.
 package fakenodes
 
 import (
@@ -12,17 +12,19 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// Annotation gives a node to KWOK.
+// Annotation makes KWOK simulate a node.
 const Annotation = "kwok.x-k8s.io/node"
 
-// Read returns the nodes of a manifest file, or of standard input for "-", completed as a kubelet would. Anything but a Node is a finding.
+// Read returns the nodes of a manifest file, or of standard input for "-", completed as by a kubelet. Other kinds are
+// findings.
 func Read(file string) ([]*corev1.Node, []manifests.Finding) {
 	documents, findings := manifests.Read([]string{file}, os.Stdin)
 	var nodes []*corev1.Node
 	for _, document := range documents {
 		object := document.Object
 		if object.GetAPIVersion() != "v1" || object.GetKind() != "Node" {
-			findings = append(findings, document.Finding("kind", "must be Node of v1: only nodes belong into this file"))
+			findings = append(findings, document.Finding("kind",
+				"must be Node of v1: only nodes belong into this file"))
 			continue
 		}
 		node := &corev1.Node{}
@@ -35,7 +37,7 @@ func Read(file string) ([]*corev1.Node, []manifests.Finding) {
 	return nodes, findings
 }
 
-// Complete returns copies of the nodes with what a kubelet would fill in.
+// Complete returns copies of the nodes with the fields that a kubelet would set.
 func Complete(nodes []*corev1.Node) []*corev1.Node {
 	completed := make([]*corev1.Node, len(nodes))
 	for i, node := range nodes {
@@ -44,16 +46,17 @@ func Complete(nodes []*corev1.Node) []*corev1.Node {
 	return completed
 }
 
-// healthy is what a kubelet says when all is well. A node that has this from the start needs no write of KWOK's.
+// healthy are the conditions of a healthy kubelet. A node that has them from the start needs no write of KWOK's.
 var healthy = []corev1.NodeCondition{
-	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+	{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status"},
 	{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
 	{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
 	{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
 	{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, Reason: "RouteCreated"},
 }
 
-// complete fills in what a kubelet says of its node when it registers it and is well. What the manifest says stays.
+// complete sets the fields that a healthy kubelet sets when it registers its node. Fields of the manifest stay.
 func complete(node *corev1.Node) *corev1.Node {
 	node.Annotations = merge(map[string]string{Annotation: "fake"}, node.Annotations)
 	node.Labels = merge(map[string]string{
@@ -87,7 +90,7 @@ func complete(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-// merge returns the defaults with what is given laid over them.
+// merge returns the defaults with the given values laid over them.
 func merge[M ~map[K]V, K comparable, V any](defaults, given M) M {
 	maps.Copy(defaults, given)
 	return defaults

@@ -68,7 +68,8 @@ items:
 		t.Fatalf("got %v, %v", nodes, findings)
 	}
 	node := nodes[0]
-	if node.Annotations["note"] != "kept" || node.Labels["kubernetes.io/hostname"] != "other" || node.Labels["rack"] != "r1" || len(node.Spec.Taints) != 1 || len(node.Status.Conditions) != 1 {
+	if node.Annotations["note"] != "kept" || node.Labels["kubernetes.io/hostname"] != "other" ||
+		node.Labels["rack"] != "r1" || len(node.Spec.Taints) != 1 || len(node.Status.Conditions) != 1 {
 		t.Errorf("got %v", node)
 	}
 	for _, resources := range []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
@@ -86,8 +87,10 @@ func TestWhatIsNotANodeIsFound(t *testing.T) {
 {apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}}
 `)
 	want := []manifests.Finding{
-		{Source: "nodes.yaml[1]", Kind: "Node", Name: "a", Path: "metadata.lables", Reason: `unknown field, did you mean "labels"?`, Unknown: true},
-		{Source: "nodes.yaml[2]", Kind: "Pod", Namespace: "default", Name: "p", Path: "kind", Reason: "must be Node of v1: only nodes belong into this file"},
+		{Source: "nodes.yaml[1]", Kind: "Node", Name: "a", Path: "metadata.lables",
+			Reason: `unknown field, did you mean "labels"?`, Unknown: true},
+		{Source: "nodes.yaml[2]", Kind: "Pod", Namespace: "default", Name: "p", Path: "kind",
+			Reason: "must be Node of v1: only nodes belong into this file"},
 	}
 	if diff := cmp.Diff(want, findings); diff != "" || nodes != nil {
 		t.Errorf("%v\n%s", nodes, diff)

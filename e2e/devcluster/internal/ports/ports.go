@@ -8,12 +8,12 @@ import (
 	"strconv"
 )
 
-// Host is the address that everything listens on.
+// Host is the address on which all programs listen.
 const Host = "127.0.0.1"
 
-// Free ports are looked for below 30000: above 32768 the kernel takes ports for outgoing connections, of which a control
-// plane opens hundreds while its last programs have yet to listen. They are taken a block at a time, whose first port is
-// listened on meanwhile: several clusters may start at once, and between the choice and the last program lies a minute.
+// Free ports are looked for below 30000: above 32768 the kernel uses ports for outgoing connections, of which a control
+// plane opens hundreds before its last programs listen. Ports are reserved in blocks by listening on the first port of
+// a block: several clusters may start at once, and the last program listens a minute after the choice.
 const (
 	lowest  = 20000
 	highest = 30000
@@ -21,7 +21,7 @@ const (
 )
 
 // Free chooses a free port for every name. With a base the first name gets that port, the next name the next one and so
-// on, and one that is taken is an error. Until release is called, nobody else is given the same ports.
+// on, and a used port is an error. Until release is called, nobody else gets the same ports.
 func Free(names []string, base int) (chosen map[string]int, release func(), err error) {
 	if base != 0 {
 		chosen, err = from(names, base)

@@ -56,7 +56,8 @@ func TestATakenPortIsNamedWithWhatItWasMeantFor(t *testing.T) {
 
 func TestABaseOutOfRangeIsRefused(t *testing.T) {
 	for _, base := range []int{-1, 80, 65535} {
-		if _, _, err := Free([]string{"a", "b"}, base); err == nil || !strings.Contains(err.Error(), "between 1024 and 65535") {
+		if _, _, err := Free([]string{"a", "b"}, base); err == nil ||
+			!strings.Contains(err.Error(), "between 1024 and 65535") {
 			t.Errorf("base %d: got %v", base, err)
 		}
 	}

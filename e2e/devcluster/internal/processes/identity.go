@@ -10,7 +10,7 @@ import (
 
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// startOf tells when the process started, as the shell in start.go does, and whether it runs.
+// startOf returns when the process started, in the same form as the shell in start.go, and whether it runs.
 func startOf(pid int) (string, bool) {
 	boot, err := os.ReadFile(bootID)
 	if err != nil {
@@ -24,8 +24,8 @@ func startOf(pid int) (string, bool) {
 	return ticks + "@" + strings.TrimSpace(string(boot)), ok && state != "Z" && state != "X"
 }
 
-// parseStat returns the state and the start, in ticks since boot, of a line as proc(5) describes it. The name, in
-// parentheses, may itself hold blanks and parentheses.
+// parseStat returns the state and the start, in ticks since boot, from a line as in proc(5). The name, in parentheses,
+// may itself contain blanks and parentheses.
 func parseStat(stat string) (state, start string, ok bool) {
 	_, rest, found := cutLast(stat, ")")
 	fields := strings.Fields(rest)

@@ -25,7 +25,8 @@ func lockFile(t *testing.T, directory string) *os.File {
 
 func start(t *testing.T, directory, script string, env ...string) *Process {
 	t.Helper()
-	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script}, Env: env, Log: filepath.Join(directory, "log")}
+	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script}, Env: env,
+		Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, directory, lockFile(t, directory))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,8 @@ func TestTerminateLetsAProcessFinish(t *testing.T) {
 	directory := t.TempDir()
 	process := start(t, directory, `trap 'echo finished; exit 3' TERM; echo begun; while :; do sleep 0.01; done`)
 	r := record(t, directory)
-	for deadline := time.Now().Add(5 * time.Second); Tail(process.Spec.Log, 1) != "begun" && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Second); Tail(process.Spec.Log, 1) != "begun" &&
+		time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	Terminate([]Record{r}, 5*time.Second)

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Record is what is known of a process after the one that started it is gone.
+// Record is the knowledge about a process that remains after its starter is gone.
 type Record struct {
-	// Name is the name that it was started under.
+	// Name under which it was started.
 	Name string `json:"name"`
 	// PID is also the process group: every process leads its own.
 	PID int `json:"pid"`
-	// Start tells the process from a later one that was given the same number.
+	// Start distinguishes the process from a later one with the same number.
 	Start string `json:"start"`
 }
 
@@ -25,7 +25,7 @@ func Self(name string) Record {
 	return Record{Name: name, PID: os.Getpid(), Start: start}
 }
 
-// Alive says whether that very process runs. One that has ended and was not yet reaped does not.
+// Alive reports whether that very process runs. A process that has ended and is not reaped yet does not run.
 func (r Record) Alive() bool {
 	start, ok := startOf(r.PID)
 	return ok && start == r.Start

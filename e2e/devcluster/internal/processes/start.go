@@ -1,5 +1,5 @@
-// Package processes starts programs that outlive the process that starts them, and finds and ends them again, also after
-// a crash of the latter.
+// Package processes starts programs that outlive their starter, and finds and ends them again, also after a crash of
+// the starter.
 package processes
 
 import (
@@ -29,11 +29,11 @@ type Spec struct {
 
 // Process is a process that the calling one has started.
 type Process struct {
-	// Spec is what it was started from.
+	// Spec from which it was started.
 	Spec    Spec
 	pid     int
 	started time.Time
-	// asked is whether the caller has ended it, or would have.
+	// asked reports whether the caller has asked it to end, before or after it did.
 	asked atomic.Bool
 	ended chan struct{}
 	// ran is how long it ran, and err how it ended. Both are set when it has ended.
@@ -43,9 +43,9 @@ type Process struct {
 
 const recordSuffix = ".pid"
 
-// recorded is run by the shell that becomes the program. It writes its own number and start down before it does, so
-// that there is never a program without a record, wherever the starter is killed. Descriptor 3 is the lock: whoever
-// gets it afterwards finds every process recorded.
+// recorded is run by the shell that becomes the program. It first writes its own number and start time, so that there
+// is never a program without a record, whenever the starter is killed. Descriptor 3 is the lock: the next holder finds
+// every process recorded.
 const recorded = `set -e
 record=$1; shift
 if [ -r ` + bootID + ` ]; then
@@ -61,7 +61,7 @@ exec "$@" 3>&-
 `
 
 // Start runs the program as the leader of its own session, so that neither Ctrl-C nor the end of the terminal reaches
-// it. Its record goes to the directory; the lock is held until it is there.
+// it. Its record is written to the directory; the lock is held until then.
 func Start(spec Spec, directory string, lock *os.File) (*Process, error) {
 	log, err := os.OpenFile(spec.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *Process) Asked() bool {
 	return p.asked.Load()
 }
 
-// Succeeded says whether the process ended as it should. It must have ended.
+// Succeeded reports whether the process ended without an error. It must have ended.
 func (p *Process) Succeeded() bool {
 	return p.err == nil
 }

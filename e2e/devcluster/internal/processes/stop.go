@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Terminate asks the processes to end and returns when they have, at the latest after the grace period.
+// Terminate asks the processes to end and returns when they have, or after the grace period.
 func Terminate(records []Record, grace time.Duration) {
 	signal(records, syscall.SIGTERM)
 	waitForEnd(records, grace)
 }
 
-// Kill ends the processes and everything that they have started, and returns when they are gone.
+// Kill ends the processes and all processes that they have started, and returns when they are gone.
 func Kill(records []Record) error {
 	signal(records, syscall.SIGKILL)
 	const enough = 10 * time.Second
@@ -27,14 +27,14 @@ func Kill(records []Record) error {
 
 func signal(records []Record, signal syscall.Signal) {
 	for _, record := range records {
-		// Asked right before the signal, for a number that another process was given since is not ours to signal.
+		// Checked right before the signal: another process may have the number since.
 		if record.Alive() {
 			_ = syscall.Kill(-record.PID, signal)
 		}
 	}
 }
 
-// waitForEnd returns those that still run in the end. Processes that are not children can only be polled.
+// waitForEnd returns the processes that still run after the limit. Processes that are not children can only be polled.
 func waitForEnd(records []Record, limit time.Duration) []Record {
 	deadline := time.After(limit)
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -52,7 +52,7 @@ func waitForEnd(records []Record, limit time.Duration) []Record {
 	}
 }
 
-// Kill ends a process that the caller has started and whatever that has started, whether it is recorded or not.
+// Kill ends a process that the caller has started with all its children, whether it is recorded or not.
 func (p *Process) Kill() {
 	p.asked.Store(true)
 	select {

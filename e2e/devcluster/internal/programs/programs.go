@@ -1,4 +1,4 @@
-// Package programs knows the command lines of the programs that make a control plane: etcd, kube-apiserver,
+// Package programs has the command lines of the programs of a control plane: etcd, kube-apiserver,
 // kube-controller-manager and KWOK, and helm, which installs the components.
 package programs
 
@@ -23,7 +23,7 @@ const (
 // EtcdPeer is etcd's other port.
 const EtcdPeer = "etcd-peer"
 
-// Files that the command lines name, below the state directory.
+// Files in the command lines, below the state directory.
 const (
 	AuthorityFile         = "pki/ca.crt"
 	ServingCertificate    = "pki/serving.crt"
@@ -40,27 +40,27 @@ const (
 	dataDirectory         = "etcd"
 )
 
-// User names that the control plane's own programs come under.
+// User names of the control plane's own programs.
 const (
 	ControllerManagerUser = "system:kube-controller-manager"
 	KWOKUser              = "packtree:kwok"
 	ProxyUser             = "front-proxy"
 )
 
-// ServiceRange holds the addresses of Services, the first of which is the API server's own.
+// ServiceRange has the addresses of Services, the first of which is the API server's own.
 const (
 	ServiceRange     = "10.96.0.0/16"
 	APIServerService = "10.96.0.1"
 	podRange         = "10.244.0.0/16"
 )
 
-// Layout is where things are.
+// Layout has directories, ports and settings.
 type Layout struct {
 	// Dir is the state directory, absolute.
 	Dir string
 	// Ports are by the names above.
 	Ports map[string]int
-	// Heartbeat is how long a node is believed to live after the last renewal of its lease.
+	// Heartbeat is how long a node counts as alive after the last renewal of its lease.
 	Heartbeat time.Duration
 	// APIServer are further arguments of the API server.
 	APIServer []string
@@ -101,7 +101,7 @@ func (l Layout) Health(name string) string {
 	}
 }
 
-// EtcdArgs has everything encrypted, for loopback is open to every user of the machine.
+// EtcdArgs encrypts everything, since every user of the machine can reach loopback.
 func (l Layout) EtcdArgs() []string {
 	return []string{
 		"--name=devcluster",
@@ -120,19 +120,19 @@ func (l Layout) EtcdArgs() []string {
 		"--peer-cert-file=" + l.file(ServingCertificate),
 		"--peer-key-file=" + l.file(ServingKey),
 		"--log-level=warn",
-		// The data does not outlive the cluster, so there is no power failure to guard it against.
+		// The data does not outlive the cluster, so it need not survive a power failure.
 		"--unsafe-no-fsync=true",
 	}
 }
 
-// APIServerArgs leaves admission plugins and feature gates at their defaults, unless further arguments say otherwise.
+// APIServerArgs leaves admission plugins and feature gates at their defaults, unless further arguments set them.
 func (l Layout) APIServerArgs() []string {
 	return append([]string{
 		"--bind-address=" + ports.Host,
 		"--advertise-address=" + ports.Host,
 		fmt.Sprintf("--secure-port=%d", l.Ports[APIServer]),
-		// There are no nodes from which the kubernetes Service could be reached, and loopback addresses are refused in
-		// Endpoints.
+		// There are no nodes from which the kubernetes Service could be reached, and Endpoints may not have loopback
+		// addresses.
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + l.file(ServingCertificate),
 		"--tls-private-key-file=" + l.file(ServingKey),
@@ -146,7 +146,8 @@ func (l Layout) APIServerArgs() []string {
 		"--service-account-key-file=" + l.file(ServiceAccountKey),
 		"--service-account-signing-key-file=" + l.file(ServiceAccountKey),
 		"--service-cluster-ip-range=" + ServiceRange,
-		// Mostly nothing is aggregated, but every program with delegated authentication reads these and complains without them.
+		// Usually nothing is aggregated, but every program with delegated authentication reads these and logs errors
+		// without them.
 		"--requestheader-client-ca-file=" + l.file(ProxyAuthorityFile),
 		"--requestheader-allowed-names=" + ProxyUser,
 		"--requestheader-username-headers=X-Remote-User",
@@ -154,15 +155,16 @@ func (l Layout) APIServerArgs() []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file=" + l.file(ProxyCertificate),
 		"--proxy-client-key-file=" + l.file(ProxyKey),
-		// KWOK listens on the nodes' address, and their names mean nothing to the resolver.
+		// KWOK listens on the nodes' address, and the nodes' names cannot be resolved.
 		"--kubelet-preferred-address-types=InternalIP",
 		"--allow-privileged=true",
 		"--profiling=false",
 	}, l.APIServer...)
 }
 
-// ControllerManagerArgs runs the controllers that are on by default, each under its own service account, but for three that nothing here needs: one
-// marks every new node for kubelets, two make Endpoints of Services and slices of Endpoints, which EndpointSlices replace.
+// ControllerManagerArgs runs the controllers that are on by default, each under its own service account, except three
+// that are not needed here: one marks every new node for kubelets, two make Endpoints and their slices, which
+// EndpointSlices replace.
 func (l Layout) ControllerManagerArgs() []string {
 	kubeconfig := l.file(ControllerManagerFile)
 	return []string{
@@ -179,22 +181,22 @@ func (l Layout) ControllerManagerArgs() []string {
 		"--root-ca-file=" + l.file(AuthorityFile),
 		"--leader-elect=false",
 		"--profiling=false",
-		// At the default of 20 requests a second the taints of new nodes take longer than everything else.
+		// With the default of 20 requests a second the taints of new nodes take longer than everything else.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
-		// And a new node waits for this one, 5s by default.
+		// A new node waits for this period, 5s by default.
 		"--node-monitor-period=1s",
-		// Whoever tries an autoscaler out here will not wait for minutes to see it scale in.
+		// A user who tries an autoscaler here does not wait minutes for a scale-in.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--horizontal-pod-autoscaler-downscale-stabilization=10s",
-		// Pods of a Service that become ready one after the other are one write of its EndpointSlice, not one each.
+		// Pods of a Service that become ready one after the other cause one write of its EndpointSlice, not one each.
 		"--endpointslice-updates-batch-period=500ms",
-		// Some seconds beyond the lease, as the defaults of both have it.
+		// Some seconds longer than the lease, as in the defaults of both.
 		"--node-monitor-grace-period=" + (l.Heartbeat + 10*time.Second).String(),
 	}
 }
 
-// KWOKArgs has KWOK play the kubelet of every node with its annotation.
+// KWOKArgs makes KWOK simulate the kubelet of every node with its annotation.
 func (l Layout) KWOKArgs() []string {
 	return []string{
 		"--kubeconfig=" + l.file(KWOKFile),
@@ -234,7 +236,7 @@ func (l Layout) HelmEnv() []string {
 	}
 }
 
-// listItem is for flags that take several values as CSV: a comma in the path is not to end it.
+// listItem quotes a path for flags that take several values as CSV: the path may have a comma.
 func listItem(path string) string {
 	return `"` + strings.ReplaceAll(path, `"`, `""`) + `"`
 }

@@ -40,7 +40,8 @@ func TestEverythingListensOnLoopbackAlone(t *testing.T) {
 
 func TestFilesLieInTheStateDirectory(t *testing.T) {
 	file := regexp.MustCompile(`^--[a-z-]*(file|dir|kubeconfig|config|values)="?([^"]*)"?$`)
-	for _, args := range [][]string{layout.EtcdArgs(), layout.APIServerArgs(), layout.ControllerManagerArgs(), layout.KWOKArgs(), layout.HelmArgs("install", "chart", "namespace"), layout.HelmUninstallArgs("namespace")} {
+	for _, args := range [][]string{layout.EtcdArgs(), layout.APIServerArgs(), layout.ControllerManagerArgs(),
+		layout.KWOKArgs(), layout.HelmArgs("install", "chart", "namespace"), layout.HelmUninstallArgs("namespace")} {
 		for _, arg := range args {
 			if match := file.FindStringSubmatch(arg); match != nil && !strings.HasPrefix(match[2], "/state/") {
 				t.Errorf("%s is outside", arg)

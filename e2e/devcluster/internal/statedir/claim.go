@@ -1,5 +1,4 @@
-// Package statedir keeps everything that a dev cluster has on disk in one directory, which one process at a time fills
-// or removes.
+// Package statedir keeps all files of a dev cluster in one directory, which one process at a time fills or removes.
 package statedir
 
 import (
@@ -18,14 +17,14 @@ const (
 // ErrBusy is returned while another process brings a cluster up or down in the directory.
 var ErrBusy = errors.New("busy")
 
-// Dir is a directory that the calling process holds the lock of.
+// Dir is a directory whose lock the calling process holds.
 type Dir struct {
 	path string
 	lock *os.File
 }
 
-// Claim creates the directory, unless it is there, and takes its lock. A directory with something else in it is refused:
-// whatever is claimed may be removed.
+// Claim creates the directory, unless it exists, and takes its lock. It refuses a directory with other content: a
+// claimed directory may be removed.
 func Claim(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -39,7 +38,7 @@ func Claim(path string) (*Dir, error) {
 			return nil, fmt.Errorf("%s is not the directory of a dev cluster: it holds other things", path)
 		}
 		dir, err := take(path)
-		// It was removed between those two steps.
+		// The directory was removed between those two steps.
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -47,7 +46,7 @@ func Claim(path string) (*Dir, error) {
 	}
 }
 
-// Existing takes the lock of a directory that holds a cluster, or what is left of one; os.ErrNotExist says that there is
+// Existing takes the lock of a directory that has a cluster, or the rest of one; os.ErrNotExist means that there is
 // none.
 func Existing(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
@@ -63,7 +62,7 @@ func Existing(path string) (*Dir, error) {
 	return take(path)
 }
 
-// ours says whether the directory has a lock or nothing at all: the lock is the first thing that is written.
+// ours reports whether the directory has a lock or nothing at all: the lock is written first.
 func ours(path string) bool {
 	if _, err := os.Lstat(filepath.Join(path, lockFile)); err == nil {
 		return true
@@ -72,7 +71,7 @@ func ours(path string) bool {
 	return errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// take opens and locks the lock file. The kernel gives the lock back when the last process that inherited it ends.
+// take opens and locks the lock file. The kernel releases the lock when the last process that inherited it ends.
 func take(path string) (*Dir, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -92,7 +91,7 @@ func take(path string) (*Dir, error) {
 	return &Dir{path: path, lock: lock}, nil
 }
 
-// stillThere says whether the file that was locked is the one that others find.
+// stillThere reports whether the locked file is still the one at that path.
 func stillThere(lock *os.File) error {
 	mine, err := lock.Stat()
 	if err != nil {
@@ -115,12 +114,12 @@ func (d *Dir) Lock() *os.File {
 	return d.lock
 }
 
-// Release gives the lock back and leaves the directory.
+// Release releases the lock and leaves the directory.
 func (d *Dir) Release() {
 	d.lock.Close()
 }
 
-// Clear removes everything but the lock.
+// Clear removes everything except the lock.
 func (d *Dir) Clear() error {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -135,8 +134,8 @@ func (d *Dir) Clear() error {
 	return errors.Join(errs...)
 }
 
-// Remove removes the directory and gives the lock back. The lock goes last: without it nobody would know the rest for
-// ours.
+// Remove removes the directory and releases the lock. The lock is removed last: without it the rest could not be
+// recognized.
 func (d *Dir) Remove() error {
 	defer d.lock.Close()
 	if err := d.Clear(); err != nil {

@@ -13,11 +13,11 @@ import (
 
 const processesDirectory = "processes"
 
-// State is what a later command needs to know of a cluster.
+// State is what later commands need of a cluster.
 type State struct {
 	// Started is when the cluster began to come up.
 	Started time.Time `json:"started"`
-	// Owner is the process that brought, or brings, it up.
+	// Owner is the process that brings, or brought, it up.
 	Owner processes.Record `json:"owner"`
 	// Ready is set once everything runs.
 	Ready bool `json:"ready"`
@@ -25,19 +25,19 @@ type State struct {
 	Processes []Process `json:"processes"`
 }
 
-// Process is what is known of a process besides its record.
+// Process is what is stored about a process beside its record.
 type Process struct {
-	// Name is that of the record.
+	// Name of the record.
 	Name string `json:"name"`
-	// Component says whether it is one of Packtree's own.
+	// Component reports whether it is one of Packtree's own programs.
 	Component bool `json:"component"`
-	// Health is the URL that reports whether it works.
+	// Health is the URL of its health endpoint.
 	Health string `json:"health"`
-	// Version is that of the program.
+	// Version of the program.
 	Version string `json:"version"`
 }
 
-// Save replaces the state, whole or not at all.
+// Save replaces the state atomically.
 func (d *Dir) Save(state State) error {
 	content, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Dir) Save(state State) error {
 	return os.Rename(unfinished, d.Path(stateFile))
 }
 
-// Load reads the state of a cluster without its lock. os.ErrNotExist says that there is none.
+// Load reads the state of a cluster without its lock. os.ErrNotExist means that there is none.
 func Load(path string) (State, error) {
 	var state State
 	content, err := os.ReadFile(filepath.Join(path, stateFile))
@@ -71,7 +71,7 @@ func Records(path string) ([]processes.Record, error) {
 	return processes.Recorded(filepath.Join(path, processesDirectory))
 }
 
-// Processes is where the records of processes go.
+// Processes is the directory of the records of processes.
 func (d *Dir) Processes() string {
 	return d.Path(processesDirectory)
 }

@@ -30,7 +30,7 @@ func (w *World) File(t *testing.T, name string) string {
 	return w.Store(t, filepath.Base(name), expanded)
 }
 
-// Store writes a file of the world's.
+// Store writes a file for the world.
 func (w *World) Store(t *testing.T, name, content string) string {
 	t.Helper()
 	// Not t.TempDir: kubectl takes the comma in the name of a test for the end of a file's.
@@ -48,14 +48,14 @@ func (w *World) Applies(file string) types.StepFunc {
 	}
 }
 
-// TurnedDown is kubectl apply of testdata/<file> with something wrong in it, and parts of what the user is told.
+// TurnedDown is kubectl apply of testdata/<file> with an error in it, and parts of the error message.
 func (w *World) TurnedDown(file string, says ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		return w.Refused(says, "apply", "-f", w.File(t, file))(ctx, t, config)
 	}
 }
 
-// Kubectl runs the real one in the world's namespace, again if nobody was there to answer.
+// Kubectl runs the real kubectl in the world's namespace, and repeats it if there was no answer.
 func (w *World) Kubectl(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Answer(ctx, t, args...)
@@ -63,7 +63,7 @@ func (w *World) Kubectl(args ...string) types.StepFunc {
 	}
 }
 
-// Answer is what kubectl says when it succeeds.
+// Answer is the output of a kubectl that succeeds.
 func (w *World) Answer(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	output, err := w.try(ctx, t, args...)
@@ -71,7 +71,7 @@ func (w *World) Answer(ctx context.Context, t *testing.T, args ...string) string
 	return output
 }
 
-// Refused has kubectl do what must not be, and looks for parts of what the user is told.
+// Refused runs a kubectl that has to fail, and checks parts of its error message.
 func (w *World) Refused(says []string, args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		output, err := w.try(ctx, t, args...)
@@ -83,7 +83,7 @@ func (w *World) Refused(says []string, args ...string) types.StepFunc {
 	}
 }
 
-// Shows waits until kubectl prints such parts.
+// Shows waits until kubectl prints these parts.
 func (w *World) Shows(says []string, args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("kubectl %s shows %q", strings.Join(args, " "), says),
@@ -120,7 +120,7 @@ func (w *World) Tells(kind, name, reason string, words ...string) types.StepFunc
 	}
 }
 
-// try returns the first answer that is one: while no operator runs, its webhooks refuse everything, as a user would see and try again.
+// try returns the first answer: while no operator runs, its webhooks refuse everything, as users see and try again.
 func (w *World) try(ctx context.Context, t *testing.T, args ...string) (output string, err error) {
 	t.Helper()
 	w.Until(ctx, t, "an operator answers kubectl "+strings.Join(args, " "),

@@ -15,7 +15,7 @@ import (
 	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 )
 
-// Made are the kinds of which objects are made for a PodCliqueSet.
+// Made are the kinds of a PodCliqueSet's objects.
 var Made = []schema.GroupVersionKind{
 	{Group: "grove.io", Version: "v1alpha1", Kind: "PodClique"},
 	{Group: "grove.io", Version: "v1alpha1", Kind: "PodCliqueScalingGroup"},
@@ -27,10 +27,11 @@ var Made = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
-// Memory is what a story remembers of a workload: the UIDs of objects, by kind and name.
+// Memory is a snapshot of a workload: the UIDs of objects, by kind and name.
 type Memory map[string]types.UID
 
-// Objects are those of the namespace that were made for a workload, which is part of their names or named in a label of theirs.
+// Objects are those of the namespace that were made for a workload, which is part of their names or in one of their
+// labels.
 func (w *World) Objects(ctx context.Context, kinds []schema.GroupVersionKind, label, workload string) (Memory, error) {
 	found := Memory{}
 	for _, kind := range kinds {
@@ -41,7 +42,8 @@ func (w *World) Objects(ctx context.Context, kinds []schema.GroupVersionKind, la
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
-			if object.Labels[label] == workload || object.Name == workload || strings.HasPrefix(object.Name, workload+"-") {
+			if object.Labels[label] == workload || object.Name == workload ||
+				strings.HasPrefix(object.Name, workload+"-") {
 				found[kind.Kind+" "+object.Name] = object.UID
 			}
 		}
@@ -49,7 +51,7 @@ func (w *World) Objects(ctx context.Context, kinds []schema.GroupVersionKind, la
 	return found, nil
 }
 
-// Difference tells how a memory differs from another one.
+// Difference describes how a memory differs from another one.
 func (m Memory) Difference(after Memory) string {
 	var lines []string
 	for name, uid := range m {
@@ -68,10 +70,10 @@ func (m Memory) Difference(after Memory) string {
 	return strings.Join(lines, ", ")
 }
 
-// Look says what there is now of a workload.
+// Look returns the present objects of a workload.
 type Look func(context.Context) (Memory, error)
 
-// Remembers notes all that was made for a workload.
+// Remembers records all objects of a workload.
 func (w *World) Remembers(look Look, into *Memory) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		objects, err := look(ctx)
@@ -84,7 +86,7 @@ func (w *World) Remembers(look Look, into *Memory) e2e.StepFunc {
 	}
 }
 
-// IsAsIn waits until what was made for a workload is exactly what is remembered, down to the last UID.
+// IsAsIn waits until a workload has exactly the recorded objects, down to the last UID.
 func (w *World) IsAsIn(remembered *Memory, look Look) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, "there are the objects that there were", func(ctx context.Context) (bool, string, error) {

@@ -17,20 +17,20 @@ import (
 	config "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
 
-// Told reports whether a story is told in one of two ways: with an operator that is killed in the middle of it, or with one that lives. Each is told
-// once, those that are named with an operator that dies, for nothing else is expected of them then. Where E2E_CRASHES is all, as make e2e-crashes has
-// it, each is told in both ways.
+// Told reports whether a story runs in one of two ways: with an operator that is killed in the middle of it, or with
+// one that lives. Each story runs once, the named ones with an operator that dies, since nothing else is expected of
+// them then. If E2E_CRASHES is all, as in make e2e-crashes, each runs in both ways.
 func Told(story string, operatorDies bool, named ...string) bool {
 	return os.Getenv("E2E_CRASHES") == "all" || operatorDies == slices.Contains(named, story)
 }
 
-// TheOperatorDies kills the operator, if it is to die in this story, and starts it again.
+// TheOperatorDies kills the operator, if it is to die in this story, and restarts it.
 func (w *World) TheOperatorDies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	t.Helper()
 	return w.WhileTheOperatorIsDead()(ctx, t, config)
 }
 
-// WhileTheOperatorIsDead takes steps for which no operator is needed: without one, if it is to die in this story.
+// WhileTheOperatorIsDead runs steps for which no operator is needed: without one, if it is to die in this story.
 func (w *World) WhileTheOperatorIsDead(steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		t.Helper()
@@ -41,7 +41,7 @@ func (w *World) WhileTheOperatorIsDead(steps ...types.StepFunc) types.StepFunc {
 	}
 }
 
-// Without takes steps while a program does not run: it is killed or asked to end before, and started again afterwards.
+// Without runs steps while a program does not run: it is killed or asked to end before, and restarted afterwards.
 func (w *World) Without(program string, killed bool, steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		t.Helper()
@@ -68,8 +68,8 @@ func (w *World) Without(program string, killed bool, steps ...types.StepFunc) ty
 // undisturbed is the key of a context within Undisturbed.
 type undisturbed struct{}
 
-// Undisturbed takes steps while no other story stops a program. Events need that: a program tells what it did once it stands in the
-// status, and one that is killed in that moment never does.
+// Undisturbed runs steps while no other story stops a program. Events need that: a program emits them after its status
+// is written, and one that is killed in that moment never does.
 func (w *World) Undisturbed(steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		t.Helper()
@@ -80,7 +80,8 @@ func (w *World) Undisturbed(steps ...types.StepFunc) types.StepFunc {
 	}
 }
 
-// GroveOperatorRestartsWith gives grove-operator other levels for the default topology, as an upgrade of its chart with other values does.
+// GroveOperatorRestartsWith gives grove-operator other levels for the default topology, as an upgrade of its chart with
+// other values does.
 func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.StepFunc {
 	killed := w.OperatorDies && w.Cluster.Operator == GroveOperator
 	return w.Without(GroveOperator, killed, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
@@ -89,11 +90,12 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 		w.Must(ctx, t, err)
 		configuration := map[string]any{}
 		w.Must(ctx, t, yaml.Unmarshal([]byte(stored.Data["config.yaml"]), &configuration))
-		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true, Levels: levels}
+		configuration["topologyAwareScheduling"] = config.TopologyAwareSchedulingConfiguration{Enabled: true,
+			Levels: levels}
 		content, err := yaml.Marshal(configuration)
 		w.Must(ctx, t, err)
 		stored.Data["config.yaml"] = string(content)
-		// Nobody can change it in place. Its name stays here, as the Deployment does that mounts it.
+		// It cannot be changed in place. The name stays, for the Deployment that mounts it.
 		w.Must(ctx, t, w.Cluster.Delete(ctx, stored))
 		stored.ResourceVersion, stored.UID = "", ""
 		w.Must(ctx, t, w.Cluster.Create(ctx, stored))
@@ -102,7 +104,7 @@ func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.
 	})
 }
 
-// configurationOf finds the ConfigMap that a program's chart made, whose name ends in a hash of its content.
+// configurationOf finds the ConfigMap of a program's chart, whose name ends in a hash of its content.
 func (w *World) configurationOf(ctx context.Context, program string) (*corev1.ConfigMap, error) {
 	var all corev1.ConfigMapList
 	if err := w.Cluster.List(ctx, &all, client.InNamespace("packtree-system"),

@@ -1,5 +1,5 @@
-// Package suite has what suites have in common that take a dev cluster for themselves and tell stories on it: each
-// story lives in a world of its own, kubectl is its user, and an operator may die in the middle of it.
+// Package suite is the common part of suites that have a dev cluster for themselves and run stories on it: each story
+// has a world of its own, kubectl is its user, and an operator may die in the middle of it.
 package suite
 
 import (
@@ -20,10 +20,10 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// patience is how long anything may take, on a machine that does other things too.
+// patience bounds each wait, on a busy machine.
 const patience = 4 * time.Minute
 
-// GroveOperator is the component that some stories start with other topology levels.
+// GroveOperator is the component that some stories restart with other topology levels.
 const GroveOperator = "grove-operator"
 
 // Cluster is a dev cluster that a suite has for itself.
@@ -32,7 +32,7 @@ type Cluster struct {
 	Options devcluster.Options
 	// Operator is the program that is killed in the middle of stories, and whose log is shown when one fails.
 	Operator string
-	// Elects leaves leader election on, as users have it.
+	// Elects leaves leader election on, as in users' clusters.
 	Elects bool
 	// Prepare, if set, is called when the cluster is up, before the first story.
 	Prepare func(context.Context) error
@@ -43,14 +43,14 @@ type Cluster struct {
 	*live.Own
 
 	env env.Environment
-	// alive is held by the story that has stopped a program, until it runs again, and by one that needs that none is
+	// alive is held by a story that has stopped a program, until it runs again, and by a story in which none may be
 	// stopped.
 	alive sync.Mutex
 }
 
 // Main brings the cluster up, runs all tests, takes it down, and ends the process.
 func (c *Cluster) Main(m *testing.M) {
-	// Stories wait most of the time, so that many run at once, however few processors there are.
+	// Stories mostly wait, so that many run at once, however few processors there are.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
@@ -61,15 +61,14 @@ func (c *Cluster) Main(m *testing.M) {
 	os.Exit(c.env.Run(m))
 }
 
-// Test tells a story.
+// Test runs a story.
 func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 	t.Helper()
 	c.env.Test(t, story.Feature())
 }
 
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
-	// A program that is started again need not wait until the lease of the one that was killed runs out, and nobody
-	// renews leases.
+	// A restarted program need not wait until the lease of the killed one expires, and no leases are renewed.
 	if !c.Elects {
 		c.Options.Values = map[string]map[string]any{}
 		for _, component := range devcluster.Components {
@@ -100,7 +99,7 @@ func (c *Cluster) down(ctx context.Context, _ *envconf.Config) (context.Context,
 	return ctx, errors.Join(down, after)
 }
 
-// AllOf takes steps one after the other.
+// AllOf runs steps one after the other.
 func AllOf(steps ...types.StepFunc) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		for _, step := range steps {

@@ -19,24 +19,25 @@ import (
 	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 )
 
-// Witness sees every change of a namespace's pods, so that it can tell what was so at every moment, and not only when somebody looked.
+// Witness sees every change of a namespace's pods, so that it knows what held at every moment, and not only when it was
+// checked.
 type Witness struct {
 	stop func()
 
 	mu   sync.Mutex
 	pods map[types.UID]*corev1.Pod
-	// created counts all pods that ever were, by image.
+	// created counts all pods that ever existed, by image.
 	created map[string]int
 	floors  []Floor
-	// broken are the moments in which a floor was undercut.
+	// broken are the moments in which a count was below its floor.
 	broken []string
 }
 
-// Floor is a count of ready pods that must not be undercut.
+// Floor is a minimum for a count of ready pods.
 type Floor struct {
 	what  string
 	least int
-	// count is given the number of ready pods of each PodClique.
+	// count computes it from the number of ready pods of each PodClique.
 	count func(ready map[string]int) int
 }
 
@@ -46,7 +47,7 @@ func PodsOf(podClique string, least int) Floor {
 		count: func(ready map[string]int) int { return ready[podClique] }}
 }
 
-// CopiesOf is the floor of a scaling group: of its copies, so many have the pods that each of their cliques needs.
+// CopiesOf is the floor of a scaling group: so many of its copies have the pods that each of their cliques needs.
 func CopiesOf(group string, copies int, needs map[string]int, least int) Floor {
 	return Floor{what: "available copies of " + group, least: least, count: func(ready map[string]int) int {
 		available := 0
@@ -135,7 +136,7 @@ func (w *World) Guards(floors ...Floor) e2e.StepFunc {
 	}
 }
 
-// Kept checks that no floor was undercut since Guards.
+// Kept checks that no count was below its floor since Guards.
 func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.witness.mu.Lock()
 	defer w.witness.mu.Unlock()
@@ -148,7 +149,7 @@ func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) conte
 	return ctx
 }
 
-// Created checks how many pods of an image there ever were.
+// Created checks how many pods of an image ever existed.
 func (w *World) Created(image string, least, most int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.witness.mu.Lock()
@@ -178,5 +179,5 @@ func IsReady(pod *corev1.Pod) bool {
 	})
 }
 
-// Image is that of the first container, by which the suite knows templates apart.
+// Image of the first container, by which the suite distinguishes templates.
 func Image(pod *corev1.Pod) string { return pod.Spec.Containers[0].Image }

@@ -16,16 +16,16 @@ import (
 	"packtree.dev/e2e/live"
 )
 
-// WorldLabel keeps the pods of a story to its nodes, and marks what it makes for the whole cluster.
+// WorldLabel keeps the pods of a story on its nodes, and marks its cluster-scoped objects.
 const WorldLabel = "suite/world"
 
-// World is what one story has for itself: a namespace of its name, and nodes that no other story's pods stand on.
+// World is what one story has for itself: a namespace with its name, and nodes without pods of other stories.
 type World struct {
 	Cluster *Cluster
 	Name    string
-	// OperatorDies is whether the operator is killed in the middle of the story.
+	// OperatorDies reports whether the operator is killed in the middle of the story.
 	OperatorDies bool
-	// Shown are the kinds that a report prints, as kubectl takes them.
+	// Shown are the kinds in a report, in kubectl's words.
 	Shown string
 
 	witness *Witness
@@ -38,8 +38,8 @@ func (w *World) InNamespace(ctx context.Context, t *testing.T, _ *envconf.Config
 	return ctx
 }
 
-// Populate makes the namespace and nodes, and returns when pods can come. From then on a witness sees every change of
-// pods.
+// Populate makes the namespace and nodes, and returns when pods can be created. From then on a witness sees every
+// change of pods.
 func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node) {
 	t.Helper()
 	w.InNamespace(ctx, t, nil)
@@ -53,10 +53,9 @@ func (w *World) Populate(ctx context.Context, t *testing.T, nodes []*corev1.Node
 	w.Must(ctx, t, err)
 }
 
-// Leave ends a world. One whose pods all stand costs nothing until the cluster goes, and taking it apart is a sixth
-// of what a suite asks of
-// the API server: so it stays. One in which a pod waits would take the scheduler's time, and tests that are
-// repeated need the room.
+// Leave ends a world. A world whose pods are all placed costs nothing until the cluster is taken down, and deleting it
+// would be a sixth of a suite's requests: so it stays. A world with a waiting pod is deleted, because it would take the
+// scheduler's time, and so is every world of repeated tests, which need the room.
 func (w *World) Leave(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
 	t.Helper()
 	pods, err := w.Pods(ctx)
@@ -69,8 +68,8 @@ func (w *World) Leave(ctx context.Context, t *testing.T, workload client.Object,
 	}
 }
 
-// Depopulate leaves nothing that could take the scheduler's time: workloads of a kind, and of kinds that have no
-// namespace what bears the world's label. The namespace goes by itself.
+// Depopulate deletes everything that could take the scheduler's time: workloads of a kind, and cluster-scoped objects
+// with the world's label. The namespace is deleted in the background.
 func (w *World) Depopulate(ctx context.Context, t *testing.T, workload client.Object, wide ...client.Object) {
 	t.Helper()
 	if w.witness != nil {
@@ -90,7 +89,7 @@ func (w *World) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// Until waits. When that fails it prints all that the story is about.
+// Until waits. If that fails it prints everything that the story is about.
 func (w *World) Until(ctx context.Context, t *testing.T, what string, look live.Look) {
 	t.Helper()
 	w.scenario().Until(ctx, t, what, look)
@@ -106,7 +105,7 @@ func (w *World) scenario() live.Scenario {
 	return live.Scenario{Patience: patience, Report: w.Report}
 }
 
-// Report shows why gangs wait, what the story is about, where each pod is, and what the operator said last.
+// Report shows why gangs wait, what the story is about, the node of each pod, and the end of the operator's log.
 func (w *World) Report(ctx context.Context) string {
 	var out strings.Builder
 	if ends := w.Cluster.Ends(); ends != "" {

@@ -1,4 +1,5 @@
-// The command coredns is CoreDNS with the plugins that kubeadm's configuration names, and no others: all of them would take an hour to compile.
+// The command coredns is CoreDNS with the plugins of kubeadm's configuration, and no others: all of them would take an
+// hour to compile.
 package main
 
 import (

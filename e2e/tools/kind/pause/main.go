@@ -1,5 +1,5 @@
-// Command pause is the process that holds the namespaces of a pod: it does nothing, reaps what other processes of the pod leave, and ends when it is
-// told to.
+// Command pause is the process that holds the namespaces of a pod: it does nothing, reaps orphaned processes of the
+// pod, and ends on a signal.
 package main
 
 import (

@@ -1,9 +1,10 @@
-// The command policies enforces the NetworkPolicies of a cluster for the pods of one node, by nftables: no plugin that does so can be had as a Go module.
-// It knows what the charts use: addresses of IPv4, no blocks with exceptions, no names for the ports of others.
+// The command policies enforces the NetworkPolicies of a cluster for the pods of one node, by nftables: no plugin that
+// does so is available as a Go module. It supports what the charts use: IPv4 addresses, no blocks with exceptions, no
+// named ports of peers.
 //
 //	policies NODE
 //
-// reads KUBECONFIG, looks every second, and writes the whole table at once when it has changed.
+// It reads KUBECONFIG, reads the cluster every second, and writes the whole table at once when it has changed.
 package main
 
 import (
@@ -36,7 +37,7 @@ func main() {
 			err = enforce(wanted)
 		}
 		if err != nil {
-			// What was enforced stays so until the API server answers again.
+			// The enforced table stays until the API server answers again.
 			fmt.Fprintln(os.Stderr, "policies:", err)
 			continue
 		}
@@ -44,7 +45,7 @@ func main() {
 	}
 }
 
-// look reads the cluster, from the API server's memory, which may be a moment old.
+// look reads the cluster, from the API server's cache, which may be a moment old.
 func look(client kubernetes.Interface, node string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -12,15 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// cluster is what decides who may speak to whom.
+// cluster has the objects that decide who may talk to whom.
 type cluster struct {
 	pods       []corev1.Pod
 	namespaces []corev1.Namespace
 	policies   []networkingv1.NetworkPolicy
 }
 
-// table is a script for nft that replaces the table of a node. A pod that a policy selects for a direction has a chain for it, which packets leave if a rule
-// of any such policy lets them; those that reach its end are dropped. Packets from the node itself, such as a kubelet's probes, do not come this way.
+// table is a script for nft that replaces the table of a node. A pod that a policy selects for a direction has a chain
+// for it. Packets leave the chain if a rule of any such policy allows them; those that reach its end are dropped.
+// Packets from the node itself, such as a kubelet's probes, do not pass these chains.
 func table(node string, now cluster) (string, error) {
 	var hook, chains strings.Builder
 	for i := range now.pods {
@@ -28,7 +29,8 @@ func table(node string, now cluster) (string, error) {
 		if pod.Spec.NodeName != node || !reachable(pod) {
 			continue
 		}
-		for _, direction := range []networkingv1.PolicyType{networkingv1.PolicyTypeEgress, networkingv1.PolicyTypeIngress} {
+		for _, direction := range []networkingv1.PolicyType{networkingv1.PolicyTypeEgress,
+			networkingv1.PolicyTypeIngress} {
 			lets, selected, err := now.rules(pod, direction)
 			if err != nil {
 				return "", err
@@ -49,9 +51,10 @@ func table(node string, now cluster) (string, error) {
 		}
 	}
 	const name = "table inet packtree-policies"
-	// The first line makes the table, for the second to have one to delete.
+	// The first line makes the table, so that the second has one to delete.
 	return name + "\ndelete " + name + "\n" + name + " {\n" + chains.String() +
-		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state established,related " +
+		"  chain forward {\n    type filter hook forward priority 0; policy accept;\n    ct state " +
+		"established,related " +
 		"accept\n" + hook.String() + "  }\n}\n", nil
 }
 
@@ -61,7 +64,8 @@ func reachable(pod *corev1.Pod) bool {
 		pod.Status.Phase != corev1.PodFailed
 }
 
-// rules are the conditions under which a packet is let to or from a pod, and whether any policy selects it for that direction.
+// rules are the conditions under which a packet is allowed to or from a pod, and whether any policy selects the pod for
+// that direction.
 func (c cluster) rules(pod *corev1.Pod, direction networkingv1.PolicyType) (lets []string, selected bool, err error) {
 	for i := range c.policies {
 		policy := &c.policies[i]
@@ -92,8 +96,8 @@ func (c cluster) rules(pod *corev1.Pod, direction networkingv1.PolicyType) (lets
 	return lets, selected, nil
 }
 
-// lets adds the conditions of one rule: a peer, if the rule names any, and a port, if it names any. Server is the pod whose ports have the names; nil if that
-// is the peer.
+// lets adds the conditions of one rule: its peers, if it names any, and its ports, if it names any. Server is the pod
+// whose ports have the names; nil if that is the peer.
 func (c cluster) lets(
 	lets []string, server *corev1.Pod, namespace, side string, peers []networkingv1.NetworkPolicyPeer,
 	ports []networkingv1.NetworkPolicyPort,
@@ -130,7 +134,7 @@ func (c cluster) lets(
 	return lets, nil
 }
 
-// addresses are those of a peer, as nft compares them.
+// addresses of a peer, as nft compares them.
 func (c cluster) addresses(namespace string, peer networkingv1.NetworkPolicyPeer) ([]string, error) {
 	if block := peer.IPBlock; block != nil {
 		if len(block.Except) > 0 {
@@ -176,7 +180,7 @@ func selects(selector *metav1.LabelSelector, set map[string]string) (bool, error
 	return err == nil && parsed.Matches(labels.Set(set)), err
 }
 
-// portWords are a port as nft compares it; none if the server has no port of that name.
+// portWords are a port as nft compares it; none if the server has no port with that name.
 func portWords(server *corev1.Pod, port networkingv1.NetworkPolicyPort) ([]string, error) {
 	protocol := "tcp"
 	if port.Protocol != nil {

@@ -142,7 +142,8 @@ func TestWhatIsNotKnownIsSaid(t *testing.T) {
 		"a selector that is no one": `{podSelector: {matchExpressions: [{key: a, operator: Maybe}]}, policyTypes: [Ingress]}`,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			if got, err := table("n1", now(t, policy)); err == nil || !strings.Contains(err.Error(), "NetworkPolicy release/p") {
+			if got, err := table("n1", now(t, policy)); err == nil ||
+				!strings.Contains(err.Error(), "NetworkPolicy release/p") {
 				t.Errorf("error %v\n%s", err, got)
 			}
 		})

@@ -48,7 +48,7 @@ func (c cluster) ofScheduler() *kaiv1alpha1.Topology {
 	return made
 }
 
-// state is what both topologies look like to those who read them.
+// state are both topologies as readers see them.
 func (c cluster) state() string {
 	ours, theirs := c.topology(), c.ofScheduler()
 	keys, labels := "", ""
@@ -62,7 +62,7 @@ func (c cluster) state() string {
 		theirs.Labels[grovev1alpha1.LabelManagedBy])
 }
 
-// until waits for what has to come, on however slow a machine.
+// until waits for a state, on however slow a machine.
 func (c cluster) until(what string, reached func() bool) {
 	c.t.Helper()
 	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, 2*time.Minute, true,
@@ -79,7 +79,7 @@ func (c cluster) must(err error) {
 	}
 }
 
-// TestTheDefaultTopologyIsKept lets an administrator do what he should not, one thing after the other.
+// TestTheDefaultTopologyIsKept makes an administrator's mistakes, one after the other.
 func TestTheDefaultTopologyIsKept(t *testing.T) {
 	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	}
 	c := cluster{Client: made, t: t}
 
-	// Somebody else has a Topology of the name before the operator comes.
+	// Somebody else's Topology has the name before the operator starts.
 	foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 	c.must(c.Create(t.Context(), foreign))
@@ -146,13 +146,14 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		c.must(client.IgnoreNotFound(c.Delete(t.Context(), leaving)))
 		c.until(what+" is made anew", func() bool {
 			ours, theirs := c.topology(), c.ofScheduler()
-			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() && metav1.IsControlledBy(theirs, ours) &&
+			return ours.UID != leaving.GetUID() && theirs.UID != leaving.GetUID() &&
+				metav1.IsControlledBy(theirs, ours) &&
 				c.state() == want
 		})
 	}
 }
 
-// patch changes an object, and returns it as it is then.
+// patch changes an object, and returns its new state.
 func (c cluster) patch(object client.Object, change string) client.Object {
 	c.t.Helper()
 	c.must(c.Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(change))))

@@ -16,11 +16,11 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// nodeWindow is how long the first node that changes waits for others. Nodes join by the thousand, one after the other, and
-// each would have the status of its topologies written anew.
+// nodeWindow is how long the first changed node waits for others. Nodes join by the thousand, one after the other, and
+// each would cause a write of the status of its topologies.
 const nodeWindow = 5 * time.Second
 
-// LabelsOnly is the transform of nodes in the cache: it keeps the name and the labels, and what the cache itself needs.
+// LabelsOnly strips nodes in the cache: it keeps the name and the labels, and the fields that the cache itself needs.
 func LabelsOnly(object any) (any, error) {
 	if node, ok := object.(*metav1.PartialObjectMetadata); ok {
 		node.ObjectMeta = metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
@@ -29,7 +29,7 @@ func LabelsOnly(object any) (any, error) {
 	return object, nil
 }
 
-// askNodes returns what the labels of nodes say about levels; nil where topology awareness is off.
+// askNodes returns the coverage of levels by the labels of nodes; nil if topology awareness is off.
 func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.TopologyLevel) (*topology.Coverage, error) {
 	if !r.Configuration.Enabled {
 		return nil, nil
@@ -47,7 +47,7 @@ func (r *Reconciler) askNodes(ctx context.Context, levels []grovev1alpha1.Topolo
 	return &taken, nil
 }
 
-// relabelled are the topologies about whose levels a node says something else than before.
+// relabelled are the topologies whose coverage a changed node changes.
 func (r *Reconciler) relabelled() handler.Funcs {
 	ask := func(ctx context.Context, queue queue, before, after map[string]string) {
 		for _, described := range r.cached(ctx) {

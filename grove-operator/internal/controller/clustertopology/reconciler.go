@@ -1,5 +1,5 @@
 // Package clustertopology keeps the default ClusterTopology, the scheduler's Topology of each ClusterTopology and
-// ClusterTopologyBinding, and the finalizer that holds one as long as PodCliqueSets use it.
+// ClusterTopologyBinding, and the finalizer that both have as long as PodCliqueSets use them.
 package clustertopology
 
 import (
@@ -24,37 +24,37 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Reconciler keeps ClusterTopologies and ClusterTopologyBindings. A request is for both of one name.
+// Reconciler keeps ClusterTopologies and ClusterTopologyBindings. A request is for both kinds with one name.
 type Reconciler struct {
 	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies topologies.
 	Writer apply.Writer
-	// Configuration says whether topology awareness is on, and what the default topology is.
+	// Configuration has the switch of topology awareness, and the default topology.
 	Configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration
-	// Bindings is the kind of ClusterTopologyBindings, which need not be installed.
+	// Bindings is the kind of ClusterTopologyBindings, which may not be installed.
 	Bindings *installation.Kind
-	// Clock says when a deleted topology may go.
+	// Clock decides when a deleted topology may be released.
 	Clock clock.PassiveClock
-	// AdmissionTime is how long after a topology was deleted a PodCliqueSet can come that was admitted before.
+	// AdmissionTime is how long after a topology's deletion a PodCliqueSet may still appear that was admitted before.
 	AdmissionTime time.Duration
 }
 
-// scope is what one pass knows.
+// scope is the state of one pass.
 type scope struct {
-	// object is what topology is the view of: a ClusterTopology or a ClusterTopologyBinding.
+	// object is the object that topology represents: a ClusterTopology or a ClusterTopologyBinding.
 	object   client.Object
 	topology *topology.Topology
 	users    []grovev1alpha1.PodCliqueSet
-	// taken says that it is a binding and a ClusterTopology has its name, which is the one that sets find.
+	// taken reports whether object is a binding and a ClusterTopology has its name, which is the one that sets find.
 	taken bool
-	// nodes is what the labels of the cluster's nodes say about the levels; nil where nobody asks them.
+	// nodes is the coverage of the levels by the cluster's nodes; nil if it is not counted.
 	nodes *topology.Coverage
-	// choosable says that nobody uses the topology, but that somebody may have chosen it just before it was deleted.
+	// choosable reports whether a deleted topology without users may have been chosen just before its deletion.
 	choosable bool
 }
 
-// Reconcile brings the ClusterTopology and the ClusterTopologyBinding of one name and what follows from them into line.
+// Reconcile reconciles the ClusterTopology and the ClusterTopologyBinding of one name, and the objects made from them.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	clusterTopology, err := lookup.ClusterTopology(ctx, r.Client, request.Name)
 	if err != nil {
@@ -83,7 +83,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, result, errors.Join(failures...))
 }
 
-// pass keeps what stands and releases what was deleted. Wait is when to look again; 0 if something that is watched brings it back.
+// pass keeps existing topologies and releases deleted ones. Wait is when to reconcile again; 0 if a watch brings the
+// next pass.
 func (r *Reconciler) pass(ctx context.Context, scope *scope) (wait time.Duration, err error) {
 	if !scope.taken {
 		if scope.users, err = lookup.UsersOf(ctx, r.Client, scope.topology.Name); err != nil {
@@ -109,7 +110,8 @@ func (r *Reconciler) keep(ctx context.Context, scope *scope) error {
 			"a ClusterTopology %q exists, and PodCliqueSets find that one: delete one of the two, "+
 				"and create it anew with another name", scope.topology.Name)})
 	case !r.Configuration.Enabled:
-		return r.writeStatus(ctx, scope, schedulerTopology{why: "topology awareness is off in the operator's configuration"})
+		return r.writeStatus(ctx, scope,
+			schedulerTopology{why: "topology awareness is off in the operator's configuration"})
 	}
 	synced, err := r.syncSchedulerTopology(ctx, r.Client, scope.topology)
 	return errors.Join(err, r.writeStatus(ctx, scope, synced))
@@ -130,7 +132,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, synced sched
 	return err
 }
 
-// syncDefault makes the default topology what the configuration says, whoever changed it; and removes it where topology
+// syncDefault makes the default topology equal to the configuration, whoever changed it, and removes it if topology
 // awareness is off.
 func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.ClusterTopology) error {
 	desired := topology.Default(r.Configuration)
@@ -145,8 +147,8 @@ func (r *Reconciler) syncDefault(ctx context.Context, live *grovev1alpha1.Cluste
 	return nil
 }
 
-// overwritten reports whether a topology is the default one with other levels than the configuration's, which have been put
-// right just now. Nothing is done with them: what was applied brings the topology back.
+// overwritten reports whether a topology is the default one with other levels than the configuration's, which have just
+// been corrected. Nothing is done with these levels: the write of the correction brings the next pass.
 func (r *Reconciler) overwritten(live *grovev1alpha1.ClusterTopology) bool {
 	desired := topology.Default(r.Configuration)
 	return desired != nil && live.Name == desired.Name && live.DeletionTimestamp == nil &&

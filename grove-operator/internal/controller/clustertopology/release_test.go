@@ -31,16 +31,16 @@ import (
 )
 
 const (
-	// requestTime is the longest that a writer's request takes after its admission, which the API server sees to.
+	// requestTime is the longest time that a writer's request takes after its admission, which the API server enforces.
 	requestTime = time.Second
-	// settled is requestTime, the second that a deletionTimestamp may lack, and room for a machine that is busy.
+	// settled is requestTime, the second that a deletionTimestamp may lack, and reserve for a busy machine.
 	settled = 4 * time.Second
 	writers = 8
 	written = 12 * time.Second
 )
 
-// Writers create and delete topologies and the sets that use them, in random order. A set is created some time after its
-// admission, so that a topology is often deleted in between.
+// Writers create and delete topologies and the sets that use them, in random order. A set is created some time after
+// its admission, so that a topology is often deleted in between.
 func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 	if err != nil {
@@ -69,7 +69,7 @@ func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	all.Go(func() {
 		for time.Now().Before(ended.Add(settled)) && !t.Failed() {
 			world.check()
-			// A set without its topology stays so, and whoever looks all the time takes the time of those who write.
+			// A set without its topology stays so, and checks without a pause would slow the writers down.
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
@@ -87,7 +87,7 @@ func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	}
 }
 
-// keepTopologies runs the controller of ClusterTopologies alone.
+// keepTopologies runs only the controller of ClusterTopologies.
 func keepTopologies(t *testing.T, config *rest.Config) {
 	t.Helper()
 	controllers := managerstart.Controllers()
@@ -103,7 +103,8 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	if err := lookup.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		t.Fatal(err)
 	}
-	bindings, err := installation.Await(mgr, grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
+	bindings, err := installation.Await(mgr,
+		grovev1alpha1.GroupVersion.WithKind(grovev1alpha1.KindClusterTopologyBinding))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,15 +131,16 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	})
 }
 
-// world is an API server with topologies that come and go.
+// world is an API server in which topologies are created and deleted.
 type world struct {
 	client.Client
-	// writer gives up after requestTime, and the API server with it.
+	// writer has a timeout of requestTime, as has the API server.
 	writer client.Client
 	t      *testing.T
 	// existed is which topologies the last check found.
 	existed map[string]bool
-	// made, leaving and vanished are topologies; sets and left are sets that came and went, refused those that did not come.
+	// made, leaving and vanished count topologies; sets and left count sets that were created and deleted, refused
+	// those that were refused.
 	made, leaving, vanished, sets, left, refused atomic.Int32
 }
 
@@ -146,7 +148,7 @@ func anyTopology() *grovev1alpha1.ClusterTopology {
 	return fixture.Topology(fmt.Sprintf("t%d", rand.IntN(3)), "zone")
 }
 
-// act does one of the things that users do.
+// act does one of a user's actions.
 func (w *world) act(name string) {
 	ctx := context.Background()
 	switch rand.IntN(8) {
@@ -173,11 +175,12 @@ func (w *world) act(name string) {
 	time.Sleep(rand.N(150 * time.Millisecond))
 }
 
-// create does what the API server does: it asks the rules, and stores the set some time later.
+// create does what the API server does: it validates the set, and stores it some time later.
 func (w *world) create(ctx context.Context, name string) {
 	chosen := anyTopology()
-	set := fixture.Set(w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
-		", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
+	set := fixture.Set(
+		w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
+			", topologyConstraint: {packDomain: zone}, cliques: [{name: a, spec: {podSpec: {}}}]}}")
 	var going bool
 	_, errs := admission.ValidateCreate(set,
 		admission.Cluster{TopologyAware: true, Lookup: func(name string) *topology.Topology {
@@ -200,7 +203,7 @@ func (w *world) create(ctx context.Context, name string) {
 	}
 }
 
-// check finds sets whose topology does not exist although they were there before and after anybody looked for it.
+// check finds sets whose topology does not exist although the sets existed before and after the topology was read.
 func (w *world) check() {
 	ctx := context.Background()
 	var list grovev1alpha1.PodCliqueSetList

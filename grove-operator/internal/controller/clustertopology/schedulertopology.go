@@ -17,32 +17,34 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// schedulerTopology is how the Topology that the scheduler reads compares with its ClusterTopology.
+// schedulerTopology compares the Topology that the scheduler reads with its ClusterTopology.
 type schedulerTopology struct {
 	inSync bool
-	// foreign says that it belongs to somebody else.
+	// foreign reports whether it belongs to somebody else.
 	foreign bool
-	// differs says that it belongs to somebody else, is named by a binding, and has other labels than the binding's levels.
+	// differs reports whether it belongs to somebody else, is named by a binding, and has other labels than the
+	// binding's levels.
 	differs bool
-	// taken says that nobody finds the topology, because a ClusterTopology has its name.
+	// taken reports whether nobody finds the topology, because a ClusterTopology has its name.
 	taken bool
-	// generation is that of the Topology that was compared; 0 if there is none.
+	// generation of the Topology that was compared; 0 if there is none.
 	generation int64
-	// why says what is the matter where it is not in sync.
+	// why says why it is not in sync.
 	why string
 }
 
-// ofPredecessor reports whether a Topology was made for a ClusterTopology of the same name that no longer exists. The garbage
-// collector would remove it some time, and until then it would look like somebody else's.
+// ofPredecessor reports whether a Topology was made for an earlier ClusterTopology of the same name. The garbage
+// collector will remove it, and until then it would look like somebody else's.
 func ofPredecessor(live *kaiv1alpha1.Topology, described *topology.Topology) bool {
 	owner := metav1.GetControllerOf(live)
 	kinds := []string{topology.KindClusterTopology, topology.KindClusterTopologyBinding}
-	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() && slices.Contains(kinds, owner.Kind) &&
+	return owner != nil && owner.APIVersion == grovev1alpha1.GroupVersion.String() &&
+		slices.Contains(kinds, owner.Kind) &&
 		owner.Name == described.Name && owner.UID != described.UID
 }
 
-// syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be changed. One that
-// belongs to somebody else is left alone.
+// syncSchedulerTopology creates the scheduler's Topology, and replaces one with other levels, which cannot be changed.
+// A Topology of somebody else is left alone.
 func (r *Reconciler) syncSchedulerTopology(
 	ctx context.Context, reader client.Reader, described *topology.Topology,
 ) (schedulerTopology, error) {
@@ -51,7 +53,7 @@ func (r *Reconciler) syncSchedulerTopology(
 	err := reader.Get(ctx, types.NamespacedName{Name: desired.Name}, live)
 	if described.Referenced != "" && described.Referenced != described.Name && err == nil &&
 		metav1.IsControlledBy(live, described) {
-		err = r.Writer.Delete(ctx, live) // It was made before the binding named another.
+		err = r.Writer.Delete(ctx, live) // It was made before the binding named another one.
 	}
 	switch {
 	case described.Referenced != "" && client.IgnoreNotFound(err) == nil:
@@ -78,7 +80,7 @@ func (r *Reconciler) syncSchedulerTopology(
 	return schedulerTopology{inSync: true, generation: live.Generation}, nil
 }
 
-// compareReferenced looks at a Topology that somebody else keeps.
+// compareReferenced compares a Topology that somebody else keeps.
 func (r *Reconciler) compareReferenced(
 	ctx context.Context, reader client.Reader, described *topology.Topology, desired *kaiv1alpha1.Topology,
 ) (schedulerTopology, error) {
@@ -117,8 +119,8 @@ func (r *Reconciler) createSchedulerTopology(
 	return schedulerTopology{inSync: true}, nil
 }
 
-// replaceSchedulerTopology deletes a Topology and creates the new one in the next request: until then all gangs that name it have
-// none. Where somebody holds the old one up, its end brings the ClusterTopology back.
+// replaceSchedulerTopology deletes a Topology and creates the new one in the next request: in between, all gangs that
+// name it have none. If somebody's finalizer delays the deletion, its end brings the next pass.
 func (r *Reconciler) replaceSchedulerTopology(
 	ctx context.Context, live, desired *kaiv1alpha1.Topology,
 ) (schedulerTopology, error) {
@@ -132,7 +134,7 @@ func (r *Reconciler) replaceSchedulerTopology(
 	return r.createSchedulerTopology(ctx, desired)
 }
 
-// sameLabel leaves out the alias, which an older kind does not keep.
+// sameLabel ignores the alias, which an older version of the kind does not store.
 func sameLabel(a, b kaiv1alpha1.TopologyLevel) bool {
 	return a.NodeLabel == b.NodeLabel
 }

@@ -13,11 +13,11 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// Startup brings the default topology and the scheduler's Topology into line with the configuration, before anything waits
-// for an event. Where topology awareness is on, an error ends the program: nothing that asks for packing would be right.
-// Where it is off, leftovers that cannot be removed are logged.
+// Startup reconciles the default topology and the scheduler's Topology with the configuration, before the first event.
+// With topology awareness on, an error ends the program: no placement would be right. With it off, leftovers that
+// cannot be removed are logged.
 func (r *Reconciler) Startup(ctx context.Context) error {
-	// The controller has begun too, and does the same for the first events.
+	// The controller runs already, and does the same for the first events.
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.startup(ctx) })
 }
 

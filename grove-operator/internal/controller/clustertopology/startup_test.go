@@ -41,7 +41,7 @@ func fromBefore() *grovev1alpha1.ClusterTopology {
 	return made
 }
 
-// reconciler reads and writes a cluster that has objects, some calls to which fail.
+// reconciler reads and writes a cluster with objects, in which some calls fail.
 func reconciler(
 	t *testing.T, configuration groveconfigv1alpha1.TopologyAwareSchedulingConfiguration, failing interceptor.Funcs,
 	objects ...client.Object,
@@ -80,7 +80,8 @@ func TestStartupEndsTheProgramWhereTheTopologiesCannotBeMade(t *testing.T) {
 					}
 					return c.Apply(ctx, object, options...)
 				},
-				Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+					options ...client.CreateOption) error {
 					if kindOf(t, object) == kind {
 						return errInjected
 					}
@@ -144,7 +145,8 @@ func TestStartupLivesThroughTheControllerDoingTheSame(t *testing.T) {
 				another := topology.ForScheduler(topology.Of(before))
 				another.UID = "replaced"
 				err = errors.Join(c.Delete(ctx, old.DeepCopy()), c.Create(ctx, another),
-					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name, errors.New("another UID")))
+					apierrors.NewConflict(schema.GroupResource{Resource: "topologies"}, old.Name,
+						errors.New("another UID")))
 			})
 			if err != nil {
 				return err
@@ -168,7 +170,7 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	old.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "example.com/host"}}
 	old.Finalizers = []string{"example.com/held"}
 	r := reconciler(t, on(), interceptor.Funcs{}, before, old)
-	for range 2 { // The deletion brings it back here.
+	for range 2 { // The deletion brings the next pass.
 		if err := r.Startup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +182,7 @@ func TestStartupWaitsForATopologyWhoseEndSomebodyHoldsUp(t *testing.T) {
 	}
 }
 
-// logged is what is logged at startup, which does not end the program.
+// logged are the log lines of a startup, which does not end the program.
 func logged(t *testing.T, r *clustertopology.Reconciler) string {
 	t.Helper()
 	var lines strings.Builder
@@ -206,7 +208,8 @@ func TestStartupWithoutTopologyAwarenessRemovesTheDefaultOne(t *testing.T) {
 
 func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 	for name, failing := range map[string]interceptor.Funcs{
-		"reading": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		"reading": {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object,
+			...client.GetOption) error {
 			return errInjected
 		}},
 		"deleting": {Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
@@ -220,7 +223,8 @@ func TestWhatCannotBeRemovedAtStartupIsLoggedAndNotFatal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := reconciler(t, groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{}, failing, fromBefore())
 			lines := logged(t, r)
-			if !strings.Contains(lines, "removing the default topology") || !strings.Contains(lines, errInjected.Error()) {
+			if !strings.Contains(lines, "removing the default topology") ||
+				!strings.Contains(lines, errInjected.Error()) {
 				t.Errorf("logged: %s", lines)
 			}
 		})

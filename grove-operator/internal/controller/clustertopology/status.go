@@ -49,7 +49,8 @@ func syncCondition(synced schedulerTopology) metav1.Condition {
 	return condition
 }
 
-// schedulerTopologyStatuses are those of our scheduler, whose Topology is compared, and of others, whose is not known.
+// schedulerTopologyStatuses are those of our scheduler, whose Topology is compared, and of other schedulers, whose
+// Topology is not known.
 func schedulerTopologyStatuses(
 	binding *grovev1alpha1.ClusterTopologyBinding, synced schedulerTopology,
 ) []grovev1alpha1.SchedulerTopologyStatus {

@@ -27,9 +27,9 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// SetupWithManager watches ClusterTopologies and ClusterTopologyBindings, the Topologies made from them, the sets that use
-// them, and the labels of nodes. The scheduler's kind need not be installed, nor nodes be readable, where topology awareness
-// is off; ClusterTopologyBindings need not be installed at all.
+// SetupWithManager watches ClusterTopologies and ClusterTopologyBindings, the Topologies made from them, the sets that
+// use them, and the labels of nodes. With topology awareness off, the scheduler's kind need not be installed, nor nodes
+// be readable. ClusterTopologyBindings need not be installed at all.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	ofBindings := func(requests handler.EventHandler, changes ...predicate.Predicate) source.Source {
 		return installation.Once(r.Bindings, source.TypedKind[client.Object, reconcile.Request](
@@ -37,13 +37,13 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	}
 	controller := builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.ClusterTopology{}, builder.WithPredicates(beyondStatus())).
-		// Not earlier, or each write would bring the next for as long as nodes join.
+		// Not earlier, or each write would bring the next as long as nodes join.
 		Watches(&grovev1alpha1.ClusterTopology{}, passes.Relook(nodeWindow)).
 		WatchesRawSource(ofBindings(&handler.EnqueueRequestForObject{}, beyondStatus())).
 		WatchesRawSource(ofBindings(passes.Relook(nodeWindow))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Coalesce[reconcile.Request](usedTopologies()))
 	if r.Configuration.Enabled {
-		// All Topologies and not only owned ones: the end of a foreign one that took a name makes room for ours.
+		// All Topologies and not only owned ones: the deletion of a foreign one with the same name makes room for ours.
 		controller = controller.Watches(&kaiv1alpha1.Topology{}, &handler.EnqueueRequestForObject{}).
 			Watches(&kaiv1alpha1.Topology{}, handler.EnqueueRequestsFromMapFunc(r.bindingsNaming)).
 			WatchesMetadata(&corev1.Node{}, passes.CoalesceWithin(nodeWindow, r.relabelled()))
@@ -54,12 +54,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return controller.Complete(r)
 }
 
-// beyondStatus are the events of objects of which more has changed than the status.
+// beyondStatus passes events in which more than the status has changed.
 func beyondStatus() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := metadataOf(e.ObjectOld), metadataOf(e.ObjectNew)
 		was.ResourceVersion, is.ResourceVersion = "", ""
-		return !apiequality.Semantic.DeepEqual(was, is) // The generation tells of the spec.
+		return !apiequality.Semantic.DeepEqual(was, is) // A change of the spec shows in the generation.
 	}}
 }
 
@@ -70,7 +70,7 @@ func metadataOf(object client.Object) metav1.ObjectMeta {
 	return object.(*grovev1alpha1.ClusterTopology).ObjectMeta
 }
 
-// bindingsNaming are the bindings that name a Topology for the scheduler.
+// bindingsNaming are the bindings that name a Topology of the scheduler.
 func (r *Reconciler) bindingsNaming(ctx context.Context, schedulers client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, described := range r.cached(ctx) {
@@ -110,7 +110,7 @@ func requestFor(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// usedTopologies are the topology that a set uses and, when it turned to another, the one that it used before.
+// usedTopologies are the topology that a set uses and, after a change, the one that it used before.
 func usedTopologies() handler.Funcs {
 	add := func(queue queue, names []string) {
 		for _, name := range names {

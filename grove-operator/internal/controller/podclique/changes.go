@@ -9,7 +9,7 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// changes count the pods to which a pass did something.
+// changes count the pods that a pass changed.
 type changes struct {
 	created, deleted, opened, overdue int
 }
@@ -24,12 +24,13 @@ func countIf(all []*corev1.Pod, is func(*corev1.Pod) bool) int {
 	return count
 }
 
-// report says what this pass has done, after the status that shows it.
+// report emits events for the changes of this pass, after its status is written.
 func (r *Reconciler) report(scope *scope) {
 	done := scope.happened
 	if done.overdue > 0 {
 		r.Events.Warning(scope.podClique, events.PodsOverdue,
-			"%d pods did not end within %s past their grace period: they left the Service, and are waited for no longer",
+			"%d pods did not end within %s past their grace period: they left the Service, and are waited "+
+				"for no longer",
 			done.overdue, pods.OverdueAfter)
 	}
 	if done.deleted > 0 {
@@ -40,7 +41,7 @@ func (r *Reconciler) report(scope *scope) {
 		r.Events.Normal(scope.podClique, events.PodsCreated, "created %d pods; %d are wanted", done.created,
 			scope.podClique.Spec.Replicas)
 	}
-	// Pods of a base gang get their gates opened in the moments after they were created, which is no news.
+	// Gates of pods of a base gang are removed within moments after the pods' creation, which is no news.
 	if _, waited := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]; waited && done.opened > 0 {
 		r.Events.NormalWith(scope.podClique, scope.gang, events.GatesOpened,
 			"%d pods may be scheduled: PodGang %s lists them", done.opened, scope.gang.Name)

@@ -25,8 +25,9 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// plan decides on pods. Where some are too many it looks a second time, past the cache: which of them go depends on all the
-// others, and the cache may not show yet what the last pass deleted, but show that another pod is not ready any more.
+// plan decides on pods. If there are too many it decides a second time, past the cache: which of them are deleted
+// depends on all others, and the cache may not show yet what the last pass deleted, but already show that another pod
+// is no longer ready.
 func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) {
 	plan := pods.Decide(scope.podClique, scope.pods, r.Clock.Now())
 	if !plan.Surplus {
@@ -38,7 +39,7 @@ func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) 
 	return pods.Decide(scope.podClique, scope.pods, r.Clock.Now()), nil
 }
 
-// readPods looks at the pods past the cache.
+// readPods reads the pods past the cache.
 func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
 	var list corev1.PodList
 	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
@@ -50,7 +51,7 @@ func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
 	return nil
 }
 
-// scale creates and deletes pods as planned.
+// scale creates and deletes pods by the plan.
 func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) error {
 	additions, unread := r.withTemplate(ctx, scope, plan.Create)
 	if len(additions)+len(plan.Delete) > 0 {
@@ -58,14 +59,14 @@ func (r *Reconciler) scale(ctx context.Context, scope *scope, plan pods.Plan) er
 	}
 	err := r.retire(ctx, scope, plan.Overdue.Serving)
 	if err != nil {
-		return err // No replacement shares its hostname with a pod that is still among the endpoints.
+		return err // No replacement may share its hostname with a pod that is still among the endpoints.
 	}
 	err = errors.Join(unread, r.delete(ctx, plan.Delete), r.create(ctx, scope, additions))
 	scope.happened.deleted = countIf(plan.Delete, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	return err
 }
 
-// unserve takes off a pod the label by which the Service of its replica selects it.
+// unserve removes the label of a pod by which the Service of its replica selects it.
 func unserve(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q,"labels":{%q:null}}}`, pod.UID, grovev1alpha1.LabelPodCliqueSetReplicaIndex))
@@ -86,7 +87,7 @@ func (r *Reconciler) retire(ctx context.Context, scope *scope, overdue []*corev1
 	return err
 }
 
-// delete deletes pods and marks them as going, so that the status of this pass does not count them.
+// delete deletes pods and marks them as leaving, so that the status of this pass does not count them.
 func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 	return passes.Each(len(surplus), func(i int) error {
 		pod := surplus[i]
@@ -104,8 +105,8 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 	})
 }
 
-// create makes pods. A name that is there already is that very pod, which the cache does not know yet. The new pods count
-// at once: the status of this pass need not be written again when the cache has them.
+// create creates pods. If a name exists already it is that very pod, which the cache does not have yet. The new pods
+// count at once: the status of this pass stays right when the cache has them.
 func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
 	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
 	if err != nil {
@@ -139,15 +140,15 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 	return err
 }
 
-// ungate takes the operator's gate off a pod, but not off another that has got its name since. A strategic merge by the gate's
-// name leaves those of others where they are, also those that came in between.
+// ungate removes the operator's gate from a pod, but not from another pod with the same name. A strategic merge by the
+// gate's name leaves the gates of others, also those that were added in between.
 func ungate(pod *corev1.Pod) client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil,
 		`{"metadata":{"uid":%q},"spec":{"schedulingGates":[{"$patch":"delete","name":%q}]}}`, pod.UID,
 		grovev1alpha1.SchedulingGatePodGangPending))
 }
 
-// relabel sees to it that one pod stands for others, also where an older operator made the pods.
+// relabel makes sure that one pod stands for others, also if an older operator made the pods.
 func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	changes := pods.RelabelStanding(scope.set, scope.member, scope.podClique, scope.pods)
 	return passes.Each(len(changes), func(i int) error {
@@ -157,7 +158,8 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 		if err != nil {
 			return err
 		}
-		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content), r.Writer.FieldOwner)
+		err = r.Client.Patch(ctx, change.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, content),
+			r.Writer.FieldOwner)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("labelling pod %s: %w", change.Pod.Name, err)
 		}
@@ -165,7 +167,7 @@ func (r *Reconciler) relabel(ctx context.Context, scope *scope) error {
 	})
 }
 
-// openGates lets the pods be scheduled whose gang is there, and notes what the others wait for.
+// openGates removes the gates of pods whose gang is ready for them, and records what the other pods wait for.
 func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	var gated, held []*corev1.Pod
 	for _, pod := range scope.pods {
@@ -173,8 +175,8 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 			continue
 		}
 		held = append(held, pod)
-		// A gang may list a new pod already, by the name of one before it. Which topology counts is looked up again when the
-		// cache has the pod.
+		// A gang may list a new pod already, by the name of an earlier one. Which topology is in force is looked up
+		// again when the cache has the pod.
 		if pods.Gated(pod) && !scope.made[pod.UID] {
 			gated = append(gated, pod)
 		}
@@ -200,7 +202,7 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 	return err
 }
 
-// open takes the gate off every pod that may be scheduled.
+// open removes the gate from every pod that may be scheduled.
 func (r *Reconciler) open(
 	ctx context.Context, scope *scope, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base,
 ) error {
@@ -221,8 +223,8 @@ func (r *Reconciler) open(
 	})
 }
 
-// openable are the pods that may be scheduled. Where the topology matters, the gang is read past the cache: it may have turned
-// twice since the cache saw it, and list the pod's name from the first time.
+// openable are the pods that may be scheduled. If the topology matters, the gang is read past the cache: it may have
+// changed its topology twice since the cache saw it, and list the pod's name from the first time.
 func (r *Reconciler) openable(
 	ctx context.Context, scope *scope, gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, base *gangs.Base,
 ) ([]*corev1.Pod, error) {
@@ -252,7 +254,7 @@ func (r *Reconciler) gang(ctx context.Context, scope *scope, label string) (*sch
 	return gang, nil
 }
 
-// base returns what the gate of a scaled gang waits for; nil for a PodClique of a base gang.
+// base returns the base gang for the decision about a scaled gang's gates; nil for a PodClique of a base gang.
 func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error) {
 	name, ok := scope.podClique.Labels[grovev1alpha1.LabelBasePodGang]
 	if !ok {
@@ -272,5 +274,6 @@ func (r *Reconciler) base(ctx context.Context, scope *scope) (*gangs.Base, error
 			scheduled[pod.Labels[grovev1alpha1.LabelPodClique]]++
 		}
 	}
-	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }}, nil
+	return &gangs.Base{Name: name, Gang: gang, Scheduled: func(podGroup string) int32 { return scheduled[podGroup] }},
+		nil
 }

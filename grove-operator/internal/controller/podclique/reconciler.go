@@ -1,4 +1,5 @@
-// Package podclique keeps the pods of each PodClique: it creates and deletes them, opens their gates, and counts them.
+// Package podclique keeps the pods of each PodClique: it creates and deletes them, removes their gates, and counts
+// them.
 package podclique
 
 import (
@@ -34,9 +35,9 @@ type Reconciler struct {
 	Client client.Client
 	// Writer releases PodCliques and writes their status.
 	Writer apply.Writer
-	// Clock says when a pod that is being deleted is overdue.
+	// Clock decides when a pod that is being deleted is overdue.
 	Clock clock.PassiveClock
-	// Events says what happened.
+	// Events records what happened.
 	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
@@ -44,21 +45,21 @@ type Reconciler struct {
 	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
-// scope is what one pass knows.
+// scope is the state of one pass.
 type scope struct {
 	podClique *grovev1alpha1.PodClique
-	// set and member are what the PodClique was made from; set is nil when that is gone or going.
+	// set and member are what the PodClique was made from; set is nil if it is gone or being deleted.
 	set    *grovev1alpha1.PodCliqueSet
 	member layout.Member
 	pods   []*corev1.Pod
 	// made are the pods that this pass has made.
 	made map[types.UID]bool
-	// gating says why pods still have gates, and happened what this pass has done to pods.
+	// gating says why pods still have gates, and happened counts the changes of this pass.
 	gating   string
 	happened changes
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
-	// stale says that the set has changed since the cache saw it.
+	// stale reports whether the set has changed since the cache saw it.
 	stale bool
 }
 
@@ -90,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, r.recheck(plan.Overdue.Next), err)
 }
 
-// recheck brings the PodClique back at a moment; not at all if that is zero.
+// recheck requeues the PodClique at a moment; never if that is zero.
 func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
 	if moment.IsZero() {
 		return reconcile.Result{}
@@ -116,7 +117,7 @@ func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodCl
 	return observed, nil
 }
 
-// keep takes those of the pods that are the PodClique's.
+// keep filters the pods of the PodClique.
 func (s *scope) keep(items []corev1.Pod) {
 	s.pods = nil
 	for i := range items {
@@ -126,8 +127,9 @@ func (s *scope) keep(items []corev1.Pod) {
 	}
 }
 
-// finalize deletes the pods and releases the PodClique when they are gone, or will not go by themselves; next is when it has to
-// look again. It looks past the cache first, which may not show yet what the last pass created: of an orphaned PodClique such a pod would be left to nobody.
+// finalize deletes the pods and removes the finalizer when they are gone, or overdue; next is when to look again. It
+// reads past the cache first, which may not show yet what the last pass created: such a pod of an orphaned PodClique
+// would have no owner.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time, err error) {
 	podClique := scope.podClique
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {

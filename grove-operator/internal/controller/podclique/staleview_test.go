@@ -28,8 +28,8 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// TestAStaleCacheHasNoPodTooManyDeleted: a scale-in from four to three has deleted pod 3. The cache does not show that yet,
-// but shows that pod 1 is not ready any more, which by itself would make it the next to go.
+// TestAStaleCacheHasNoPodTooManyDeleted: a scale-in from four to three has deleted pod 3. The cache does not show that
+// yet, but shows that pod 1 is no longer ready, which by itself would make it the next to delete.
 func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		cached, live []string
@@ -50,7 +50,8 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(*grovev1alpha1.PodClique) {})
-			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+			if _, err := world.reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: world.key}); err != nil {
 				t.Fatal(err)
 			}
 			slices.Sort(world.deleted)
@@ -61,24 +62,26 @@ func TestAStaleCacheHasNoPodTooManyDeleted(t *testing.T) {
 	}
 }
 
-// TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods: the pass before the deletion made pod 0, which the cache does not show yet.
-// Orphaned, nobody would ever delete it.
+// TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods: the pass before the deletion made pod 0, which the cache does not show
+// yet. An orphaned pod would never be deleted.
 func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		cached, live []string
 		deleted      []string
 		released     bool
 	}{
-		"what has no pods is let go":                  {released: true},
-		"a pod that is not cached yet is deleted":     {live: []string{"0"}, deleted: []string{"0"}},
-		"one that goes is waited for":                 {live: []string{"0-"}},
-		"one that is cached is deleted and waited on": {cached: []string{"0"}, live: []string{"0"}, deleted: []string{"0"}},
+		"what has no pods is let go":              {released: true},
+		"a pod that is not cached yet is deleted": {live: []string{"0"}, deleted: []string{"0"}},
+		"one that goes is waited for":             {live: []string{"0-"}},
+		"one that is cached is deleted and waited on": {cached: []string{"0"}, live: []string{"0"},
+			deleted: []string{"0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			world := stale(t, c.cached, c.live, func(owner *grovev1alpha1.PodClique) {
 				owner.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
 			})
-			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+			if _, err := world.reconciler.Reconcile(t.Context(),
+				reconcile.Request{NamespacedName: world.key}); err != nil {
 				t.Fatal(err)
 			}
 			err := world.reconciler.Client.Get(t.Context(), world.key, &grovev1alpha1.PodClique{})
@@ -117,7 +120,7 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 		},
 		SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
 			...client.SubResourceApplyOption) error {
-			return nil // What the status says is no matter here.
+			return nil // The status does not matter here.
 		},
 	}
 	builder := func(words []string) *fake.ClientBuilder {
@@ -147,7 +150,7 @@ func podsOf(maker pods.Maker, words []string) []client.Object {
 			ready = corev1.ConditionFalse
 		case "-":
 			pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}
-			pod.Finalizers = []string{"example.com/kubelet"} // Nothing else is being deleted in a fake cluster.
+			pod.Finalizers = []string{"example.com/kubelet"} // Without it a fake cluster has no leaving pods.
 		}
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 		all = append(all, pod)

@@ -14,22 +14,22 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// withTemplate returns the pods that may be made now, which is all of them or none. Sets, PodCliques and pods come to the cache in
-// no order: it may show that a pod is gone, but not yet what was changed before somebody deleted the pod.
+// withTemplate returns the pods that may be created now: all of them or none. Sets, PodCliques and pods come to the
+// cache in no fixed order: it may show that a pod is gone, but not yet a change from before the pod's deletion.
 func (r *Reconciler) withTemplate(
 	ctx context.Context, scope *scope, additions []pods.Addition,
 ) ([]pods.Addition, error) {
 	if len(additions) == 0 || !rollout.Prepared(scope.set, scope.member, scope.podClique) {
-		return nil, nil // The PodClique is about to be changed, which brings it back.
+		return nil, nil // The PodClique is about to be changed, which brings the next pass.
 	}
 	if rollout.StrategyOf(scope.set) != grovev1alpha1.OnDelete {
-		return additions, nil // It is the operator who replaces pods, when the cache has shown it the changed PodClique.
+		return additions, nil // The operator replaces pods only when the cache has the changed PodClique.
 	}
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(grovev1alpha1.GroupVersion.WithKind("PodCliqueSet"))
 	err := r.Writer.Live.Get(ctx, client.ObjectKeyFromObject(scope.set), live)
 	if apierrors.IsNotFound(err) {
-		return nil, nil // What belonged to it goes.
+		return nil, nil // The PodClique and its pods will be deleted.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("looking whether PodCliqueSet %s has changed: %w", scope.set.Name, err)

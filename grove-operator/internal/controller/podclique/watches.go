@@ -25,12 +25,13 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that those follow, and whose turn it is to
-// be updated.
+// SetupWithManager watches PodCliques, their pods, their gangs, the base gangs that these follow, and the turns of
+// updates.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodClique{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+			predicate.AnnotationChangedPredicate{}))).
 		Watches(&grovev1alpha1.PodClique{}, passes.Relook(passes.Late)).
 		Watches(&corev1.Pod{}, passes.Coalesce(lookup.OwnerEvents("PodClique", grovev1alpha1.LabelPodClique))).
 		Watches(&corev1.Pod{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.followersOfPod)),
@@ -46,7 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Complete(r)
 }
 
-// scheduledNow lets the moment through in which a pod got its node, which is what scaled gangs wait for.
+// scheduledNow passes the event in which a pod got its node, for which scaled gangs wait.
 func scheduledNow() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.(*corev1.Pod).Spec.NodeName != "" },
@@ -82,7 +83,7 @@ func requestsFor(podCliques []grovev1alpha1.PodClique) []reconcile.Request {
 	return requests
 }
 
-// inReplica are the PodCliques of a replica, whose turn to be updated begins or ends.
+// inReplica are the PodCliques of a replica whose turn to be updated begins or ends.
 func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica int32) []reconcile.Request {
 	var list grovev1alpha1.PodCliqueList
 	if err := r.Client.List(ctx, &list, lookup.OfReplica(set.GetNamespace(), set.GetName(), replica)...); err != nil {
@@ -91,10 +92,10 @@ func (r *Reconciler) inReplica(ctx context.Context, set client.Object, replica i
 	return requestsFor(list.Items)
 }
 
-// templateChanged lets edits of a template through: pods that were of the set's template are no longer, also those of
-// PodCliques that an update has not reached and that do not change themselves. So it does with a turn to another topology,
-// which PodCliques do not carry, with another order of the cliques, in which other pods stand for copies and replicas, and with
-// another strategy, by which a PodClique is to have the new template now or when its turn comes.
+// templateChanged passes changes of a template: pods that had the set's template no longer have it, also those of
+// PodCliques that an update has not reached and that do not change themselves. It also passes a change of topology,
+// which PodCliques do not have; of the order of cliques, on which it depends which pods stand for copies and replicas;
+// and of the strategy, which decides whether a PodClique gets the new template now or in its turn.
 func templateChanged() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -119,7 +120,7 @@ func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.R
 	return requestsFor(list.Items)
 }
 
-// ofGang are the PodCliques that a gang's groups are named after, and those that follow the gang.
+// ofGang are the PodCliques after which a gang's groups are named, and those that follow the gang.
 func (r *Reconciler) ofGang(ctx context.Context, object client.Object) []reconcile.Request {
 	requests := r.followers(ctx, object.GetNamespace(), object.GetName())
 	for _, group := range object.(*schedulerv1alpha1.PodGang).Spec.PodGroups {

@@ -40,11 +40,11 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
-	// Events says what happened.
+	// Events records what happened.
 	Events events.Recorder
 }
 
-// SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets whose template they come from.
+// SetupWithManager watches PodCliqueScalingGroups, their PodCliques, and the sets with their template.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueScalingGroup{}, builder.WithPredicates(predicate.Or(
@@ -71,17 +71,17 @@ func (r *Reconciler) ofSet(ctx context.Context, set client.Object) []reconcile.R
 	return requests
 }
 
-// scope is what one pass knows.
+// scope is the state of one pass.
 type scope struct {
 	group      *grovev1alpha1.PodCliqueScalingGroup
 	podCliques map[string]*grovev1alpha1.PodClique
-	// set is nil when it is gone or going; then nothing is created any more.
+	// set is nil if it is gone or being deleted; then nothing is created any more.
 	set     *grovev1alpha1.PodCliqueSet
 	replica int32
 	config  *grovev1alpha1.PodCliqueScalingGroupConfig
-	// created and deleted count the PodCliques that the pass made and removed.
+	// created and deleted count the PodCliques that the pass created and deleted.
 	created, deleted atomic.Int32
-	// termination is what this pass decided about a copy that stays below its minimum.
+	// termination is the decision of this pass about a copy that stays below its minimum.
 	termination termination.Plan
 }
 
@@ -113,14 +113,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, r.requeue(scope), err)
 }
 
-// report says what this pass has done, after the status that shows it.
+// report emits events for the changes of this pass, after its status is written.
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
 	if created := scope.created.Load(); created > 0 {
-		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", created, group.Spec.Replicas)
+		r.Events.Normal(group, events.ScaledOut, "created %d PodCliques; %d copies are wanted", created,
+			group.Spec.Replicas)
 	}
 	if deleted := scope.deleted.Load(); deleted > 0 {
-		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", deleted, group.Spec.Replicas)
+		r.Events.Normal(group, events.ScaledIn, "deleted %d PodCliques; %d copies are wanted", deleted,
+			group.Spec.Replicas)
 	}
 }
 
@@ -150,7 +152,7 @@ func (r *Reconciler) observe(ctx context.Context, group *grovev1alpha1.PodClique
 	return observed, nil
 }
 
-// keep takes those of the PodCliques that are the group's.
+// keep filters the PodCliques of the group.
 func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	for i := range items {
 		if lookup.Belongs(&items[i], s.group) {
@@ -159,8 +161,8 @@ func (s *scope) keep(items []grovev1alpha1.PodClique) {
 	}
 }
 
-// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were scaled
-// in.
+// write applies the PodCliques of every copy, also of those that an update adds, and deletes those of copies that were
+// scaled in.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	var members []layout.Member
 	wanted := map[string]bool{}
@@ -183,14 +185,14 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		if err == nil && live == nil {
 			scope.created.Add(1)
 		}
-		return client.IgnoreNotFound(err) // The namespace goes.
+		return client.IgnoreNotFound(err) // The namespace is being deleted.
 	})
 	surplus := slices.DeleteFunc(scope.members(),
 		func(podClique *grovev1alpha1.PodClique) bool { return wanted[podClique.Name] })
 	return errors.Join(applied, r.delete(ctx, scope, surplus))
 }
 
-// delete deletes PodCliques, and counts those that were not going already.
+// delete deletes PodCliques, and counts those that were not being deleted already.
 func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*grovev1alpha1.PodClique) error {
 	return passes.Each(len(podCliques), func(i int) error {
 		err := r.Writer.Delete(ctx, podCliques[i])
@@ -201,8 +203,8 @@ func (r *Reconciler) delete(ctx context.Context, scope *scope, podCliques []*gro
 	})
 }
 
-// finalize deletes the PodCliques and lets the group go when they are gone, also those that the cache does not show yet: of an
-// orphaned group they would be left to nobody.
+// finalize deletes the PodCliques and removes the finalizer when they are gone, also those that the cache does not show
+// yet: PodCliques of an orphaned group would have no owner.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	group := scope.group
 	if !controllerutil.ContainsFinalizer(group, grovev1alpha1.FinalizerPodCliqueScalingGroup) {
@@ -235,7 +237,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome erro
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
 	write := r.Writer.Status
 	if !apiequality.Semantic.DeepEqual(scope.group.Status.GangTermination, judged.GangTermination) {
-		write = r.Writer.StatusOfSeen // What is being recreated is decided on no old view.
+		write = r.Writer.StatusOfSeen // A recorded termination must not be overwritten by a decision from an old view.
 	}
 	if _, err := write(ctx, scope.group, &scope.group.Status, &judged); err != nil {
 		return err

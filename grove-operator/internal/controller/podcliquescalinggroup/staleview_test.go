@@ -24,8 +24,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques: the pass before the deletion made what the cache does not show yet. Orphaned,
-// nobody would ever delete it.
+// TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques: the pass before the deletion made PodCliques that the cache does not
+// show yet. Orphaned ones would never be deleted.
 func TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	set := fixture.Set(t, `
@@ -52,17 +52,19 @@ spec: {replicas: 1, template: {cliques: [{name: b}], podCliqueScalingGroups: [{n
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
 			cached := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set, group.DeepCopy()).
-				WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(object client.Object) []string {
+				WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
+					object client.Object) []string {
 					return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
 				}).
 				WithInterceptorFuncs(interceptor.Funcs{
-					Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
+						_ ...client.DeleteOption) error {
 						deleted = append(deleted, object.GetName())
 						return nil
 					},
 					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
 						...client.SubResourceApplyOption) error {
-						return nil // What the status says is no matter here.
+						return nil // The status does not matter here.
 					},
 				}).Build()
 			reconciler := &podcliquescalinggroup.Reconciler{

@@ -17,8 +17,8 @@ import (
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// terminate decides whether a copy is recreated by itself, and deletes what the status has recorded for it. What is decided
-// now is deleted when the cache shows the record: the operator may end at any moment.
+// terminate decides whether a copy is recreated by itself, and deletes the objects that the status has recorded for it.
+// A new decision is carried out when the cache shows its record: the operator may end at any moment.
 func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	counted := func(podClique *grovev1alpha1.PodClique) int32 { return podClique.Status.ReadyReplicas }
 	situation := termination.Situation{
@@ -44,8 +44,8 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	return errors.Join(errs...)
 }
 
-// confirm looks at the pods of a copy whose time has come, as the conditions tell, and of those that keep the group's
-// minimum without it.
+// confirm counts the pods of a copy that is due by its conditions, and of the copies that keep the group's minimum
+// without it.
 func (r *Reconciler) confirm(ctx context.Context, scope *scope, copyIndex int32) ([]termination.Breach, error) {
 	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, scope.replica)
 	if err != nil {
@@ -69,12 +69,12 @@ func (s *scope) members() []*grovev1alpha1.PodClique {
 	return members
 }
 
-// held reports whether nothing of a copy is created in this pass, because what it has is only being deleted.
+// held reports whether nothing of a copy is created in this pass, because its objects are still being deleted.
 func (s *scope) held(copyIndex int32) bool {
 	return len(s.termination.Delete) > 0 && s.termination.Record.Index == copyIndex
 }
 
-// keepReplicas gives back to what is recreated the scale that it had.
+// keepReplicas restores the scale of a recreated PodClique.
 func (s *scope) keepReplicas(desired *grovev1alpha1.PodClique) {
 	record := s.group.Status.GangTermination
 	if index, ok := layout.CopyOf(desired); record == nil || !ok || index != record.Index {
@@ -84,7 +84,7 @@ func (s *scope) keepReplicas(desired *grovev1alpha1.PodClique) {
 		desired.Spec.Replicas, desired.Annotations[grovev1alpha1.AnnotationTemplateReplicas])
 }
 
-// announce tells of a copy that is going to be recreated, when that has been recorded.
+// announce emits an event for a copy that is going to be recreated, once that is recorded.
 func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	if !scope.termination.Begun {
 		return
@@ -94,7 +94,7 @@ func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	r.Events.Warning(scope.group, events.GangTerminated, "copy %d is recreated: %s", record.Index, record.Message)
 }
 
-// requeue brings the group back when the next copy may have to be recreated.
+// requeue requeues the group for the moment at which the next copy may have to be recreated.
 func (r *Reconciler) requeue(scope *scope) reconcile.Result {
 	if scope.termination.Recheck.IsZero() {
 		return reconcile.Result{}

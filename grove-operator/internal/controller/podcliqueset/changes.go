@@ -17,7 +17,7 @@ type changes struct {
 	created, deleted atomic.Int32
 }
 
-// deletes counts a child as deleted once that has succeeded, if it was not being deleted already.
+// deletes counts a child as deleted after its deletion succeeded, if it was not being deleted already.
 func (h *changes) deletes(child client.Object, err error) {
 	hasPods := false
 	switch child.(type) {
@@ -29,7 +29,7 @@ func (h *changes) deletes(child client.Object, err error) {
 	}
 }
 
-// report says what this pass has done and found, after the status that shows it. Before is the status that was there.
+// report emits events for what this pass has done and found, after its status is written. Before is the earlier status.
 func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 	r.reportChildren(scope)
 	r.reportTopology(scope.set, before, after)
@@ -39,12 +39,12 @@ func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 func (r *Reconciler) reportChildren(scope *scope) {
 	set := scope.set
 	if created := scope.happened.created.Load(); created > 0 {
-		r.Events.Normal(set, events.ScaledOut, "created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
-			created, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledOut,
+			"created %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", created, set.Spec.Replicas)
 	}
 	if deleted := scope.happened.deleted.Load(); deleted > 0 {
-		r.Events.Normal(set, events.ScaledIn, "deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted",
-			deleted, set.Spec.Replicas)
+		r.Events.Normal(set, events.ScaledIn,
+			"deleted %d PodCliques and PodCliqueScalingGroups; %d replicas are wanted", deleted, set.Spec.Replicas)
 	}
 }
 

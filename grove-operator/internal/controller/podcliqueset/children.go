@@ -28,7 +28,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas,
 			layout.MaxPods)
 	}
-	// First: pods that wait for others run under the account, and are turned down while it does not exist.
+	// First: pods that wait for others run under the account, and the API server refuses them while it does not exist.
 	outcome = errors.Join(outcome, r.applyAll(ctx, scope, access(scope)))
 	wanted, all := &childNames{}, binding(scope)
 	for replica := range made {
@@ -37,10 +37,10 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	return errors.Join(outcome, r.applyAll(ctx, scope, all), r.prune(ctx, scope, wanted))
 }
 
-// child is what one child is to be, and as the cache has it.
+// child is the desired state of one child, and its state in the cache.
 type child struct {
 	desired, live client.Object
-	// creates is set where it has pods and the cache has none of its name.
+	// creates is set if the child has pods and the cache has none of its name.
 	creates bool
 }
 
@@ -48,7 +48,7 @@ type child struct {
 func (r *Reconciler) applyAll(ctx context.Context, scope *scope, all []child) error {
 	return passes.Each(len(all), func(i int) error {
 		_, err := r.Writer.Apply(ctx, all[i].desired, all[i].live)
-		err = client.IgnoreNotFound(err) // The namespace goes.
+		err = client.IgnoreNotFound(err) // The namespace is being deleted.
 		if err == nil && all[i].creates {
 			scope.happened.created.Add(1)
 		}
@@ -56,7 +56,7 @@ func (r *Reconciler) applyAll(ctx context.Context, scope *scope, all []child) er
 	})
 }
 
-// childNames are the names of the children that the set has, by kind.
+// childNames are the names of the set's desired children, by kind.
 type childNames struct {
 	services, autoscalers, scalingGroups, podCliques []string
 }
@@ -68,8 +68,8 @@ func access(scope *scope) []child {
 	}
 }
 
-// binding is the RoleBinding. It is turned down while the API server does not know the Role, whose appearance brings the set
-// back.
+// binding is the RoleBinding. The API server refuses it while it does not know the Role, whose creation brings the next
+// pass.
 func binding(scope *scope) []child {
 	if scope.role == nil {
 		return nil
@@ -78,7 +78,7 @@ func binding(scope *scope) []child {
 	return []child{{desired: children.RoleBinding(scope.set, bound), live: scope.binding}}
 }
 
-// ofReplica are the children of one replica, whose names it adds to those that are wanted.
+// ofReplica are the children of one replica. It adds their names to the wanted ones.
 func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	service := children.HeadlessService(scope.set, replica)
 	wanted.services = append(wanted.services, service.Name)
@@ -111,8 +111,8 @@ func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	return all
 }
 
-// prune deletes what replicas that were scaled in leave behind. The gangs of replicas that stay are the business of the
-// PodGang controller.
+// prune deletes the children of replicas that were scaled in. The PodGang controller deletes the gangs of replicas that
+// stay.
 func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames) error {
 	surplus := slices.Concat(
 		notWanted(scope.autoscalers, wanted.autoscalers), notWanted(scope.scalingGroups, wanted.scalingGroups),
@@ -130,7 +130,7 @@ func (r *Reconciler) prune(ctx context.Context, scope *scope, wanted *childNames
 	})
 }
 
-// notWanted returns the objects of other names, in the order of their names.
+// notWanted returns the objects with other names, sorted by name.
 func notWanted[T client.Object](existing map[string]T, wanted []string) []client.Object {
 	var surplus []client.Object
 	kept := sets.New(wanted...)
@@ -142,8 +142,8 @@ func notWanted[T client.Object](existing map[string]T, wanted []string) []client
 	return surplus
 }
 
-// finalize deletes all children and lets the set go when those that have pods are gone, also those that the cache does not show
-// yet: of an orphaned set they would be left to nobody.
+// finalize deletes all children and removes the set's finalizer when those with pods are gone, also those that the
+// cache does not show yet: children of an orphaned set would have no owner.
 func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	if len(scope.podCliques)+len(scope.scalingGroups) == 0 {
 		if err := r.observeLive(ctx, scope); err != nil {
@@ -162,7 +162,7 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 	return r.Writer.RemoveFinalizer(ctx, scope.set, grovev1alpha1.FinalizerPodCliqueSet)
 }
 
-// deleteAccess deletes what the pods looked at each other with, now that they are gone.
+// deleteAccess deletes the account and the rights with which the pods read each other, now that they are gone.
 func (r *Reconciler) deleteAccess(ctx context.Context, scope *scope) error {
 	var errs []error
 	remove := func(child client.Object) {

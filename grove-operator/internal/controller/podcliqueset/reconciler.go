@@ -1,5 +1,5 @@
-// Package podcliqueset keeps what a PodCliqueSet consists of directly: service account, Services, autoscalers,
-// PodCliqueScalingGroups and standalone PodCliques; and tells in the set's status how all of it is doing.
+// Package podcliqueset keeps the direct children of a PodCliqueSet: service account, Services, autoscalers,
+// PodCliqueScalingGroups and standalone PodCliques. It summarizes all of them in the set's status.
 package podcliqueset
 
 import (
@@ -29,7 +29,7 @@ type Reconciler struct {
 	Writer apply.Writer
 	// Clock dates errors in status.
 	Clock clock.PassiveClock
-	// Events says what happened.
+	// Events records what happened.
 	Events events.Recorder
 	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
 	DefaultScheduler string
@@ -62,14 +62,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if recorded := r.writeStatus(ctx, scope, err); recorded != nil {
 		return passes.Outcome(ctx, reconcile.Result{}, errors.Join(err, recorded))
 	}
-	// A decision is acted on when it is recorded: a turn that was given to one replica is not given to another.
+	// A decision is carried out after it is recorded: a turn that one replica has is not given to another.
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
 	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, scope)))
 }
 
-// adopt holds a new set before anything is created, and makes what its pods need to be let in. The next pass does the rest
-// when the cache shows all that; the changes themselves bring the set back, too.
+// adopt adds the finalizer to a new set before anything is created, and makes the objects that its pods need for
+// admission. The next pass does the rest when the cache shows all that; these writes bring it.
 func (r *Reconciler) adopt(ctx context.Context, set *grovev1alpha1.PodCliqueSet) error {
 	if err := r.Writer.AddFinalizer(ctx, set, grovev1alpha1.FinalizerPodCliqueSet); err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// scope is what one pass knows: the set and its direct children, by name.
+// scope is the state of one pass: the set and its direct children, by name.
 type scope struct {
 	set           *grovev1alpha1.PodCliqueSet
 	account       *corev1.ServiceAccount
@@ -35,28 +35,29 @@ type scope struct {
 	autoscalers   map[string]*autoscalingv2.HorizontalPodAutoscaler
 	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	podCliques    map[string]*grovev1alpha1.PodClique
-	// allPodCliques are those of the scaling groups as well.
+	// allPodCliques includes those of the scaling groups.
 	allPodCliques map[string]*grovev1alpha1.PodClique
 	gangs         map[string]*schedulerv1alpha1.PodGang
 	topology      topology.Resolution
 	// placedElsewhere are the names of the pods on nodes that were made for another topology than the set names.
 	placedElsewhere []string
-	// update is what was decided about the update of the template.
+	// update is the decision about the update of the template.
 	update rollout.Decision
-	// questions are those that PodGangs are to be asked, or no more, by their names.
+	// questions are those that PodGangs are to be given, or empty to remove one, by the PodGangs' names.
 	questions map[string]string
-	// updating is how far that has come.
+	// updating is the progress of the update.
 	updating status.Updating
-	// happened is what the pass has done.
+	// happened counts the changes of the pass.
 	happened *changes
-	// termination is what this pass decided about a replica that stays below its minimum.
+	// termination is the decision of this pass about a replica that stays below its minimum.
 	termination termination.Plan
 }
 
 func (s *scope) observed() status.Observed {
 	observed := status.Observed{
-		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology, PlacedElsewhere: s.placedElsewhere,
-		Update: s.update.Progress, Updating: s.updating,
+		PodCliques: s.podCliques, ScalingGroups: s.scalingGroups, Topology: s.topology,
+		PlacedElsewhere: s.placedElsewhere,
+		Update:          s.update.Progress, Updating: s.updating,
 	}
 	for _, gang := range s.gangs {
 		observed.Gangs = append(observed.Gangs, gang)
@@ -86,7 +87,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 	return scope, r.observePlacedElsewhere(ctx, scope)
 }
 
-// observePlacedElsewhere looks at the pods of gangs that keep another topology than the set names.
+// observePlacedElsewhere reads the pods of gangs that keep another topology than the set names.
 func (r *Reconciler) observePlacedElsewhere(ctx context.Context, scope *scope) error {
 	named := scope.topology.Name
 	for name, gang := range scope.gangs {
@@ -156,7 +157,7 @@ func (r *Reconciler) observeLists(ctx context.Context, scope *scope) error {
 	return nil
 }
 
-// observeLive looks past the cache for children that have pods.
+// observeLive reads children with pods past the cache.
 func (r *Reconciler) observeLive(ctx context.Context, scope *scope) error {
 	var scalingGroups grovev1alpha1.PodCliqueScalingGroupList
 	var podCliques grovev1alpha1.PodCliqueList
@@ -172,7 +173,7 @@ func (r *Reconciler) observeLive(ctx context.Context, scope *scope) error {
 	return nil
 }
 
-// keep puts those of a list into a map by name that an owner controls.
+// keep makes a map by name of the objects in a list that an owner controls.
 func keep[T any, P interface {
 	*T
 	client.Object

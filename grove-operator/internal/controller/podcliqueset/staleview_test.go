@@ -27,8 +27,8 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made what the cache does not show yet. Orphaned,
-// nobody would ever delete it.
+// TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made children that the cache does not show
+// yet. Orphaned ones would never be deleted.
 func TestAStaleCacheLetsNoSetGoBeforeItsChildren(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	set := fixture.Set(t, `
@@ -53,15 +53,17 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
-			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(set.DeepCopy()).WithInterceptorFuncs(
+			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(
+				set.DeepCopy()).WithInterceptorFuncs(
 				interceptor.Funcs{
-					Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
+					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
+						_ ...client.DeleteOption) error {
 						deleted = append(deleted, object.GetName())
 						return nil
 					},
 					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
 						...client.SubResourceApplyOption) error {
-						return nil // What the status says is no matter here.
+						return nil // The status does not matter here.
 					},
 				})
 			for _, kind := range []client.Object{

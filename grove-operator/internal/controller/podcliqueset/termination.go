@@ -18,8 +18,8 @@ import (
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// terminate decides whether a replica is recreated as a whole, and deletes what the status has recorded for it. What is
-// decided now is deleted when the cache shows the record: the operator may end at any moment.
+// terminate decides whether a replica is recreated as a whole, and deletes the objects that the status has recorded for
+// it. A new decision is carried out when the cache shows its record: the operator may end at any moment.
 func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	situation := termination.Situation{
 		Record:   scope.set.Status.GangTermination,
@@ -54,14 +54,15 @@ func (s *scope) object(object termination.Object) client.Object {
 	return s.podCliques[object.Name]
 }
 
-// confirm looks at the pods of a replica whose time has come, as the conditions tell.
+// confirm counts the pods of a replica that is due by its conditions.
 func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination.Unit) ([]termination.Breach, error) {
 	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, unit.Index)
 	if err != nil {
 		return nil, err
 	}
 	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, unit.Index)...); err != nil {
+	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
+		unit.Index)...); err != nil {
 		return nil, fmt.Errorf("listing PodCliques: %w", err)
 	}
 	members := map[string][]*grovev1alpha1.PodClique{}
@@ -77,12 +78,12 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 	}), nil
 }
 
-// held reports whether nothing of a replica is created in this pass, because what it has is only being deleted.
+// held reports whether nothing of a replica is created in this pass, because its objects are still being deleted.
 func (s *scope) held(replica int32) bool {
 	return len(s.termination.Delete) > 0 && s.termination.Record.Index == replica
 }
 
-// announce tells of a replica that is going to be recreated, when that has been recorded.
+// announce emits an event for a replica that is going to be recreated, once that is recorded.
 func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	if !scope.termination.Begun {
 		return
@@ -92,7 +93,8 @@ func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	r.Events.Warning(scope.set, events.GangTerminated, "replica %d is recreated: %s", record.Index, record.Message)
 }
 
-// requeue brings the set back when the next replica may have to be recreated, or an update goes on without an answer.
+// requeue requeues the set for the moment at which the next replica may have to be recreated, or an update goes on
+// without an answer.
 func (r *Reconciler) requeue(scope *scope) reconcile.Result {
 	next := scope.termination.Recheck
 	if update := scope.update.Recheck; next.IsZero() || !update.IsZero() && update.Before(next) {
@@ -104,7 +106,7 @@ func (r *Reconciler) requeue(scope *scope) reconcile.Result {
 	return reconcile.Result{RequeueAfter: max(next.Sub(r.Clock.Now()), time.Millisecond)}
 }
 
-// keepReplicas gives back to what is recreated the scale that it had.
+// keepReplicas restores the scale of a recreated object.
 func (s *scope) keepReplicas(kind string, desired client.Object, replicas *int32) {
 	record := s.set.Status.GangTermination
 	if index, ok := layout.ReplicaOf(desired); record == nil || !ok || index != record.Index {

@@ -28,14 +28,15 @@ import (
 	"packtree.dev/grove-operator/internal/status"
 )
 
-// planUpdate decides how a changed template goes on reaching the pods, and notes how far it has come.
+// planUpdate decides the next step of an update of the template, and records its progress.
 func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
 	objects.Gangs, objects.DefaultScheduler, objects.Startup = scope.gangs, r.DefaultScheduler, r.Startup
 	decision, err := r.decideUpdate(ctx, scope, objects)
 	scope.update, scope.questions = decision, objects.Questions(decision)
 	scope.updating = status.Updating{
-		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why, Held: decision.Held,
+		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
+		Held:     decision.Held,
 		Without:  decision.Without,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
@@ -60,9 +61,10 @@ func (r *Reconciler) decideUpdate(
 			break
 		}
 		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...); err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, fmt.Errorf("listing pods of replica %d: %w",
-				replica, err)
+		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
+			replica)...); err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress},
+				fmt.Errorf("listing pods of replica %d: %w", replica, err)
 		}
 		existing := make([]*corev1.Pod, len(list.Items))
 		for i := range list.Items {
@@ -75,8 +77,8 @@ func (r *Reconciler) decideUpdate(
 	return update.End(steps), nil
 }
 
-// templateChanged reports whether the template is another one than the status knows of. As long as the status knows of
-// none, the children tell: the operator may have ended between their creation and the first status.
+// templateChanged reports whether the template differs from the one in the status. As long as the status has none, the
+// children are compared: the operator may have ended between their creation and the first status.
 func templateChanged(scope *scope) bool {
 	if known := scope.set.Status.CurrentGenerationHash; known != nil {
 		return !podtemplate.SetUnchanged(*known, scope.set)
@@ -91,16 +93,16 @@ func templateChanged(scope *scope) bool {
 	return false
 }
 
-// replace brings the pods up to date that get the new template next: with new images, or by their deletion, after which
-// their PodCliques create them anew. It asks about those that go after that.
+// replace updates the pods that get the new template next: with new images, or by their deletion, after which their
+// PodCliques create them anew. It asks about the pods that come after these.
 func (r *Reconciler) replace(ctx context.Context, scope *scope) error {
 	return errors.Join(r.ask(ctx, scope), r.updateImages(ctx, scope.update), r.deleteOld(ctx, scope.update))
 }
 
-// asker owns the questions of PodGangs: what the operator applies of PodGangs otherwise has none.
+// asker is the field owner of questions in PodGangs, so that the operator's other applies do not remove them.
 const asker = client.FieldOwner("grove-operator-update")
 
-// ask writes questions about successors to PodGangs, or takes them back.
+// ask writes questions about successors to PodGangs, or removes them.
 func (r *Reconciler) ask(ctx context.Context, scope *scope) error {
 	names := slices.Sorted(maps.Keys(scope.questions))
 	return passes.Each(len(names), func(i int) error {
@@ -123,8 +125,8 @@ func (r *Reconciler) ask(ctx context.Context, scope *scope) error {
 	})
 }
 
-// updateImages changes the images of pods as they were seen. What the API server refuses is not deleted instead: what
-// an admission policy has against an image, it would have against that of a new pod.
+// updateImages changes the images of pods as they were seen. If the API server refuses the change, the pod is not
+// deleted instead: an admission policy that refuses an image would refuse it in a new pod too.
 func (r *Reconciler) updateImages(ctx context.Context, decision rollout.Decision) error {
 	return passes.Each(len(decision.Images), func(i int) error {
 		update := decision.Images[i]
@@ -162,14 +164,14 @@ func podNames(pods []*corev1.Pod) []string {
 	return names
 }
 
-// isBorn reports whether a pass has made the children of a new set and has nothing else to tell. Its status would say
-// that they are missing: the next pass, in a moment, has the first one to write.
+// isBorn reports whether a pass has only made the children of a new set. Its status would say that they are missing:
+// the next pass, in a moment, writes the first one.
 func isBorn(scope *scope, outcome error) bool {
 	return outcome == nil && scope.set.Status.ObservedGeneration == 0 && scope.happened.created.Load() > 0 &&
 		scope.update.Progress == nil && scope.termination.Record == nil
 }
 
-// reportUpdate says that an update has begun or ended.
+// reportUpdate emits events when an update has begun or ended.
 func (r *Reconciler) reportUpdate(scope *scope) {
 	before, after := scope.set.Status.UpdateProgress, scope.update.Progress
 	switch {
@@ -186,7 +188,7 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	}
 }
 
-// reportRoom tells once that pods stay because their successors would have no room.
+// reportRoom emits one event when pods stay because their successors would have no room.
 func (r *Reconciler) reportRoom(set *grovev1alpha1.PodCliqueSet, before, after []metav1.Condition) {
 	was := meta.FindStatusCondition(before, grovev1alpha1.ConditionUpdating)
 	is := meta.FindStatusCondition(after, grovev1alpha1.ConditionUpdating)
@@ -197,7 +199,7 @@ func (r *Reconciler) reportRoom(set *grovev1alpha1.PodCliqueSet, before, after [
 }
 
 // decided reports whether a status records another decision than before, about the update or about a replica to
-// recreate; then it must not be written over a newer one.
+// recreate; then it must not overwrite a newer one.
 func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 	if !apiequality.Semantic.DeepEqual(before.GangTermination, after.GangTermination) {
 		return true
@@ -210,8 +212,8 @@ func decided(before, after *grovev1alpha1.PodCliqueSetStatus) bool {
 		!apiequality.Semantic.DeepEqual(was.CurrentlyUpdating, is.CurrentlyUpdating)
 }
 
-// updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: what its pods do
-// matters to the next step at once. Standalone PodCliques belong to the set anyway.
+// updatingSetOf is the set of a PodClique in a scaling group while its replica is being updated: the next step depends
+// on its pods at once. Standalone PodCliques belong to the set anyway.
 func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object) []reconcile.Request {
 	labels := podClique.GetLabels()
 	if labels[grovev1alpha1.LabelPodCliqueScalingGroup] == "" {
@@ -220,7 +222,7 @@ func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object)
 	key := client.ObjectKey{Namespace: podClique.GetNamespace(), Name: labels[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := r.Client.Get(ctx, key, set); err != nil {
-		return nil // It is gone, and with it what was to be updated.
+		return nil // The set is gone, and its update with it.
 	}
 	if progress := set.Status.UpdateProgress; progress == nil || progress.UpdateEndedAt != nil {
 		return nil

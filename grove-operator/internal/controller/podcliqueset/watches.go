@@ -33,7 +33,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+			predicate.AnnotationChangedPredicate{},
 			finalizerLost(),
 			rollout.TurnChanged(), termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Relook(passes.Late)).
@@ -58,8 +59,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Complete(r)
 }
 
-// autoscalerChanged lets through what somebody wrote into an autoscaler; its status says nothing about the set. Autoscalers have no
-// generation that would tell the two apart.
+// autoscalerChanged passes changes of an autoscaler's spec; its status means nothing for the set. Autoscalers have no
+// generation by which the two could be distinguished.
 func autoscalerChanged() predicate.Funcs {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler),
@@ -68,7 +69,7 @@ func autoscalerChanged() predicate.Funcs {
 	}}
 }
 
-// answered lets the moment through in which a question about successors is answered: an update waits for nothing else.
+// answered passes the event in which a question about successors is answered: an update waits for no other change.
 func answered() predicate.Funcs {
 	answerIn := func(gang client.Object) successors.Answer {
 		return successors.AnswerIn(gang.(*schedulerv1alpha1.PodGang).Status.Conditions)
@@ -81,7 +82,7 @@ func answered() predicate.Funcs {
 	}
 }
 
-// finalizerLost lets the moment through in which somebody takes the finalizer off a set, so that it gets it back.
+// finalizerLost passes the event in which somebody removes the finalizer of a set, so that it is added again.
 func finalizerLost() predicate.Funcs {
 	const finalizer = grovev1alpha1.FinalizerPodCliqueSet
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {

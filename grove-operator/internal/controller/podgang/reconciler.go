@@ -1,4 +1,4 @@
-// Package podgang keeps the PodGangs of each replica of a PodCliqueSet, and tells in their status how they are doing.
+// Package podgang keeps the PodGangs of each replica of a PodCliqueSet, and their status.
 package podgang
 
 import (
@@ -48,7 +48,7 @@ type Reconciler struct {
 	Writer apply.Writer
 }
 
-// scope is what one pass knows.
+// scope is the state of one pass.
 type scope struct {
 	set        *grovev1alpha1.PodCliqueSet
 	replica    int32
@@ -57,26 +57,27 @@ type scope struct {
 	copies     map[string]int32
 	// terminations are the copies that are being recreated, by the name of their PodCliqueScalingGroup.
 	terminations map[string]*grovev1alpha1.GangTermination
-	// pods are those that count, by PodClique and in the order of their indexes.
+	// pods are those that count, by PodClique, sorted by index.
 	pods  map[string][]*corev1.Pod
 	gangs map[string]*schedulerv1alpha1.PodGang
 }
 
-// Reconcile reads what exists of the replica, and writes what differs of its gangs and of their status.
+// Reconcile reads the objects of the replica, and writes the differences in its gangs and their status.
 func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.Result, error) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := r.Client.Get(ctx, request.Set, set); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp != nil || request.Replica >= layout.Replicas(set) {
-		return reconcile.Result{}, nil // The set's controller deletes the gangs of what goes.
+		return reconcile.Result{}, nil // The set's controller deletes the gangs of a set that is being deleted.
 	}
 	scope, err := r.observe(ctx, set, request.Replica)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("observing replica %s: %w", request, err)
 	}
 	if err := r.settleTopology(ctx, scope); err != nil {
-		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w", request, err))
+		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w",
+			request, err))
 	}
 	return passes.Outcome(ctx, reconcile.Result{}, r.write(ctx, scope))
 }
@@ -167,14 +168,15 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		delete(surplus, wanted.Name)
 	}
 	names := slices.Sorted(maps.Keys(surplus))
-	return errors.Join(err, passes.Each(len(names), func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+	return errors.Join(err, passes.Each(len(names),
+		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
-// writeGang applies a gang, and its status where there has been one to tell of.
+// writeGang applies a gang, and its status if the gang existed before.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
 	if _, err := r.Writer.Apply(ctx, desired, live); err != nil || live == nil {
-		// The namespace goes; or the status of the gang as it was would tell of pods that it does not list.
+		// The namespace is being deleted; or the status would be about pods that the gang does not list.
 		return client.IgnoreNotFound(err)
 	}
 	return r.writeStatus(ctx, scope, desired, live)

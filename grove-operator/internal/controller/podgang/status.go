@@ -19,18 +19,18 @@ func scalingGroupName(scope *scope, i int) string {
 	return layout.ScalingGroup(scope.set.Name, scope.replica, scope.set.Spec.Template.PodCliqueScalingGroups[i].Name)
 }
 
-// writeStatus applies the operator's part of a gang's status. The condition Scheduled has another writer, so that nothing
-// but server-side apply will do.
+// writeStatus applies the operator's part of a gang's status. The condition Scheduled has another writer, so only
+// server-side apply is possible.
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, live *schedulerv1alpha1.PodGang) error {
 	judged := live.DeepCopy()
-	// What this pass has just written: the status needs no second look when the cache has it.
+	// The gang as this pass has just written it: its status stays right when the cache has it.
 	judged.Spec, judged.Generation = desired.Spec, desired.Generation
 	computed := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
 	changed := live.DeepCopy()
 	changed.Status.Phase = computed.Phase
 	for i, condition := range computed.Conditions {
 		meta.SetStatusCondition(&changed.Status.Conditions, condition)
-		// Apply what has been decided with the time since when it holds.
+		// Apply the decided condition with the time since which it holds.
 		computed.Conditions[i] = *meta.FindStatusCondition(changed.Status.Conditions, condition.Type)
 	}
 	if apiequality.Semantic.DeepEqual(live.Status, changed.Status) {
@@ -40,7 +40,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, liv
 	return err
 }
 
-// recreated tells what of a gang is being recreated because it stayed below its minimum; empty if nothing is.
+// recreated says what of a gang is being recreated because it stayed below its minimum; empty if nothing is.
 func (s *scope) recreated(gang string) string {
 	if record := s.set.Status.GangTermination; record != nil && record.Index == s.replica {
 		return fmt.Sprintf("replica %d is recreated: %s", s.replica, record.Message)
@@ -53,14 +53,15 @@ func (s *scope) recreated(gang string) string {
 		}
 		for _, member := range layout.Copy(s.set, s.replica, &groups[i], record.Index) {
 			if member.Gang == gang {
-				return fmt.Sprintf("copy %d of scaling group %s is recreated: %s", record.Index, groups[i].Name, record.Message)
+				return fmt.Sprintf("copy %d of scaling group %s is recreated: %s", record.Index, groups[i].Name,
+					record.Message)
 			}
 		}
 	}
 	return ""
 }
 
-// counts tells how far the pods of a group have got.
+// counts returns how many pods of a group are wanted, scheduled and ready.
 func (s *scope) counts(podGroup string) gangs.GroupCounts {
 	var counts gangs.GroupCounts
 	if podClique := s.podCliques[podGroup]; podClique != nil {
@@ -81,7 +82,7 @@ func (s *scope) counts(podGroup string) gangs.GroupCounts {
 	return counts
 }
 
-// templateReplicas is how many pods a PodClique gets that does not exist yet.
+// templateReplicas is how many pods a PodClique will have that does not exist yet.
 func (s *scope) templateReplicas(podClique string) int32 {
 	members := layout.Standalone(s.set, s.replica)
 	groups := s.set.Spec.Template.PodCliqueScalingGroups

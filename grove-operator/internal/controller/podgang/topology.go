@@ -16,10 +16,10 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-// settleTopology resolves the topology that the gangs of the replica are to refer to. Where a gang has to turn, or pods have
-// to go, it looks at the pods past the cache, and deletes those that were made for another topology and stand nowhere, each
-// as it was read: a pod that was bound since is a conflict, after which everything is looked at again. The gangs are not
-// written before all of them are gone.
+// settleTopology resolves the topology for the gangs of the replica. If a gang has to change its topology, or pods have
+// to be deleted, it reads the pods past the cache, and deletes those that were made for another topology and have no
+// node, each as it was read: a pod that was bound since causes a conflict, after which everything is decided again. The
+// gangs are not written before all of these pods are gone.
 func (r *Reconciler) settleTopology(ctx context.Context, scope *scope) error {
 	named := topology.NameFor(scope.set)
 	decision := topology.DecideChange(named, scope.allPods(), scope.gangs)
@@ -47,7 +47,7 @@ func (s *scope) allPods() []*corev1.Pod {
 	return all
 }
 
-// keepMadeFor forgets the pods that were made for another topology: no gang lists them.
+// keepMadeFor drops the pods that were made for another topology: no gang lists them.
 func (s *scope) keepMadeFor(inForce string) {
 	for podClique, ofClique := range s.pods {
 		s.pods[podClique] = slices.DeleteFunc(ofClique, func(pod *corev1.Pod) bool {
@@ -69,7 +69,7 @@ func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod,
 	}
 	var ofReplica []*corev1.Pod
 	for i := range list.Items {
-		// A pod that is overdue has lost this label. It is on its way out, and has no part in the decision.
+		// A pod that is overdue has lost this label. It is leaving, and has no part in the decision.
 		if replica, ok := layout.ReplicaOf(&list.Items[i]); ok && replica == scope.replica {
 			ofReplica = append(ofReplica, &list.Items[i])
 		}
@@ -77,7 +77,7 @@ func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]*corev1.Pod,
 	return ofReplica, nil
 }
 
-// deleteUnbound deletes pods that stood nowhere when they were read. One that has changed since is a conflict.
+// deleteUnbound deletes pods that had no node when they were read. A pod that has changed since causes a conflict.
 func (r *Reconciler) deleteUnbound(ctx context.Context, outdated []*corev1.Pod) error {
 	return passes.SlowStart(len(outdated), func(i int) error {
 		pod := outdated[i]

@@ -23,14 +23,15 @@ import (
 	"packtree.dev/grove-operator/internal/termination"
 )
 
-// SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies; and
-// the gangs themselves.
+// SetupWithManager watches everything that a gang is made from: sets, scaling groups, PodCliques, pods and topologies;
+// and the gangs themselves.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindings *installation.Kind) error {
 	ofChild := passes.Coalesce(handler.TypedEnqueueRequestsFromMapFunc(replicaOf))
 	return builder.TypedControllerManagedBy[Request](mgr).
 		Named("podgang").
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
-			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{},
+				predicate.LabelChangedPredicate{},
 				predicate.AnnotationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, termination.Changed()))).
@@ -40,7 +41,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(installation.Once(bindings, source.TypedKind[client.Object, Request](
-			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
+			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{},
+			handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			predicate.GenerationChangedPredicate{}))).
 		WithOptions(passes.Options[Request](workers)).
 		Complete(r)

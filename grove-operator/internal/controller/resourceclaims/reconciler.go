@@ -1,5 +1,5 @@
-// Package resourceclaims keeps the ResourceClaims that the pods of a PodCliqueSet share. It is a controller of its own, since most sets
-// share none and clusters before Kubernetes 1.34 have no such kind.
+// Package resourceclaims keeps the ResourceClaims that the pods of a PodCliqueSet share. It is a controller of its own,
+// since most sets share none and clusters before Kubernetes 1.34 do not have the kind.
 package resourceclaims
 
 import (
@@ -32,11 +32,11 @@ type Reconciler struct {
 	Client client.Client
 	// Writer applies claims; it reads them past the cache, which may not have the kind.
 	Writer apply.Writer
-	// Events says what stands in the way.
+	// Events records obstacles.
 	Events events.Recorder
 }
 
-// scope is what one pass knows.
+// scope is the state of one pass.
 type scope struct {
 	set           *grovev1alpha1.PodCliqueSet
 	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
@@ -45,8 +45,8 @@ type scope struct {
 	standing      map[string]*resourcev1.ResourceClaim
 }
 
-// Reconcile makes the claims that a set lacks and deletes those that nobody is to share any more. Those of what is deleted as a whole go
-// with their owner.
+// Reconcile makes the missing claims of a set and deletes those that no pod is to share any more. Claims of a deleted
+// owner are deleted with it.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
@@ -101,7 +101,8 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 	return observed, nil
 }
 
-// observePods notes the indexes that pods of a PodClique have or are to have: one that leaves keeps its claim until it is gone.
+// observePods records the indexes that pods of a PodClique have or will have: a leaving pod keeps its claim until it is
+// gone.
 func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique *grovev1alpha1.PodClique) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list,
@@ -121,7 +122,7 @@ func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique
 	return nil
 }
 
-// live says how large the set is.
+// live returns the present size of the set.
 func (s *scope) live() claims.Live {
 	return claims.Live{
 		Copies: func(name string) (int32, bool) {
@@ -151,14 +152,15 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 			surplus = append(surplus, claim)
 		}
 	}
-	return errors.Join(applied, passes.Each(len(surplus), func(i int) error { return r.Writer.Delete(ctx, surplus[i]) }))
+	return errors.Join(applied, passes.Each(len(surplus),
+		func(i int) error { return r.Writer.Delete(ctx, surplus[i]) }))
 }
 
-// apply makes a claim as soon as there is what it is deleted with.
+// apply makes a claim as soon as its owner exists.
 func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim) error {
 	owner := scope.ownerOf(claim)
 	if owner == nil || scope.standing[claim.Name] != nil {
-		return nil // What it goes with brings the set back when it appears; and what stands cannot be changed.
+		return nil // The owner brings the next pass when it appears; and an existing claim cannot be changed.
 	}
 	template := claims.Internal(scope.set, claim.Sharing)
 	if template == nil {
@@ -173,10 +175,10 @@ func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim
 		template = &found.Spec
 	}
 	_, err := r.Writer.Apply(ctx, claims.Object(scope.set, claim, template, owner), nil)
-	return client.IgnoreNotFound(err) // The namespace goes.
+	return client.IgnoreNotFound(err) // The namespace is being deleted.
 }
 
-// ownerOf is what a claim is deleted with; nil while that does not exist or is being deleted.
+// ownerOf is the owner of a claim; nil while the owner does not exist or is being deleted.
 func (s *scope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
 	var owner client.Object
 	kind := "PodCliqueSet"
@@ -200,8 +202,8 @@ func (s *scope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
 	return metav1.NewControllerRef(owner, grovev1alpha1.GroupVersion.WithKind(kind))
 }
 
-// owns reports whether an owner reference is to the set or to something of it that stands: what others go with, the garbage collector
-// takes.
+// owns reports whether an owner reference is to the set or to an existing object of it: claims of deleted owners are
+// for the garbage collector.
 func (s *scope) owns(reference metav1.OwnerReference) bool {
 	if reference.UID == s.set.UID {
 		return true

@@ -22,8 +22,9 @@ import (
 	"packtree.dev/grove-operator/internal/passes"
 )
 
-// SetupWithManager watches sets that share claims, what says how large they are, and claims that go: that of a PodClique which is made
-// anew has the name of one that the garbage collector still has to take. Clusters before Kubernetes 1.34 have no such kind.
+// SetupWithManager watches sets that share claims, the objects on which their size depends, and deletions of claims:
+// the claim of a PodClique that is made anew has the name of one that the garbage collector still has to delete.
+// Clusters before Kubernetes 1.34 do not have the kind.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	resourceClaims, err := installation.Await(mgr, resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"))
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Complete(r)
 }
 
-// gone lets through that a pod is no longer there, and so may leave a claim behind, or that a claim is not.
+// gone passes deletions: of a pod, which may leave a claim behind, and of a claim.
 func gone() predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -1,5 +1,5 @@
-// Package fallback groups the pods of workloads that no other grouper knows, and pods without an owner: one group, of which
-// any single pod may start, unless the workload's annotation asks for more together.
+// Package fallback groups the pods of workloads that no other grouper knows, and pods without an owner: one group, of
+// which any single pod may start, unless the workload's annotation asks for more together.
 package fallback
 
 import "packtree.dev/podgrouper/internal/grouping"
@@ -13,7 +13,7 @@ func group(w grouping.Workload) grouping.Group {
 	return grouping.Group{MinMember: &minMember, Constraint: constraint, Problems: append(problems, wrong...)}
 }
 
-// limit knows of a pod that it is one. How many pods other workloads have, they do not say.
+// limit is 1 for a pod. How many pods other workloads have is not known.
 func limit(owner grouping.Owner) grouping.Limit {
 	if owner.Kind.Group == "" && owner.Kind.Kind == "Pod" {
 		return grouping.Limit{Pods: 1}

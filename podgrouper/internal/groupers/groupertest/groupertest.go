@@ -16,19 +16,19 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Case is a workload and what is made of it.
+// Case is a workload and its PodGroup.
 type Case struct {
 	// Manifest is the workload's owner.
 	Manifest string
 	// Want is the spec of the PodGroup.
 	Want string
-	// Expected is what the PodGroup says of pods that are expected, where that is not what is needed.
+	// Expected are the expected pods in the PodGroup's annotation, if they differ from the minima.
 	Expected string
-	// Problems are what is found wrong with the workload.
+	// Problems are the mistakes that are found in the workload.
 	Problems []string
 }
 
-// Groups checks what a grouper makes of each case, and that the API server would take it.
+// Groups checks the groups of each case, and that the API server would take them.
 func Groups(t *testing.T, grouper grouping.Grouper, cases map[string]Case) {
 	t.Helper()
 	for name, c := range cases {

@@ -12,13 +12,14 @@ type indexRange struct{ first, last int32 }
 // ranges are in order and share no index.
 type ranges []indexRange
 
-// finished returns the indices of an Indexed Job that get no more pods, because they have succeeded or have failed for good.
+// finished returns the indices of an Indexed Job that get no more pods, because they have succeeded or have failed for
+// good.
 func finished(job grouping.Fields) ranges {
 	succeeded := parseRanges(job.Text("status", "completedIndexes"))
 	return append(succeeded, parseRanges(job.Text("status", "failedIndexes"))...)
 }
 
-// parseRanges reads indices as the Job controller writes them, such as 1,3-5,7. What it would not write says nothing.
+// parseRanges reads indices as the Job controller writes them, such as 1,3-5,7. Malformed parts count as empty.
 func parseRanges(written string) ranges {
 	var parsed ranges
 	for part := range strings.SplitSeq(written, ",") {

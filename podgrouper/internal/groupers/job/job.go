@@ -1,5 +1,5 @@
-// Package job groups the pods of a batch Job: one group, of which as many pods start together as the Job's annotation says,
-// or as many as are left to run.
+// Package job groups the pods of a batch Job: one group, whose minimum is the number in the Job's annotation, or as
+// many pods as are left to run.
 package job
 
 import (
@@ -28,7 +28,7 @@ func group(w grouping.Workload) grouping.Group {
 	}
 }
 
-// limit returns how many pods the Job runs at a time; that is not known where its spec is not.
+// limit returns how many pods the Job runs at a time; unknown if its spec was not read.
 func limit(job grouping.Fields) grouping.Limit {
 	if job == nil {
 		return grouping.Limit{}
@@ -36,9 +36,9 @@ func limit(job grouping.Fields) grouping.Limit {
 	return Limit(job.Map("spec"))
 }
 
-// left returns how many pods have yet to be done: when the last ones are made anew, those that are complete, or whose index has
-// failed for good, do not come back to start with them. It is at least 1, since a Job that is over has no pods to start, and
-// nil while none is done.
+// left returns how many pods have yet to complete. Complete pods, and those whose index has failed for good, are not
+// made anew with the last ones, so these must not wait for them. It is at least 1, since a Job that is over has no pods
+// to start, and nil while none is complete.
 func left(job grouping.Fields) *int32 {
 	completions := job.Count(job.Count(1, "spec", "parallelism"), "spec", "completions")
 	failed := parseRanges(job.Text("status", "failedIndexes")).count(0, completions)

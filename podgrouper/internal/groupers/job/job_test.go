@@ -45,7 +45,8 @@ func TestMinMember(t *testing.T) {
 			problem: `Invalid value: "2": at most 1 run at a time, so that none ever starts: lower it, or raise spec.parallelism`,
 		},
 		"fewer completions than parallelism": {
-			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4), "completions": int64(2)}},
+			annotation: "3", content: map[string]any{"spec": map[string]any{"parallelism": int64(4),
+				"completions": int64(2)}},
 			want:    3,
 			problem: `Invalid value: "3": at most 2 run at a time, so that none ever starts: lower it, or raise spec.completions`,
 		},
@@ -58,7 +59,8 @@ func TestMinMember(t *testing.T) {
 			if c.annotation != "" {
 				meta.Annotations = map[string]string{kai.AnnotationBatchMinMember: c.annotation}
 			}
-			group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta, Kind: jobKind, Content: c.content}})
+			group := job.Grouper.Group(grouping.Workload{Owner: grouping.Owner{Object: meta, Kind: jobKind,
+				Content: c.content}})
 			if *group.MinMember != c.want {
 				t.Errorf("minMember is %d, want %d", *group.MinMember, c.want)
 			}

@@ -1,6 +1,6 @@
-// Package jobset groups the pods of a JobSet: a leaf for each of its Jobs, which needs all the pods that the Job runs at a
-// time, from when it is the Job's turn until it is complete. Pods that are made only when others have nodes are not needed,
-// since the gang would wait for them for ever.
+// Package jobset groups the pods of a JobSet: a leaf for each of its Jobs, which needs all pods that the Job runs at a
+// time, from the Job's start to its completion. Pods that are made only after others have nodes are not needed: the
+// gang would wait for them for ever.
 package jobset
 
 import (
@@ -20,8 +20,8 @@ const (
 	labelJobIndex      = "jobset.sigs.k8s.io/job-index"
 )
 
-// Annotations by which a JobSet, or one of its replicated jobs, has each Job stand alone in a domain. The other pods of a
-// Job are then made when its first one has a node, unless nodes were labelled for that beforehand.
+// Annotations by which each Job of a JobSet, or of one of its replicated jobs, has a domain for itself. The other pods
+// of a Job are then made after its first one has a node, unless nodes were labelled for that beforehand.
 const (
 	annotationExclusive    = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	annotationNodeSelector = "alpha.jobset.sigs.k8s.io/node-selector"
@@ -63,8 +63,8 @@ type replicatedJob struct {
 	exclusive map[string]string
 }
 
-// groups returns a leaf for each Job. When some of the Jobs are complete, they are below a parent that needs the others: the
-// JobSet does not say which ones are.
+// groups returns a leaf for each Job. When some of the Jobs are complete, the leaves are below a parent that needs the
+// others: the JobSet does not say which Jobs are complete.
 func (r replicatedJob) groups() ([]grouping.SubGroup, field.ErrorList) {
 	own, problems := grouping.FromTemplates(r.jobs, r.pods)
 	needed, wrong := r.needed()
@@ -101,8 +101,8 @@ func (r replicatedJob) needed() (int32, field.ErrorList) {
 	return needed, wrong
 }
 
-// expected returns how many pods of each Job are to run at a time, whoever has to be ready before. A JobSet does not say which of
-// its Jobs are complete, so that is said of each unless all are.
+// expected returns how many pods of each Job are to run at a time, whichever Jobs have to be ready before. A JobSet
+// does not say which of its Jobs are complete, so the number holds for each Job unless all are complete.
 func (r replicatedJob) expected() int32 {
 	if r.stage.open == 0 {
 		return 0
@@ -115,11 +115,13 @@ func (r replicatedJob) inTurn() bool {
 	return oneAfterOther(r.exclusive) || oneAfterOther(r.jobs.Annotations)
 }
 
-// indexed knows of no pods that are done: only the Jobs say so. A JobSet makes its Jobs Indexed unless they say otherwise.
+// indexed does not know which pods are done: only the Jobs say so. A JobSet makes its Jobs Indexed unless they say
+// otherwise.
 func (r replicatedJob) indexed() *grouping.Indexed {
 	if r.Text("template", "spec", "completionMode") == string(batchv1.NonIndexedCompletion) {
 		return &grouping.Indexed{
-			Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove the annotation",
+			Obstacle: "the pods carry no index: give the template spec.completionMode Indexed, or remove " +
+				"the annotation",
 		}
 	}
 	atATime := job.Limit(r.Map("template", "spec")).Pods

@@ -2,16 +2,17 @@ package jobset
 
 import "packtree.dev/podgrouper/internal/grouping"
 
-// stage is how far the Jobs of one entry of the JobSet are.
+// stage is the progress of the Jobs of one entry of the JobSet.
 type stage struct {
-	// begun says that the Jobs are made, or are about to be.
+	// begun reports whether the Jobs are made, or are about to be.
 	begun bool
-	// complete is how many of them are, open how many are left.
+	// complete is how many of the Jobs are complete, open how many are left.
 	complete, open int32
 }
 
-// stagesOf returns how far the entries of a JobSet are, in their order. Entries that depend on others, or come after them in
-// the JobSet's order, begin when its status says that the others are as far as that; until then it does not make their Jobs.
+// stagesOf returns the progress of a JobSet's entries, in their order. Entries that depend on others, or come after
+// them in the JobSet's order, begin when its status says that the others have come so far; until then their Jobs are
+// not made.
 func stagesOf(jobSet grouping.Fields) []stage {
 	statuses := map[string]grouping.Fields{}
 	for _, status := range jobSet.List("status", "replicatedJobsStatus") {
@@ -40,8 +41,8 @@ func stagesOf(jobSet grouping.Fields) []stage {
 	return stages
 }
 
-// reached reports whether all Jobs of an entry are as far as the state says, which is Ready or Complete. Jobs that are over
-// count as ready.
+// reached reports whether all Jobs of an entry have reached a state, which is Ready or Complete. Complete and failed
+// Jobs count as ready.
 func reached(status grouping.Fields, state string, replicas int32) bool {
 	count := status.Count(0, "succeeded")
 	if state == "Ready" {
@@ -50,8 +51,8 @@ func reached(status grouping.Fields, state string, replicas int32) bool {
 	return count >= replicas
 }
 
-// running reports whether there are Jobs of an entry. What has begun does not wait again when something that it depended on
-// is no longer ready.
+// running reports whether an entry has Jobs. An entry that has begun does not wait again when a dependency is no longer
+// ready.
 func running(status grouping.Fields) bool {
 	return status.Count(0, "active")+status.Count(0, "ready")+status.Count(0, "succeeded")+status.Count(0, "failed") > 0
 }

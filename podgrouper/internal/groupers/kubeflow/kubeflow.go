@@ -1,5 +1,5 @@
 // Package kubeflow groups the pods of the training jobs of Kubeflow: a leaf for each replica type, such as master and
-// worker. All replicas start together, unless the job itself says that fewer do.
+// worker. All replicas start together, unless the job has a smaller minimum.
 package kubeflow
 
 import (
@@ -10,7 +10,7 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Labels that the operators put on pods: most of them the replica type, in lower case, that of MPIJobs v2 the role.
+// Labels that the operators put on pods: mostly the replica type, in lower case; for MPIJobs v2 the role.
 const (
 	labelReplicaType = "training.kubeflow.org/replica-type"
 	labelRole        = "training.kubeflow.org/job-role"
@@ -18,17 +18,17 @@ const (
 	labelReplicaIndex = "training.kubeflow.org/replica-index"
 )
 
-// Replica types that mean something of their own.
+// Replica types with rules of their own.
 const (
 	worker   = "Worker"
 	launcher = "Launcher"
 )
 
-// ranks is the group of launcher and workers where the launcher does a worker's work.
+// ranks is the group of launcher and workers if the launcher works as a worker.
 const ranks = "ranks"
 
-// The groupers of each kind. Replica types come in the order in which a minimum below the sum is dealt out to them:
-// whoever coordinates first, workers last.
+// The groupers of each kind. Replica types are in the order in which a smaller minimum is distributed among them:
+// coordinators first, workers last.
 var (
 	MPIJob     = kind{specs: "mpiReplicaSpecs", types: []string{launcher, worker}, noWorkers: true}.grouper()
 	PyTorchJob = kind{specs: "pytorchReplicaSpecs", types: []string{"Master", worker}}.grouper()
@@ -38,12 +38,12 @@ var (
 	PaddleJob  = kind{specs: "paddleReplicaSpecs", types: []string{"Master", worker}}.grouper()
 )
 
-// kind is what tells the kinds apart.
+// kind has the differences between the kinds.
 type kind struct {
 	// specs is the field of the spec that holds the replica types.
 	specs string
 	types []string
-	// noWorkers says that a job has no workers unless it says how many; other types have one replica.
+	// noWorkers reports whether a job without a number of workers has none; other types have one replica then.
 	noWorkers bool
 }
 
@@ -79,7 +79,7 @@ func (k kind) group(w grouping.Workload) grouping.Group {
 	return tree.OrLeaf()
 }
 
-// together makes launcher and workers one group, for which the workers' constraint holds: all of them compute.
+// together makes launcher and workers one group with the workers' constraint: all of them compute.
 func together(groups []grouping.SubGroup) []grouping.SubGroup {
 	parent := grouping.SubGroup{Name: ranks}
 	for i := range groups {

@@ -240,8 +240,10 @@ spec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, paddleReplicaSpecs: {Mas
 }
 
 func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"}, "worker")
-	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"}, "launcher")
+	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"},
+		"worker")
+	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"},
+		"launcher")
 	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/job-role": "launcher"}, "launcher")
 	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{
 		"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/job-role": "master",

@@ -15,13 +15,13 @@ type replicas struct {
 	name   string
 	fields grouping.Fields
 	path   *field.Path
-	// count is how many there are, and needed how many of them start together.
+	// count is how many replicas there are, and needed how many of them start together.
 	count, needed int32
-	// left is how many of them have yet to complete, nil while none is complete.
+	// left is how many of them have yet to complete; nil while none is complete.
 	left *int32
 }
 
-// indexed goes for workers: who coordinates them is one, or few that have nothing to do with each other.
+// indexed is set for workers only: there is one coordinator, or few that are not related to each other.
 func (r replicas) indexed() *grouping.Indexed {
 	if r.name != worker {
 		return nil
@@ -29,7 +29,7 @@ func (r replicas) indexed() *grouping.Indexed {
 	return &grouping.Indexed{Pods: r.count}
 }
 
-// replicas returns the replica types that the job has, each needed with all of its replicas.
+// replicas returns the replica types of the job, each needed with all its replicas.
 func (k kind) replicas(job grouping.Fields) []replicas {
 	var found []replicas
 	specs := job.Map("spec", k.specs)
@@ -63,7 +63,7 @@ func left(job grouping.Fields, name string, count int32) *int32 {
 	return new(max(count-complete, 0))
 }
 
-// spelt returns how the job writes the name of a replica type: the operators take it in upper and lower case alike.
+// spelt returns the spelling of a replica type in the job: the operators take it in upper and lower case alike.
 func spelt(specs grouping.Fields, name string) (string, bool) {
 	if specs.Has(name) {
 		return name, true
@@ -76,8 +76,8 @@ func spelt(specs grouping.Fields, name string) (string, bool) {
 	return "", false
 }
 
-// lower lowers what is needed as the job's elastic policy, its scheduling policy and its way of making the launcher say,
-// and returns what is wrong with them.
+// lower lowers the minima by the job's elastic policy, its scheduling policy and its way of making the launcher, and
+// returns what is wrong with these.
 func lower(job grouping.Fields, all []replicas) field.ErrorList {
 	elastic, wrong := minimum(job, "spec", "elasticPolicy", "minReplicas")
 	available, more := minimum(job, "spec", "runPolicy", "schedulingPolicy", "minAvailable")
@@ -112,7 +112,7 @@ func minimum(job grouping.Fields, path ...string) (*int32, field.ErrorList) {
 		"must be a whole number above 0, or be left out; all replicas are waited for instead")}
 }
 
-// deal lowers what is needed so that it sums up to total at most.
+// deal lowers the minima so that their sum is at most total.
 func deal(total int32, all []replicas) {
 	for i := range all {
 		all[i].needed = min(all[i].needed, total)

@@ -1,6 +1,6 @@
-// Package leaderworkerset groups the pods of a LeaderWorkerSet: a leaf for each of its groups of a leader and its workers,
-// which starts as a whole, or a parent with a leaf for each of the group's subgroups. The groups serve independently, so
-// one of them is enough.
+// Package leaderworkerset groups the pods of a LeaderWorkerSet: a leaf for each of its groups of a leader and its
+// workers, which starts as a whole, or a parent with a leaf for each of the group's subgroups. The groups serve
+// independently, so one of them is enough.
 package leaderworkerset
 
 import (
@@ -17,7 +17,7 @@ const (
 	labelWorkerIndex   = "leaderworkerset.sigs.k8s.io/worker-index"
 )
 
-// annotationExclusive has each group stand alone in a domain. The workers are then made when their leader has a node.
+// annotationExclusive gives each group a domain for itself. The workers are then made when their leader has a node.
 const annotationExclusive = "leaderworkerset.sigs.k8s.io/exclusive-topology"
 
 // Grouper groups LeaderWorkerSets.
@@ -42,12 +42,12 @@ func group(w grouping.Workload) grouping.Group {
 	return tree.OrLeaf()
 }
 
-// set is what a LeaderWorkerSet says about its groups.
+// set has the fields of a LeaderWorkerSet about its groups.
 type set struct {
 	grouping.Fields
 	leader, worker grouping.Template
 	size           int32
-	// leaderFirst says that a group's workers are made only when its leader is ready, or has a node.
+	// leaderFirst reports whether a group's workers are made only when its leader is ready, or has a node.
 	leaderFirst bool
 }
 
@@ -64,15 +64,15 @@ func read(owner grouping.Owner) set {
 	}
 }
 
-// groups returns how many groups there can be: while a new version is rolled out, more than the set has replicas.
+// groups returns the largest number of groups: during a rollout there are more than the set has replicas.
 func (s set) groups() int32 {
 	replicas := min(s.Count(1, "replicas"), grouping.MostSubGroups+1)
 	surge := s.Share(replicas, "rolloutStrategy", "rollingUpdateConfiguration", "maxSurge")
 	return replicas + min(surge, replicas)
 }
 
-// constraints returns the constraint of each group and that of each of its subgroups. Who has subgroups says the former in
-// the template of leaders. Who has none can say it in either.
+// constraints returns the constraint of each group and that of each of its subgroups. In a set with subgroups, the
+// group's constraint is in the template of leaders. In a set without subgroups, it can be in either template.
 func (s set) constraints() (groups, parts grouping.Constraint, wrong field.ErrorList) {
 	leader, problems := grouping.FromTemplates(s.leader)
 	worker, more := grouping.FromTemplates(s.worker)
@@ -111,7 +111,8 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 			Expected:  new(s.expected(index, part.size)),
 			Templates: []grouping.Template{s.leader, s.worker},
 			Indexed: &grouping.Indexed{
-				Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove one of the two",
+				Obstacle: "the groups are divided by spec.leaderWorkerTemplate.subGroupPolicy already: remove " +
+					"one of the two",
 			},
 		}
 		if part.suffix != leaderSuffix {
@@ -122,8 +123,8 @@ func (s set) group(index int32, constraint, ofParts grouping.Constraint) []group
 	return groups
 }
 
-// expected returns how many of the pods of a group, or of a part of it, are to be there: none of the groups that come only while a
-// new version is rolled out.
+// expected returns how many of the pods of a group, or of a part of it, are to exist: none of the groups that exist
+// only during a rollout.
 func (s set) expected(index, pods int32) int32 {
 	if index >= s.Count(1, "replicas") {
 		return 0
@@ -131,7 +132,7 @@ func (s set) expected(index, pods int32) int32 {
 	return pods
 }
 
-// needed returns how many of the pods start together. The leader is among the first of a group.
+// needed returns how many of the pods start together. The leader is among the first pods of a group.
 func (s set) needed(pods int32, withLeader bool) int32 {
 	switch {
 	case !s.leaderFirst:

@@ -149,7 +149,8 @@ func TestLeaf(t *testing.T) {
 	}
 	labels := func(group, subgroup, worker string) map[string]string {
 		labels := map[string]string{"leaderworkerset.sigs.k8s.io/name": "s"}
-		for key, value := range map[string]string{"group-index": group, "subgroup-index": subgroup, "worker-index": worker} {
+		for key, value := range map[string]string{"group-index": group, "subgroup-index": subgroup,
+			"worker-index": worker} {
 			if value != "" {
 				labels["leaderworkerset.sigs.k8s.io/"+key] = value
 			}

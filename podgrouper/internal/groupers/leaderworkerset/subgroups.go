@@ -6,13 +6,13 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// part is a subgroup of a group, or the leader that belongs to none.
+// part is a subgroup of a group, or a leader outside of all subgroups.
 type part struct {
 	suffix string
 	size   int32
 }
 
-// partSize returns how many pods a subgroup has, 0 of a set without subgroups.
+// partSize returns how many pods a subgroup has; 0 for a set without subgroups.
 func (s set) partSize() int32 {
 	return s.Count(0, "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize")
 }
@@ -21,9 +21,9 @@ func (s set) leaderExcluded() bool {
 	return s.Text("leaderWorkerTemplate", "subGroupPolicy", "subGroupPolicyType") == "LeaderExcluded"
 }
 
-// parts returns what a group consists of, the leader's first; nil if it is one whole. Where the subgroups divide the workers
-// evenly, the leader comes on top of them: as one more in the first, or by itself. Else it is one of the pods that are
-// divided.
+// parts returns the parts of a group, the leader's first; nil if the group has no subgroups. If the subgroups divide
+// the workers evenly, the leader comes on top: as one more pod in the first subgroup, or by itself. Otherwise the
+// leader is one of the pods that are divided.
 func (s set) parts() []part {
 	size := s.partSize()
 	if size == 0 {
@@ -38,7 +38,7 @@ func (s set) parts() []part {
 	return divide(s.size, size, 0)
 }
 
-// divide returns subgroups of a size, of which the first has so many more; what is left over makes a smaller one.
+// divide returns subgroups of a size, of which the first has so many more pods; the rest makes a smaller one.
 func divide(pods, size, more int32) []part {
 	var parts []part
 	for left := pods; (left > 0 || more > 0) && len(parts) <= grouping.MostSubGroups; left -= min(size, left) {

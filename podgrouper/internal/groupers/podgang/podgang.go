@@ -29,7 +29,7 @@ func group(w grouping.Workload) grouping.Group {
 	return tree.group()
 }
 
-// leaf returns the group that lists the pod, else the one whose PodClique the pod says it belongs to: the operator lists
+// leaf returns the group that lists the pod, or else the group of the PodClique that the pod names: the operator lists
 // a pod only after it has made it.
 func leaf(w grouping.Workload, pod *corev1.Pod) (string, bool) {
 	gang, err := decode(w.Owner)
@@ -79,7 +79,7 @@ func (t *translation) group() grouping.Group {
 	}.OrLeaf()
 }
 
-// configs returns the parents, and notes whose they are.
+// configs returns the parents, and records their leaves.
 func (t *translation) configs() []grouping.SubGroup {
 	groups := sets.New[string]()
 	for _, group := range t.gang.Spec.PodGroups {
@@ -101,8 +101,8 @@ func (t *translation) configs() []grouping.SubGroup {
 	return parents
 }
 
-// parentName is the name of the config, which can be that of a group too: the clique "a-0" and the replica 0 of the
-// scaling group "a" have one name. Names are unique in a PodGroup, and pods name the leaves, so the parent gives way.
+// parentName is the name of the config, which a group can have too: the clique "a-0" and replica 0 of the scaling group
+// "a" have the same name. Names are unique in a PodGroup, and pods name the leaves, so the parent gets another name.
 func parentName(name string, taken sets.Set[string]) string {
 	for taken.Has(name) {
 		name += "-group"
@@ -110,7 +110,7 @@ func parentName(name string, taken sets.Set[string]) string {
 	return name
 }
 
-// adopt makes the named groups children of parent and returns how many it could.
+// adopt makes the named groups children of parent and returns for how many that was possible.
 func (t *translation) adopt(parent string, names []string, groups sets.Set[string], path *field.Path) int32 {
 	var members int32
 	for i, name := range names {
@@ -147,7 +147,7 @@ func (t *translation) leaves() []grouping.SubGroup {
 	return leaves
 }
 
-// expectedOf returns how many pods a group is expected to have: as many as the PodGang says, else as many as it lists.
+// expectedOf returns how many pods a group is expected to have: the number in the PodGang, or else as many as it lists.
 func expectedOf(group *grovescheduler.PodGroup, said podgrouptree.Expected) int32 {
 	if pods, found := said[group.Name]; found {
 		return pods
@@ -155,7 +155,7 @@ func expectedOf(group *grovescheduler.PodGroup, said podgrouptree.Expected) int3
 	return max(group.MinReplicas, int32(len(group.PodReferences)))
 }
 
-// constraint takes a constraint and the path of what it is a field of.
+// constraint translates a constraint. Path is that of the constraint's parent.
 func (t *translation) constraint(written *grovescheduler.TopologyConstraint, path *field.Path) grouping.Constraint {
 	if written == nil || written.PackConstraint == nil {
 		return grouping.Constraint{}

@@ -1,5 +1,5 @@
-// Package ray groups the pods of a RayCluster, also of one that a RayJob or a RayService made: a leaf for the head and for
-// each worker group. A group needs all of its replicas, or its minimum where the autoscaler decides.
+// Package ray groups the pods of a RayCluster, also of one that a RayJob or a RayService made: a leaf for the head and
+// for each worker group. A group needs all its replicas, or its minimum with the autoscaler.
 package ray
 
 import (
@@ -45,8 +45,9 @@ func group(w grouping.Workload) grouping.Group {
 	return tree
 }
 
-// wanted counts the pods of a group, or only those that an autoscaler cannot take away: a replica of a group can be several hosts.
-// The operator keeps the number of replicas between the bounds, of which the upper one wins, whatever the group asks for.
+// wanted counts the pods of a group, or only those that an autoscaler cannot remove: a replica of a group can be
+// several hosts. The operator keeps the number of replicas between the bounds, whatever the group asks for; the upper
+// bound wins.
 func wanted(workers grouping.Fields, scaled bool) int32 {
 	if workers.Flag("suspend") {
 		return 0
@@ -65,7 +66,8 @@ func leaf(_ grouping.Workload, pod *corev1.Pod) (string, bool) {
 	return name, name != ""
 }
 
-// apart reports pods that clean up after the cluster's other pods are gone. They say that they belong to the head's group.
+// apart reports whether a pod cleans up after the cluster's other pods are gone. Such pods have the labels of the
+// head's group.
 func apart(pod *corev1.Pod) bool {
 	return pod.Labels[labelNodeType] == redisCleanup
 }

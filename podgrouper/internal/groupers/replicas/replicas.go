@@ -26,7 +26,8 @@ func group(w grouping.Workload) grouping.Group {
 	if minMember > 1 && oneByOne(w.Owner) {
 		path := field.NewPath("metadata", "annotations").Key(kai.AnnotationBatchMinMember)
 		wrong = field.ErrorList{field.Invalid(path, w.Owner.GetAnnotations()[kai.AnnotationBatchMinMember],
-			"the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is used instead")}
+			"the StatefulSet makes its pods one after the other: give it spec.podManagementPolicy Parallel; 1 is "+
+				"used instead")}
 		minMember = 1
 	}
 	return grouping.Group{
@@ -39,12 +40,12 @@ func group(w grouping.Workload) grouping.Group {
 	}
 }
 
-// oneByOne reports whether a pod is made only when those before it are ready, so that waiting for more is in vain.
+// oneByOne reports whether a pod is made only when the pods before it are ready, so that waiting for more is in vain.
 func oneByOne(owner grouping.Owner) bool {
 	return owner.Kind.Kind == "StatefulSet" && owner.Content.Text("spec", "podManagementPolicy") != "Parallel"
 }
 
-// indexed returns nil for all but StatefulSets: only their pods are numbered.
+// indexed returns nil for all kinds except StatefulSets: only their pods are numbered.
 func indexed(owner grouping.Owner) *grouping.Indexed {
 	if owner.Kind.Kind != "StatefulSet" {
 		return nil
@@ -52,7 +53,7 @@ func indexed(owner grouping.Owner) *grouping.Indexed {
 	return &grouping.Indexed{Pods: owner.Content.Count(1, "spec", "replicas"), InTurn: oneByOne(owner)}
 }
 
-// index returns the ordinal of a StatefulSet's pod, which clusters before Kubernetes 1.28 give it in its name only.
+// index returns the ordinal of a StatefulSet's pod. Before Kubernetes 1.28 it is only in the pod's name.
 func index(w grouping.Workload, pod *corev1.Pod) (int32, bool) {
 	written, labelled := pod.Labels[appsv1.PodIndexLabel]
 	if !labelled {

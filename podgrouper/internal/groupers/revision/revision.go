@@ -1,6 +1,6 @@
-// Package revision groups the pods of a Knative Revision, which are replicas that serve on their own: any single one may
-// start, unless the annotation asks for more together. Each Revision of a Service is a workload of its own, since a new one
-// starts while the one before it still serves.
+// Package revision groups the pods of a Knative Revision, which are replicas that serve on their own: any single pod
+// may start, unless the annotation asks for more together. Each Revision of a Service is a workload of its own, since a
+// new one starts while the one before it still serves.
 package revision
 
 import (
@@ -26,8 +26,8 @@ func group(w grouping.Workload) grouping.Group {
 		Problems: append(problems, wrong...)}
 }
 
-// started returns how many pods Knative makes before any has answered a request. More come only with the load on these,
-// and nobody can wait for them. A Revision that begins with none gets one when the first request comes.
+// started returns how many pods Knative makes before any has answered a request. More are made only with the load on
+// these, so none can wait for them. A Revision that begins with none gets one pod with the first request.
 func started(annotations map[string]string) int32 {
 	return max(1, scale(annotations, annotationInitialScale, 1), scale(annotations, annotationMinScale, 0))
 }

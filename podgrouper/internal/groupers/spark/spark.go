@@ -1,5 +1,5 @@
-// Package spark groups the pods of a SparkApplication: the driver, which must start, and the executors, which the driver
-// makes when it runs and adds and removes as it goes, so that no gang can wait for them.
+// Package spark groups the pods of a SparkApplication: the driver, which must start, and the executors. The driver
+// makes, adds and removes executors while it runs, so no gang can wait for them.
 package spark
 
 import (
@@ -9,7 +9,7 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// labelRole is put on pods by Spark, and says which of the two they are.
+// labelRole is a label that Spark puts on pods, with their role: driver or executor.
 const labelRole = "spark-role"
 
 const (
@@ -32,14 +32,15 @@ func group(w grouping.Workload) grouping.Group {
 		tree.Templates = append(tree.Templates, templates...)
 		tree.Problems = append(tree.Problems, wrong...)
 		tree.SubGroups = append(tree.SubGroups, grouping.SubGroup{
-			Name: role.name, MinMember: new(role.needed), Expected: new(role.expected), Constraint: own, Templates: templates,
+			Name: role.name, MinMember: new(role.needed), Expected: new(role.expected), Constraint: own,
+			Templates: templates,
 		})
 	}
 	return tree
 }
 
-// executors returns how many executors the driver makes at first. With dynamic allocation it makes as many as the greatest of three
-// numbers that the application can say.
+// executors returns how many executors the driver makes at first. With dynamic allocation it is the greatest of three
+// numbers in the application.
 func executors(application grouping.Fields) int32 {
 	instances := application.Count(1, "spec", "executor", "instances")
 	if !application.Flag("spec", "dynamicAllocation", "enabled") {
@@ -50,8 +51,7 @@ func executors(application grouping.Fields) int32 {
 		application.Count(0, "spec", "dynamicAllocation", "minExecutors"))
 }
 
-// templatesOf returns what a role says about its pods: in fields of its own, and in a pod template that later versions of
-// the operator take.
+// templatesOf returns the templates of a role: its own fields, and the pod template of later versions of the operator.
 func templatesOf(application grouping.Fields, role string) []grouping.Template {
 	fields := application.Map("spec", role)
 	path := field.NewPath("spec", role)

@@ -8,7 +8,8 @@ func ComponentsOf(services map[string]ServiceReplicaStatus) map[string]Component
 	components := make(map[string]ComponentReplicaStatus, len(services))
 	for name, service := range services {
 		component := ComponentReplicaStatus{
-			ComponentKind: service.ComponentKind, ComponentNames: []string{service.ComponentName}, Replicas: service.Replicas,
+			ComponentKind: service.ComponentKind, ComponentNames: []string{service.ComponentName},
+			Replicas:        service.Replicas,
 			UpdatedReplicas: service.UpdatedReplicas, ScheduledReplicas: service.ScheduledReplicas,
 		}
 		if service.ComponentKind == "PodClique" {

@@ -4,7 +4,7 @@ package v1beta1
 const (
 	// LabelDeploymentName is the name of the deployment, on everything made for it.
 	LabelDeploymentName = "nvidia.com/dynamo-graph-deployment-name"
-	// LabelSelector tells the pods of one component from all others: `<deployment>-<component in lower case>`.
+	// LabelSelector distinguishes the pods of one component from all others: `<deployment>-<component in lower case>`.
 	LabelSelector = "nvidia.com/selector"
 	// LabelComponent is the name of the component as the user wrote it.
 	LabelComponent = "nvidia.com/dynamo-component"

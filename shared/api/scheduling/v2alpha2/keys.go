@@ -96,8 +96,8 @@ const AnnotationNodeLabels = "packtree.dev/node-labels"
 
 // CarriedAnnotations returns the keys of the annotations that go from a workload, a PodGang above all, to its PodGroup.
 func CarriedAnnotations() []string {
-	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations, AnnotationSeatHold,
-		AnnotationRepairMove, AnnotationRepairAfter, AnnotationMinRunning)
+	return append(CompanyAnnotations(), AnnotationPodsTopology, AnnotationPlacement, AnnotationRelations,
+		AnnotationSeatHold, AnnotationRepairMove, AnnotationRepairAfter, AnnotationMinRunning)
 }
 
 // AnnotationMinRunning, on a PodGroup and on the workload that it is made from, says with how many pods leaves go on once
