@@ -200,3 +200,20 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.KeepAlive(c)
 	}
 }
+
+// BenchmarkHops measures a decision that also says how far apart the pods stand.
+func BenchmarkHops(b *testing.B) {
+	for _, n := range benchSizes[:2] {
+		c := newYard(b, n, 50)
+		for _, pods := range []int{64, 1024} {
+			gang := flat(pods, "block")
+			b.Run(fmt.Sprintf("nodes=%d/pods=%d", n, pods), func(b *testing.B) {
+				for b.Loop() {
+					if d := c.Decide(gang, packing.Options{Hops: true}); d.Groups[0].Hops == nil {
+						b.Fatal(d.Message())
+					}
+				}
+			})
+		}
+	}
+}
