@@ -110,13 +110,21 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-// placementScore is the best one for a gang that is proved to stand in the fewest domains possible. What nobody has proved has none:
-// how many fewer there may be is not known.
+// placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its pods share
+// domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is known.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
-	if podGroup == nil || podGroup.Status.Placement == nil || podGroup.Status.Placement.Fewest != scheduling.FewestYes {
+	if podGroup == nil || podGroup.Status.Placement == nil {
 		return nil
 	}
-	return ptr.To(1.0)
+	placed := podGroup.Status.Placement
+	switch hops := placed.Hops; {
+	case placed.Fewest == scheduling.FewestYes || hops != nil && hops.Sum <= hops.Least:
+		return ptr.To(1.0)
+	case hops == nil:
+		return nil
+	default:
+		return ptr.To(float64(100*(hops.Most-hops.Sum)/(hops.Most-hops.Least)) / 100)
+	}
 }
 
 // successorsCondition repeats what the scheduler says to the question about successors; nil if nobody asks, or it has said

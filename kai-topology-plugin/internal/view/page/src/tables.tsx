@@ -149,7 +149,7 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
         constraints.push(`${relation.lacks ? "✗" : "✓"} ${relation.name}: ${ruleOf(relation)}`);
       }
       const seats = cluster.seatsOfGang.get(key(gang))?.length ?? 0;
-      const placed = gang.placement ? `${gang.placement.domains}, ${gang.placement.fewest === "Yes" ? "the fewest" : "fewest not proved"}` : "";
+      const placed = gang.placement?.domains ? `${gang.placement.domains}, ${gang.placement.fewest === "Yes" ? "the fewest" : "fewest not proved"}` : "";
       const numbers = [gang.scheduled, gang.pending + gang.gated, seats, gang.priority];
       const cells = [key(gang), stateOf(cluster, gang), ...numbers, constraints.join("; "), placed, sentenceOf(cluster, gang)];
       return { cells, open: { ...nothing, gang: key(gang) } };
