@@ -97,6 +97,13 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
+	t.Run("a rack says how many of its spares are there, and a gang how far apart its pods stand", func(t *testing.T) {
+		page := open(t, "#domain=z/r1")
+		page.Says("0 of 1 spare there")
+		page = open(t, "#gang=team/runs")
+		page.Says("with 1.33 hops between two pods on average, where fewer than 0.67 were not possible")
+	})
+
 	t.Run("room that is kept for a gang is told of the gang, the domain, the node, and on the map", func(t *testing.T) {
 		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"

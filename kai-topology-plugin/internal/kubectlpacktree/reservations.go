@@ -1,13 +1,11 @@
 package kubectlpacktree
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/overview"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // drawReservations draws a line for each domain that is kept for a gang, and for each gang that others leave nodes for.
@@ -22,20 +20,7 @@ func drawReservations(b *strings.Builder, pen *drawing.Pen, kept []overview.Rese
 			break
 		}
 		name := one.Namespace + "/" + one.Gang
-		b.WriteString(pen.Wrap("  ", "    ", fmt.Sprintf("%s  %s", pen.Own(name, name), reservationText(one))))
+		b.WriteString(pen.Wrap("  ", "    ", fmt.Sprintf("%s  %s", pen.Own(name, name), one.Text())))
 	}
 	b.WriteString("\n")
-}
-
-func reservationText(kept overview.Reservation) string {
-	if kept.Reason == scheduling.ReservationPreempting {
-		pods := count(len(kept.Nodes), "pod")
-		return fmt.Sprintf("room for %s on %s, which others leave for it", pods, nodeNames(kept.Nodes))
-	}
-	where := "the whole cluster"
-	if kept.Level != "" {
-		where = levelName(kept.Level) + " " + kept.Domain
-	}
-	return fmt.Sprintf("%s is kept for it from those that want %s: it was overtaken too often",
-		where, cmp.Or(strings.Join(kept.Resources, ", "), "anything"))
 }
