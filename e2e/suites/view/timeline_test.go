@@ -73,6 +73,11 @@ func TestARecordingIsExported(t *testing.T) {
 		page.Says(moment.used + " nvidia.com/gpu used")
 		screenshot(t, page, fmt.Sprintf("timeline-export-%d", moment.place))
 	}
+	to(2)
+	page.Click(".card")
+	for _, text := range []string{"Gang default/second", "the gang needs one example.com/rack", "Nearest: rack z/r1", "What would help"} {
+		page.Says(text)
+	}
 	if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, .failures').length"); count != 0 {
 		t.Error("it offers what nobody is there to answer")
 	}

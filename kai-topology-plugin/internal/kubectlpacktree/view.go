@@ -17,13 +17,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 	"packtree.dev/kai-topology-plugin/internal/view"
 )
 
-// deciding is how long gangs of a dump that wait are decided before the page is shown.
-const deciding = 10 * time.Second
+// deciding is how long gangs of a dump that wait are decided before the page is shown, and decidingAll how long those of all
+// moments of a recording are.
+const deciding, decidingAll = 10 * time.Second, time.Minute
 
 // viewOptions are the flags of view.
 type viewOptions struct {
@@ -51,7 +53,7 @@ knows the address. Nothing is installed in the cluster, and nothing is asked of 
 for up to 10 seconds; so they are for a page of a dump.
 
 --recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all moments are
-in the file.
+in the file, and the gangs that wait at them are decided for up to a minute in all.
 
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
@@ -119,7 +121,12 @@ func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) e
 	if err != nil {
 		return err
 	}
-	first, moments, err := recorded.all(command.Context(), p.progress(command, "moments packed"))
+	until := p.now().Add(decidingAll)
+	decide := func(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error {
+		now := p.now()
+		return p.decide(ctx, cluster, seen, now.Add(until.Sub(now)/time.Duration(left)))
+	}
+	first, moments, err := recorded.all(command.Context(), decide, p.progress(command, "moments packed"))
 	if err != nil {
 		return err
 	}
@@ -162,16 +169,20 @@ func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview
 	if err != nil {
 		return nil, err
 	}
-	until := p.now().Add(deciding)
-	left, err := explanation.Decide(ctx, read.Inventory, seen.Gangs, func() bool { return p.now().After(until) })
-	if err != nil {
+	if err := p.decide(ctx, read.Inventory, seen, p.now().Add(deciding)); err != nil {
 		return nil, err
-	}
-	if left > 0 {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
 	}
 	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
 	return seen, nil
+}
+
+// decide decides the gangs of an overview that wait, until a time. A note says how many are left then.
+func (p *plugin) decide(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time) error {
+	left, err := explanation.Decide(ctx, cluster, seen.Gangs, func() bool { return p.now().After(until) })
+	if left > 0 {
+		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
+	}
+	return err
 }
 
 // serveView serves the page until the command is interrupted.
@@ -225,7 +236,7 @@ func (p *plugin) shown(
 		if err != nil {
 			return nil, answers, err
 		}
-		seen, err := recorded.beginning(command.Context())
+		seen, err := recorded.overview(command.Context(), 0)
 		return func(ctx context.Context) error {
 			publish(seen)
 			<-ctx.Done()

@@ -156,7 +156,8 @@ class Painting {
     const size = Math.min(13, Math.max(10, header * 0.7));
     const y = rect.y + Math.min(header, headerHeight * 1.4) / 2 + 1;
     const { domain, title } = box.data;
-    const level = domain.level && domain.name ? `${short(domain.level)} ` : "";
+    const named = domain.level && domain.name && !title.startsWith(short(domain.level));
+    const level = named ? `${short(domain.level as string)} ` : "";
     const left = Math.max(rect.x, 0) + 5;
     const right = Math.min(rect.x + rect.w, this.scene.width) - 5;
     const fitting = this.scene.slots && domain.slots?.[this.scene.slots.at];
