@@ -2,11 +2,11 @@ package kubectlpacktree
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -35,6 +36,7 @@ type viewOptions struct {
 	export    string
 	recording string
 	port      int
+	health    int
 	noBrowser bool
 }
 
@@ -94,6 +96,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
+	flags.IntVar(&options.health, "health-port", 0, "a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
 	return command
 }
@@ -187,8 +190,7 @@ func (p *plugin) decide(ctx context.Context, cluster *inventory.Inventory, seen 
 
 // serveView serves the page until the command is interrupted.
 func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
-	ctx, cancel := context.WithCancel(command.Context())
-	defer cancel()
+	running, ctx := errgroup.WithContext(command.Context())
 	feed := view.NewFeed()
 	follow, answers, err := p.shown(command, options, feed)
 	if err != nil {
@@ -200,23 +202,19 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s\n", server.Address())
 	fmt.Fprintln(command.ErrOrStderr(), "Whoever knows this address sees what you may see. Ctrl-C ends it.")
-	followed := make(chan error, 1)
-	go func() {
-		followed <- follow(ctx)
-	}()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
+	if options.health > 0 {
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", options.health))
+		if err != nil {
+			return fmt.Errorf("opening the port for probes: %w", err)
+		}
+		running.Go(func() error { return view.ServeHealth(ctx, feed, listener) })
+	}
+	running.Go(func() error { return follow(ctx) }) // It only ends by itself if the cluster cannot be read.
+	running.Go(func() error { return server.Serve(ctx) })
 	if !options.noBrowser {
 		open(ctx, command.ErrOrStderr(), server.Address())
 	}
-	select {
-	case err := <-followed: // It only ends by itself if the cluster cannot be read.
-		cancel()
-		return cmp.Or(err, <-served)
-	case err := <-served:
-		cancel()
-		return cmp.Or(err, <-followed)
-	}
+	return running.Wait()
 }
 
 // shown returns what feeds the page until its context is done, and what answers its questions.
