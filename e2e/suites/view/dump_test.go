@@ -101,12 +101,11 @@ const (
 	rack  = "example.com/rack"
 )
 
-// small is a cluster whose racks keep a spare, with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
+// small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one without
 // labels, and names with markup.
 func small() *dump {
 	d := &dump{}
-	net := d.topology("net", zone, rack, "kubernetes.io/hostname")
-	net["metadata"].(object)["annotations"] = object{"packtree.dev/spares": `[{"level":"example.com/rack","nodes":1}]`}
+	d.topology("net", zone, rack, "kubernetes.io/hostname")
 	for _, in := range []string{"r1", "r2"} {
 		for i := range 3 {
 			d.node(fmt.Sprintf("%s-n%d", in, i), 8, object{zone: "z", rack: in}, object{"unschedulable": in == "r2" && i == 2})

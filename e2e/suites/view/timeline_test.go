@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,15 +88,7 @@ func TestARecordingIsExported(t *testing.T) {
 // TestARecordingHasATimeLine moves through what a simulation has recorded.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(context.WithoutCancel(t.Context()), t, "view", "--recording", recorded(t), "--no-browser")
-	command.Stderr = os.Stderr
-	address, ended := start(t, command)
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-	})
+	address := serve(t, "--recording", recorded(t))
 	open := func(t *testing.T, hash string, dark bool) *browser.Page {
 		page := chromium.Open(t, address+hash, dark)
 		page.Until("the picture", drawn)
