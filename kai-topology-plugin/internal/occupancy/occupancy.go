@@ -2,8 +2,8 @@
 package occupancy
 
 import (
-	"fmt"
 	"cmp"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"

@@ -57,7 +57,9 @@ func (s *Server) Address() string {
 }
 
 // Serve answers until ctx is done.
-func (s *Server) Serve(ctx context.Context) error { return answerAt(ctx, s.listener, s.guarded(s.page())) }
+func (s *Server) Serve(ctx context.Context) error {
+	return answerAt(ctx, s.listener, s.guarded(s.page()))
+}
 
 // answerAt has a handler answer until ctx is done.
 func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) error {
