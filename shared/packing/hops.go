@@ -74,8 +74,50 @@ func (p *problem) hops(i int, placed []placement) *Hops {
 	h.Most = h.Pairs * int64(len(t.levels))
 	// At a level at which no two are apart, none can be less so.
 	levels = slices.DeleteFunc(levels, func(level int) bool { return len(found.units[level]) < 2 })
-	h.Least = min(h.Sum, p.leastHops(i, levels, stood, more))
+	if h.Least = h.Sum; !p.closest(i, levels, stood, found) {
+		h.Least = min(h.Sum, p.leastHops(i, levels, stood, more))
+	}
 	return h
+}
+
+// closest reports whether no pods of a group could stand closer together than those found, since they fill as many units
+// as all of them would that are as roomy as the roomiest. Most do, and then no node has to be looked at twice.
+func (p *problem) closest(i int, levels []int, stood map[int32]int64, found *tally) bool {
+	if len(stood) > 0 {
+		return false
+	}
+	least := int64(0)
+	for _, level := range levels {
+		most := max(1, p.roomiest(i, level))
+		least += pairs(found.stand) - found.stand/most*pairs(most) - pairs(found.stand%most)
+	}
+	return least >= found.hops(0)
+}
+
+// roomiest bounds from above how many of a group's pods one unit of a level takes.
+func (p *problem) roomiest(i, level int) int64 {
+	t := p.cluster.topologies[p.groups[i].slot]
+	asked := p.asked(p.pending, i)
+	most := int64(0)
+	for _, a := range asked {
+		most += int64(min(a.pods, p.shapes[a.kind].most()))
+	}
+	if t.rankings[level].count == t.domains[whole].size {
+		return most // Each node is one.
+	}
+	for _, at := range t.rankedDomains(level) {
+		most = max(most, p.takes(asked, place{p.groups[i].slot, at}))
+	}
+	return most
+}
+
+// takes bounds from above how many of some pods fit into a domain.
+func (p *problem) takes(asked []askedPods, in place) int64 {
+	pods := int64(0)
+	for _, a := range asked {
+		pods += min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at))
+	}
+	return pods
 }
 
 // leastHops bounds the hops at some levels that a group has once more of its pods are
@@ -92,7 +134,11 @@ func (p *problem) leastHops(i int, levels []int, stood map[int32]int64, more int
 		standing += pods
 	}
 	least, here := int64(math.MaxInt64), newTally(t, levels)
+	asked := p.asked(p.pending, i)
 	in := func(at int32) bool {
+		if p.takes(asked, place{g.slot, at}) < more {
+			return true
+		}
 		here.clear()
 		t.nodesOf(at, func(node int32) bool {
 			stands := int64(0)

@@ -396,6 +396,7 @@ function DomainView(props: Props & { path: string }) {
             <li><GangLink {...props} name={name} /> <span class="quiet">{amount(used, cluster.overview.resource)}</span></li>
           ))}
           {others > 0 && <li class="quiet">{counted(others, "pod")} without a gang</li>}
+          {gangs.size + others === 0 && <li class="quiet">Nothing.</li>}
         </ul>
       </section>
     </>
