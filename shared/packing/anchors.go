@@ -116,7 +116,11 @@ type unit struct {
 }
 
 func (p *problem) unitOf(slot, level int, node int32) unit {
-	if at := p.cluster.topologies[slot].domainOf(node, level); at != none {
+	return p.cluster.topologies[slot].unitOf(level, node)
+}
+
+func (t *topology) unitOf(level int, node int32) unit {
+	if at := t.domainOf(node, level); at != none {
 		return unit{at: at, node: none}
 	}
 	return unit{at: none, node: node}

@@ -36,6 +36,8 @@ type decision struct {
 	packed *selection
 	// terse is set if nobody wants to know why.
 	terse bool
+	// hops is set if somebody wants to know how far apart the pods stand.
+	hops bool
 	// certificate proves the verdict Infeasible, unless terse.
 	certificate *certificate.Proof
 }
@@ -59,6 +61,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
 	d.decide()
 	d.undo(0)
+	d.hops = options.Hops
 	d.terse = options.Terse || options.Unproved && d.verdict != Placed
 	if !d.terse && (d.verdict == Infeasible || d.verdict == Unknown) {
 		d.certify()

@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -21,7 +23,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 			t.Error("it is served unasked")
 		}
 	}
-	objects := withoutKinds(t, "kai-topology-plugin", "view.enabled=true", "view.port=9999", "replicas=0")
+	objects := withoutKinds(t, "kai-topology-plugin", "view.enabled=true", "view.port=9999", "view.healthPort=9998", "networkPolicy.enabled=true",
+		"replicas=0")
 	var roles []string
 	for _, binding := range typed[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
 		if binding.Subjects[0].Name == viewer {
@@ -51,12 +54,29 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 	scheduler := deployments[slices.IndexFunc(deployments,
 		func(d appsv1.Deployment) bool { return d.Name == "kai-topology-plugin" })]
 	pod := page.Spec.Template.Spec
-	want := []string{"packtree", "view", "--no-browser", "--port=9999"}
+	want := []string{"packtree", "view", "--no-browser", "--port=9999", "--health-port=9998"}
 	if diff := cmp.Diff(want, pod.Containers[0].Args); diff != "" || pod.ServiceAccountName != viewer {
 		t.Errorf("account %s, arguments (-want +got):\n%s", pod.ServiceAccountName, diff)
 	}
-	if len(pod.Containers[0].Ports) > 0 {
-		t.Error("it has ports that others could reach")
+	if ports := pod.Containers[0].Ports; len(ports) != 1 || ports[0].Name != "health" || ports[0].ContainerPort != 9998 {
+		t.Errorf("others could reach ports %v", ports)
+	}
+	if alive, ready := pod.Containers[0].LivenessProbe.HTTPGet, pod.Containers[0].ReadinessProbe.HTTPGet; alive.Path != "/healthz" ||
+		ready.Path != "/readyz" || alive.Port.String() != "health" || ready.Port.String() != "health" {
+		t.Errorf("probes %v and %v", alive, ready)
+	}
+	policies := typed[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
+	policy := policies[slices.IndexFunc(policies, func(p networkingv1.NetworkPolicy) bool { return p.Name == viewer })]
+	if diff := cmp.Diff(page.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels); diff != "" {
+		t.Errorf("its policy is for other pods (-deployment +policy):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"health"}, slices.Collect(maps.Keys(peersByPort(policy.Spec.Ingress)))); diff != "" {
+		t.Errorf("its policy opens ports (-want +got):\n%s", diff)
+	}
+	// It asks the API server, as the scheduler does, and nobody else.
+	others := policies[slices.IndexFunc(policies, func(p networkingv1.NetworkPolicy) bool { return p.Name == scheduler.Name })]
+	if diff := cmp.Diff(others.Spec.Egress, policy.Spec.Egress); diff != "" || len(policy.Spec.PolicyTypes) != 2 {
+		t.Errorf("its policy is about %v and lets it reach (-scheduler +page):\n%s", policy.Spec.PolicyTypes, diff)
 	}
 	// Otherwise Services, policies and budgets of the scheduler would select it as well.
 	matches := true

@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,15 +29,7 @@ spec: {priority: 9, containers: [{name: c, image: c, resources: {requests: {nvid
 // TestManifestsAreTriedOnThePage asks the server of a dump what would become of files, and draws it.
 func TestManifestsAreTriedOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
-	command.Stderr = os.Stderr
-	address, ended := start(t, command)
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-	})
+	address := serve(t, "-f", small().write(t))
 	open := func(t *testing.T, dark bool) *browser.Page {
 		page := chromium.Open(t, address, dark)
 		page.Until("the picture", drawn)

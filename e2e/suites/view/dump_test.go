@@ -29,12 +29,12 @@ func (d *dump) add(apiVersion, kind, namespace, name string, rest object) object
 	return added
 }
 
-func (d *dump) topology(name string, levels ...string) {
+func (d *dump) topology(name string, levels ...string) object {
 	labels := []object{}
 	for _, level := range levels {
 		labels = append(labels, object{"nodeLabel": level})
 	}
-	d.add("kai.scheduler/v1alpha1", "Topology", "", name, object{"spec": object{"levels": labels}})
+	return d.add("kai.scheduler/v1alpha1", "Topology", "", name, object{"spec": object{"levels": labels}})
 }
 
 func (d *dump) node(name string, gpus int, labels object, spec object) {
@@ -122,7 +122,8 @@ func small() *dump {
 		{"name":"hosts","topology":"net","level":"kubernetes.io/hostname","maxPerDomain":2},
 		{"name":"racks","topology":"net","level":"example.com/rack","maxPerDomain":1,"required":false}]`}
 	runs["status"] = object{
-		"placement": object{"domains": 2, "fewest": "NotProved"},
+		"placement": object{"domains": 2, "fewest": "NotProved",
+			"hops": object{"pairs": 6, "sum": 8, "least": 4, "most": 18}},
 		"conditions": []object{{"type": "RepairPlanned", "status": "False", "reason": "MoveNotAllowed",
 			"message": "moving subgroup workers would help"}},
 		"seats": []object{{"nodes": []string{"r1-n2"}, "until": "2026-01-01T00:02:00Z"}},

@@ -1,9 +1,7 @@
 package view_test
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,15 +28,7 @@ func halfFull() *dump {
 // empty.
 func TestFailuresAreForetoldOnThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", halfFull().write(t), "--no-browser")
-	command.Stderr = os.Stderr
-	address, ended := start(t, command)
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-	})
+	address := serve(t, "-f", halfFull().write(t))
 	script := axe(t)
 	for _, dark := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dark %v", dark), func(t *testing.T) {

@@ -76,7 +76,8 @@ func TestThePage(t *testing.T) {
 		page := open(t, "#gang=team/runs")
 		for _, text := range []string{
 			"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1",
-			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved.",
+			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved; " +
+				"with 1.33 hops between two pods on average, where fewer than 0.67 were not possible.",
 			"Repair: moving subgroup workers would help.",
 		} {
 			page.Says(text)
@@ -101,6 +102,16 @@ func TestThePage(t *testing.T) {
 			!strings.Contains(tick, "holds:") {
 			t.Errorf("the constraint says %q", tick)
 		}
+	})
+
+	t.Run("a rack says how many of its spares are there", func(t *testing.T) {
+		d := &dump{}
+		net := d.topology("net", zone, rack, "kubernetes.io/hostname")
+		net["metadata"].(object)["annotations"] = object{"packtree.dev/spares": `[{"level":"example.com/rack","nodes":2}]`}
+		d.node("n0", 8, object{zone: "z", rack: "r1"}, object{})
+		page := chromium.Open(t, "file://"+export(t, d)+"#domain=z/r1", false)
+		page.Says("1 of 2 spares there")
+		screenshot(t, page, "spares")
 	})
 
 	t.Run("room that is kept for a gang is told of the gang, the domain, the node, and on the map", func(t *testing.T) {

@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -77,16 +75,7 @@ func asOfACluster(response *http.Response) error {
 func served(t *testing.T) (chromium *browser.Browser, address string) {
 	t.Helper()
 	chromium = browser.Start(t)
-	command := packtree(context.WithoutCancel(t.Context()), t, "view", "-f", small().write(t), "--no-browser")
-	command.Stderr = os.Stderr
-	address, ended := start(t, command)
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-	})
-	return chromium, restless(t, address)
+	return chromium, restless(t, serve(t, "-f", small().write(t)))
 }
 
 func TestAHistoryIsShownThoughTheClusterChangesAllTheTime(t *testing.T) {

@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"os"
 	"os/exec"
@@ -71,4 +72,20 @@ func start(t *testing.T, command *exec.Cmd) (address string, ended <-chan error)
 		t.Fatal("it printed no address")
 	}
 	return address, end
+}
+
+// serve serves a page until the test is over, and returns its address.
+func serve(t *testing.T, flags ...string) (address string) {
+	t.Helper()
+	args := append([]string{"view", "--no-browser"}, flags...)
+	command := packtree(context.WithoutCancel(t.Context()), t, args...)
+	command.Stderr = os.Stderr
+	address, ended := start(t, command)
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt)
+		if err := <-ended; err != nil {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return address
 }

@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,6 +74,11 @@ func TestARecordingIsExported(t *testing.T) {
 		page.Says(moment.used + " nvidia.com/gpu used")
 		screenshot(t, page, fmt.Sprintf("timeline-export-%d", moment.place))
 	}
+	to(2)
+	page.Click(".card")
+	for _, text := range []string{"Gang default/second", "the gang needs one example.com/rack", "Nearest: rack z/r1", "What would help"} {
+		page.Says(text)
+	}
 	if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, .failures').length"); count != 0 {
 		t.Error("it offers what nobody is there to answer")
 	}
@@ -86,15 +90,7 @@ func TestARecordingIsExported(t *testing.T) {
 // TestARecordingHasATimeLine moves through the recording of a simulation.
 func TestARecordingHasATimeLine(t *testing.T) {
 	chromium := browser.Start(t)
-	command := packtree(context.WithoutCancel(t.Context()), t, "view", "--recording", recorded(t), "--no-browser")
-	command.Stderr = os.Stderr
-	address, ended := start(t, command)
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-	})
+	address := serve(t, "--recording", recorded(t))
 	open := func(t *testing.T, hash string, dark bool) *browser.Page {
 		page := chromium.Open(t, address+hash, dark)
 		page.Until("the picture", drawn)

@@ -15,7 +15,7 @@ func drawPlacements(b *strings.Builder, pen *drawing.Pen, gangs []*explanation.G
 	var rest []*explanation.Gang
 	for _, gang := range gangs {
 		switch {
-		case gang.Placement == nil:
+		case gang.Placement == nil || gang.Placement.Domains == 0:
 		case gang.Placement.Fewest == scheduling.FewestYes:
 			fewest++
 		default:

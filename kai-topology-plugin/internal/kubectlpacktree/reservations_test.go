@@ -10,6 +10,13 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
+// drawn are the lines that a part of the tree has.
+func drawn[Row any](draw func(*strings.Builder, *drawing.Pen, []Row), rows []Row) []string {
+	var b strings.Builder
+	draw(&b, &drawing.Pen{}, rows)
+	return strings.Split(b.String(), "\n")
+}
+
 func TestDrawReservations(t *testing.T) {
 	kept := overview.Reservation{
 		Namespace: "n", Gang: "big", Reason: "Overtaken", Level: "example.com/rack", Domain: "z/r1", Resources: []string{"cpu", "gpu"},
@@ -35,15 +42,11 @@ func TestDrawReservations(t *testing.T) {
 			},
 		},
 	} {
-		var b strings.Builder
-		drawReservations(&b, &drawing.Pen{}, c.kept)
-		if diff := cmp.Diff(c.want, strings.Split(b.String(), "\n")); diff != "" {
+		if diff := cmp.Diff(c.want, drawn(drawReservations, c.kept)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	var b strings.Builder
-	drawReservations(&b, &drawing.Pen{}, many)
-	if lines := strings.Split(b.String(), "\n"); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 3 more" {
+	if lines := drawn(drawReservations, many); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 3 more" {
 		t.Errorf("of many are drawn %d lines: %q", len(lines), lines[len(lines)-3:])
 	}
 }

@@ -48,5 +48,5 @@ func seatsText(seats []overview.Seat) string {
 	if !last.IsZero() {
 		until = "until " + last.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s for successors on %s, %s", count(len(seats), "seat"), nodeNames(names), until)
+	return fmt.Sprintf("%s for successors on %s, %s", count(len(seats), "seat"), overview.NodeNames(names), until)
 }

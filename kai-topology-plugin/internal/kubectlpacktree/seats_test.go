@@ -2,14 +2,12 @@ package kubectlpacktree
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
@@ -38,15 +36,11 @@ func TestDrawSeats(t *testing.T) {
 			},
 		},
 	} {
-		var b strings.Builder
-		drawSeats(&b, &drawing.Pen{}, c.seats)
-		if diff := cmp.Diff(c.want, strings.Split(b.String(), "\n")); diff != "" {
+		if diff := cmp.Diff(c.want, drawn(drawSeats, c.seats)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	var b strings.Builder
-	drawSeats(&b, &drawing.Pen{}, many)
-	if lines := strings.Split(b.String(), "\n"); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 2 more seats" {
+	if lines := drawn(drawSeats, many); len(lines) != maxLines+4 || lines[maxLines+1] != "  … and 2 more seats" {
 		t.Errorf("of many are drawn %d lines: %q", len(lines), lines[len(lines)-3:])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 	"packtree.dev/kai-topology-plugin/internal/recording"
@@ -35,48 +36,52 @@ func readTimeline(file string, asked overview.Question) (*timeline, error) {
 
 // overview is that of a moment, by its place.
 func (t *timeline) overview(ctx context.Context, place int) (*overview.Overview, error) {
+	_, seen, err := t.at(ctx, place)
+	return seen, err
+}
+
+// at is a moment, by its place. The overview of the first says which others there are.
+func (t *timeline) at(ctx context.Context, place int) (*inventory.Inventory, *overview.Overview, error) {
 	cluster, err := t.recorded.At(place)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return overview.Of(ctx, cluster, t.asked)
+	seen, err := overview.Of(ctx, cluster, t.asked)
+	if err == nil && place == 0 {
+		seen.Moments = t.recorded.Moments()
+	}
+	return cluster, seen, err
 }
 
-// beginning is the overview of the first moment, which says which others there are.
-func (t *timeline) beginning(ctx context.Context) (*overview.Overview, error) {
-	seen, err := t.overview(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	seen.Moments = t.recorded.Moments()
-	return seen, nil
-}
+// decider decides the gangs of an overview that wait, one of so many overviews that are left.
+type decider func(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error
 
 // all are the overview of the first moment and those of all moments, packed. After each it calls done with how many there are.
-func (t *timeline) all(ctx context.Context, done func(of int)) (first []byte, moments *view.Moments, err error) {
-	seen, err := t.beginning(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if first, err = json.Marshal(seen); err != nil {
-		return nil, nil, err
-	}
+func (t *timeline) all(
+	ctx context.Context, decide decider, done func(of int),
+) (first []byte, moments *view.Moments, err error) {
 	moments = &view.Moments{}
-	moments.Add(first)
-	for place := range seen.Moments[1:] {
+	count := len(t.recorded.Moments())
+	for place := range count {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		then, err := t.overview(ctx, place+1)
+		cluster, seen, err := t.at(ctx, place)
 		if err != nil {
 			return nil, nil, err
 		}
-		content, err := json.Marshal(then)
+		if err := decide(ctx, cluster, seen, count-place); err != nil {
+			return nil, nil, err
+		}
+		content, err := json.Marshal(seen)
 		if err != nil {
 			return nil, nil, err
+		}
+		if place == 0 {
+			first = content
 		}
 		moments.Add(content)
-		done(len(seen.Moments) - 1)
+		done(count)
 	}
 	return first, moments, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
@@ -34,7 +36,7 @@ func TestQuestionsAboutARecordingAreAboutAMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := line.beginning(t.Context())
+	first, err := line.overview(t.Context(), 0)
 	if err != nil || !slices.Equal(first.Moments, []float64{0, 5, 9}) || len(first.Gangs) != 0 {
 		t.Fatalf("%+v, error %v", first, err)
 	}
@@ -50,7 +52,7 @@ func TestQuestionsAboutARecordingAreAboutAMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen := said.(*overview.Overview); len(seen.Gangs) != gangs || seen.Moments != nil {
+		if seen := said.(*overview.Overview); len(seen.Gangs) != gangs || (seen.Moments != nil) != (query == "moment=0") {
 			t.Errorf("%s: %d gangs, moments %v", query, len(seen.Gangs), seen.Moments)
 		}
 	}
@@ -124,13 +126,21 @@ func TestAnExportOfARecordingHasAllMoments(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := 0
-	first, moments, err := line.all(t.Context(), func(of int) { told += of })
-	if err != nil || !strings.HasPrefix(string(first), "{") || told != 4 || moments == nil {
+	var decided []string
+	decide := func(_ context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error {
+		decided = append(decided, fmt.Sprint(left, " ", len(cluster.PodGroups), " ", len(seen.Gangs)))
+		return nil
+	}
+	first, moments, err := line.all(t.Context(), decide, func(of int) { told += of })
+	if err != nil || !strings.HasPrefix(string(first), "{") || told != 9 || moments == nil {
 		t.Errorf("told %d, error %v, first %.40s", told, err, first)
+	}
+	if want := []string{"3 0 0", "2 1 1", "1 0 0"}; !slices.Equal(decided, want) {
+		t.Errorf("decided %q, want %q", decided, want)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := line.all(ended, func(int) {}); !errors.Is(err, context.Canceled) {
+	if _, _, err := line.all(ended, decide, func(int) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("once nobody waits for it: %v", err)
 	}
 }

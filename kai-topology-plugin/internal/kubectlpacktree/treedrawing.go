@@ -22,8 +22,6 @@ const (
 	// barCells is the length of a bar, and narrowBarCells that on terminals of less columns than wide; those of less than
 	// narrow have no room for any.
 	barCells, narrowBarCells, wide, narrow = 20, 10, 160, 80
-	// namedNodes is how many nodes are named before the rest is counted.
-	namedNodes = 4
 )
 
 // row is a line of the drawing: a domain, or several that are alike.
@@ -260,7 +258,7 @@ func (l *layout) draw(b *strings.Builder, row row) {
 		width += 2 + drawing.Width(out)
 	}
 	if kept := row.domain.Spares; kept != nil {
-		text := sparesText(kept)
+		text := kept.Text()
 		width += 2 + drawing.Width(text)
 		if kept.There < kept.Wanted {
 			text = l.pen.Careful(text)
@@ -280,14 +278,6 @@ func (l *layout) width() int {
 		width += l.cells + 2
 	}
 	return width
-}
-
-// sparesText says how many nodes a domain keeps empty of how many it is to.
-func sparesText(kept *occupancy.Spares) string {
-	if kept.There >= kept.Wanted {
-		return fmt.Sprintf("%s kept", count(kept.Wanted, "spare"))
-	}
-	return fmt.Sprintf("%d of %s there", kept.There, count(kept.Wanted, "spare"))
 }
 
 func outText(d *occupancy.Domain) string {
@@ -398,7 +388,7 @@ func drawUnlabelled(b *strings.Builder, pen *drawing.Pen, report *overview.Overv
 	}
 	for _, label := range slices.Sorted(maps.Keys(lacking)) {
 		slices.Sort(lacking[label])
-		names := nodeNames(slices.Compact(lacking[label]))
+		names := overview.NodeNames(slices.Compact(lacking[label]))
 		b.WriteString(pen.Wrap("", "  ", pen.Careful("Without label "+label)+"  "+names))
 	}
 }
@@ -414,18 +404,11 @@ func drawOutOfService(b *strings.Builder, pen *drawing.Pen, nodes []overview.Out
 		}
 	}
 	if len(cordoned) > 0 {
-		fmt.Fprintf(b, "%s  %s\n", pen.Careful("Cordoned"), nodeNames(cordoned))
+		fmt.Fprintf(b, "%s  %s\n", pen.Careful("Cordoned"), overview.NodeNames(cordoned))
 	}
 	if len(notReady) > 0 {
-		fmt.Fprintf(b, "%s  %s\n", pen.Bad("Not ready"), nodeNames(notReady))
+		fmt.Fprintf(b, "%s  %s\n", pen.Bad("Not ready"), overview.NodeNames(notReady))
 	}
-}
-
-func nodeNames(names []string) string {
-	if len(names) <= namedNodes+1 {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
 func count(number int, noun string) string {

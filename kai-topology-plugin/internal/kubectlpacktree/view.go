@@ -2,11 +2,11 @@ package kubectlpacktree
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -15,15 +15,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 	"packtree.dev/kai-topology-plugin/internal/view"
 )
 
-// deciding is how long gangs of a dump that wait are decided before the page is shown.
-const deciding = 10 * time.Second
+// deciding is how long gangs of a dump that wait are decided before the page is shown, and decidingAll how long those of all
+// moments of a recording are.
+const deciding, decidingAll = 10 * time.Second, time.Minute
 
 // viewOptions are the flags of view.
 type viewOptions struct {
@@ -33,6 +36,7 @@ type viewOptions struct {
 	export    string
 	recording string
 	port      int
+	health    int
 	noBrowser bool
 }
 
@@ -51,7 +55,7 @@ knows the address. Nothing is installed in the cluster, and nothing is asked of 
 for up to 10 seconds; so they are for a page of a dump.
 
 --recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all moments are
-in the file.
+in the file, and the gangs that wait at them are decided for up to a minute in all.
 
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
@@ -92,6 +96,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
+	flags.IntVar(&options.health, "health-port", 0, "a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
 	return command
 }
@@ -119,7 +124,12 @@ func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) e
 	if err != nil {
 		return err
 	}
-	first, moments, err := recorded.all(command.Context(), p.progress(command, "moments packed"))
+	until := p.now().Add(decidingAll)
+	decide := func(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error {
+		now := p.now()
+		return p.decide(ctx, cluster, seen, now.Add(until.Sub(now)/time.Duration(left)))
+	}
+	first, moments, err := recorded.all(command.Context(), decide, p.progress(command, "moments packed"))
 	if err != nil {
 		return err
 	}
@@ -162,22 +172,25 @@ func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview
 	if err != nil {
 		return nil, err
 	}
-	until := p.now().Add(deciding)
-	left, err := explanation.Decide(ctx, read.Inventory, seen.Gangs, func() bool { return p.now().After(until) })
-	if err != nil {
+	if err := p.decide(ctx, read.Inventory, seen, p.now().Add(deciding)); err != nil {
 		return nil, err
-	}
-	if left > 0 {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
 	}
 	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
 	return seen, nil
 }
 
+// decide decides the gangs of an overview that wait, until a time. A note says how many are left then.
+func (p *plugin) decide(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time) error {
+	left, err := explanation.Decide(ctx, cluster, seen.Gangs, func() bool { return p.now().After(until) })
+	if left > 0 {
+		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
+	}
+	return err
+}
+
 // serveView serves the page until the command is interrupted.
 func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
-	ctx, cancel := context.WithCancel(command.Context())
-	defer cancel()
+	running, ctx := errgroup.WithContext(command.Context())
 	feed := view.NewFeed()
 	follow, answers, err := p.shown(command, options, feed)
 	if err != nil {
@@ -189,23 +202,19 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s\n", server.Address())
 	fmt.Fprintln(command.ErrOrStderr(), "Whoever knows this address sees what you may see. Ctrl-C ends it.")
-	followed := make(chan error, 1)
-	go func() {
-		followed <- follow(ctx)
-	}()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
+	if options.health > 0 {
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", options.health))
+		if err != nil {
+			return fmt.Errorf("opening the port for probes: %w", err)
+		}
+		running.Go(func() error { return view.ServeHealth(ctx, feed, listener) })
+	}
+	running.Go(func() error { return follow(ctx) }) // It only ends by itself if the cluster cannot be read.
+	running.Go(func() error { return server.Serve(ctx) })
 	if !options.noBrowser {
 		open(ctx, command.ErrOrStderr(), server.Address())
 	}
-	select {
-	case err := <-followed: // It only ends by itself if the cluster cannot be read.
-		cancel()
-		return cmp.Or(err, <-served)
-	case err := <-served:
-		cancel()
-		return cmp.Or(err, <-followed)
-	}
+	return running.Wait()
 }
 
 // shown returns what feeds the page until its context is done, and what answers its questions.
@@ -225,7 +234,7 @@ func (p *plugin) shown(
 		if err != nil {
 			return nil, answers, err
 		}
-		seen, err := recorded.beginning(command.Context())
+		seen, err := recorded.overview(command.Context(), 0)
 		return func(ctx context.Context) error {
 			publish(seen)
 			<-ctx.Done()

@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 	"packtree.dev/kai-topology-plugin/internal/spares"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -80,9 +81,11 @@ func TestHowLongAGangTookToBeBound(t *testing.T) {
 func TestGangsPlaced(t *testing.T) {
 	metrics.Register()
 	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
-	metrics.GangPlaced("Yes")
+	metrics.GangPlaced(&scheduling.PlacementStatus{Domains: 1, Fewest: scheduling.FewestYes})
+	metrics.GangPlaced(&scheduling.PlacementStatus{Hops: &scheduling.HopsStatus{Pairs: 4, Sum: 7, Least: 5, Most: 12}})
 	expect(t, 1, "gangs_placed_total", model.LabelSet{"fewest": "Yes"})
 	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
+	expect(t, 0.5, "gang_excess_hops", nil)
 }
 
 func TestMadeRoom(t *testing.T) {

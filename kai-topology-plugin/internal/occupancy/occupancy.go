@@ -3,6 +3,7 @@ package occupancy
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,18 @@ type Domain struct {
 type Spares struct {
 	Wanted int `json:"wanted"`
 	There  int `json:"there"`
+}
+
+// Text says in words how many are there.
+func (s *Spares) Text() string {
+	noun := "spares"
+	if s.Wanted == 1 {
+		noun = "spare"
+	}
+	if s.There >= s.Wanted {
+		return fmt.Sprintf("%d %s kept", s.Wanted, noun)
+	}
+	return fmt.Sprintf("%d of %d %s there", s.There, s.Wanted, noun)
 }
 
 // Amounts are of one resource, in its own unit: devices, CPUs, bytes. Total is the sum of the others.

@@ -2,7 +2,9 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -22,6 +24,34 @@ type Reservation struct {
 	Resources []string `json:"resources,omitempty"`
 	// Nodes has a node once for each pod that will go there.
 	Nodes []string `json:"nodes,omitempty"`
+}
+
+// Text says what is kept, and from whom.
+func (r *Reservation) Text() string {
+	if r.Reason == scheduling.ReservationPreempting {
+		pods := "1 pod"
+		if len(r.Nodes) > 1 {
+			pods = fmt.Sprintf("%d pods", len(r.Nodes))
+		}
+		return fmt.Sprintf("room for %s on %s, which others leave for it", pods, NodeNames(r.Nodes))
+	}
+	where := "the whole cluster"
+	if r.Level != "" {
+		where = LevelName(r.Level) + " " + r.Domain
+	}
+	return fmt.Sprintf("%s is kept for it from those that want %s: it was overtaken too often",
+		where, cmp.Or(strings.Join(r.Resources, ", "), "anything"))
+}
+
+// namedNodes is how many nodes are named before the rest is counted.
+const namedNodes = 4
+
+// NodeNames names some nodes, and counts those that are too many to be named.
+func NodeNames(names []string) string {
+	if len(names) <= namedNodes+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
 // reservations lists those that the statuses of PodGroups tell of, by gang. What is kept for others is shown whoever asks: it is

@@ -44,7 +44,7 @@ func (e *executor) do(effects gangstate.Effects) {
 		klog.Background().Info("Gang let go", "podGroup", released.Gang, "pods", released.Pods)
 		metrics.GangLetGo()
 		if placed := released.Placement; placed != nil {
-			metrics.GangPlaced(placed.Fewest)
+			metrics.GangPlaced(placed)
 		}
 	}
 	for _, broken := range effects.Broken {

@@ -92,17 +92,26 @@ func Of(observed Observed, now metav1.Time) Desired {
 }
 
 // placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an earlier
-// scheduler, said holds until then, as long as the gang stands and prefers a level.
+// scheduler, said holds until then, as long as the gang stands, and prefers a level or names a topology.
 func placement(observed Observed) *scheduling.PlacementStatus {
-	prefers := slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 })
-	switch {
-	case !prefers:
-		return nil
-	case observed.Placement != nil && observed.Gang.Satisfied(gang.NoPending):
-		return observed.Placement
-	default:
-		return observed.Gang.PodGroup.Status.Placement
+	said := observed.Gang.PodGroup.Status.Placement
+	if observed.Placement != nil && observed.Gang.Satisfied(gang.NoPending) {
+		said = observed.Placement
 	}
+	if said == nil {
+		return nil
+	}
+	holds := *said
+	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 }) {
+		holds.Domains, holds.Fewest = 0, ""
+	}
+	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Placed > 1 && group.Domains != nil }) {
+		holds.Hops = nil
+	}
+	if holds == (scheduling.PlacementStatus{}) {
+		return nil
+	}
+	return &holds
 }
 
 // conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is

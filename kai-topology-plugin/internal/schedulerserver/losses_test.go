@@ -62,36 +62,39 @@ var _ = Describe("a gang that loses pods", func() {
 		Consistently(scheduled(namespace, "gang")).WithTimeout(time.Second).Should(withReason(scheduling.ReasonPlaced))
 	})
 
-	It("has them replaced in its rack when their node is deleted", func() {
+	// replaced has a gang in one of two racks lose pod 0, wants another in its rack, and returns the nodes of both.
+	replaced := func(lose func(node string)) (before, after string) {
+		GinkgoHelper()
 		givenRack("z1", "r1", 3, 2)
 		givenRack("z1", "r2", 3, 2)
 		rack, node := standing(scheduling.PodGroupSpec{})
-		takeNode(node)
-		deletePod(namespace, "gang-0")
+		lose(node)
 		create(pod(namespace, "gang", "", "gang-again", 2))
 		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
+		return node, nodeOf(namespace, "gang-again")
+	}
+
+	It("has them replaced in its rack when their node is deleted", func() {
+		replaced(func(node string) {
+			takeNode(node)
+			deletePod(namespace, "gang-0")
+		})
 	})
 
 	It("has them replaced in its rack, off the node, when that is tainted", func() {
-		givenRack("z1", "r1", 3, 2)
-		givenRack("z1", "r2", 3, 2)
-		rack, node := standing(scheduling.PodGroupSpec{})
-		taintNode(node)
-		deletePod(namespace, "gang-0")
-		create(pod(namespace, "gang", "", "gang-again", 2))
-		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
-		Expect(nodeOf(namespace, "gang-again")).NotTo(Equal(node))
+		before, after := replaced(func(node string) {
+			taintNode(node)
+			deletePod(namespace, "gang-0")
+		})
+		Expect(after).NotTo(Equal(before))
 	})
 
 	It("has them replaced in its rack when their node is drained", func() {
-		givenRack("z1", "r1", 3, 2)
-		givenRack("z1", "r2", 3, 2)
-		rack, node := standing(scheduling.PodGroupSpec{})
-		cordonNode(node)
-		evict(namespace, "gang-0")
-		create(pod(namespace, "gang", "", "gang-again", 2))
-		Expect(eventuallyBound(namespace, gangOf("gang"), 2).domains(rackLevel)).To(Equal([]string{rack}))
-		Expect(nodeOf(namespace, "gang-again")).NotTo(Equal(node))
+		before, after := replaced(func(node string) {
+			cordonNode(node)
+			evict(namespace, "gang-0")
+		})
+		Expect(after).NotTo(Equal(before))
 	})
 
 	It("waits and says that it runs below its minimum when its rack has no room for them, and is whole once it has",

@@ -156,7 +156,7 @@ func beside(ctx context.Context, question decision.Question, together *placedFol
 		shared.Add(follower.Key(), slices.Sorted(maps.Keys(room)))
 	}
 	there := question
-	there.Gang, there.Reserved, there.Unproved = &led, reserved, true
+	there.Gang, there.Reserved, there.Unproved, there.Hops = &led, reserved, true, false
 	answer, err := simulation.Decide(ctx, there)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func (d domains) rows(m *Model) []row {
 		for i := range m.seen.Topologies {
 			topology := &m.seen.Topologies[i]
 			rows = append(rows, row{
-				name: topology.Name, bar: &topology.Cluster.Amounts, text: summary(topology.Cluster, m.counted(topology)),
+				name: topology.Name, bar: &topology.Cluster.Amounts, text: m.summary(topology.Cluster, m.counted(topology)),
 				opens: domains{topology: topology.Name},
 			})
 		}
@@ -101,7 +101,7 @@ func (d domains) rows(m *Model) []row {
 	var rows []row
 	for _, domain := range within.Domains {
 		r := row{
-			name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: summary(domain, counted),
+			name: short(domain.Level) + " " + domain.Name, bar: &domain.Amounts, text: m.summary(domain, counted),
 			opens: domains{d.topology, domain.Path},
 		}
 		if len(domain.Domains) == 0 && domain.Unlabelled == nil {
@@ -113,7 +113,7 @@ func (d domains) rows(m *Model) []row {
 		rows = append(rows, r)
 	}
 	if without := within.Unlabelled; without != nil {
-		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: summary(without, counted)})
+		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: m.summary(without, counted)})
 		for _, name := range without.NodeNames {
 			rows = append(rows, row{name: "  " + name, opens: oneNode(name)})
 		}
@@ -139,9 +139,9 @@ func find(domain *occupancy.Domain, path string) *occupancy.Domain {
 	return nil
 }
 
-// summary is what a domain has: amounts, slots of the shape that is counted, nodes, and who stands there, the largest
-// first.
-func summary(domain *occupancy.Domain, counted int) string {
+// summary is what a domain has: amounts, slots of the shape that is counted, nodes, spares, whom it is kept for, and who
+// stands there, the largest first.
+func (m *Model) summary(domain *occupancy.Domain, counted int) string {
 	const named = 3
 	parts := []string{fmt.Sprintf("%s/%s", amount(domain.Used), amount(domain.Total))}
 	if counted < len(domain.Slots) {
@@ -155,6 +155,14 @@ func summary(domain *occupancy.Domain, counted int) string {
 	}
 	if domain.NotReady > 0 {
 		parts = append(parts, fmt.Sprintf("%d not ready", domain.NotReady))
+	}
+	if domain.Spares != nil {
+		parts = append(parts, domain.Spares.Text())
+	}
+	for _, kept := range m.seen.Reservations {
+		if kept.Level != "" && kept.Level == domain.Level && kept.Domain == domain.Path {
+			parts = append(parts, "kept for "+kept.Namespace+"/"+kept.Gang)
+		}
 	}
 	for i, occupant := range domain.Gangs {
 		if i == named {
@@ -229,6 +237,11 @@ func (g oneGang) rows(m *Model) []row {
 		reason = ""
 	}
 	rows = append(rows, remediesOf(m.decided[string(g)])...)
+	for _, kept := range m.seen.Reservations {
+		if kept.Namespace == found.Namespace && kept.Gang == found.Name {
+			rows = append(rows, row{name: "kept for it", text: kept.Text()})
+		}
+	}
 	for _, group := range found.SubGroups {
 		rows = append(rows, groupRow(&group))
 	}
@@ -306,6 +319,11 @@ func (n oneNode) rows(m *Model) []row {
 	}
 	for _, taint := range node.Taints {
 		rows = append(rows, row{name: "taint", text: taint, mood: careful})
+	}
+	for _, kept := range m.seen.Reservations {
+		if key := kept.Namespace + "/" + kept.Gang; slices.Contains(kept.Nodes, node.Name) {
+			rows = append(rows, row{name: "kept for " + key, text: kept.Text(), mood: careful, opens: oneGang(key)})
+		}
 	}
 	stock := node.Resources[m.seen.Resource]
 	rows = append(rows, row{name: m.seen.Resource, text: fmt.Sprintf("%s/%s", amount(stock.Used), amount(stock.Total))})

@@ -253,6 +253,24 @@ func TestQuitting(t *testing.T) {
 	}
 }
 
+func TestRoomThatIsKept(t *testing.T) {
+	u := sitsDown(t, func(string, string) *explanation.Gang { return nil })
+	seen := sample()
+	rack := seen.Topologies[0].Cluster.Domains[0].Domains[1]
+	rack.Spares = &occupancy.Spares{Wanted: 2, There: 1}
+	seen.Reservations = []overview.Reservation{
+		{Namespace: "d", Gang: "wide", Reason: scheduling.ReservationOvertaken, Level: rack.Level, Domain: rack.Path},
+		{Namespace: "d", Gang: "wide", Reason: scheduling.ReservationPreempting, Nodes: []string{"n0"}},
+	}
+	u.gets(Seen{seen})
+	u.presses("enter")
+	u.sees("1 of 2 spares there  kept for d/wide")
+	u.presses("enter", "enter")
+	u.sees("kept for d/wide", "room for 1 pod on n0, which others leave for it")
+	u.presses("tab", "enter")
+	u.sees("kept for it", "rack z/r1 is kept for it from those that want anything", "room for 1 pod on n0")
+}
+
 func TestSlotsOfOneShapeAfterTheOther(t *testing.T) {
 	u := sitsDown(t, nil)
 	seen := sample()

@@ -58,14 +58,19 @@ func (s *Server) Address() string {
 
 // Serve answers until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
+	return answerAt(ctx, s.listener, s.guarded(s.page()))
+}
+
+// answerAt has a handler answer until ctx is done.
+func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           s.guarded(s.page()),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		// Whoever waits for events is told that there will be none.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(s.listener) }()
+	go func() { done <- server.Serve(listener) }()
 	select {
 	case err := <-done:
 		return err

@@ -111,13 +111,21 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-// placementScore is the best score for a gang that is proved to be in the fewest domains possible. Without a proof
-// there is no score: how many fewer domains are possible is not known.
+// placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its pods share
+// domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is known.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
-	if podGroup == nil || podGroup.Status.Placement == nil || podGroup.Status.Placement.Fewest != scheduling.FewestYes {
+	if podGroup == nil || podGroup.Status.Placement == nil {
 		return nil
 	}
-	return ptr.To(1.0)
+	placed := podGroup.Status.Placement
+	switch hops := placed.Hops; {
+	case placed.Fewest == scheduling.FewestYes || hops != nil && hops.Sum <= hops.Least:
+		return ptr.To(1.0)
+	case hops == nil:
+		return nil
+	default:
+		return ptr.To(float64(100*(hops.Most-hops.Sum)/(hops.Most-hops.Least)) / 100)
+	}
 }
 
 // successorsCondition repeats the scheduler's answer to the question about successors; nil without a question, or

@@ -143,7 +143,7 @@ var _ = Describe("A PodGang", func() {
 		}
 	})
 
-	It("has a score while the scheduler says that it stands as close together as can be", func(ctx SpecContext) {
+	It("has a score while the scheduler says how close together it stands", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
 		says := func(reason string, placement *scheduling.PlacementStatus) {
@@ -166,6 +166,11 @@ var _ = Describe("A PodGang", func() {
 		says("fewer may do", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved})
 		Expect(score()).To(BeNil())
 		says("proved", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
+		Expect(score()).To(HaveValue(Equal(1.0)))
+		says("closer may do", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved,
+			Hops: &scheduling.HopsStatus{Pairs: 6, Sum: 8, Least: 3, Most: 18}})
+		Expect(score()).To(HaveValue(Equal(0.66)))
+		says("the closest", &scheduling.PlacementStatus{Hops: &scheduling.HopsStatus{Pairs: 1, Sum: 3, Least: 3, Most: 3}})
 		Expect(score()).To(HaveValue(Equal(1.0)))
 		says("no level is preferred any more", nil)
 		Expect(score()).To(BeNil())

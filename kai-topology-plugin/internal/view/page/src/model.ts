@@ -75,6 +75,8 @@ export interface Domain {
   unlabelled?: Domain;
   nodeNames?: string[];
   slots?: number[];
+  /** Nodes that are to stay empty for repair, where any are, and how many of them there are. */
+  spares?: { wanted: number; there: number };
   domains?: Domain[];
 }
 
@@ -146,7 +148,7 @@ export interface Gang {
   subGroups: SubGroup[];
   /** What the scheduler says that it does about lost pods. */
   repair?: string;
-  placement?: { domains: number; fewest: "Yes" | "NotProved" };
+  placement?: { domains?: number; fewest?: "Yes" | "NotProved"; hops?: { pairs: number; sum: number; least: number } };
   decision?: Decision;
   behind?: string[];
   remedies?: Remedy[];

@@ -1,6 +1,6 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, sparesText, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
 import { Failures, type Asking } from "./failures";
@@ -384,6 +384,7 @@ function DomainView(props: Props & { path: string }) {
           {counted(domain.nodes, "node")}
           {domain.cordoned ? <span class="careful"> · {domain.cordoned} cordoned</span> : null}
           {domain.notReady ? <span class="bad"> · {domain.notReady} not ready</span> : null}
+          {domain.spares && <span class={domain.spares.there < domain.spares.wanted ? "careful" : undefined}> · {sparesText(domain.spares)}</span>}
         </p>
       </section>
       <Kept {...props} kept={cluster.reservations.ofDomain.get(placeOf(domain.level, domain.path))} of="place" />
@@ -395,6 +396,7 @@ function DomainView(props: Props & { path: string }) {
             <li><GangLink {...props} name={name} /> <span class="quiet">{amount(used, cluster.overview.resource)}</span></li>
           ))}
           {others > 0 && <li class="quiet">{counted(others, "pod")} without a gang</li>}
+          {gangs.size + others === 0 && <li class="quiet">Nothing.</li>}
         </ul>
       </section>
     </>
