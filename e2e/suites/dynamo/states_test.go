@@ -103,7 +103,7 @@ func (w *world) stands(name string, wanted pods) types.StepFunc {
 	return suite.AllOf(w.runs(name, wanted), w.isPlaced(name))
 }
 
-// waits waits until a deployment is not ready and its message, about the latest spec, has all these words.
+// waits lasts until a deployment is not ready and its message, about the latest spec, has all these words.
 func (w *world) waits(name string, words ...string) types.StepFunc {
 	return w.says(name, dynamo.ConditionReady, metav1.ConditionFalse, dynamo.ReasonServicesNotReady, words...)
 }

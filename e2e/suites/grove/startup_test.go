@@ -104,7 +104,7 @@ func (s *startup) ready(want map[string]int) types.StepFunc {
 	}
 }
 
-// waits waits until the init containers of a PodClique log what they wait for.
+// waits lasts until the init containers of a PodClique log what they wait for.
 func (s *startup) waits(podClique, says string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		s.until(ctx, t, podClique+" says "+says, func(context.Context) (bool, string, error) {

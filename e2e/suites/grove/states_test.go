@@ -108,7 +108,7 @@ func (w *world) isGone(sets ...string) e2e.StepFunc {
 	}
 }
 
-// deletes deletes pods as a user does with kubectl: the chosen ones, at most a number of them.
+// deletes removes pods as a user does with kubectl: the chosen ones, at most a number of them.
 func (w *world) deletes(most int, chosen func(*corev1.Pod) bool) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		pods, err := w.Pods(ctx)

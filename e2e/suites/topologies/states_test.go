@@ -107,7 +107,7 @@ func (w *world) podsOf(ctx context.Context, name string) ([]corev1.Pod, error) {
 	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[grove.LabelPartOf] != name }), err
 }
 
-// waits waits until a set explains, in the scheduler's words, why none of its pods has a place.
+// waits lasts until a set explains, in the scheduler's words, why none of its pods has a place.
 func (w *world) waits(name string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		object := &unstructured.Unstructured{}
