@@ -333,7 +333,8 @@ func TestWhetherSuccessorsFit(t *testing.T) {
 
 func TestSuccessorsLeaveSparesAsTheSchedulerDoes(t *testing.T) {
 	// A rack of three nodes of 8 GPUs of which one is to stay empty, a gang on the other two, and one without pods.
-	spared := strings.Replace(topology, "{name: t}", `{name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":1}]'}}`, 1)
+	const asked = `{name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":1}]'}}`
+	spared := strings.Replace(topology, "{name: t}", asked, 1)
 	rack := spared + nodes(8, "r1-a", "r1-b", "r1-c") + podGroup("next", "minMember: 1, "+oneRack)
 	const unheld = `packtree.dev/seat-hold: "0s"`
 	for name, c := range map[string]struct {
@@ -365,8 +366,8 @@ func TestSuccessorsLeaveSparesAsTheSchedulerDoes(t *testing.T) {
 			asked:   []successors.Group{ask(t, "g", "", 8, "", 0, 1)}, want: fits,
 		},
 		"without seats a whole gang is a new one": {
-			cluster: spared + nodes(8, "r1-a", "r1-b") + podGroup("g", "minMember: 1, "+oneRack, unheld) + pods("g", "", 4, "", "r1-a") +
-				podGroup("other", "minMember: 1") + pods("other", "", 4, "", "r1-a"),
+			cluster: spared + nodes(8, "r1-a", "r1-b") + podGroup("g", "minMember: 1, "+oneRack, unheld) +
+				pods("g", "", 4, "", "r1-a") + podGroup("other", "minMember: 1") + pods("other", "", 4, "", "r1-a"),
 			asked: []successors.Group{ask(t, "g", "", 8, "", 0)}, want: "False Infeasible",
 		},
 	} {

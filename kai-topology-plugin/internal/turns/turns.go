@@ -244,7 +244,9 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: turn.mends()})
+	answer, err := solve.Solve(ctx, solve.Request{
+		Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: turn.mends(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
