@@ -22,8 +22,8 @@ type Wanted struct {
 	YieldBelow int32 `json:"yieldBelow,omitempty"`
 }
 
-// Parse reads kai.AnnotationSpares of an object with some levels, which it may name by their keys or aliases. It returns
-// nil if the object does not have it. An error names the annotation, and nothing is returned beside it.
+// Parse reads kai.AnnotationSpares of an object with some levels, which it may name by their keys or aliases. It
+// returns nil if the object does not have it. An error names the annotation, and nothing is returned beside it.
 func Parse(annotations map[string]string, levels podgrouptree.Hierarchy) ([]Wanted, *field.Error) {
 	written, said := annotations[kai.AnnotationSpares]
 	if !said {

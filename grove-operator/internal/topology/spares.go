@@ -10,8 +10,8 @@ import (
 	"packtree.dev/shared/spares"
 )
 
-// Spares returns how many nodes a topology asks to be kept empty, and what is wrong with that. It may name levels by their
-// domains or by their node labels.
+// Spares returns how many nodes a topology asks to be kept empty, and what is wrong with that. It may name levels by
+// their domains or by their node labels.
 func (t *Topology) Spares() ([]spares.Wanted, *field.Error) {
 	levels := make(podgrouptree.Hierarchy, len(t.Spec.Levels))
 	for i, level := range t.Spec.Levels {
