@@ -131,8 +131,15 @@ func TestTheCheapestMoveIsMade(t *testing.T) {
 			for i := range asked {
 				asked[i].Policy.After = c.after[asked[i].Gang.Name]
 			}
-			if diff := gocmp.Diff(c.want, planned(plansOf(t, cluster, repair.Rules{}, asked))); diff != "" {
+			plans := plansOf(t, cluster, repair.Rules{}, asked)
+			if diff := gocmp.Diff(c.want, planned(plans)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for i := range asked {
+				asked[i].Held = plans[asked[i].Gang].Seats
+			}
+			if diff := gocmp.Diff(c.want, planned(plansOf(t, cluster, repair.Rules{}, asked))); diff != "" {
+				t.Errorf("once room is held (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -10,12 +10,13 @@ import (
 )
 
 // exchange has a gang move that was to stay in room which others leave, so that another one can stay there instead: one
-// whose move costs more, or that has no place. Before is the scene without anybody mended, and fixed are gangs that stay
-// without anybody's leaving.
+// whose move costs more, or that has no place. Before is the scene without anybody mended, and fixed are gangs that
+// stay without anybody's leaving.
 func (s *scene) exchange(
 	ctx context.Context, before scene, hits []*breach, mended map[*breach]*option, fixed sets.Set[*breach], cheapest mover,
 ) error {
-	for _, hit := range hits {
+	costly := slices.SortedStableFunc(slices.Values(hits), func(a, b *breach) int { return mended[b].compare(mended[a]) })
+	for _, hit := range costly {
 		for _, other := range hits {
 			own, stays := mended[hit], mended[other]
 			if own != nil && len(own.moving) == 0 {
@@ -54,17 +55,40 @@ func (s *scene) tryExchange(
 		}
 		s.take(how)
 	}
-	move, err := cheapest(ctx, other)
-	if err == nil && move != nil && (own == nil || move.cost.Compare(own.cost) < 0) {
-		var stays *option
-		if stays, err = s.after(ctx, move, hit); stays != nil {
+	// The other would go back to this room if it were decided first.
+	stays, err := s.stay(ctx, hit)
+	if stays != nil {
+		s.take(stays)
+		var move *option
+		if move, err = s.stayOrMove(ctx, other, cheapest); move != nil && move.compare(own) < 0 {
+			mended[hit] = stays
 			s.settle(mended, other, move)
-			s.settle(mended, hit, stays)
 			return nil
 		}
 	}
 	*s = was
 	return err
+}
+
+// stayOrMove lets a gang stay if it can, and else finds the move that costs least; nil if there is none.
+func (s *scene) stayOrMove(ctx context.Context, hit *breach, cheapest mover) (*option, error) {
+	if stays, err := s.stay(ctx, hit); err != nil || stays != nil {
+		return stays, err
+	}
+	return cheapest(ctx, hit)
+}
+
+// compare is negative if an option costs less than another; nil, which is to be mended by nothing, costs more than any.
+func (o *option) compare(other *option) int {
+	switch {
+	case o != nil && other != nil:
+		return o.cost.Compare(other.cost)
+	case o != nil:
+		return -1
+	case other != nil:
+		return 1
+	}
+	return 0
 }
 
 // needs reports whether somebody goes to a node that pods leave.
