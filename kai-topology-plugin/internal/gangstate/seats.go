@@ -89,6 +89,7 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
 		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})
 		e.Seats = append(e.Seats, seat.news(r.key))
+		s.endPreemptionsOn(e, r, seat)
 	}
 	if seat != nil && gone && seat.until.IsZero() {
 		seat.until = now.Add(hold)
