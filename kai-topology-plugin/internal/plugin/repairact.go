@@ -57,7 +57,7 @@ func (p *Plugin) hold(r *round, key gang.Key, plan repair.Plan) {
 	if err != nil {
 		return // Deleted meanwhile.
 	}
-	r.soon(repairApart)
+	r.soon(confirmApart)
 	under := p.repairs.moves[key]
 	if under == nil {
 		under = &move{}
