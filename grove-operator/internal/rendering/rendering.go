@@ -107,6 +107,9 @@ func readTopologies(
 		clusterTopology := &grovev1alpha1.ClusterTopology{}
 		wrong := offline.Admit(document, clusterTopology, offline.Admission[*grovev1alpha1.ClusterTopology]{
 			Judge: admission.ValidateClusterTopology,
+			Validate: func(clusterTopology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
+				return nil, admission.ValidateSpares(nil, topology.Of(clusterTopology))
+			},
 		})
 		findings = append(findings, wrong...)
 		if name := document.Object.GetName(); topologies[name] == nil || !isDefaultOf(configuration, name) {
@@ -129,8 +132,9 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 			offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
 				Judge: admission.ValidateBinding,
 				Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
+					errs := admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
 					return admission.WarnOfBinding(binding),
-						admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
+						append(errs, admission.ValidateSpares(nil, topology.OfBinding(binding))...)
 				},
 			})...)
 		if topologies[name] == nil {

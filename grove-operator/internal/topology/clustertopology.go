@@ -56,8 +56,9 @@ func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	made := &kaiv1alpha1.Topology{
 		TypeMeta: metav1.TypeMeta{APIVersion: kaiv1alpha1.GroupVersion.String(), Kind: "Topology"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   clusterTopology.Name,
-			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+			Name:        clusterTopology.Name,
+			Labels:      map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
+			Annotations: clusterTopology.sparesForScheduler(),
 		},
 		Spec: kaiv1alpha1.TopologySpec{Levels: levels},
 	}

@@ -38,6 +38,7 @@ func (w *clusterTopologyBindings) ValidateCreate(
 	taken, err := w.namesake(ctx, binding.Name)
 	errs := admission.ValidateNameFree(topology.KindClusterTopologyBinding, binding.Name, taken)
 	errs = append(errs, admission.ValidateBinding(binding)...)
+	errs = append(errs, admission.ValidateSpares(nil, topology.OfBinding(binding))...)
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, err)
 }
 
@@ -54,14 +55,15 @@ func (w *clusterTopologyBindings) namesake(ctx context.Context, name string) (*t
 func (w *clusterTopologyBindings) ValidateUpdate(
 	ctx context.Context, old, binding *grovev1alpha1.ClusterTopologyBinding,
 ) (ctrladmission.Warnings, error) {
+	errs := admission.ValidateSpares(topology.OfBinding(old), topology.OfBinding(binding))
 	if equality.Semantic.DeepEqual(old.Spec, binding.Spec) {
-		return nil, nil
+		return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, nil)
 	}
 	users, err := w.scheduledUsers(ctx, binding.Name)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	errs := admission.ValidateBinding(binding)
+	errs = append(errs, admission.ValidateBinding(binding)...)
 	errs = append(errs, admission.ValidateLevelChange(topology.OfBinding(old), topology.OfBinding(binding), users)...)
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, nil)
 }

@@ -592,7 +592,7 @@ func (s *scheduler) hasReason(t *rapid.T, r *record, v *reservation) {
 	case expected, followed:
 		ok = !v.until.IsZero()
 	case vacated:
-		hold := holdOf(r.podGroup)
+		hold := HoldOf(r.podGroup)
 		ok = len(v.pods) == 1 && hold > 0 && !v.until.After(s.now.Add(SeatHold)) &&
 			s.state.takes(v.placement().Node, v.placement().Pod) && !s.state.hasAll(r, "", vacatedBy(r))
 	case moving:

@@ -22,7 +22,7 @@ type Repair struct {
 // MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them
 // leaves: as long as other seats of the gang, and a minute at least.
 func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
-	return max(holdOf(podGroup), SeatHold)
+	return max(HoldOf(podGroup), SeatHold)
 }
 
 // HoldMove holds seats for pods of a gang that are to move, and for those that it has lost, in place of those that

@@ -210,8 +210,8 @@ func (s *State) Tried(key gang.Key, room int64) {
 	}
 }
 
-// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, and has
-// not been tried in this state of the room.
+// Ahead returns the first gang whose turn it is before another takes room that it could use: it ranks higher, or has no
+// room held elsewhere as the other does, and has not been tried in this state of the room.
 func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -219,7 +219,7 @@ func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	for _, r := range s.waiting {
 		known := r.overtaken
 		before := first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0
-		if known.tried < room && before && known.competes(&taking) {
+		if known.tried < room && before && s.goesFirst(r, taking.Rank) && known.couldUse(&taking) {
 			first = known
 		}
 	}
@@ -237,9 +237,23 @@ func (o *overtaken) pass(domain string, times int) {
 	o.passed[domain] = times
 }
 
+// goesFirst reports whether a gang that waits has its turn before another. Of two that have lost pods, that is the one which
+// has nowhere else to go: no seats are held for a move of it.
+func (s *State) goesFirst(waits *record, other gang.Rank) bool {
+	claim, moves, otherMoves := waits.overtaken.claim, len(waits.moveSeats()) > 0, len(s.known(other.Gang).moveSeats()) > 0
+	if moves != otherMoves && claim.Rank.Priority == other.Priority && claim.Rank.Begun == other.Begun {
+		return otherMoves
+	}
+	return claim.before(other)
+}
+
 // competes reports whether the gang ranks above one that takes room which it could use.
 func (o *overtaken) competes(taking *Taking) bool {
-	return o.claim.before(taking.Rank) && slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(taking.in(o.claim.Ground)) > 0
+	return o.claim.before(taking.Rank) && o.couldUse(taking)
+}
+
+func (o *overtaken) couldUse(taking *Taking) bool {
+	return slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(taking.in(o.claim.Ground)) > 0
 }
 
 // in returns the domains of a ground in which the gang takes room. Many wait for the same ground.

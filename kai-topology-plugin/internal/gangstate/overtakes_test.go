@@ -184,6 +184,42 @@ func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
 	}
 }
 
+func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
+	for name, c := range map[string]struct {
+		held  bool
+		other gang.Rank
+		ahead bool
+	}{
+		"not before the older one as such":        {other: gang.Rank{Begun: true}},
+		"before an older one that is to move":     {held: true, other: gang.Rank{Begun: true}, ahead: true},
+		"not before one of higher priority":       {held: true, other: gang.Rank{Begun: true, Priority: 1}},
+		"before one that moves and came together": {held: true, other: gang.Rank{Begun: true, Since: start.Add(time.Hour)}, ahead: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, stands := moved(t)
+			if c.held {
+				hold(state, stands)
+			}
+			c.other.Gang = mine
+			younger := big
+			younger.Rank = rank("younger", 0, 1<<40)
+			younger.Rank.Begun = true
+			state.waits(younger, 1)
+			if _, ahead := state.Ahead(taking(c.other, "gpu", inRack), 2); ahead != c.ahead {
+				t.Errorf("the younger one goes first: %t", ahead)
+			}
+		})
+	}
+	state, stands := moved(t)
+	hold(state, stands)
+	older := big
+	older.Rank = gang.Rank{Gang: mine, Begun: true}
+	state.waits(older, 1)
+	if _, ahead := state.Ahead(taking(gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}, "gpu", inRack), 2); ahead {
+		t.Error("an older one that is to move goes before one that has nowhere to go")
+	}
+}
+
 func TestWhoWasKeptOutIsCalledWhenTheGangWaitsForSomethingElse(t *testing.T) {
 	elsewhere, changed, other := big, big, big
 	elsewhere.Ground = Ground{Levels: []string{"zone"}}

@@ -43,6 +43,31 @@ func TestOneWhoIsReplacedByAnotherOfTheSameNameHasLeft(t *testing.T) {
 	}
 }
 
+// A gang that looks for those who can leave may see a pod leave before it is known that its successor has a seat there.
+func TestRoomOfASeatIsNotKeptForAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		priority int32
+		node     string
+		kept     bool
+	}{
+		"of the same priority":          {node: "n1"},
+		"unless it is of higher":        {node: "n1", priority: 1, kept: true},
+		"nor is anything on other ones": {node: "n2", kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, stands := moved(t)
+			asked := asking()
+			asked.PodGroup.Name, asked.Pending[0].Spec.Priority = "another", &c.priority
+			placements := []Placement{{Pod: pod("a"), Node: c.node}}
+			state.Preempting(asked, version(1), asked.Pending[0], placements, sets.New[types.UID](), "")
+			effects := state.PodDeleted(stands, start)
+			if kept := state.Preempts(asked.Key()); kept != c.kept || c.kept != (len(effects.Nominations) == 0) {
+				t.Errorf("room is kept: %t; taken back: %v", kept, effects.Nominations)
+			}
+		})
+	}
+}
+
 func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	state := preemptingState()
 	if effects := state.Left("x"); len(effects.Activate) > 0 {

@@ -64,8 +64,12 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 		return err
 	}
 	candidates, err := preemption.CandidatesFor(asked.Rank(), asked.nodes, p.lister.PodGroup, budgets)
-	if err != nil || candidates.Empty() {
+	if err != nil {
 		return err
+	}
+	if candidates.Empty() {
+		p.effects.do(p.gangs.EndPreemption(asked.Key()))
+		return nil
 	}
 	question, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
 	if err != nil {

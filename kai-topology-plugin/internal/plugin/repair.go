@@ -28,10 +28,12 @@ import (
 )
 
 const (
-	// repairApart is the least time between two looks at gangs that have lost pods, and repairSoon how long it takes at
-	// most until gangs are looked at again that have no answer yet, or move.
-	repairApart = time.Second
-	repairSoon  = 5 * time.Second
+	// repairApart is the least time between two looks at gangs that have lost pods, so that what is lost together is
+	// decided together, and confirmApart that between one which has room held and the next, which confirms it. repairSoon
+	// is how long it takes at most until gangs are looked at again that have no answer yet, or move.
+	repairApart  = time.Second / 2
+	confirmApart = time.Second / 10
+	repairSoon   = 5 * time.Second
 	// budgetRest is for how long a move is not tried again that a budget forbade at the last moment.
 	budgetRest = time.Minute
 	// adviceRest is how long what would help a gang that must not be moved is not looked for again.
@@ -140,10 +142,14 @@ func (m *mender) run(ctx context.Context) {
 			klog.FromContext(ctx).Error(err, "Repairing gangs that have lost pods")
 			again = repairSoon
 		}
-		sleep(ctx, max(repairApart, m.clock.Now().Sub(began)*(reviewShare-1)))
+		rest := repairApart
+		if again > 0 {
+			rest = min(rest, again)
+		}
+		sleep(ctx, max(rest, m.clock.Now().Sub(began)*(reviewShare-1)))
 		var timer <-chan time.Time
 		if again > 0 {
-			timer = time.After(again)
+			timer = time.After(again - rest)
 		}
 		select {
 		case <-ctx.Done():

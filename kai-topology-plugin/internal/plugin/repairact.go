@@ -57,7 +57,7 @@ func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
 	if err != nil {
 		return // Deleted meanwhile.
 	}
-	r.soon(repairApart)
+	r.soon(confirmApart)
 	under := m.moves[key]
 	if under == nil {
 		under = &move{}

@@ -194,6 +194,7 @@ func (p *Plugin) sparesChanged(topology *kai.Topology) {
 	if _, wrong := spares.Of(topology); wrong != nil {
 		klog.Background().Error(wrong, "Reading the spares of a Topology: none are kept", "topology", topology.Name)
 	}
+	p.clusterChanged()
 	p.effects.do(p.gangs.RoomOpened())
 }
 

@@ -104,6 +104,17 @@ func TestTheCheapestMoveIsMade(t *testing.T) {
 			cluster: topology + node("z-r1-n1", 3) + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 1, "z-r1-n1", "") +
 				podGroup("h", "minMember: 4, "+oneRack) + pods("h", "", 1, "z-r1-n1", "z-r1-n1", "", "") + node("z-r2-n1", 6),
 			want: []string{"g" + stays, moves("h", "r1", "r2", "2 pods", " -h-0 -h-1 +z-r2-n1 +z-r2-n1 +z-r2-n1 +z-r2-n1")}},
+		"one that could stay where another has moved moves too, so that a third one stays": {
+			cluster: topology + node("z-r1-n1", 7) + podGroup("g", "minMember: 4, "+oneRack) +
+				pods("g", "", 1, "z-r1-n1", "z-r1-n1", "", "") +
+				podGroup("h", "minMember: 3, "+oneRack) + pods("h", "", 1, "z-r1-n1", "", "") +
+				podGroup("i", "minMember: 5, "+oneRack) + pods("i", "", 1, "z-r1-n1", "z-r1-n1", "z-r1-n1", "z-r1-n1", "") +
+				node("z-r2-n1", 9),
+			want: []string{
+				moves("g", "r1", "r2", "2 pods", " -g-0 -g-1 +z-r2-n1 +z-r2-n1 +z-r2-n1 +z-r2-n1"),
+				moves("h", "r1", "r2", "1 pod", " -h-0 +z-r2-n1 +z-r2-n1 +z-r2-n1"), "i" + stays,
+			},
+		},
 		"a gang without a place goes to where one after it has left": {
 			cluster: topology + nodes(3, "z-r1-n1", "z-r2-n1", "z-r2-n2") + nodes(1, "z-r3-n1", "z-r3-n2", "z-r3-n3", "z-r3-n4", "z-r3-n5", "z-r3-n6", "z-r3-n7") +
 				podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 3, "z-r1-n1", "") + podGroup("h", "minMember: 7, "+oneRack) +
@@ -120,8 +131,15 @@ func TestTheCheapestMoveIsMade(t *testing.T) {
 			for i := range asked {
 				asked[i].Policy.After = c.after[asked[i].Gang.Name]
 			}
-			if diff := gocmp.Diff(c.want, planned(plansOf(t, cluster, repair.Rules{}, asked))); diff != "" {
+			plans := plansOf(t, cluster, repair.Rules{}, asked)
+			if diff := gocmp.Diff(c.want, planned(plans)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for i := range asked {
+				asked[i].Held = plans[asked[i].Gang].Seats
+			}
+			if diff := gocmp.Diff(c.want, planned(plansOf(t, cluster, repair.Rules{}, asked))); diff != "" {
+				t.Errorf("once room is held (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -86,11 +86,15 @@ func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) 
 	hurt := p.hurt(asked)
 	err := table.Under(turns.Change{Gone: p.scene.gone}, func(table *turns.Table) error {
 		p.scene.table = table
+		for _, step := range []func(context.Context, *broken) error{p.giveUp, p.confirm} {
+			for _, next := range hurt {
+				if err := step(ctx, next); err != nil {
+					return err
+				}
+			}
+		}
 		var others []*breach
 		for _, next := range hurt {
-			if err := p.confirm(ctx, next); err != nil {
-				return err
-			}
 			if _, planned := p.plans[next.Gang]; !planned {
 				others = append(others, next.breach)
 			}
@@ -166,17 +170,23 @@ func stops(node *corev1.Node, pod *corev1.Pod) bool {
 	})
 }
 
-// confirm plans a gang for which seats are held: that nobody moves if that is not needed any more, or again what it has
-// seats for, if they are still good.
-func (p *planner) confirm(ctx context.Context, hit *broken) error {
+// giveUp plans that nobody of a gang moves for which seats are held, if that is not needed any more. What others are about
+// to leave does not count: it may be for a gang that would have to move otherwise.
+func (p *planner) giveUp(ctx context.Context, hit *broken) error {
 	if len(hit.Held) == 0 {
 		return nil
 	}
-	if stays, err := p.scene.stay(ctx, hit.breach); err != nil || stays != nil {
-		if stays != nil {
-			p.take(hit, stays)
-		}
-		return err
+	stays, err := p.scene.stay(ctx, hit.breach)
+	if err == nil && stays != nil {
+		p.take(hit, stays)
+	}
+	return err
+}
+
+// confirm plans again what a gang has seats for, if they are still good.
+func (p *planner) confirm(ctx context.Context, hit *broken) error {
+	if _, planned := p.plans[hit.Gang]; planned || len(hit.Held) == 0 {
+		return nil
 	}
 	for _, moved := range hit.choices() {
 		turn, moving := hit.without(moved)

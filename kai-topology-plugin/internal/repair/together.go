@@ -51,9 +51,11 @@ type mover func(ctx context.Context, hit *breach) (*option, error)
 
 // mend decides about gangs together and returns how each is mended; those that are not are missing. First come the gangs
 // that can stay, in the order of the scheduler, then moves in this order. Where the move of one that comes later costs less
-// and lets the gang stay, that one moves instead. Gangs without a place are tried again when others have moved.
+// and lets the gang stay, that one moves instead. Gangs without a place are tried again when others have moved. At last
+// gangs that stay in room which others leave give it to those whose moves cost more than their own.
 func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*breach]*option, error) {
-	mended := map[*breach]*option{}
+	before, mended := *s, map[*breach]*option{}
+	before.reserved = maps.Clone(s.reserved)
 	for _, hit := range hits {
 		stays, err := s.stay(ctx, hit)
 		if err != nil {
@@ -61,6 +63,7 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 		}
 		s.settle(mended, hit, stays)
 	}
+	fixed := sets.KeySet(mended)
 	for moved := true; moved; {
 		moved = false
 		for i, hit := range hits {
@@ -74,7 +77,7 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 			moved = moved || mended[hit] != nil
 		}
 	}
-	return mended, nil
+	return mended, s.exchange(ctx, before, hits, mended, fixed, cheapest)
 }
 
 // mendOne finds out how a gang is mended that cannot stay as things are.
@@ -123,8 +126,7 @@ func (s *scene) spare(
 	ctx context.Context, hit *breach, own *option, later []*breach, cheapest mover,
 ) (found *breach, moves, stays *option, err error) {
 	for _, other := range later {
-		above := other.turn.Rank.Priority > hit.turn.Rank.Priority
-		if other.after > hit.after || own == nil && above || !s.beside(other, hit) {
+		if !s.mayMoveFor(other, hit, own) {
 			continue
 		}
 		move, err := cheapest(ctx, other)

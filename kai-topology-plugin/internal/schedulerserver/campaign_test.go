@@ -250,7 +250,8 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 			}
 			failed := c.fail(before)
 			forecast := c.foretell(failed)
-			said := fmt.Sprintf("%d nodes failed: %+v", len(failed), *forecast)
+			said := fmt.Sprintf("failed: %v; in place: %v; moves: %+v; lost: %v", failed, forecast.MendedInPlace,
+				forecast.MendedByMoving, forecast.Lost)
 			stop := c.lose(failed)
 			settled := func(g Gomega) {
 				for gang := range c.sizes {

@@ -179,6 +179,16 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		Expect(reasonsTold(namespace, name)()).NotTo(ContainElement("MoveGivenUp"))
 	})
 
+	It("is moved at once if that is asked for, and how long it takes is told", func() {
+		_, a, b := standing("subgroup", "0s")
+		began := time.Now()
+		loseOne(a)
+		Eventually(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithPolling(10 * time.Millisecond).
+			Should(And(HaveLen(2), HaveEach(HavePrefix("z1-r3-"))))
+		fmt.Fprintf(GinkgoWriter, "from the loss of a node to the binding of what was moved: %s\n", time.Since(began))
+		movedToThird(b)
+	})
+
 	It("is told what would help where nothing may be moved, and has it done once it may", func() {
 		_, a, b := standing("none", "0s")
 		left := loseOne(a)

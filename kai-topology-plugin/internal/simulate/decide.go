@@ -117,7 +117,7 @@ func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
 	return nil
 }
 
-// answer decides a gang. The request is completed.
+// answer decides a gang. The request is completed, unless the gang is refused without a search.
 func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) (*decision.Answer, error) {
 	shape := s.shapeOf(r)
 	if shape != nil {
@@ -130,18 +130,23 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 	if shape != nil && closed.Altogether(request.Gang.Pending) {
 		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(closed.On(nil)...)}, nil
 	}
+	s.complete(request, r, &closed)
+	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
+	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
+	return s.decide(ctx, r, *request)
+}
+
+// complete adds to a request what is kept from the gang, and who follows it.
+func (s *simulator) complete(request *solve.Request, r *run, closed *overtaking.Closed) {
 	request.Reserved = s.gangs.Reserved(r.rank.Gang, r.rank.Priority)
+	if request.Reserved == nil {
+		request.Reserved = clusterview.Reserved{} // Nil is that of a request that is not complete.
+	}
 	for node, pods := range closed.Room(request.Nodes) {
-		if request.Reserved == nil {
-			request.Reserved = clusterview.Reserved{}
-		}
 		request.Reserved[node] = append(request.Reserved[node], pods...)
 	}
 	request.Followers = s.followersOf(request.Gang)
 	request.Spares, request.Mends = s.sparesFrom(request.Gang, request.Nodes), spares.Mends(request.Gang)
-	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
-	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
-	return s.decide(ctx, r, *request)
 }
 
 // decide has the Decider answer, or takes what it answered before the simulation was interrupted.
@@ -352,12 +357,16 @@ func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) 
 	}
 	made := &decided{}
 	if !candidates.Empty() {
-		closed := request.Question
+		if request.Reserved == nil {
+			closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
+			s.complete(&request, r, &closed)
+		}
+		question := request.Question
 		if !request.Mends {
-			closed.Absent = request.Spares.Closed()
+			question.Absent = request.Spares.Closed()
 		}
 		choice, err := preemption.Find(ctx, preemption.Request{
-			Question: closed, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+			Question: question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
 			Decide: func() (*decision.Answer, error) { return s.options.Decider.Decide(ctx, request) },
 		})
 		if err == nil {

@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/shared/podgrouptree"
+	"packtree.dev/shared/spares"
 )
 
 // Wanted is how many spares each domain of a level of a Topology is to have.
@@ -30,48 +30,25 @@ type Wanted struct {
 // Level is the node label key of the level.
 func (w Wanted) Level() string { return w.Levels[len(w.Levels)-1] }
 
-// entry is an element of kai.AnnotationSpares.
-type entry struct {
-	Level      string `json:"level"`
-	Nodes      int    `json:"nodes"`
-	YieldBelow int32  `json:"yieldBelow"`
-}
-
 // Of returns what a Topology says of spares. If anything of that is wrong there are none.
 func Of(topology *kai.Topology) ([]Wanted, *field.Error) {
-	written, said := topology.Annotations[kai.AnnotationSpares]
-	if !said {
-		return nil, nil
-	}
-	path := field.NewPath("metadata", "annotations").Key(kai.AnnotationSpares)
-	var read []entry
-	if problems := manifests.DecodeStrict([]byte(written), &read); len(problems) > 0 {
-		return nil, field.Invalid(path, written, `must be a JSON list such as [{"level":"topology/rack","nodes":2}]: `+
-			strings.TrimPrefix(problems[0].Path+": ", ": ")+problems[0].Reason)
-	}
-	levels := make([]string, len(topology.Spec.Levels))
-	for i, level := range topology.Spec.Levels {
-		levels[i] = level.NodeLabel
-	}
+	levels := podgrouptree.HierarchyOf(topology)
+	said, wrong := spares.Parse(topology.Annotations, levels)
+	keys := levels.Keys()
 	var all []Wanted
-	for _, one := range read {
-		at := slices.Index(levels, one.Level)
-		switch {
-		case at < 0:
-			return nil, field.Invalid(path, one.Level, "level must be one of the Topology's levels")
-		case one.Nodes < 0:
-			return nil, field.Invalid(path, one.Nodes, "nodes must be at least 0")
-		case slices.ContainsFunc(all, func(other Wanted) bool { return other.Level() == one.Level }):
-			return nil, field.Duplicate(path, one.Level)
+	for _, one := range said {
+		if one.Nodes == 0 {
+			continue
 		}
-		wanted := Wanted{Topology: topology.Name, Levels: levels[:at+1], Nodes: one.Nodes, YieldBelow: one.YieldBelow}
-		if at+1 < len(levels) {
-			wanted.Below = levels[at+1]
+		at := slices.Index(keys, one.Level)
+		wanted := Wanted{Topology: topology.Name, Levels: keys[:at+1], Nodes: one.Nodes, YieldBelow: one.YieldBelow}
+		if at+1 < len(keys) {
+			wanted.Below = keys[at+1]
 		}
 		all = append(all, wanted)
 	}
-	slices.SortStableFunc(all, func(a, b Wanted) int { return cmp.Compare(len(a.Levels), len(b.Levels)) })
-	return slices.DeleteFunc(all, func(w Wanted) bool { return w.Nodes == 0 }), nil
+	slices.SortFunc(all, func(a, b Wanted) int { return cmp.Compare(len(a.Levels), len(b.Levels)) })
+	return all, wrong
 }
 
 // OfAll returns what Topologies say of spares, by the name of the Topology. Those that are wrong want none.

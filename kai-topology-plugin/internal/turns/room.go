@@ -16,7 +16,7 @@ import (
 // KeepingRoom returns the table with the room kept from gangs of which manifests tell: spares that Topologies ask for, and seats that
 // the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that was read is not known.
 func (t *Table) KeepingRoom() *Table {
-	keeping := *t.Keeping(spares.OfAll(t.topologies))
+	keeping := *t.KeepingSpares()
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
 	for _, podGroup := range t.podGroups {
 		if seats := gangstate.ToldSeats(podGroup); len(seats) > 0 {
@@ -25,6 +25,9 @@ func (t *Table) KeepingRoom() *Table {
 	}
 	return &keeping
 }
+
+// KeepingSpares returns the table with the spares kept from gangs that Topologies ask for.
+func (t *Table) KeepingSpares() *Table { return t.Keeping(spares.OfAll(t.topologies)) }
 
 // Keeping returns the table with some spares kept from gangs, and Wanted which these are.
 func (t *Table) Keeping(wanted []spares.Wanted) *Table {
@@ -38,7 +41,7 @@ func (t *Table) Wanted() []spares.Wanted { return t.wanted }
 
 // SparesFrom returns what has to be kept from a gang on the table as it is: nothing from one that lost pods.
 func (t *Table) SparesFrom(turn Turn) spares.Kept {
-	if turn.Hold != nil || spares.Mends(turn.Gang) {
+	if turn.Hold != nil || turn.mends() {
 		return nil
 	}
 	return t.spares(turn)

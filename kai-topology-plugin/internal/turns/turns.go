@@ -37,7 +37,12 @@ type Turn struct {
 	Hold *gang.Hold
 	// Rank is its place among the turns.
 	Rank gang.Rank
+	// Seated is set if seats are held for pods of the gang, whether the status of its PodGroup has them or not.
+	Seated bool
 }
+
+// mends reports whether the gang may use spares where it has no other place.
+func (turn Turn) mends() bool { return turn.Seated || spares.Mends(turn.Gang) }
 
 // In returns the gangs of an inventory in the order in which the scheduler would decide them.
 func In(cluster *inventory.Inventory) []Turn {
@@ -247,7 +252,9 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: spares.Mends(turn.Gang)})
+	answer, err := solve.Solve(ctx, solve.Request{
+		Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: turn.mends(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
