@@ -1,7 +1,7 @@
-// Command opencrds makes an API server keep, in the spec of generated CRDs, fields that the schema does not know. It would
-// drop them before admission, and a client that asks for no strictness would not hear of its misspelt field: it is the
-// kind's webhook that turns them down, with their path and what was probably meant. Of kinds whose status other projects write too, the
-// status keeps what these write, and asks no more of a condition than they say.
+// Command opencrds makes an API server keep, in the spec of generated CRDs, fields that the schema does not know. It
+// would drop them before admission, and a client that asks for no strictness would not hear of its misspelt field: it
+// is the kind's webhook that turns them down, with their path and what was probably meant. Of kinds whose status other
+// projects write too, the status keeps what these write, and asks no more of a condition than they say.
 //
 // Usage: opencrds FILE...
 package main

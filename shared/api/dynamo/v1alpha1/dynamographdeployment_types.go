@@ -54,8 +54,8 @@ type DynamoGraphDeploymentList struct {
 // Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
 // silence would be a deployment that is in silence not packed.
 type DynamoGraphDeploymentSpec struct {
-	// Services are the parts of the deployment, 1 to 25: a list whose items have a name, or a map by name. Read back, it
-	// is a list; one that was written as a map is sorted by name. Which services there are, and which of them span
+	// Services are the parts of the deployment, 1 to 25: a list whose items have a name, or a map by name. Read back,
+	// it is a list; one that was written as a map is sorted by name. Which services there are, and which of them span
 	// several nodes, cannot change after creation. Names are unique without regard to case, since what is made for a
 	// service bears its name in lower case.
 	//

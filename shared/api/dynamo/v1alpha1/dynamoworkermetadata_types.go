@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DynamoWorkerMetadata is what a pod of a deployment says of itself, so that others find it: its endpoints and the model that it
-// serves. Dynamo's runtime in the pod writes it and reads those of the others; nobody else has to.
+// DynamoWorkerMetadata is what a pod of a deployment says of itself, so that others find it: its endpoints and the
+// model that it serves. Dynamo's runtime in the pod writes it and reads those of the others; nobody else has to.
 //
 // +genclient
 // +kubebuilder:object:root=true

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MarshalJSON leaves out what a pod spec must have but an extra one need not: its containers, and the name and resources of
-// the main container. Without it a service would read back with fields that nobody wrote.
+// MarshalJSON leaves out what a pod spec must have but an extra one need not: its containers, and the name and
+// resources of the main container. Without it a service would read back with fields that nobody wrote.
 func (e ExtraPodSpec) MarshalJSON() ([]byte, error) {
 	fields := map[string]any{}
 	if e.PodSpec != nil {

@@ -2,9 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DynamoGraphDeploymentScalingAdapter is what scales one service, or one component group, of a DynamoGraphDeployment from outside: an autoscaler, Dynamo's planner
-// or `kubectl scale` sets its replicas, by the scale subresource. It is made for each of those with scalingAdapter and goes with it. While
-// it exists, it says how many replicas the service has, and the deployment does not.
+// DynamoGraphDeploymentScalingAdapter is what scales one service, or one component group, of a DynamoGraphDeployment
+// from outside: an autoscaler, Dynamo's planner or `kubectl scale` sets its replicas, by the scale subresource. It is
+// made for each of those with scalingAdapter and goes with it. While it exists, it says how many replicas the service
+// has, and the deployment does not.
 //
 // +genclient
 // +genclient:method=GetScale,verb=get,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale

@@ -37,8 +37,8 @@ type SpecTopologyConstraint struct {
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
 
-// TopologyConstraint says how close together the pods of a service have to be: of a multinode one those of each replica, of
-// any other one all its replicas.
+// TopologyConstraint says how close together the pods of a service have to be: of a multinode one those of each
+// replica, of any other one all its replicas.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.packDomain) || has(self.preferredDomain)",message="one of packDomain and preferredDomain is required",fieldPath=".packDomain",reason=FieldValueRequired
 type TopologyConstraint struct {

@@ -10,8 +10,8 @@ const (
 	LabelComponent = "nvidia.com/dynamo-component"
 	// LabelComponentType is the type of the component.
 	LabelComponentType = "nvidia.com/dynamo-component-type"
-	// LabelSubComponentType is the part that a worker has in disaggregated serving: its type, where that is prefill or decode. On a pod
-	// template it stands for another word in v1alpha1's subComponentType.
+	// LabelSubComponentType is the part that a worker has in disaggregated serving: its type, where that is prefill or
+	// decode. On a pod template it stands for another word in v1alpha1's subComponentType.
 	LabelSubComponentType = "nvidia.com/dynamo-sub-component-type"
 	// LabelDynamoNamespace is the name under which the pods of a deployment find one another: `<namespace>-<name>`.
 	LabelDynamoNamespace = "nvidia.com/dynamo-namespace"
@@ -19,8 +19,8 @@ const (
 	LabelMultinodeRole = "packtree.dev/multinode-role"
 	// LabelQueue is the scheduler's queue.
 	LabelQueue = "kai.scheduler/queue"
-	// LabelDiscoveryBackend and LabelDiscoveryEnabled are what Dynamo's runtime looks for on EndpointSlices, which have them from their
-	// Services, and on pods.
+	// LabelDiscoveryBackend and LabelDiscoveryEnabled are what Dynamo's runtime looks for on EndpointSlices, which have
+	// them from their Services, and on pods.
 	LabelDiscoveryBackend = "nvidia.com/dynamo-discovery-backend"
 	LabelDiscoveryEnabled = "nvidia.com/dynamo-discovery-enabled"
 	// LabelMetricsEnabled is what pod monitors look for.
@@ -54,10 +54,10 @@ const (
 	// AnnotationRestart on a pod is the id of the restart that it was made by.
 	AnnotationRestart = "packtree.dev/restart"
 	// AnnotationRequestedReplicas on what scales a component is the number of replicas that the deployment last asked
-	// of it, so that a later scaling by somebody else is told apart from a change of the deployment.
+	// of it, so that a later scaling by somebody else can be distinguished from a change of the deployment.
 	AnnotationRequestedReplicas = "packtree.dev/requested-replicas"
-	// AnnotationPodTemplates on a PodCliqueSet notes how the operator that wrote it last makes the pods of each clique, so that an upgrade of
-	// the operator replaces none of them.
+	// AnnotationPodTemplates on a PodCliqueSet notes how the operator that wrote it last makes the pods of each clique,
+	// so that an upgrade of the operator replaces none of them.
 	AnnotationPodTemplates = "packtree.dev/pod-templates"
 	// AnnotationV1Alpha1 on a v1beta1 object keeps what only v1alpha1 can say.
 	AnnotationV1Alpha1 = "packtree.dev/v1alpha1"

@@ -1,8 +1,8 @@
 package v1beta1
 
-// RepairPolicy says what the scheduler may move when gangs of the deployment have lost pods that cannot be replaced where the
-// others stand. It becomes the field of that name of the PodCliqueSet. Annotations of the deployment's spec that say the same,
-// packtree.dev/repair-move and packtree.dev/repair-after, must not contradict.
+// RepairPolicy says what the scheduler may move when gangs of the deployment have lost pods that cannot be replaced
+// where the others stand. It becomes the field of that name of the PodCliqueSet. Annotations of the deployment's spec
+// that say the same, packtree.dev/repair-move and packtree.dev/repair-after, must not contradict.
 type RepairPolicy struct {
 	// Move is which pods that still stand may be moved so that a gang is whole again: none; subgroup, those of subgroups that
 	// have lost pods; or gang, where that does not help those of larger subgroups or of the whole gang. Unset means what the

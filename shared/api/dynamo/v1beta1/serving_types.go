@@ -121,8 +121,8 @@ type GroveExperimental struct {
 
 // DeploymentExperimental are features of a deployment whose shape may still change.
 type DeploymentExperimental struct {
-	// KVTransferPolicy tells workers where in the topology they stand, so that a router can keep transfers of the key-value cache near.
-	// Unset means that they are not told.
+	// KVTransferPolicy gives workers their place in the topology, so that a router can keep transfers of the key-value cache near.
+	// Unset means that they do not get it.
 	// +optional
 	KVTransferPolicy *KVTransferPolicy `json:"kvTransferPolicy,omitempty"`
 	// ComponentGroups are components that scale together: each replica of a group has every component of it, as often as that
@@ -181,8 +181,8 @@ type ComponentGroupMember struct {
 	Name string `json:"name"`
 }
 
-// KVTransferPolicy says by which level of the topology a router chooses a decode worker for a prefill worker. Exactly one of LabelKey
-// and ClusterTopologyName is set.
+// KVTransferPolicy says by which level of the topology a router chooses a decode worker for a prefill worker. Exactly
+// one of LabelKey and ClusterTopologyName is set.
 type KVTransferPolicy struct {
 	// Domain is the level, as zone or rack.
 	// +required

@@ -56,8 +56,8 @@ const (
 	PlacementReported PlacementScoreState = "Reported"
 	// PlacementPartial means that some gangs have a score and others do not.
 	PlacementPartial PlacementScoreState = "Partial"
-	// PlacementUnknown means that no gang has a score: it does not stand, has no constraint, or nobody knows how close together
-	// it could have been placed.
+	// PlacementUnknown means that no gang has a score: it does not stand, has no constraint, or nobody knows how close
+	// together it could have been placed.
 	PlacementUnknown PlacementScoreState = "Unknown"
 )
 
@@ -173,11 +173,11 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonRejected means that the cluster refused an object that the deployment needs.
 	ReasonRejected = "Rejected"
-	// ReasonNotInstalled means that what carries deployments out is not installed in the cluster. The message says what to
-	// install.
+	// ReasonNotInstalled means that what carries deployments out is not installed in the cluster. The message says what
+	// to install.
 	ReasonNotInstalled = "NotInstalled"
-	// ReasonNotYetWritten means that an object that the deployment needs could not be written, and that it is tried again.
-	// The message has what the cluster answered the first time.
+	// ReasonNotYetWritten means that an object that the deployment needs could not be written, and that it is tried
+	// again. The message has what the cluster answered the first time.
 	ReasonNotYetWritten = "NotYetWritten"
 )
 

@@ -41,8 +41,8 @@ type SpecTopologyConstraint struct {
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
 
-// TopologyConstraint says how close together the pods of a component have to be: of a multinode one those of each replica, of
-// any other one all its replicas.
+// TopologyConstraint says how close together the pods of a component have to be: of a multinode one those of each
+// replica, of any other one all its replicas.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.packDomain) || has(self.preferredDomain)",message="one of packDomain and preferredDomain is required",fieldPath=".packDomain",reason=FieldValueRequired
 type TopologyConstraint struct {
@@ -56,8 +56,8 @@ type TopologyConstraint struct {
 	PreferredDomain TopologyDomain `json:"preferredDomain,omitempty"`
 }
 
-// TopologySpread says how replicas stand in the domains of one level. A replica counts in each domain in which one of its pods
-// stands. It holds for replacements and for what scaling adds; pods that stand already are not moved.
+// TopologySpread says how replicas stand in the domains of one level. A replica counts in each domain in which one of
+// its pods stands. It holds for replacements and for what scaling adds; pods that stand already are not moved.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
 type TopologySpread struct {

@@ -9,7 +9,7 @@ import (
 const DefaultClusterTopologyName = "grove-topology"
 
 // ClusterTopology describes one network of the cluster: its levels from the broadest to the narrowest, and the node
-// label that tells, at each level, in which domain a node stands. A cluster may have several, for example one for each
+// label that says, at each level, in which domain a node stands. A cluster may have several, for example one for each
 // generation of its hardware.
 //
 // +genclient
@@ -82,7 +82,7 @@ type ClusterTopologyStatus struct {
 	// Domains lists the domains of the levels, broadest first, for people who read it in a column.
 	// +optional
 	Domains string `json:"domains,omitempty"`
-	// Levels tells for each level of the spec what the labels of the cluster's nodes say about it. It follows them within
+	// Levels says for each level of the spec what the labels of the cluster's nodes say about it. It follows them within
 	// seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
 	// +listType=map
 	// +listMapKey=domain
@@ -93,7 +93,7 @@ type ClusterTopologyStatus struct {
 	// +optional
 	Nodes *int32 `json:"nodes,omitempty"`
 	// NodesMissingLevels is how many nodes carry the labels of some levels and not of others: they stand in the topology
-	// down to the first label that they lack, and in no domain from there on. Which labels are missing is told level by
+	// down to the first label that they lack, and in no domain from there on. Which labels are missing is reported level by
 	// level. Where a cluster has several topologies with labels in common, the nodes of the others are among them.
 	// Unset: as with levels.
 	// +optional
@@ -142,8 +142,8 @@ const (
 	ReasonTopologyUsable = "Usable"
 	// ReasonTopologyInUse: PodCliqueSets use the topology.
 	ReasonTopologyInUse = "InUse"
-	// ReasonTopologyMayBeChosen: the topology is being deleted and nobody uses it, but a PodCliqueSet that was admitted before
-	// may still be stored.
+	// ReasonTopologyMayBeChosen: the topology is being deleted and nobody uses it, but a PodCliqueSet that was admitted
+	// before may still be stored.
 	ReasonTopologyMayBeChosen = "RequestsPending"
 	// ReasonTopologyNotInUse: no PodCliqueSet uses the topology.
 	ReasonTopologyNotInUse = "NotInUse"

@@ -10,9 +10,9 @@ const (
 	KindClusterTopologyBinding = "ClusterTopologyBinding"
 )
 
-// ClusterTopologyBinding describes one network of the cluster as a ClusterTopology does, with two differences: its domains
-// have names of the administrator's own, and the scheduler's topology may be one that exists already. Both kinds share
-// their names: PodCliqueSets find either by topologyName.
+// ClusterTopologyBinding describes one network of the cluster as a ClusterTopology does, with two differences: its
+// domains have names of the administrator's own, and the scheduler's topology may be one that exists already. Both
+// kinds share their names: PodCliqueSets find either by topologyName.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -80,7 +80,7 @@ type SchedulerTopologyBinding struct {
 	// +required
 	SchedulerName string `json:"schedulerName"`
 	// TopologyReference is the name of the scheduler's topology, for kai-scheduler of a Topology (topologies.kai.scheduler).
-	// Somebody else keeps it; the operator only tells whether it has the labels of the levels, in their order.
+	// Somebody else keeps it; the operator only reports whether it has the labels of the levels, in their order.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -112,12 +112,12 @@ type SchedulerTopologyStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ReasonSchedulerTopologyDiffers (SchedulerTopologyInSync and Ready): the Topology that the binding names for the scheduler has
-// other labels than the levels, or the same in another order.
+// ReasonSchedulerTopologyDiffers (SchedulerTopologyInSync and Ready): the Topology that the binding names for the
+// scheduler has other labels than the levels, or the same in another order.
 const ReasonSchedulerTopologyDiffers = "Differs"
 
-// ReasonTopologyNameTaken (Ready and SchedulerTopologyInSync of a ClusterTopologyBinding): a ClusterTopology has the name, and is
-// the one that PodCliqueSets find.
+// ReasonTopologyNameTaken (Ready and SchedulerTopologyInSync of a ClusterTopologyBinding): a ClusterTopology has the
+// name, and is the one that PodCliqueSets find.
 const ReasonTopologyNameTaken = "NameTaken"
 
 // ClusterTopologyBindingList is a list of ClusterTopologyBindings.

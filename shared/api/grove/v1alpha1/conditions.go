@@ -2,17 +2,17 @@ package v1alpha1
 
 // Condition types of PodCliqueSet, PodClique and PodCliqueScalingGroup.
 const (
-	// ConditionReady of a PodCliqueSet: every replica is there and available. Computed from the replicas, their gangs and
-	// cliques; its reason names what is missing, and its message repeats why the first waiting gang waits.
+	// ConditionReady of a PodCliqueSet: every replica is there and available. Computed from the replicas, their gangs
+	// and cliques; its reason names what is missing, and its message repeats why the first waiting gang waits.
 	ConditionReady = "Ready"
-	// ConditionTopologyLevelsUnavailable of a PodCliqueSet: True when a domain that its constraints name is not a level of
-	// its ClusterTopology, Unknown when there is no such ClusterTopology.
+	// ConditionTopologyLevelsUnavailable of a PodCliqueSet: True when a domain that its constraints name is not a level
+	// of its ClusterTopology, Unknown when there is no such ClusterTopology.
 	ConditionTopologyLevelsUnavailable = "TopologyLevelsUnavailable"
-	// ConditionTopologyKept of a PodCliqueSet: True while gangs keep another topology than the set names, because pods were
-	// placed under it before they could turn. The message names them and what to do.
+	// ConditionTopologyKept of a PodCliqueSet: True while gangs keep another topology than the set names, because pods
+	// were placed under it before they could turn. The message names them and what to do.
 	ConditionTopologyKept = "TopologyKept"
-	// ConditionUpdating of a PodCliqueSet: True while not all pods have the set's template. The message says what the update waits
-	// for, why, and how many pods have the template. Absent before the first update.
+	// ConditionUpdating of a PodCliqueSet: True while not all pods have the set's template. The message says what the
+	// update waits for, why, and how many pods have the template. Absent before the first update.
 	ConditionUpdating = "Updating"
 	// ConditionMinAvailableBreached of a PodClique or PodCliqueScalingGroup: True when it once had its minimum and no
 	// longer has.
@@ -27,8 +27,8 @@ const (
 const (
 	// ReasonUpdateStopped (True): pods of the new template cannot run or be scheduled, and no more are replaced.
 	ReasonUpdateStopped = "UpdateStopped"
-	// ReasonSuccessorsWithoutRoom (True): what takes the place of the pods that go next would have no room, so that these stay;
-	// or a further copy of a scaling group, where none may go without it.
+	// ReasonSuccessorsWithoutRoom (True): what takes the place of the pods that go next would have no room, so that
+	// these stay; or a further copy of a scaling group, where none may go without it.
 	ReasonSuccessorsWithoutRoom = "SuccessorsWithoutRoom"
 	// ReasonPodsAwaitDeletion (True): with OnDelete, pods of an old template stay until the user deletes them.
 	ReasonPodsAwaitDeletion = "PodsAwaitDeletion"
@@ -52,8 +52,8 @@ const (
 	ReasonClusterTopologyNotFound = "ClusterTopologyNotFound"
 	// ReasonClusterTopologyLevelsUnavailable (True): a domain in use is not a level of the ClusterTopology.
 	ReasonClusterTopologyLevelsUnavailable = "ClusterTopologyLevelsUnavailable"
-	// ReasonAllClusterTopologyLevelsAvailable (False): every domain in use is a level of the ClusterTopology, or none is
-	// in use.
+	// ReasonAllClusterTopologyLevelsAvailable (False): every domain in use is a level of the ClusterTopology, or none
+	// is in use.
 	ReasonAllClusterTopologyLevelsAvailable = "AllClusterTopologyLevelsAvailable"
 )
 
@@ -69,8 +69,8 @@ const (
 const (
 	// ReasonInsufficientReadyPods (True): fewer pods than minAvailable are ready.
 	ReasonInsufficientReadyPods = "InsufficientReadyPods"
-	// ReasonScheduledReplicasBelowMinAvailable (True for what once had its minimum, False for what never had): fewer pods
-	// or copies than minAvailable stand on nodes.
+	// ReasonScheduledReplicasBelowMinAvailable (True for what once had its minimum, False for what never had): fewer
+	// pods or copies than minAvailable stand on nodes.
 	ReasonScheduledReplicasBelowMinAvailable = "ScheduledReplicasBelowMinAvailable"
 	// ReasonInsufficientAvailablePodCliqueScalingGroupReplicas (True): fewer copies than minAvailable are available.
 	ReasonInsufficientAvailablePodCliqueScalingGroupReplicas = "InsufficientAvailablePodCliqueScalingGroupReplicas"
@@ -80,8 +80,8 @@ const (
 	ReasonSufficientAvailablePodCliqueScalingGroupReplicas = "SufficientAvailablePodCliqueScalingGroupReplicas"
 	// ReasonUpdateInProgress (Unknown): an update replaces pods.
 	ReasonUpdateInProgress = "UpdateInProgress"
-	// ReasonNeverAvailable (False): the minimum has not been reached yet for the first time, so that there is nothing to
-	// fall below.
+	// ReasonNeverAvailable (False): the minimum has not been reached yet for the first time, so that there is nothing
+	// to fall below.
 	ReasonNeverAvailable = "NeverAvailable"
 )
 

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// GangTermination tells what is being recreated as a whole. It is recorded before the first object is deleted, so that an
-// operator that starts anew half-way finishes the very same objects and touches no others.
+// GangTermination says what is being recreated as a whole. It is recorded before the first object is deleted, so that
+// an operator that starts anew half-way finishes the very same objects and touches no others.
 type GangTermination struct {
 	// Index of the replica of the set, or of the copy of the scaling group.
 	// +required

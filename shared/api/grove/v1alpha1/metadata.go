@@ -28,11 +28,11 @@ const (
 	LabelPodIndex = "grove.io/podclique-pod-index"
 	// LabelPodTemplateHash has the hash of the template that a pod was made from.
 	LabelPodTemplateHash = "grove.io/pod-template-hash"
-	// LabelStandsForCopy is on one pod of each copy of a PodCliqueScalingGroup: the one with the lowest index in the first of
-	// the group's cliqueNames. Autoscalers take each pod that a scale subresource selects for a replica.
+	// LabelStandsForCopy is on one pod of each copy of a PodCliqueScalingGroup: the one with the lowest index in the
+	// first of the group's cliqueNames. Autoscalers take each pod that a scale subresource selects for a replica.
 	LabelStandsForCopy = "packtree.dev/stands-for-copy"
-	// LabelStandsForReplica is on one pod of each replica of a PodCliqueSet: the one with the lowest index in the set's first
-	// clique, in copy 0 where that is in a scaling group.
+	// LabelStandsForReplica is on one pod of each replica of a PodCliqueSet: the one with the lowest index in the set's
+	// first clique, in copy 0 where that is in a scaling group.
 	LabelStandsForReplica = "packtree.dev/stands-for-replica"
 	// LabelStandsForValue is the value of LabelStandsForCopy and LabelStandsForReplica.
 	LabelStandsForValue = "true"
@@ -64,39 +64,42 @@ const (
 
 // Annotations.
 const (
-	// AnnotationDisableProtection is put on a PodCliqueSet by its user: while it is "true", everybody whose role allows it
-	// may change and delete what the operator made of the set, although the operator's authorizer is enabled. The operator
-	// still makes good what differs.
+	// AnnotationDisableProtection is put on a PodCliqueSet by its user: while it is "true", everybody whose role allows
+	// it may change and delete what the operator made of the set, although the operator's authorizer is enabled. The
+	// operator still makes good what differs.
 	AnnotationDisableProtection = "grove.io/disable-managed-resource-protection"
-	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to. On a pod of a set
-	// with constraints it names the topology for which the pod was made: it is to be scheduled under that one alone.
+	// AnnotationTopologyName is on a PodGang with constraints and names the topology that they refer to. On a pod of a
+	// set with constraints it names the topology for which the pod was made: it is to be scheduled under that one
+	// alone.
 	AnnotationTopologyName = "grove.io/topology-name"
-	// AnnotationMissingTopologyLevel is put on a PodCliqueSet by its user and says what becomes of pods that are not on nodes
-	// while a level that the set's constraints name is missing from its ClusterTopology: one of the MissingTopologyLevel
-	// constants. Unset means drop.
+	// AnnotationMissingTopologyLevel is put on a PodCliqueSet by its user and says what becomes of pods that are not on
+	// nodes while a level that the set's constraints name is missing from its ClusterTopology: one of the
+	// MissingTopologyLevel constants. Unset means drop.
 	AnnotationMissingTopologyLevel = "packtree.dev/missing-topology-level"
-	// AnnotationImageUpdate is put on a PodCliqueSet by its user and says how a RollingRecreate update brings pods up to date
-	// that differ from their new template in images alone: one of the ImageUpdate constants. Unset means Recreate.
+	// AnnotationImageUpdate is put on a PodCliqueSet by its user and says how a RollingRecreate update brings pods up
+	// to date that differ from their new template in images alone: one of the ImageUpdate constants. Unset means
+	// Recreate.
 	AnnotationImageUpdate = "packtree.dev/image-update"
-	// AnnotationUpdateWithoutRoom is put on a PodCliqueSet by its user and says what a RollingRecreate update does with pods
-	// on nodes whose successors would have no room: one of the UpdateWithoutRoom constants. Unset means Wait.
+	// AnnotationUpdateWithoutRoom is put on a PodCliqueSet by its user and says what a RollingRecreate update does with
+	// pods on nodes whose successors would have no room: one of the UpdateWithoutRoom constants. Unset means Wait.
 	AnnotationUpdateWithoutRoom = "packtree.dev/update-without-room"
-	// AnnotationFormerContainers is on a pod whose images were changed in place. It has, in JSON and by name, the containers
-	// that ran until then, with containerID and image: the pod counts as ready again when its kubelet has replaced them.
+	// AnnotationFormerContainers is on a pod whose images were changed in place. It has, in JSON and by name, the
+	// containers that ran until then, with containerID and image: the pod counts as ready again when its kubelet has
+	// replaced them.
 	AnnotationFormerContainers = "packtree.dev/former-containers"
 	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait for.
 	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
 	// AnnotationTopologyKept is on a PodGang and names the topology that its PodCliqueSet names, while the gang keeps
 	// another: pods of its replica stand on nodes under that.
 	AnnotationTopologyKept = "packtree.dev/topology-kept"
-	// AnnotationTemplateReplicas is on a PodClique or PodCliqueScalingGroup and has the replicas of the template that the
-	// operator last carried over. While the template stays there, a scale of the object is left alone.
+	// AnnotationTemplateReplicas is on a PodClique or PodCliqueScalingGroup and has the replicas of the template that
+	// the operator last carried over. While the template stays there, a scale of the object is left alone.
 	AnnotationTemplateReplicas = "packtree.dev/template-replicas"
-	// AnnotationGenerationHash is on a PodClique or PodCliqueScalingGroup and has the hash of the set's template that it
-	// was made from.
+	// AnnotationGenerationHash is on a PodClique or PodCliqueScalingGroup and has the hash of the set's template that
+	// it was made from.
 	AnnotationGenerationHash = "packtree.dev/generation-hash"
-	// AnnotationPodTemplate is on a PodClique and has, in JSON, what its pods are made from besides its podSpec: labels,
-	// annotations and priorityClassName.
+	// AnnotationPodTemplate is on a PodClique and has, in JSON, what its pods are made from besides its podSpec:
+	// labels, annotations and priorityClassName.
 	AnnotationPodTemplate = "packtree.dev/pod-template"
 )
 
@@ -136,8 +139,8 @@ const (
 	FinalizerClusterTopology = "grove.io/clustertopology"
 )
 
-// SchedulingGatePodGangPending holds a pod back until its PodGang lists it and, in a scaled gang, until the base gang is
-// scheduled.
+// SchedulingGatePodGangPending holds a pod back until its PodGang lists it and, in a scaled gang, until the base gang
+// is scheduled.
 const SchedulingGatePodGangPending = "grove.io/podgang-pending-creation"
 
 // Environment variables in every container and init container of a pod.

@@ -115,12 +115,12 @@ type PodCliqueStatus struct {
 	// none yet, or they are of several templates.
 	// +optional
 	CurrentPodTemplateHash *string `json:"currentPodTemplateHash,omitempty"`
-	// UpdateProgress tells how far the last update got. Unset: there has been none.
+	// UpdateProgress says how far the last update got. Unset: there has been none.
 	// +optional
 	UpdateProgress *PodCliqueUpdateProgress `json:"updateProgress,omitempty"`
 }
 
-// PodCliqueUpdateProgress tells how far an update of a PodClique got.
+// PodCliqueUpdateProgress says how far an update of a PodClique got.
 type PodCliqueUpdateProgress struct {
 	// UpdateStartedAt is when the update began.
 	// +required
@@ -134,12 +134,12 @@ type PodCliqueUpdateProgress struct {
 	// PodTemplateHash is the hash of the template that the update leads to.
 	// +optional
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
-	// ReadyPodsSelectedToUpdate tells which ready pods were chosen for replacement. Unset: none yet, or the update has ended.
+	// ReadyPodsSelectedToUpdate names the ready pods that were chosen for replacement. Unset: none yet, or the update has ended.
 	// +optional
 	ReadyPodsSelectedToUpdate *PodsSelectedToUpdate `json:"readyPodsSelectedToUpdate,omitempty"`
 }
 
-// PodsSelectedToUpdate tells which ready pods an update chose.
+// PodsSelectedToUpdate names the ready pods that an update chose.
 type PodsSelectedToUpdate struct {
 	// Current is the pod that is being replaced. Unset: none at the moment.
 	// +optional

@@ -88,16 +88,16 @@ type PodCliqueScalingGroupStatus struct {
 	// CurrentPodCliqueSetGenerationHash is the set's currentGenerationHash that all copies run.
 	// +optional
 	CurrentPodCliqueSetGenerationHash *string `json:"currentPodCliqueSetGenerationHash,omitempty"`
-	// UpdateProgress tells how far the last update got. Unset: there has been none.
+	// UpdateProgress says how far the last update got. Unset: there has been none.
 	// +optional
 	UpdateProgress *PodCliqueScalingGroupUpdateProgress `json:"updateProgress,omitempty"`
-	// GangTermination tells which copy is being recreated because it stayed below a minimum for longer than
+	// GangTermination says which copy is being recreated because it stayed below a minimum for longer than
 	// terminationDelay. Unset: none.
 	// +optional
 	GangTermination *GangTermination `json:"gangTermination,omitempty"`
 }
 
-// PodCliqueScalingGroupUpdateProgress tells how far an update of a PodCliqueScalingGroup got.
+// PodCliqueScalingGroupUpdateProgress says how far an update of a PodCliqueScalingGroup got.
 type PodCliqueScalingGroupUpdateProgress struct {
 	// UpdateStartedAt is when the update began.
 	// +required
@@ -112,12 +112,12 @@ type PodCliqueScalingGroupUpdateProgress struct {
 	// +listType=atomic
 	// +optional
 	UpdatedPodCliques []string `json:"updatedPodCliques,omitempty"`
-	// ReadyReplicaIndicesSelectedToUpdate tells which available copies were chosen for replacement. Unset: none yet.
+	// ReadyReplicaIndicesSelectedToUpdate names the available copies that were chosen for replacement. Unset: none yet.
 	// +optional
 	ReadyReplicaIndicesSelectedToUpdate *ReplicasSelectedToUpdate `json:"readyReplicaIndicesSelectedToUpdate,omitempty"`
 }
 
-// ReplicasSelectedToUpdate tells which available copies an update chose.
+// ReplicasSelectedToUpdate names the available copies that an update chose.
 type ReplicasSelectedToUpdate struct {
 	// Current is the index of the copy that is being replaced. Unset: none at the moment.
 	// +optional

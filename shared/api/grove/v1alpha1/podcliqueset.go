@@ -57,8 +57,8 @@ type UpdateStrategyType string
 
 const (
 	// RollingRecreate replaces one replica of the set at a time, and inside it pods and scaling group replicas one by
-	// one, never below their minima. Where maxUnavailable says so, it is more of them at a time; where maxSurge says so,
-	// others come first.
+	// one, never below their minima. Where maxUnavailable says so, it is more of them at a time; where maxSurge says
+	// so, others come first.
 	RollingRecreate UpdateStrategyType = "RollingRecreate"
 	// OnDelete replaces nothing by itself: a pod gets the new template when the user deletes the old pod.
 	OnDelete UpdateStrategyType = "OnDelete"

@@ -37,10 +37,10 @@ type PodCliqueSetStatus struct {
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
 
-	// The operator writes the list as a whole: owned field by field, the record of who owns what would be larger, in a set of
-	// a thousand gangs, than an object may be.
+	// The operator writes the list as a whole: owned field by field, the record of who owns what would be larger, in a
+	// set of a thousand gangs, than an object may be.
 
-	// PodGangStatuses tells how each gang of the set is doing.
+	// PodGangStatuses says how each gang of the set is doing.
 	// +listType=atomic
 	// +optional
 	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
@@ -48,10 +48,10 @@ type PodCliqueSetStatus struct {
 	// be replaced.
 	// +optional
 	CurrentGenerationHash *string `json:"currentGenerationHash,omitempty"`
-	// UpdateProgress tells how far the last update of the template got. Unset: there has been none.
+	// UpdateProgress says how far the last update of the template got. Unset: there has been none.
 	// +optional
 	UpdateProgress *PodCliqueSetUpdateProgress `json:"updateProgress,omitempty"`
-	// GangTermination tells which replica is being recreated because it stayed below a minimum for longer than
+	// GangTermination says which replica is being recreated because it stayed below a minimum for longer than
 	// terminationDelay. Unset: none.
 	// +optional
 	GangTermination *GangTermination `json:"gangTermination,omitempty"`
@@ -75,7 +75,7 @@ const (
 	PodGangSucceeded PodGangPhase = "Succeeded"
 )
 
-// PodGangStatus tells how one gang of a set is doing.
+// PodGangStatus says how one gang of a set is doing.
 type PodGangStatus struct {
 	// Name of the PodGang.
 	// +required
@@ -108,7 +108,7 @@ type LastError struct {
 	ObservedAt metav1.Time `json:"observedAt"`
 }
 
-// PodCliqueSetUpdateProgress tells how far an update of the template got.
+// PodCliqueSetUpdateProgress says how far an update of the template got.
 type PodCliqueSetUpdateProgress struct {
 	// UpdateStartedAt is when the update began.
 	// +required
@@ -135,7 +135,7 @@ type PodCliqueSetUpdateProgress struct {
 	CurrentlyUpdating []PodCliqueSetReplicaUpdate `json:"currentlyUpdating,omitempty"`
 }
 
-// PodCliqueSetReplicaUpdate tells about one replica that is being replaced.
+// PodCliqueSetReplicaUpdate is about one replica that is being replaced.
 type PodCliqueSetReplicaUpdate struct {
 	// ReplicaIndex is the index of the replica.
 	// +required
@@ -146,14 +146,14 @@ type PodCliqueSetReplicaUpdate struct {
 	// UpdateEndedAt is when it was complete. Unset: it still goes on.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
-	// Surge tells of which scaling groups there are to be copies beyond replicas while the replica is updated. Unset: of none.
+	// Surge names the scaling groups of which there are to be copies beyond replicas while the replica is updated. Unset: of none.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Surge []PodCliqueScalingGroupSurge `json:"surge,omitempty"`
 }
 
-// PodCliqueScalingGroupSurge tells of copies of a scaling group that an update makes beyond replicas.
+// PodCliqueScalingGroupSurge is about copies of a scaling group that an update makes beyond replicas.
 type PodCliqueScalingGroupSurge struct {
 	// Name of the group in the set's template.
 	// +required

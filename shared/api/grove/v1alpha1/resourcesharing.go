@@ -10,11 +10,11 @@ import (
 type ResourceSharingScope string
 
 const (
-	// SharedByAllReplicas makes one claim for all replicas of where the entry stands: of the set, of a scaling group in one
-	// replica of the set, or of a PodClique.
+	// SharedByAllReplicas makes one claim for all replicas of where the entry stands: of the set, of a scaling group in
+	// one replica of the set, or of a PodClique.
 	SharedByAllReplicas ResourceSharingScope = "AllReplicas"
-	// SharedPerReplica makes a claim for each replica of where the entry stands: each replica of the set, each copy of a
-	// scaling group, each pod of a PodClique.
+	// SharedPerReplica makes a claim for each replica of where the entry stands: each replica of the set, each copy of
+	// a scaling group, each pod of a PodClique.
 	SharedPerReplica ResourceSharingScope = "PerReplica"
 )
 

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// TopologyDomain names a level of the network by what it means and not by the node label that a provider chose for
-// it. A ClusterTopology has some of these, from the broadest to the narrowest: region, zone, datacenter, block, rack, host,
+// TopologyDomain names a level of the network by what it means and not by the node label that a provider chose for it.
+// A ClusterTopology has some of these, from the broadest to the narrowest: region, zone, datacenter, block, rack, host,
 // numa. In a ClusterTopologyBinding the names are free.
 //
 // +kubebuilder:validation:MinLength=1

@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TopologySpread says how items stand in the domains of one level: replicas of the set, copies of a scaling group, or pods of a
-// clique, depending on where it is written. An item counts in each domain in which one of its pods stands. It holds for
-// replacements and for what scaling adds; pods that stand already are not moved.
+// TopologySpread says how items stand in the domains of one level: replicas of the set, copies of a scaling group, or
+// pods of a clique, depending on where it is written. An item counts in each domain in which one of its pods stands. It
+// holds for replacements and for what scaling adds; pods that stand already are not moved.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
 type TopologySpread struct {

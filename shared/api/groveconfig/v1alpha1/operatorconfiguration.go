@@ -45,8 +45,8 @@ type OperatorConfiguration struct {
 	Authorizer AuthorizerConfiguration `json:"authorizer,omitempty"`
 }
 
-// StartupOrderConfiguration describes the init container by which pods wait for those that they start after. Pods that are
-// there already keep theirs.
+// StartupOrderConfiguration describes the init container by which pods wait for those that they start after. Pods that
+// are there already keep theirs.
 type StartupOrderConfiguration struct {
 	// Image has grove-startup as its entry point. Unset: packtree/grove-startup of the operator's release.
 	// +optional

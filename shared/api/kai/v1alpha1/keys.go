@@ -21,8 +21,8 @@ const (
 	LabelPreemptibility = "kai.scheduler/preemptibility"
 )
 
-// Annotations on the top owner of pods, or on a replica template where a workload has several, from which the pod grouper
-// makes a topology constraint.
+// Annotations on the top owner of pods, or on a replica template where a workload has several, from which the pod
+// grouper makes a topology constraint.
 const (
 	// AnnotationTopology names the Topology whose levels the two placement annotations mean.
 	AnnotationTopology = "kai.scheduler/topology"
@@ -36,11 +36,11 @@ const (
 const (
 	// AnnotationSegmentSize is the number of pods of a segment: those with the indices 0 to size-1 are the first one.
 	AnnotationSegmentSize = "kai.scheduler/segment-size"
-	// AnnotationSegmentRequired is the level, a node label key of the Topology in AnnotationTopology, that the pods of each
-	// segment must share.
+	// AnnotationSegmentRequired is the level, a node label key of the Topology in AnnotationTopology, that the pods of
+	// each segment must share.
 	AnnotationSegmentRequired = "kai.scheduler/segment-topology-required-placement"
-	// AnnotationSegmentPreferred is the level, a node label key of the Topology in AnnotationTopology, that the pods of each
-	// segment should share if they can.
+	// AnnotationSegmentPreferred is the level, a node label key of the Topology in AnnotationTopology, that the pods of
+	// each segment should share if they can.
 	AnnotationSegmentPreferred = "kai.scheduler/segment-topology-preferred-placement"
 )
 
@@ -48,16 +48,17 @@ const (
 const (
 	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod alone.
 	AnnotationSkipPodGrouper = "kai.scheduler/skip-podgrouper"
-	// AnnotationLeftAlone, which the pod grouper sets to "true" on a pod that it leaves alone because an owner says so, lets
-	// the scheduler place the pod by itself instead of waiting until it is grouped.
+	// AnnotationLeftAlone, which the pod grouper sets to "true" on a pod that it leaves alone because an owner says so,
+	// lets the scheduler place the pod by itself instead of waiting until it is grouped.
 	AnnotationLeftAlone = "packtree.dev/left-alone"
-	// AnnotationBatchMinMember, on a Job or another workload of like pods, is the number of its pods that must start together;
-	// on the template of a JobSet's Jobs, of the pods of each Job.
+	// AnnotationBatchMinMember, on a Job or another workload of like pods, is the number of its pods that must start
+	// together; on the template of a JobSet's Jobs, of the pods of each Job.
 	AnnotationBatchMinMember = "kai.scheduler/batch-min-member"
 )
 
-// AnnotationSpares, on a Topology, says how many nodes of each domain of a level are to stay empty, so that gangs which lose
-// pods can be mended: a JSON list such as [{"level":"topology/rack","nodes":2,"yieldBelow":0}]. Pods whose priority is below
-// yieldBelow, 0 if it is left out, may stand there as long as nobody needs the nodes. It is not part of the spec, since the
-// kind is KAI's. On a ClusterTopology, where a level may be named by its domain, grove-operator hands it on.
+// AnnotationSpares, on a Topology, says how many nodes of each domain of a level are to stay empty, so that gangs which
+// lose pods can be mended: a JSON list such as [{"level":"topology/rack","nodes":2,"yieldBelow":0}]. Pods whose
+// priority is below yieldBelow, 0 if it is left out, may stand there as long as nobody needs the nodes. It is not part
+// of the spec, since the kind is KAI's. On a ClusterTopology, where a level may be named by its domain, grove-operator
+// hands it on.
 const AnnotationSpares = "packtree.dev/spares"

@@ -2,10 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Topology tells the scheduler by which node labels the nodes of the cluster are grouped, from the broadest network
-// domain down to the narrowest. A node's domain at a level is the whole path of its label values from the broadest level
-// down, so that two racks of one name in two zones are two racks. A node stands in the tree as far down as it carries
-// every label from the top.
+// Topology names the node labels by which the scheduler groups the nodes of the cluster, from the broadest network
+// domain down to the narrowest. A node's domain at a level is the whole path of its label values from the broadest
+// level down, so that two racks of one name in two zones are two racks. A node stands in the tree as far down as it
+// carries every label from the top.
 //
 // +genclient
 // +genclient:nonNamespaced
@@ -26,10 +26,10 @@ type Topology struct {
 
 // TopologySpec is the hierarchy of a Topology.
 type TopologySpec struct {
-	// levels are the levels of the hierarchy, broadest first, each named by the node label that tells its domains apart.
-	// A label appears once. kubernetes.io/hostname can only be the narrowest level, unless one level inside the host
-	// follows it: a level with alias numa, or whose label has "numa" in its key. Levels cannot be changed: pods stand where the old levels put
-	// them. To change them, delete the Topology and create it anew.
+	// levels are the levels of the hierarchy, broadest first, each named by the node label that distinguishes its
+	// domains. A label appears once. kubernetes.io/hostname can only be the narrowest level, unless one level inside
+	// the host follows it: a level with alias numa, or whose label has "numa" in its key. Levels cannot be changed:
+	// pods stand where the old levels put them. To change them, delete the Topology and create it anew.
 	//
 	// +required
 	// +listType=atomic
@@ -52,8 +52,9 @@ type TopologyLevel struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
 	NodeLabel string `json:"nodeLabel"`
 
-	// alias is another name of the level, by which PodGroups and annotations may call it as by its nodeLabel. One that several
-	// levels have names none of them. numa says that the domains are inside of hosts, which the label does not tell.
+	// alias is another name of the level, by which PodGroups and annotations may call it as by its nodeLabel. One that
+	// several levels have names none of them. numa says that the domains are inside of hosts, which the label does not
+	// say.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

@@ -100,10 +100,10 @@ func CarriedAnnotations() []string {
 		AnnotationSeatHold, AnnotationRepairMove, AnnotationRepairAfter, AnnotationMinRunning)
 }
 
-// AnnotationMinRunning, on a PodGroup and on the workload that it is made from, says with how many pods leaves go on once
-// the gang has started, where those are fewer than the minMember that it needs to start: a JSON object of names of leaves
-// and numbers, such as {"worker":3}, or {"":3} without subgroups. A gang has started when it is Scheduled, until none of
-// its pods has a node. Unset: minMember. It is not part of the spec, since KAI's PodGroup has no field for it.
+// AnnotationMinRunning, on a PodGroup and on the workload that it is made from, says with how many pods leaves go on
+// once the gang has started, where those are fewer than the minMember that it needs to start: a JSON object of names of
+// leaves and numbers, such as {"worker":3}, or {"":3} without subgroups. A gang has started when it is Scheduled, until
+// none of its pods has a node. Unset: minMember. It is not part of the spec, since KAI's PodGroup has no field for it.
 const AnnotationMinRunning = "packtree.dev/min-running"
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected

@@ -7,19 +7,19 @@ import (
 
 // PodGroupStatus is where a gang stands.
 type PodGroupStatus struct {
-	// conditions are the latest observations of the gang. Scheduled says whether all pods that it needs have a node, and
-	// why not; Repairable says whether it would be mended if a node or a domain failed; RepairPlanned says what is done about
-	// pods that it has lost; SuccessorsFit says whether the pods that an update is about to make would have room; Valid says
-	// whether the workload that it was made from states its wishes correctly.
+	// conditions are the latest observations of the gang. Scheduled says whether all pods that it needs have a node,
+	// and why not; Repairable says whether it would be mended if a node or a domain failed; RepairPlanned says what is
+	// done about pods that it has lost; SuccessorsFit says whether the pods that an update is about to make would have
+	// room; Valid says whether the workload that it was made from states its wishes correctly.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// schedulingConditions are the latest observations of the gang in single node pools. The scheduler keeps one, of the
-	// node pool that the PodGroup's label kai.scheduler/node-pool names, from the first time that the gang does not fit; it
-	// keeps none of a gang whose schedulingBackoff says that it is tried for ever.
+	// schedulingConditions are the latest observations of the gang in single node pools. The scheduler keeps one, of
+	// the node pool that the PodGroup's label kai.scheduler/node-pool names, from the first time that the gang does not
+	// fit; it keeps none of a gang whose schedulingBackoff says that it is tried for ever.
 	//
 	// +optional
 	// +listType=atomic
@@ -37,21 +37,22 @@ type PodGroupStatus struct {
 	// +listMapKey=name
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
-	// placement is how close together the gang was placed when pods of it were given nodes the last time. Unset means that
-	// neither is known of it, or that it does not stand.
+	// placement is how close together the gang was placed when pods of it were given nodes the last time. Unset means
+	// that neither is known of it, or that it does not stand.
 	//
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
 
-	// seats are the room of pods that left, which is held for their successors: for pods that their owners make in their
-	// place. Nobody of the same or of lower priority gets it meanwhile.
+	// seats are the room of pods that left, which is held for their successors: for pods that their owners make in
+	// their place. Nobody of the same or of lower priority gets it meanwhile.
 	//
 	// +optional
 	// +listType=atomic
 	Seats []SeatsStatus `json:"seats,omitempty"`
 
-	// reservations are room that others have to leave to the gang while it waits: domains that are kept for it, and nodes that
-	// pods leave for it. What a plan keeps between the decision and the bindings is not listed: that takes moments.
+	// reservations are room that others have to leave to the gang while it waits: domains that are kept for it, and
+	// nodes that pods leave for it. What a plan keeps between the decision and the bindings is not listed: that takes
+	// moments.
 	//
 	// +optional
 	// +listType=atomic
@@ -65,8 +66,8 @@ type ReservationReason string
 
 // Values of ReservationReason.
 const (
-	// ReservationOvertaken: gangs of lower rank have taken room in the domain so often, which the gang could have used, that
-	// it is closed to them.
+	// ReservationOvertaken: gangs of lower rank have taken room in the domain so often, which the gang could have used,
+	// that it is closed to them.
 	ReservationOvertaken ReservationReason = "Overtaken"
 	// ReservationPreempting: pods of lower priority leave the nodes for the gang.
 	ReservationPreempting ReservationReason = "Preempting"
@@ -118,31 +119,33 @@ const (
 
 // PlacementStatus is how close together a gang was placed.
 type PlacementStatus struct {
-	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that prefer
-	// a level beyond what they require. A node that is in no domain of the level counts as one. Unset means that none does.
+	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that
+	// prefer a level beyond what they require. A node that is in no domain of the level counts as one. Unset means that
+	// none does.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Domains int32 `json:"domains,omitempty"`
 
-	// fewest says whether these were certainly the fewest possible: Yes or NotProved. Possible is what the nodes had free for
-	// the gang at that moment, beside the pods of it that stood already, by all its constraints and relations. Domains of outer
-	// groups count before those of inner ones. Unset if domains is.
+	// fewest says whether these were certainly the fewest possible: Yes or NotProved. Possible is what the nodes had
+	// free for the gang at that moment, beside the pods of it that stood already, by all its constraints and relations.
+	// Domains of outer groups count before those of inner ones. Unset if domains is.
 	//
 	// +optional
 	Fewest FewestDomains `json:"fewest,omitempty"`
 
-	// hops are how far apart the pods with a node stand, in the topologies that the gang names. Unset means that these are fewer
-	// than two, that no group names a topology, or that nobody knows: the gang has relations or rules among its pods, the
-	// scheduler looked for room beside pods that are expected or gangs that follow, or there are too many nodes to look at all.
+	// hops are how far apart the pods with a node stand, in the topologies that the gang names. Unset means that these
+	// are fewer than two, that no group names a topology, or that nobody knows: the gang has relations or rules among
+	// its pods, the scheduler looked for room beside pods that are expected or gangs that follow, or there are too many
+	// nodes to look at all.
 	//
 	// +optional
 	Hops *HopsStatus `json:"hops,omitempty"`
 }
 
-// HopsStatus is how far apart pods stand. Two pods are one hop apart for each level of the topology at which they stand in
-// different domains. A node that is in no domain of a level counts as one. Pairs of pods are counted within each outermost
-// group that names a topology.
+// HopsStatus is how far apart pods stand. Two pods are one hop apart for each level of the topology at which they stand
+// in different domains. A node that is in no domain of a level counts as one. Pairs of pods are counted within each
+// outermost group that names a topology.
 type HopsStatus struct {
 	// pairs is how many pairs of pods there are.
 	//
@@ -156,9 +159,9 @@ type HopsStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Sum int64 `json:"sum"`
 
-	// least is a bound: no placement of as many pods would have had fewer hops, by what the nodes had free for the gang at that
-	// moment, beside the pods of it that stood already, and by the level that the outermost group requires. A placement
-	// with as few may have existed or not.
+	// least is a bound: no placement of as many pods would have had fewer hops, by what the nodes had free for the gang
+	// at that moment, beside the pods of it that stood already, and by the level that the outermost group requires. A
+	// placement with as few may have existed or not.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
@@ -248,8 +251,8 @@ type SchedulingCondition struct {
 
 // PodGroupResourcesStatus is what a gang asks for and what it holds.
 type PodGroupResourcesStatus struct {
-	// allocated is the sum of the requests of the pods that have a node. Pods that are done, or on their way out, do not
-	// count.
+	// allocated is the sum of the requests of the pods that have a node. Pods that are done, or on their way out, do
+	// not count.
 	//
 	// +optional
 	Allocated corev1.ResourceList `json:"allocated,omitempty"`
@@ -275,17 +278,17 @@ type SubGroupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Scheduled int32 `json:"scheduled"`
 
-	// minMember is how many pods the group needs at least: of a leaf its own minMember, of a parent the smallest number of
-	// pods by which as many of its children as it needs are satisfied.
+	// minMember is how many pods the group needs at least: of a leaf its own minMember, of a parent the smallest number
+	// of pods by which as many of its children as it needs are satisfied.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	MinMember int32 `json:"minMember"`
 
-	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value the
-	// sorted domains, each as its path of label values from the broadest level, joined by "/". Of a group that stands in
-	// many, only the first are listed: at most 32 of a level, and fewer in a PodGroup of many groups. Unset means that the
-	// group has no topology, or no pod with a node.
+	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value
+	// the sorted domains, each as its path of label values from the broadest level, joined by "/". Of a group that
+	// stands in many, only the first are listed: at most 32 of a level, and fewer in a PodGroup of many groups. Unset
+	// means that the group has no topology, or no pod with a node.
 	//
 	// +optional
 	Domains map[string]Domains `json:"domains,omitempty"`

@@ -2,8 +2,8 @@ package v2alpha2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PodGroup is a gang: pods that are placed together or not at all. Inside it there can be a tree of groups, each with its
-// own topology constraint. The root of the tree is the PodGroup itself; pods belong to leaves. A PodGroup without
+// PodGroup is a gang: pods that are placed together or not at all. Inside it there can be a tree of groups, each with
+// its own topology constraint. The root of the tree is the PodGroup itself; pods belong to leaves. A PodGroup without
 // subGroups is one leaf.
 //
 // +genclient
@@ -51,8 +51,8 @@ const NoSchedulingBackoff int32 = -1
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && self.minMember > 0 && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
 type PodGroupSpec struct {
-	// minMember is how many pods of the PodGroup must be placed together; further pods are placed if they fit. It must be
-	// set if there are no subGroups, and is ignored if there are: then the minima of the subGroups count.
+	// minMember is how many pods of the PodGroup must be placed together; further pods are placed if they fit. It must
+	// be set if there are no subGroups, and is ignored if there are: then the minima of the subGroups count.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -88,8 +88,8 @@ type PodGroupSpec struct {
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 
-	// subGroups are the groups inside the gang, in any order; parent makes a tree of them. Unset means that the PodGroup
-	// is one group of pods.
+	// subGroups are the groups inside the gang, in any order; parent makes a tree of them. Unset means that the
+	// PodGroup is one group of pods.
 	//
 	// +optional
 	// +listType=map
@@ -97,34 +97,35 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:MaxItems=8192
 	SubGroups []SubGroup `json:"subGroups,omitempty"`
 
-	// markUnschedulable says whether the pods of a gang that was tried and does not fit are marked unschedulable, so that
-	// a cluster autoscaler adds nodes for them. Unset means true. If it is false, their condition PodScheduled has the reason
-	// WaitingForGang instead of Unschedulable.
+	// markUnschedulable says whether the pods of a gang that was tried and does not fit are marked unschedulable, so
+	// that a cluster autoscaler adds nodes for them. Unset means true. If it is false, their condition PodScheduled has
+	// the reason WaitingForGang instead of Unschedulable.
 	//
 	// +optional
 	MarkUnschedulable *bool `json:"markUnschedulable,omitempty"`
 
-	// schedulingBackoff is how many rounds of scheduling are tried in a node pool before the gang is marked unschedulable
-	// there, by a schedulingCondition, and not tried again until its spec changes or the mark is removed. -1
-	// means that it is tried for ever. Unset, or 0, means the scheduler's own pace; that of Packtree's scheduler is for
-	// ever, whenever something changed that could help. It counts in memory: one that starts anew tries a gang once more.
+	// schedulingBackoff is how many rounds of scheduling are tried in a node pool before the gang is marked
+	// unschedulable there, by a schedulingCondition, and not tried again until its spec changes or the mark is removed.
+	// -1 means that it is tried for ever. Unset, or 0, means the scheduler's own pace; that of Packtree's scheduler is
+	// for ever, whenever something changed that could help. It counts in memory: one that starts anew tries a gang once
+	// more.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	SchedulingBackoff *int32 `json:"schedulingBackoff,omitempty"`
 
-	// preemptionDelay is how long the gang waits for room to become free by itself before others are stopped for it, as a
-	// duration such as 30s. Unset means no wait.
+	// preemptionDelay is how long the gang waits for room to become free by itself before others are stopped for it, as
+	// a duration such as 30s. Unset means no wait.
 	//
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
 	PreemptionDelay *metav1.Duration `json:"preemptionDelay,omitempty"`
 
-	// stalenessGracePeriod is how long a running gang may stay below its minima before all of it is stopped, as a duration
-	// such as 5m; a negative one means for ever. Stopped are the pods that have a node: whoever owns them makes new ones,
-	// which can start together elsewhere. It counts from the condition Scheduled turning False with reason BelowMinimum.
-	// Unset means the scheduler's default; that of Packtree's scheduler is for ever.
+	// stalenessGracePeriod is how long a running gang may stay below its minima before all of it is stopped, as a
+	// duration such as 5m; a negative one means for ever. Stopped are the pods that have a node: whoever owns them
+	// makes new ones, which can start together elsewhere. It counts from the condition Scheduled turning False with
+	// reason BelowMinimum. Unset means the scheduler's default; that of Packtree's scheduler is for ever.
 	//
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -137,7 +138,7 @@ type PodGroupSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.minMember) && self.minMember > 0 && has(self.minSubGroup))",message="minMember and minSubGroup exclude each other: minMember is for a group of pods, minSubGroup for a group of groups"
 type SubGroup struct {
-	// name tells the group apart in its PodGroup. It is a label value, since pods name their leaf in a label.
+	// name is unique in its PodGroup. It is a label value, since pods name their leaf in a label.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -145,8 +146,8 @@ type SubGroup struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Name string `json:"name"`
 
-	// minMember is how many pods of the group must be placed together; further pods are placed if they fit. Every leaf has
-	// one. A parent has none, though 0 is accepted.
+	// minMember is how many pods of the group must be placed together; further pods are placed if they fit. Every leaf
+	// has one. A parent has none, though 0 is accepted.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -165,8 +166,8 @@ type SubGroup struct {
 	// +kubebuilder:validation:MaxLength=63
 	Parent *string `json:"parent,omitempty"`
 
-	// topologyConstraint says which topology domain all pods of the group and of the groups below it share, in addition to
-	// what the groups above it say. Unset means that only those above it count.
+	// topologyConstraint says which topology domain all pods of the group and of the groups below it share, in addition
+	// to what the groups above it say. Unset means that only those above it count.
 	//
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
@@ -180,16 +181,16 @@ type TopologyConstraint struct {
 	// +kubebuilder:validation:MaxLength=253
 	Topology string `json:"topology,omitempty"`
 
-	// requiredTopologyLevel is the level of the Topology, as a node label key, at which all pods of the group stand in one
-	// domain; if no domain has room for them, they wait. Unset means that nothing is required.
+	// requiredTopologyLevel is the level of the Topology, as a node label key, at which all pods of the group stand in
+	// one domain; if no domain has room for them, they wait. Unset means that nothing is required.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	RequiredTopologyLevel string `json:"requiredTopologyLevel,omitempty"`
 
-	// preferredTopologyLevel is the level of the Topology, as a node label key, at which the pods of the group are spread
-	// over as few domains as possible, but never outside the domain of the required level. Unset means that nothing is
-	// preferred.
+	// preferredTopologyLevel is the level of the Topology, as a node label key, at which the pods of the group are
+	// spread over as few domains as possible, but never outside the domain of the required level. Unset means that
+	// nothing is preferred.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
