@@ -1,5 +1,5 @@
-// The command kai-topology-plugin is kube-scheduler with gangs and topologies: see docs/kai-topology-plugin.md. Under the name
-// kubectl-packtree it is a kubectl plugin: see docs/kubectl-packtree.md.
+// The command kai-topology-plugin is kube-scheduler with gangs and topologies: see docs/kai-topology-plugin.md. Under
+// the name kubectl-packtree it is a kubectl plugin: see docs/kubectl-packtree.md.
 package main
 
 import (

@@ -271,8 +271,8 @@ func (m *model) want(shape capacity.Shape) map[string]int64 {
 	return want
 }
 
-// However nodes and pods come and go, one counter that remembers, and a new one, count what trying all ways finds; and what a look at
-// the nodes showed stays as it was.
+// However nodes and pods come and go, one counter that remembers, and a new one, count what trying all ways finds; and
+// what a look at the nodes showed stays as it was.
 func TestSlotsAreTheMostThatFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := model{nodes: map[string]*corev1.Node{}, offer: map[string]packing.Resources{},

@@ -1,5 +1,5 @@
-// Package check verifies an answer of place against the manifests alone: placements by what a placement must hold to, and
-// claims that there is none by their certificates. Of the engine that gave the answer it uses nothing.
+// Package check verifies an answer of place against the manifests alone: placements by what a placement must hold to,
+// and claims that there is none by their certificates. Of the engine that gave the answer it uses nothing.
 package check
 
 import (

@@ -16,8 +16,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// inputOf puts a question about one gang into the words of package certificate. What is free on the nodes is counted here, from
-// their pods.
+// inputOf puts a question about one gang into the words of package certificate. What is free on the nodes is counted
+// here, from their pods.
 func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, error) {
 	levels := map[string][]string{}
 	for _, name := range q.Gang.Topologies() {

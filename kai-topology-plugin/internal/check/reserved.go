@@ -13,9 +13,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
-// reserved reads the room that a certificate takes for reserved. Room is kept for gangs that follow one which has been verified to
-// be placed and ranks no lower than the one that waits, and only where they would be placed rightly. The error says what else it
-// is.
+// reserved reads the room that a certificate takes for reserved. Room is kept for gangs that follow one which has been
+// verified to be placed and ranks no lower than the one that waits, and only where they would be placed rightly. The
+// error says what else it is.
 func (v *verifier) reserved(
 	ctx context.Context, waiting turns.Turn, kept map[string]string,
 ) (clusterview.Reserved, error) {

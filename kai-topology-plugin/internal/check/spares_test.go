@@ -16,8 +16,8 @@ type site struct {
 	level string
 	// spares is how many each domain of the level is to have.
 	spares int
-	// pods of the gang each need so much of the 2 of a node, in one domain of a level, empty for anywhere; lost says that another
-	// pod of it stands alone.
+	// pods of the gang each need so much of the 2 of a node, in one domain of a level, empty for anywhere; lost says
+	// that another pod of it stands alone.
 	pods, each int
 	required   string
 	lost       bool
@@ -161,8 +161,8 @@ func randomSite(t *rapid.T) site {
 	return s
 }
 
-// Gangs go where domains keep their spares, or are refused where none of these places exists; and check says the same of what place
-// says. Where nodes that differ could be kept instead of others, place may know neither.
+// Gangs go where domains keep their spares, or are refused where none of these places exists; and check says the same
+// of what place says. Where nodes that differ could be kept instead of others, place may know neither.
 func TestSparesAgainstAnOracle(t *testing.T) {
 	verdicts := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {

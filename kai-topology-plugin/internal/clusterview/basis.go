@@ -12,8 +12,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Basis is what an answer rests on, so that it can be decided later whether it has to be looked for anew. The zero value
-// is a basis that never holds.
+// Basis is what an answer rests on, so that it can be decided later whether it has to be looked for anew. The zero
+// value is a basis that never holds.
 type Basis struct {
 	// moment is the view's at the time of the answer, 0 if other things than nodes and what is used of them had a say.
 	moment int
@@ -67,9 +67,8 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 	return (basis.reserved == 0 || basis.reserved == fingerprint(reserved)) && (basis.absent == 0 || basis.absent == fingerprintOf(absent))
 }
 
-// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for
-// somebody that
-// they had not before.
+// Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody
+// that they had not before.
 func (v *View) Bettered() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

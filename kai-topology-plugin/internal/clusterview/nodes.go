@@ -134,8 +134,8 @@ func (v *View) set(known *seen, offered *offer) {
 	v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
 }
 
-// use has the cluster know what pods take of a node now. Most changes of nodes are of annotations, or of what the node itself
-// says of its health.
+// use has the cluster know what pods take of a node now. Most changes of nodes are of annotations, or of what the node
+// itself says of its health.
 func (v *View) use(known *seen, info fwk.NodeInfo) {
 	if kubeframework.TakesUp(info, known.used) {
 		return

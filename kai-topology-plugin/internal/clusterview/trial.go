@@ -15,8 +15,8 @@ import (
 
 // Trial is a picture of the cluster to try things on. Whatever is changed in it is forgotten at its end.
 type Trial struct {
-	// Cluster may be changed at will, also between checkpoints of one's own. What pods use of a node is one pod in it: see
-	// Detach.
+	// Cluster may be changed at will, also between checkpoints of one's own. What pods use of a node is one pod in it:
+	// see Detach.
 	Cluster *packing.Cluster
 
 	view       *View

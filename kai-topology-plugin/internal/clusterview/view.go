@@ -49,8 +49,8 @@ func New(filters kubeframework.Filters) *View {
 	return view
 }
 
-// Trust has the view not compare all nodes for as long as it is given the same slice of them. Changed then returns the places
-// of those that changed since it was called last, and nobody else calls it.
+// Trust has the view not compare all nodes for as long as it is given the same slice of them. Changed then returns the
+// places of those that changed since it was called last, and nobody else calls it.
 func (v *View) Trust(changed func() []int) { v.changed = changed }
 
 // Filters returns the filters of the profile; nil if the view has none.

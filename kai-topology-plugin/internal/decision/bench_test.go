@@ -255,8 +255,8 @@ func (s *site) annotate(from, changed int) {
 	}
 }
 
-// BenchmarkRefusal is the decision about a gang of 1,000 that nobody has seen before, and that no rack has room for, after so many nodes were
-// annotated. The snapshot is up to date, as it is in a scheduling cycle.
+// BenchmarkRefusal is the decision about a gang of 1,000 that nobody has seen before, and that no rack has room for,
+// after so many nodes were annotated. The snapshot is up to date, as it is in a scheduling cycle.
 func BenchmarkRefusal(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)
@@ -302,8 +302,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// BenchmarkSpares is the decision about a gang that fits, from the look at which nodes are spares on, where each rack of 16 keeps two,
-// after one node has changed.
+// BenchmarkSpares is the decision about a gang that fits, from the look at which nodes are spares on, where each rack
+// of 16 keeps two, after one node has changed.
 func BenchmarkSpares(b *testing.B) {
 	s := newSite(b)
 	view := clusterview.New(s.filters)

@@ -34,9 +34,9 @@ func indexOf(pod *corev1.Pod) (int, bool) {
 // pathOf returns the domains of a node in a topology, and the node's name at last.
 type pathOf func(topology, node string) []string
 
-// ordered exchanges the nodes of alike pods within each leaf, so that pods whose indices are neighbours are neighbours in the leaf's
-// topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology, or with pods that have no index or one
-// that another has, are left as they are.
+// ordered exchanges the nodes of alike pods within each leaf, so that pods whose indices are neighbours are neighbours
+// in the leaf's topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology,
+// or with pods that have no index or one that another has, are left as they are.
 func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pathOf) {
 	members := map[string][]*corev1.Pod{}
 	for _, pod := range slices.Concat(g.Pending, g.Standing) {

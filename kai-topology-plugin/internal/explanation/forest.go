@@ -1,5 +1,5 @@
-// Package explanation says of a pod or a gang why it waits, or where it went: from the workload that a user wrote, over the
-// objects that were made of it, down to the pods, with the gang decided again.
+// Package explanation says of a pod or a gang why it waits, or where it went: from the workload that a user wrote, over
+// the objects that were made of it, down to the pods, with the gang decided again.
 package explanation
 
 import (

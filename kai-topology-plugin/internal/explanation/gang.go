@@ -201,8 +201,8 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	return g, answer, nil
 }
 
-// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing is decided.
-// The table is that of the cluster.
+// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing
+// is decided. The table is that of the cluster.
 func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error) {
 	gangs := []*Gang{}
 	for _, turn := range turns.In(cluster) {
@@ -215,8 +215,8 @@ func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error)
 	return gangs, nil
 }
 
-// Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how many are left.
-// The gangs are some of the cluster's, and are completed.
+// Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how
+// many are left. The gangs are some of the cluster's, and are completed.
 func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool) (left int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 // Gang is a PodGroup together with its pods.
 type Gang struct {
 	PodGroup *scheduling.PodGroup
-	// Tree is nil if the PodGroup is invalid. That of a gang which has started has the minima with which it goes on, and
-	// toStart those that it needed then; nil if they are the same.
+	// Tree is nil if the PodGroup is invalid. That of a gang which has started has the minima with which it goes on,
+	// and toStart those that it needed then; nil if they are the same.
 	Tree, toStart *podgrouptree.Tree
 	// Shared is what the gang shares with other gangs; nil if it has none. Assemble leaves it to the caller to say
 	// where they stand.

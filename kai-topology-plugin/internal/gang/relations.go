@@ -100,8 +100,8 @@ func (g *Gang) LooksAtOthers() bool {
 // to, by their nodes.
 type Related func(Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 
-// Relate records in the relations of the gang where the items of others stand that they count, or the gang that they are to
-// be near.
+// Relate records in the relations of the gang where the items of others stand that they count, or the gang that they
+// are to be near.
 func (g *Gang) Relate(related Related) {
 	for i := range g.Relations {
 		r := &g.Relations[i]

@@ -7,11 +7,9 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// started returns the tree of a PodGroup with what its leaves need once the gang has started, and itself if that is
-// not so,
-// or as much as before. What says so is the condition Scheduled, which outlives the scheduler: a gang that falls
-// below that
-// needs all its minima again.
+// started returns the tree of a PodGroup with what its leaves need once the gang has started, and itself if that is not
+// so, or as much as before. What says so is the condition Scheduled, which outlives the scheduler: a gang that falls
+// below that needs all its minima again.
 func started(podGroup *scheduling.PodGroup, tree *podgrouptree.Tree) *podgrouptree.Tree {
 	running, wrong := podgrouptree.ParseMinRunning(podGroup.Annotations)
 	if tree == nil || wrong != nil || len(running) == 0 ||

@@ -53,9 +53,9 @@ type News struct {
 type Subject struct {
 	types.NamespacedName
 	UID types.UID
-	// Version is the resource version at which something happened. News of one reason about one version is counted in one
-	// event, which keeps the first note. Without a version that holds for all news of the last minutes: this is for what may
-	// happen over and over.
+	// Version is the resource version at which something happened. News of one reason about one version is counted in
+	// one event, which keeps the first note. Without a version that holds for all news of the last minutes: this is for
+	// what may happen over and over.
 	Version string
 }
 

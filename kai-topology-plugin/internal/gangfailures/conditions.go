@@ -26,9 +26,9 @@ const (
 	soonest, latest = 10 * time.Millisecond, 10 * time.Second
 )
 
-// Conditions writes why pods wait, beside the scheduling loop: that would wait for the API server once for each pod of a gang that does
-// not fit. Of what is to be said of a pod the newest is written. It is written only if the pod is as it was when that was decided, so that
-// a pod which has been bound meanwhile is not said to wait.
+// Conditions writes why pods wait, beside the scheduling loop: that would wait for the API server once for each pod of
+// a gang that does not fit. Of what is to be said of a pod the newest is written. It is written only if the pod is as
+// it was when that was decided, so that a pod which has been bound meanwhile is not said to wait.
 type Conditions struct {
 	client kubernetes.Interface
 	pods   corelisters.PodLister

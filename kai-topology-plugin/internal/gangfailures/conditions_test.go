@@ -28,8 +28,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangfailures"
 )
 
-// api is an API server that knows pods alone and takes patches of their status as a real one does: with the version and UID that a patch
-// rests on. Its cache lags until it is brought up to date.
+// api is an API server that knows pods alone and takes patches of their status as a real one does: with the version and
+// UID that a patch rests on. Its cache lags until it is brought up to date.
 type api struct {
 	conditions *gangfailures.Conditions
 	cache      cache.Indexer

@@ -166,8 +166,8 @@ func (s *State) Last(key gang.Key) *decision.Answer {
 	return nil
 }
 
-// PlacementOf returns how close together the gang of a PodGroup was placed by its last plan; nil if there was none, it did
-// not come true, or the gang prefers no level.
+// PlacementOf returns how close together the gang of a PodGroup was placed by its last plan; nil if there was none, it
+// did not come true, or the gang prefers no level.
 func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.PlacementStatus {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -116,8 +116,8 @@ func (r *record) waiting() (pods []types.UID) {
 	return pods
 }
 
-// heldBeforeLost is for a pod that the API server shows on a node, and that kube-scheduler takes from there all the same: the binding was made,
-// and the answer came too late. The room is kept until kube-scheduler has heard of it.
+// heldBeforeLost is for a pod that the API server shows on a node, and that kube-scheduler takes from there all the
+// same: the binding was made, and the answer came too late. The room is kept until kube-scheduler has heard of it.
 func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Time) {
 	for _, pod := range r.members.Standing() {
 		if pod.UID == uid {

@@ -33,8 +33,9 @@ type Taker struct {
 }
 
 // Confirm looks once more at what an open plan was made of. Whoever changes some of it from now on breaks the plan, and
-// who did so since the gang was read, at the given version, could not know of it. It returns what has changed, and breaks the
-// plan then; otherwise seats of less important gangs that have no room beside the pods of the plan are given up.
+// who did so since the gang was read, at the given version, could not know of it. It returns what has changed, and
+// breaks the plan then; otherwise seats of less important gangs that have no room beside the pods of the plan are given
+// up.
 func (s *State) Confirm(asked *gang.Gang, version Version, placements []Placement, seen Seen) (changed string, effects Effects) {
 	changed = s.overtaken(asked, version, seen)
 	if changed == "" {
@@ -77,9 +78,9 @@ func (s *State) overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	return ""
 }
 
-// Respect gives up the seats of less important gangs that have no room beside pods which come to nodes, given by the names
-// of these. Where pods would take the room of other seats, these came to be after the nodes were looked at: what changed is
-// said then, and no seat is given up.
+// Respect gives up the seats of less important gangs that have no room beside pods which come to nodes, given by the
+// names of these. Where pods would take the room of other seats, these came to be after the nodes were looked at: what
+// changed is said then, and no seat is given up.
 func (s *State) Respect(by Taker, coming map[string][]*corev1.Pod, seen Seen) (changed string, effects Effects, err error) {
 	var taken []*corev1.Pod
 	for node, pods := range coming {
@@ -108,8 +109,8 @@ func (s *State) Respect(by Taker, coming map[string][]*corev1.Pod, seen Seen) (c
 	return "", effects, nil
 }
 
-// unheard reports whether a pod stands on a node, as far as word has come, or has been put there, that the node does not show:
-// it may have left, and nobody holds its seat yet. Word that it was bound may still be under way, too.
+// unheard reports whether a pod stands on a node, as far as word has come, or has been put there, that the node does
+// not show: it may have left, and nobody holds its seat yet. Word that it was bound may still be under way, too.
 func (s *State) unheard(node string, seen Seen) (bool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

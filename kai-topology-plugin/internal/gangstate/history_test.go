@@ -705,8 +705,9 @@ func (s *scheduler) checkEnd() {
 	}
 }
 
-// Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with
-// less than it needs, nothing is kept without a reason, and in the end no gang is forgotten, and none waited for that stands.
+// Whatever happens in whatever order, and however late word of it comes: no room is given twice, no gang goes with less
+// than it needs, nothing is kept without a reason, and in the end no gang is forgotten, and none waited for that
+// stands.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScheduler(t)

@@ -139,8 +139,8 @@ func (s *State) Tree(key gang.Key) *podgrouptree.Tree {
 	return nil
 }
 
-// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own, or has what it needs meanwhile: it keeps nothing
-// from others then.
+// waitsInVain reports whether a gang that waits cannot be placed for a reason of its own, or has what it needs
+// meanwhile: it keeps nothing from others then.
 func (s *State) waitsInVain(r *record) bool {
 	if r.podGroup == nil {
 		return true
@@ -210,8 +210,8 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 	s.activateNear(e, keyOf(podGroup))
 }
 
-// activateNear lets the gangs try again that are to be near one, or near another that is, and so on. Whichever gang of a circle
-// comes last, that of the first name need not wait any more.
+// activateNear lets the gangs try again that are to be near one, or near another that is, and so on. Whichever gang of
+// a circle comes last, that of the first name need not wait any more.
 func (s *State) activateNear(e *Effects, near gang.Key) {
 	met := sets.New(near)
 	for ahead := []gang.Key{near}; len(ahead) > 0; ahead = ahead[1:] {

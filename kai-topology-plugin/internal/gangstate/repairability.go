@@ -31,8 +31,8 @@ func (s *State) Foretold(round map[gang.Key]Repairability) (effects Effects) {
 	return effects
 }
 
-// Repairability returns what was foretold of a gang last, nil if that was nothing, and whether anything has been foretold
-// at all.
+// Repairability returns what was foretold of a gang last, nil if that was nothing, and whether anything has been
+// foretold at all.
 func (s *State) Repairability(key gang.Key) (last *Repairability, begun bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -108,8 +108,9 @@ func (r *record) leaveSeats(over func(v *reservation, seat Placement) bool) bool
 	})
 }
 
-// fillSeat is for a pod that stands where its binding was thought to have failed, and reports whether there is a seat. It is kept a moment
-// longer: kube-scheduler has taken the pod from the node, and may not have heard yet that it is there.
+// fillSeat is for a pod that stands where its binding was thought to have failed, and reports whether there is a seat.
+// It is kept a moment longer: kube-scheduler has taken the pod from the node, and may not have heard yet that it is
+// there.
 func (r *record) fillSeat(pod types.UID, until time.Time) (filled bool) {
 	for _, v := range r.kept {
 		if _, seated := v.pods[pod]; seated && v.purpose == retried {

@@ -9,9 +9,9 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Reservations returns what the status of a PodGroup says of the room that others have to leave to it, in a stable order:
-// domains that are closed for its sake, and nodes that others leave. What is over within moments is not among them: a
-// status that said so would come too late, and have to be written twice.
+// Reservations returns what the status of a PodGroup says of the room that others have to leave to it, in a stable
+// order: domains that are closed for its sake, and nodes that others leave. What is over within moments is not among
+// them: a status that said so would come too late, and have to be written twice.
 func (s *State) Reservations(key gang.Key) (told []scheduling.ReservationStatus) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

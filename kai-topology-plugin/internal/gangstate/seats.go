@@ -213,8 +213,8 @@ func (r *record) claimed() sets.Set[*reservation] {
 	return claimed
 }
 
-// underway returns the pods that have been put on a node, or for which room is kept on one, and which are not bound yet. Pods
-// above the minimum of a gang that was let go have no such room: others may take it.
+// underway returns the pods that have been put on a node, or for which room is kept on one, and which are not bound
+// yet. Pods above the minimum of a gang that was let go have no such room: others may take it.
 func (r *record) underway() map[types.UID]Placement {
 	pods := map[types.UID]Placement{}
 	if r.plan != nil && !r.plan.letGo {

@@ -95,8 +95,8 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	s.trimSeats(e, r)
 }
 
-// ToldSeats returns the room that the status of a PodGroup tells of as held for successors, but for that of pods on their way out:
-// their nodes show them.
+// ToldSeats returns the room that the status of a PodGroup tells of as held for successors, but for that of pods on
+// their way out: their nodes show them.
 func ToldSeats(podGroup *scheduling.PodGroup) (seats []Placement) {
 	for i, told := range podGroup.Status.Seats {
 		for j, node := range told.Nodes {

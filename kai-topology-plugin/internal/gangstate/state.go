@@ -78,8 +78,8 @@ type record struct {
 	begun bool
 
 	plan *plan
-	// owes is set if others have not been told of the room of its last plan, because the gang is to be planned anew in a
-	// moment.
+	// owes is set if others have not been told of the room of its last plan, because the gang is to be planned anew in
+	// a moment.
 	owes bool
 	// assumed are pods that the scheduler has put on a node, until the API server shows them there.
 	assumed map[types.UID]*assumed

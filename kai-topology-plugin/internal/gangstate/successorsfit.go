@@ -5,8 +5,8 @@ import (
 	"packtree.dev/shared/successors"
 )
 
-// SuccessorsAnswered records what was decided about the questions of PodGroups. The statuses to write are those of gangs
-// of which something else is said than before.
+// SuccessorsAnswered records what was decided about the questions of PodGroups. The statuses to write are those of
+// gangs of which something else is said than before.
 func (s *State) SuccessorsAnswered(answers map[gang.Key]successors.Answer) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package inventory is what decisions about gangs start from: the nodes, topologies, PodGroups and pods of a cluster, be
-// they read from manifests or from an API server.
+// Package inventory is what decisions about gangs start from: the nodes, topologies, PodGroups and pods of a cluster,
+// be they read from manifests or from an API server.
 package inventory
 
 import (

@@ -26,8 +26,9 @@ var (
 	podGroupKind = scheduling.GroupVersion.WithKind("PodGroup").GroupKind()
 )
 
-// Read takes the kinds that it knows, in the order of the manifests. PodGroups and Topologies are held to their schemas, as
-// by the API server, but for rules between fields: a PodGroup that breaks one, or names a Topology that does, is decided, as Invalid.
+// Read takes the kinds that it knows, in the order of the manifests. PodGroups and Topologies are held to their
+// schemas, as by the API server, but for rules between fields: a PodGroup that breaks one, or names a Topology that
+// does, is decided, as Invalid.
 func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 	read := New()
 	var findings []manifests.Finding
@@ -81,8 +82,8 @@ func (in *Inventory) addTopology(document manifests.Document) []manifests.Findin
 	return findings
 }
 
-// unreadableSpares refuses spares that would not be kept. Where a cluster has such a Topology, and therefore dates it, they
-// are not: everything else can be answered.
+// unreadableSpares refuses spares that would not be kept. Where a cluster has such a Topology, and therefore dates it,
+// they are not: everything else can be answered.
 func unreadableSpares(topology *kai.Topology) (warnings []string, errs field.ErrorList) {
 	_, wrong := spares.Parse(topology.Annotations, podgrouptree.HierarchyOf(topology))
 	if wrong == nil || !topology.CreationTimestamp.IsZero() {

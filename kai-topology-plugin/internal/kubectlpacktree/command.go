@@ -1,5 +1,5 @@
-// Package kubectlpacktree is the kubectl plugin: it shows where gangs stand, says why others wait, and tries out what would
-// become of manifests. It reads and never writes.
+// Package kubectlpacktree is the kubectl plugin: it shows where gangs stand, says why others wait, and tries out what
+// would become of manifests. It reads and never writes.
 package kubectlpacktree
 
 import (
@@ -20,8 +20,8 @@ import (
 // Program is the name under which kubectl finds the plugin on the PATH.
 const Program = "kubectl-packtree"
 
-// Invoked reports whether a process that was started under this name is the plugin, rather than the scheduler. kubectl also
-// takes kubectl_packtree and kubectl-packtree.exe for it.
+// Invoked reports whether a process that was started under this name is the plugin, rather than the scheduler. kubectl
+// also takes kubectl_packtree and kubectl-packtree.exe for it.
 func Invoked(name string) bool {
 	return strings.ReplaceAll(strings.TrimSuffix(filepath.Base(name), ".exe"), "_", "-") == Program
 }

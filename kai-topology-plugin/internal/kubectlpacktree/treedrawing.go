@@ -19,8 +19,8 @@ import (
 const (
 	// foldedFrom is how many free domains that are alike make one line.
 	foldedFrom = 3
-	// barCells is the length of a bar, and narrowBarCells that on terminals of less columns than wide; those of less than
-	// narrow have no room for any.
+	// barCells is the length of a bar, and narrowBarCells that on terminals of less columns than wide; those of less
+	// than narrow have no room for any.
 	barCells, narrowBarCells, wide, narrow = 20, 10, 160, 80
 )
 
@@ -134,8 +134,8 @@ func unlabelledRow(of *occupancy.Domain) row {
 	return row{title: "no " + levelName(of.Level) + " label", domain: of, nodes: count(of.Nodes, "node"), leaf: true}
 }
 
-// foldAlike makes one row of each run of domains that are free and alike. Without a topology, or where the hosts are not
-// asked for, domains of single hosts are no rows at all.
+// foldAlike makes one row of each run of domains that are free and alike. Without a topology, or where the hosts are
+// not asked for, domains of single hosts are no rows at all.
 func foldAlike(domains []*occupancy.Domain, narrowest string) []row {
 	var rows []row
 	for i := 0; i < len(domains); {

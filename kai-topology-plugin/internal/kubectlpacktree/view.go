@@ -24,8 +24,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/view"
 )
 
-// deciding is how long gangs of a dump that wait are decided before the page is shown, and decidingAll how long those of all
-// moments of a recording are.
+// deciding is how long gangs of a dump that wait are decided before the page is shown, and decidingAll how long those
+// of all moments of a recording are.
 const deciding, decidingAll = 10 * time.Second, time.Minute
 
 // viewOptions are the flags of view.

@@ -10,8 +10,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Fillers returns pods that do not exist and take what is free of some resources on a node, so that nobody else does; none
-// where nothing is free.
+// Fillers returns pods that do not exist and take what is free of some resources on a node, so that nobody else does;
+// none where nothing is free.
 func Fillers(node fwk.NodeInfo, resources []string) []*corev1.Pod {
 	offered, used := Allocatable(node), Used(node)
 	requests := corev1.ResourceList{}

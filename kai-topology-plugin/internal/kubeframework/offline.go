@@ -32,8 +32,8 @@ var offlinePlugins = []string{
 	names.DefaultBinder,
 }
 
-// Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. Only Change changes
-// them, so that it costs what has changed.
+// Offline is nodes and the pods on them, and kube-scheduler's own filters over them, without a cluster. Only Change
+// changes them, so that it costs what has changed.
 type Offline struct {
 	assumingFramework
 	nodes *ownNodes

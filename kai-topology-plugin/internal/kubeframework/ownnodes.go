@@ -19,8 +19,8 @@ type ownNodes struct {
 	// Snapshot is empty: it says what filters ask about besides nodes.
 	*cache.Snapshot
 	byName map[string]*ownNode
-	// all are the nodes by name. Affine and repelling are those with pods that have rules about others, which are listed anew
-	// once a pod with rules came or went.
+	// all are the nodes by name. Affine and repelling are those with pods that have rules about others, which are
+	// listed anew once a pod with rules came or went.
 	all, affine, repelling []fwk.NodeInfo
 	unlisted               bool
 	// changed are the places of the nodes that changed since somebody asked.
@@ -170,8 +170,8 @@ func (o *ownNodes) Get(name string) (fwk.NodeInfo, error) {
 	return node.NodeInfo, nil
 }
 
-// AssumePod shows a pod on a node until ForgetPod. As in kube-scheduler's snapshot, the node's generation stays: nobody who
-// compares them sees the pod.
+// AssumePod shows a pod on a node until ForgetPod. As in kube-scheduler's snapshot, the node's generation stays: nobody
+// who compares them sees the pod.
 func (o *ownNodes) AssumePod(info *framework.PodInfo) error {
 	node, err := o.of(info.Pod)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 )
 
-// Merge returns the cluster as it would be with the objects of asked applied. An object of the same kind, namespace and name
-// is replaced and keeps its date. Pods of asked take the place of all pods that their gang has: a workload that is rendered
-// again has its pods under other names. They get the priority of their PriorityClass, as admission would give it.
+// Merge returns the cluster as it would be with the objects of asked applied. An object of the same kind, namespace and
+// name is replaced and keeps its date. Pods of asked take the place of all pods that their gang has: a workload that is
+// rendered again has its pods under other names. They get the priority of their PriorityClass, as admission would give
+// it.
 func (c *Cluster) Merge(asked *inventory.Inventory) *inventory.Inventory {
 	merged := inventory.New()
 	merged.Written = asked.Written

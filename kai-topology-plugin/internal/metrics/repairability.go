@@ -26,8 +26,8 @@ const (
 type LevelForecast struct {
 	// Level is a node label key.
 	Level string
-	// Worst counts the gangs that the worst failure of the level hits, and Domains the domains of the level by the worst that
-	// becomes of a gang if they fail.
+	// Worst counts the gangs that the worst failure of the level hits, and Domains the domains of the level by the
+	// worst that becomes of a gang if they fail.
 	Worst, Domains map[FailureOutcome]int
 }
 

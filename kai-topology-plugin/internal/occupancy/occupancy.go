@@ -93,8 +93,8 @@ func Resource(nodes []*corev1.Node) corev1.ResourceName {
 	return corev1.ResourceCPU
 }
 
-// Of returns the whole cluster, divided by the levels, which are node label keys from the broadest. Below the last of them
-// come the nodes themselves, unless that is the host's name. Only gangs that shown accepts are listed.
+// Of returns the whole cluster, divided by the levels, which are node label keys from the broadest. Below the last of
+// them come the nodes themselves, unless that is the host's name. Only gangs that shown accepts are listed.
 func Of(cluster *inventory.Inventory, levels []string, name corev1.ResourceName, shown func(gang.Key) bool) *Domain {
 	standing := map[string][]*corev1.Pod{}
 	for _, pod := range inventory.Standing(cluster.Pods) {

@@ -1,5 +1,5 @@
-// Package overtaking keeps gangs that pass by others from starving them: what a gang waits for, what others take of it, and
-// which domains are closed to whom. The counting is gangstate's. The plugin and the simulator ask it alike.
+// Package overtaking keeps gangs that pass by others from starving them: what a gang waits for, what others take of it,
+// and which domains are closed to whom. The counting is gangstate's. The plugin and the simulator ask it alike.
 package overtaking
 
 import (
@@ -34,8 +34,8 @@ type Keeper struct {
 	Do func(gangstate.Effects)
 	// Wanted returns the spares that domains are to have.
 	Wanted func() []spares.Wanted
-	// Alike, if it is set, returns something that is equal for gangs which differ in nothing but their names, nil for one that
-	// differs from all: what holds of one of them is not looked for again.
+	// Alike, if it is set, returns something that is equal for gangs which differ in nothing but their names, nil for
+	// one that differs from all: what holds of one of them is not looked for again.
 	Alike func(*scheduling.PodGroup) any
 	// held are such answers, of nodes as they were in one version.
 	held    map[heldKey]bool

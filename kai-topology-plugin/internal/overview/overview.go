@@ -1,5 +1,5 @@
-// Package overview is what is seen of a cluster: its topologies with what stands in each domain, its nodes and pods, and how each
-// gang is doing. One model is printed by programs, drawn in a terminal and shown in a page.
+// Package overview is what is seen of a cluster: its topologies with what stands in each domain, its nodes and pods,
+// and how each gang is doing. One model is printed by programs, drawn in a terminal and shown in a page.
 package overview
 
 import (

@@ -11,8 +11,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Reservation is room that others have to leave to a gang that waits: a domain, or, with reason Overtaken and neither level nor
-// domain, the whole cluster; or places on nodes.
+// Reservation is room that others have to leave to a gang that waits: a domain, or, with reason Overtaken and neither
+// level nor domain, the whole cluster; or places on nodes.
 type Reservation struct {
 	Namespace string `json:"namespace"`
 	// Gang is the name of the PodGroup.
@@ -54,8 +54,8 @@ func NodeNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
-// reservations lists those that the statuses of PodGroups tell of, by gang. What is kept for others is shown whoever asks: it is
-// why room that looks free is not.
+// reservations lists those that the statuses of PodGroups tell of, by gang. What is kept for others is shown whoever
+// asks: it is why room that looks free is not.
 func reservations(read *inventory.Inventory) (kept []Reservation) {
 	for _, podGroup := range read.PodGroups {
 		key := gang.KeyOfPodGroup(podGroup)

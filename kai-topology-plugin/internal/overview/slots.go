@@ -29,8 +29,8 @@ type Shape struct {
 	Level string `json:"level,omitempty"`
 }
 
-// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about and
-// of those that gangs have. Nodes are those of the cluster, with the pods on them.
+// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about
+// and of those that gangs have. Nodes are those of the cluster, with the pods on them.
 func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overview, asked Question) error {
 	levels := map[string][]string{}
 	for _, topology := range seen.Topologies {

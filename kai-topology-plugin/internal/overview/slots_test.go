@@ -41,8 +41,8 @@ func fits(seen *Overview, node Node, gpus float64) int64 {
 	return max(0, min(pods, int64(free/gpus)))
 }
 
-// Whatever stands where, the slots of the cluster, of its racks and of its hosts are those that the nodes and pods of the
-// overview leave room for.
+// Whatever stands where, the slots of the cluster, of its racks and of its hosts are those that the nodes and pods of
+// the overview leave room for.
 func TestSlotsOfEachDomain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cluster := randomCluster(t)

@@ -10,8 +10,8 @@ import (
 // levelDomain is a domain of a level.
 type levelDomain struct{ level, path string }
 
-// countSpares has domains say how many spares they are to have and how many there are. A note says which Topologies cannot be
-// understood.
+// countSpares has domains say how many spares they are to have and how many there are. A note says which Topologies
+// cannot be understood.
 func countSpares(cluster *inventory.Inventory, table *turns.Table, seen *Overview) {
 	kept := table.Spares()
 	for i := range seen.Topologies {

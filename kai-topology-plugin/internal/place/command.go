@@ -1,6 +1,5 @@
-// Package place is the offline face of the scheduler: it decides the PodGroups of some
-// manifests as the scheduler would,
-// with the scheduler's own code, and without a cluster.
+// Package place is the offline face of the scheduler: it decides the PodGroups of some manifests as the scheduler
+// would, with the scheduler's own code, and without a cluster.
 package place
 
 import (

@@ -40,9 +40,8 @@ type PodGroupResult struct {
 
 // Certificate proves that a gang does not fit.
 type Certificate struct {
-	// Reserved has pods (as namespace/name) of gangs that follow an earlier one, and the
-	// nodes where room is kept for them. The
-	// gang must not count on it.
+	// Reserved has pods (as namespace/name) of gangs that follow an earlier one, and the nodes where room is kept for
+	// them. The gang must not count on it.
 	Reserved map[string]string `json:"reserved,omitempty"`
 	*certificate.Proof
 }
@@ -72,8 +71,8 @@ func (r *Result) Err() error {
 	return nil
 }
 
-// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows it
-// reports nothing; they only take the room that is theirs. One that has to be near a gang whose turn comes later has
+// Decide decides every PodGroup in turn, and gives the pods of the inventory their nodes. Of gangs that unasked knows
+// it reports nothing; they only take the room that is theirs. One that has to be near a gang whose turn comes later has
 // another turn after that. The result is in the order of the last turns.
 func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Turn, options packing.Options,
 	unasked func(turns.Turn) bool) (*Result, error) {

@@ -161,9 +161,8 @@ func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 	return root
 }
 
-// descend returns the domains of a node from the root down. Those of a single host and
-// less are left out: the node itself
-// is drawn in their place.
+// descend returns the domains of a node from the root down. Those of a single host and less are left out: the node
+// itself is drawn in their place.
 func (b *branch) descend(node *corev1.Node, levels []string) []*branch {
 	path := []*branch{b}
 	for _, level := range levels {

@@ -22,8 +22,8 @@ type arguments struct {
 	Placement packing.Placement `json:"placement,omitempty"`
 	// Shapes are gangs of which metrics say how many more fit, besides those that there are.
 	Shapes []shapes.Named `json:"shapes,omitempty"`
-	// RepairabilityInterval is how long after all single failures of nodes and domains were foretold that is done again, for
-	// metrics and for the condition Repairable of PodGroups. Unset or 0: never.
+	// RepairabilityInterval is how long after all single failures of nodes and domains were foretold that is done
+	// again, for metrics and for the condition Repairable of PodGroups. Unset or 0: never.
 	RepairabilityInterval metav1.Duration `json:"repairabilityInterval,omitzero"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`

@@ -72,9 +72,9 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	}
 }
 
-// The pods of a gang are read before it is decided, and the answer is remembered after. Here another gang, which may rank above
-// this one or stand in its way, changes in between: nobody is to be told the answer again, but it is what was decided last, and
-// no event may come that has the gang asked for once more.
+// The pods of a gang are read before it is decided, and the answer is remembered after. Here another gang, which may
+// rank above this one or stand in its way, changes in between: nobody is to be told the answer again, but it is what
+// was decided last, and no event may come that has the gang asked for once more.
 func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)
 	answer := bench.plugin.gangs.Last(waitingGang)

@@ -56,8 +56,8 @@ func (b *beside) shown() (*inventory.Inventory, error) {
 	return cluster, nil
 }
 
-// shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a node
-// already.
+// shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a
+// node already.
 func (b *beside) shownAndAssumed() (*inventory.Inventory, error) {
 	cluster, err := b.shown()
 	if err != nil {

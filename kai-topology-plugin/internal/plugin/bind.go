@@ -16,9 +16,9 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Bind binds a pod of a gang that names a topology, or one that asks for labels of its node, and writes to the pod where it is in
-// the very request: the API server copies the annotations and labels of a Binding to its pod. Other pods are left to
-// kube-scheduler's own plugin.
+// Bind binds a pod of a gang that names a topology, or one that asks for labels of its node, and writes to the pod
+// where it is in the very request: the API server copies the annotations and labels of a Binding to its pod. Other pods
+// are left to kube-scheduler's own plugin.
 func (p *Plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	latest := p.lister.Latest(pod)
 	hints, labels := p.topologyHints(latest, node), p.nodeLabels(latest, node)
@@ -48,8 +48,9 @@ func (p *Plugin) nodeLabels(pod *corev1.Pod, node string) map[string]string {
 	return copied(asked, found.Labels)
 }
 
-// copied are the labels that a pod has of a node's by what its AnnotationNodeLabels says; nil if there are none. The API server does
-// not check the labels of a Binding, so keys that no label can have are left out: with one, nobody could change the pod any more.
+// copied are the labels that a pod has of a node's by what its AnnotationNodeLabels says; nil if there are none. The
+// API server does not check the labels of a Binding, so keys that no label can have are left out: with one, nobody
+// could change the pod any more.
 func copied(asked string, labels map[string]string) map[string]string {
 	var made map[string]string
 	for entry := range strings.SplitSeq(asked, ",") {

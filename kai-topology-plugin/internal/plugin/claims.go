@@ -11,8 +11,8 @@ type claims struct {
 	volumes      corelisters.PersistentVolumeLister
 }
 
-// tied names a claim of a pod that may be of no use on another node; empty if there is none. A claim for devices is one, and
-// that for a volume which is made with the pod, is not bound, or names the nodes that it can be used on.
+// tied names a claim of a pod that may be of no use on another node; empty if there is none. A claim for devices is
+// one, and that for a volume which is made with the pod, is not bound, or names the nodes that it can be used on.
 func (c claims) tied(pod *corev1.Pod) string {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return "device claim " + pod.Spec.ResourceClaims[0].Name

@@ -10,8 +10,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// finishedHandler has the status of a gang looked at when pods of it have done their work, or are removed after that. No seats are held
-// for them.
+// finishedHandler has the status of a gang looked at when pods of it have done their work, or are removed after that.
+// No seats are held for them.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
 	changed := func(object any) {
 		pod, ok := objectOf[*corev1.Pod](object)

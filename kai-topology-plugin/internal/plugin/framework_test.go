@@ -40,8 +40,8 @@ import (
 	packtreefake "packtree.dev/shared/client/clientset/versioned/fake"
 )
 
-// bench is kube-scheduler's default profile with our plugin in it, on a fixed snapshot of nodes, with the test in the place
-// of the scheduling loop.
+// bench is kube-scheduler's default profile with our plugin in it, on a fixed snapshot of nodes, with the test in the
+// place of the scheduling loop.
 type bench struct {
 	framework.Framework
 	plugin    *Plugin

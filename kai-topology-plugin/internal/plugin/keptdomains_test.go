@@ -29,8 +29,8 @@ func asking(gang, name string, what corev1.ResourceName, amount string) *corev1.
 	return pod
 }
 
-// keptFor is a bench on which each of the given pods is a gang that waits and has been passed as often as may be, the first one
-// the oldest, and none of which the free room is enough for: half of what a node has is taken.
+// keptFor is a bench on which each of the given pods is a gang that waits and has been passed as often as may be, the
+// first one the oldest, and none of which the free room is enough for: half of what a node has is taken.
 func keptFor(t *testing.T, young []*corev1.Pod, waiting ...*corev1.Pod) *bench {
 	t.Helper()
 	objects := []kruntime.Object{olderBy(0, podGroup("young", 1))}

@@ -58,8 +58,8 @@ func TestPodsAreAccountedForOnce(t *testing.T) {
 	})
 }
 
-// A pod that is given its node, or whose status changes, has no gang read again; one that asks for something else, or gets into
-// another group, does.
+// A pod that is given its node, or whose status changes, has no gang read again; one that asks for something else, or
+// gets into another group, does.
 func TestWhatHasAGangReadAgain(t *testing.T) {
 	member := func(change func(*corev1.Pod)) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

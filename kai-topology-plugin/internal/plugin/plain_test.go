@@ -133,8 +133,8 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 	return pod
 }
 
-// The same pods come to a kube-scheduler with our plugin and to one without. What each says about every node, which node is
-// the best, and whom it would preempt is the same, while gangs stand on the nodes and others wait.
+// The same pods come to a kube-scheduler with our plugin and to one without. What each says about every node, which
+// node is the best, and whom it would preempt is the same, while gangs stand on the nodes and others wait.
 func TestPodsWithoutAGangAreScheduledAsByKubeScheduler(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		random := rand.New(rand.NewPCG(seed, 0))

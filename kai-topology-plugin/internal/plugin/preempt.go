@@ -24,10 +24,10 @@ import (
 // makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
 // that was decided; the others of the gang share the answer.
 //
-// Everything is decided before anything is written, and each step that follows can be the last one of this process: first
-// the pods of the gang get their future nodes, then the victims are deleted. Whoever schedules next finds the
-// gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving
-// already as free, and lets the rest leave.
+// Everything is decided before anything is written, and each step that follows can be the last one of this process:
+// first the pods of the gang get their future nodes, then the victims are deleted. Whoever schedules next finds the
+// gang waiting, sees from those nodes which domain was being cleared, counts the room of those who are leaving already
+// as free, and lets the rest leave.
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := p.lister.KeyOf(pod)
 	answer := p.gangs.AskedBy(key, pod.UID)

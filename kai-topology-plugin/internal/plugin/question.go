@@ -160,8 +160,8 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	return result
 }
 
-// sparesIn is what decides which nodes can be spares. Those are none on which room is kept, or was promised, to whomever: a gang
-// for which others leave finds that room empty in the end.
+// sparesIn is what decides which nodes can be spares. Those are none on which room is kept, or was promised, to
+// whomever: a gang for which others leave finds that room empty in the end.
 func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
 	reserved := r.gangs.ReservedForAny()
 	return spares.Cluster{

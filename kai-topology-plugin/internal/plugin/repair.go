@@ -29,8 +29,8 @@ import (
 
 const (
 	// repairApart is the least time between two looks at gangs that have lost pods, so that what is lost together is
-	// decided together, and confirmApart that between one which has room held and the next, which confirms it. repairSoon
-	// is how long it takes at most until gangs are looked at again that have no answer yet, or move.
+	// decided together, and confirmApart that between one which has room held and the next, which confirms it.
+	// repairSoon is how long it takes at most until gangs are looked at again that have no answer yet, or move.
 	repairApart  = time.Second / 2
 	confirmApart = time.Second / 10
 	repairSoon   = 5 * time.Second

@@ -16,8 +16,9 @@ import (
 // otherMoves are seats that other profiles hold for moves of their gangs.
 type otherMoves map[gang.Key][]gangstate.Placement
 
-// seatsOfOtherMoves reads from statuses which seats other profiles hold for moves. Nothing else shows them. Two profiles that plan
-// at the same time do not see each other's seats, but before pods are evicted the seats are written, and all is proved again.
+// seatsOfOtherMoves reads from statuses which seats other profiles hold for moves. Nothing else shows them. Two
+// profiles that plan at the same time do not see each other's seats, but before pods are evicted the seats are written,
+// and all is proved again.
 func (m *mender) seatsOfOtherMoves() (otherMoves, error) {
 	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {

@@ -60,8 +60,8 @@ func (p seen) Shows(name string, pod types.UID) (bool, error) {
 	return slices.ContainsFunc(node.GetPods(), func(info fwk.PodInfo) bool { return info.GetPod().UID == pod }), nil
 }
 
-// Displaces reports whether pods that come to a node leave no room there for a pod that had some. As long as the node shows
-// the pod itself, nothing does.
+// Displaces reports whether pods that come to a node leave no room there for a pod that had some. As long as the node
+// shows the pod itself, nothing does.
 func (p seen) Displaces(name string, coming []*corev1.Pod, seat *corev1.Pod) (bool, error) {
 	if shown, err := p.Shows(name, seat.UID); shown || err != nil {
 		return false, err

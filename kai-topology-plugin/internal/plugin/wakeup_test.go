@@ -32,9 +32,9 @@ import (
 	packtreefake "packtree.dev/shared/client/clientset/versioned/fake"
 )
 
-// Pods are made behind a scheduling gate, grouped, and let go by programs that know nothing of each other, while the PodGroup
-// comes from a watch of its own. Whichever of this the scheduler's queue, its plugins and our handlers see first, a gang that
-// is complete in the end is bound: in no order may the last wake-up be lost.
+// Pods are made behind a scheduling gate, grouped, and let go by programs that know nothing of each other, while the
+// PodGroup comes from a watch of its own. Whichever of this the scheduler's queue, its plugins and our handlers see
+// first, a gang that is complete in the end is bound: in no order may the last wake-up be lost.
 func TestGangsMadeInAnyOrderAreBound(t *testing.T) {
 	const gangs = 200
 	rig := startRig(t, 2*gangs)

@@ -91,8 +91,8 @@ func Of(observed Observed, now metav1.Time) Desired {
 	}
 }
 
-// placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an earlier
-// scheduler, said holds until then, as long as the gang stands, and prefers a level or names a topology.
+// placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an
+// earlier scheduler, said holds until then, as long as the gang stands, and prefers a level or names a topology.
 func placement(observed Observed) *scheduling.PlacementStatus {
 	said := observed.Gang.PodGroup.Status.Placement
 	if observed.Placement != nil && observed.Gang.Satisfied(gang.NoPending) {

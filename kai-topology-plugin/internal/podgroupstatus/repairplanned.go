@@ -9,8 +9,8 @@ import (
 	"packtree.dev/shared/repairpolicy"
 )
 
-// repairPlanned is what is done about pods that a gang has lost; nil if there is nothing to say. As long as no repairs have
-// been planned, what an earlier process wrote stays.
+// repairPlanned is what is done about pods that a gang has lost; nil if there is nothing to say. As long as no repairs
+// have been planned, what an earlier process wrote stays.
 func repairPlanned(observed Observed, scheduled metav1.Condition, now metav1.Time) *metav1.Condition {
 	podGroup := observed.Gang.PodGroup
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)

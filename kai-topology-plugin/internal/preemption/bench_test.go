@@ -9,8 +9,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// hall is 5,000 nodes in 714 racks of seven nodes with eight GPUs each, full of gangs. Each rack has one gang of whole nodes,
-// two of halves of nodes with a pod above their minimum, or a dozen pods without a gang.
+// hall is 5,000 nodes in 714 racks of seven nodes with eight GPUs each, full of gangs. Each rack has one gang of whole
+// nodes, two of halves of nodes with a pod above their minimum, or a dozen pods without a gang.
 func hall(pods int, tied bool) *scene {
 	s := &scene{pods: pods, minimum: pods, gpus: 8, tied: tied, priority: 10}
 	for r := range 714 {
@@ -40,8 +40,8 @@ func block(name string, rack int, priority, minimum int32, gpus int64) preemptio
 	return w
 }
 
-// floor is a question about a gang of half as many groups as there are racks of 16 nodes, each in a rack, with pods of so many
-// kinds. On all nodes somebody stands who could leave.
+// floor is a question about a gang of half as many groups as there are racks of 16 nodes, each in a rack, with pods of
+// so many kinds. On all nodes somebody stands who could leave.
 func floor(racks, kinds int) preemption.Question {
 	q := preemption.Question{
 		Priority: 10, Levels: map[string][]string{"t": {"rack"}},

@@ -56,8 +56,8 @@ func (b Budgets) Violations(pods []*corev1.Pod) int {
 	return violations(drawn, b.allowed)
 }
 
-// Forbidding returns the first budget, as namespace/name, that does not let all of the pods be evicted; empty if there is none.
-// A pod that several budgets count cannot be evicted at all.
+// Forbidding returns the first budget, as namespace/name, that does not let all of the pods be evicted; empty if there
+// is none. A pod that several budgets count cannot be evicted at all.
 func (b Budgets) Forbidding(pods []*corev1.Pod) string {
 	drawn := make([]int, len(b.allowed))
 	for _, pod := range pods {

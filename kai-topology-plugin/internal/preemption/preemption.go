@@ -17,8 +17,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// DefaultBudget is how many steps a choice may take unless the caller says otherwise: as many as one decision of the packing
-// engine.
+// DefaultBudget is how many steps a choice may take unless the caller says otherwise: as many as one decision of the
+// packing engine.
 const DefaultBudget = packing.DefaultBudget
 
 // Question is a gang that does not fit, and who stands where.
@@ -40,8 +40,8 @@ type Question struct {
 	Budgets []int
 	// Device says which resources are devices, such as GPUs: the loss of one weighs more than that of a pod.
 	Device func(resource string) bool
-	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished before
-	// any other is looked at.
+	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished
+	// before any other is looked at.
 	Begun []string
 	// Budget bounds the whole choice, in steps of the packing engine; 0 means DefaultBudget. A what-if costs the
 	// steps of its search, and one for each pod that it is about or that it takes off its node.

@@ -1,5 +1,5 @@
-// Package ranks says which of alike pods takes which of the nodes that were found for them, so that neighbours by index are
-// neighbours in the network: of a ring of all pods of a leaf, as few links as possible cross a border.
+// Package ranks says which of alike pods takes which of the nodes that were found for them, so that neighbours by index
+// are neighbours in the network: of a ring of all pods of a leaf, as few links as possible cross a border.
 package ranks
 
 import (
@@ -18,8 +18,8 @@ type Pod struct {
 	Path []string
 }
 
-// Borders returns how many borders of domains a ring of the pods, by their indices, crosses at each level, that of nodes at last.
-// All paths have the same length.
+// Borders returns how many borders of domains a ring of the pods, by their indices, crosses at each level, that of
+// nodes at last. All paths have the same length.
 func Borders(pods []Pod) []int {
 	if len(pods) == 0 {
 		return nil
@@ -44,17 +44,17 @@ func common(a, b []string) int {
 	return shared
 }
 
-// Bounds of the search for the best order around pods that keep their nodes. Beyond mostStates the order is improved by exchanges
-// as long as one helps, of which so many are tried.
+// Bounds of the search for the best order around pods that keep their nodes. Beyond mostStates the order is improved by
+// exchanges as long as one helps, of which so many are tried.
 const (
 	mostStates    = 1 << 16
 	mostExchanges = 1 << 18
 )
 
-// Arrange returns the pods with their nodes exchanged within each kind: of all such exchanges one by which a ring crosses the
-// fewest borders, all levels together. Where no pod keeps its node and all are of one kind, it is the fewest at each level: as many
-// as domains are used, or none where that is one. The pods come back by their indices, and pods that differ in nothing but
-// their names get equal nodes.
+// Arrange returns the pods with their nodes exchanged within each kind: of all such exchanges one by which a ring
+// crosses the fewest borders, all levels together. Where no pod keeps its node and all are of one kind, it is the
+// fewest at each level: as many as domains are used, or none where that is one. The pods come back by their indices,
+// and pods that differ in nothing but their names get equal nodes.
 func Arrange(pods []Pod) []Pod {
 	ring := byIndex(pods)
 	places := map[string][]int{}
@@ -118,8 +118,8 @@ func inTreeOrder(ring []Pod, places []int) {
 	}
 }
 
-// around exchanges the nodes of pods at places, of which each can take all, for the best order beside all others, which keep theirs.
-// There is one that does.
+// around exchanges the nodes of pods at places, of which each can take all, for the best order beside all others, which
+// keep theirs. There is one that does.
 func around(ring []Pod, places []int) {
 	s := search{ring: ring, taken: make([]bool, len(ring)), known: map[state]step{}}
 	s.begin(places)

@@ -1,5 +1,5 @@
-// Package remedies finds changes by which a gang that does not fit would fit. Each is tried: the gang is decided again on a
-// copy of the cluster in which the change is made.
+// Package remedies finds changes by which a gang that does not fit would fit. Each is tried: the gang is decided again
+// on a copy of the cluster in which the change is made.
 package remedies
 
 import (
@@ -64,8 +64,8 @@ type unplaced struct {
 	why packing.Explanation
 }
 
-// Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or Unknown.
-// What helps comes first.
+// Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or
+// Unknown. What helps comes first.
 func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer) ([]Remedy, error) {
 	if turn.Hold != nil || turns.Placed(answer) || len(answer.Explanations) == 0 {
 		return nil, nil
@@ -145,8 +145,8 @@ func (p *unplaced) decide(ctx context.Context, table *turns.Table, podGroup *sch
 	return table.Try(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank})
 }
 
-// smallest returns the smallest number from low to high for which holds is true, given that it stays true from there on and
-// is true for high.
+// smallest returns the smallest number from low to high for which holds is true, given that it stays true from there on
+// and is true for high.
 func smallest(low, high int, holds func(int) (bool, error)) (int, error) {
 	for low < high {
 		middle := low + (high-low)/2

@@ -37,8 +37,8 @@ func (p *unplaced) relaxLevel(ctx context.Context) ([]Remedy, error) {
 	return nil, nil
 }
 
-// tiedBelow returns the groups that must be relaxed for the explained one to leave its level: those that ask for the same,
-// since they are mostly alike, and its ancestors as far as they ask for anything narrower than the new level.
+// tiedBelow returns the groups that must be relaxed for the explained one to leave its level: those that ask for the
+// same, since they are mostly alike, and its ancestors as far as they ask for anything narrower than the new level.
 func (p *unplaced) tiedBelow(levels []string, broader int) []*podgrouptree.Group {
 	ancestors := map[*podgrouptree.Group]bool{}
 	for up := p.group(); up != nil; up = up.Parent {
@@ -120,8 +120,8 @@ func (p *unplaced) lowerable() []*podgrouptree.Group {
 	return all[:min(len(all), maxGroups)]
 }
 
-// replicated reports whether the children of a group are one thing several times, so that the gang is of use with fewer of
-// them: leader and workers are not.
+// replicated reports whether the children of a group are one thing several times, so that the gang is of use with fewer
+// of them: leader and workers are not.
 func replicated(group *podgrouptree.Group) bool {
 	first := group.Children[0]
 	return first.Constraint != (scheduling.TopologyConstraint{}) &&

@@ -19,8 +19,8 @@ import (
 )
 
 // BenchmarkAllSingleFailures foretells every failure of a node, rack and block of 5,000 nodes of eight devices (18 to a
-// rack, 16 racks to a block) with 300 gangs of eight subgroups of four nodes each, of which every subgroup needs a rack and
-// the gang a block. A rack holds four subgroups and has two nodes to spare.
+// rack, 16 racks to a block) with 300 gangs of eight subgroups of four nodes each, of which every subgroup needs a rack
+// and the gang a block. A rack holds four subgroups and has two nodes to spare.
 func BenchmarkAllSingleFailures(b *testing.B) {
 	cluster := siteOf(b, siteFrom(0, 5000, 300))
 	for b.Loop() {
@@ -81,8 +81,8 @@ func BenchmarkLostRack(b *testing.B) {
 	}
 }
 
-// BenchmarkPlans plans what is moved for the gangs that have lost two of the four nodes of each of the four subgroups of a rack of
-// 18 nodes, on a copy of the cluster that has followed everything but one pod.
+// BenchmarkPlans plans what is moved for the gangs that have lost two of the four nodes of each of the four subgroups
+// of a rack of 18 nodes, on a copy of the cluster that has followed everything but one pod.
 func BenchmarkPlans(b *testing.B) {
 	cluster := siteOf(b, siteFrom(0, 5000, 300))
 	failed := map[string]bool{}
@@ -99,9 +99,9 @@ func BenchmarkPlans(b *testing.B) {
 	planAgain(b, cluster, allMay(cluster, scheduling.RepairMoveGang)[:1])
 }
 
-// BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a subgroup
-// on three, and has another one in a rack beside it. No other rack of their block has more than two free nodes. Three of the
-// gangs go to another block, and the others into the room that those leave.
+// BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a
+// subgroup on three, and has another one in a rack beside it. No other rack of their block has more than two free
+// nodes. Three of the gangs go to another block, and the others into the room that those leave.
 func BenchmarkPlansForALostRack(b *testing.B) {
 	const hit = 6
 	var text strings.Builder
@@ -130,8 +130,8 @@ func BenchmarkPlansForALostRack(b *testing.B) {
 	planAgain(b, cluster, slices.DeleteFunc(asked, func(one repair.Asked) bool { return !strings.HasPrefix(one.Gang.Name, "hit") }))
 }
 
-// planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave, and
-// the time of the processor that a plan takes beside the clock's.
+// planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave,
+// and the time of the processor that a plan takes beside the clock's.
 func planAgain(b *testing.B, cluster *inventory.Inventory, asked []repair.Asked) {
 	var copied turns.Copy
 	began := usedTime(b)

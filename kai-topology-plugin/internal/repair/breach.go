@@ -18,8 +18,8 @@ type breach struct {
 	turn turns.Turn
 	// lost are its pods on failed nodes, kept those that stand elsewhere.
 	lost, kept []*corev1.Pod
-	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with a
-	// constraint around it, up to the root.
+	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with
+	// a constraint around it, up to the root.
 	ladders [][]*group
 	// after is for how long the gang waits before it moves.
 	after time.Duration

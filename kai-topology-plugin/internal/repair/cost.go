@@ -8,8 +8,8 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 )
 
-// Cost is what a move takes, in the order in which it counts: of two moves that mend the same, the one that costs less is
-// made.
+// Cost is what a move takes, in the order in which it counts: of two moves that mend the same, the one that costs less
+// is made.
 type Cost struct {
 	// Pods counts those that leave nodes on which they could have stayed.
 	Pods int

@@ -203,8 +203,8 @@ func (p *pair) fits(outcome [2]int) bool {
 	return slices.Min(free) >= 0
 }
 
-// best tries every outcome: gangs stay if they can as things are, the first one first; then as much is mended as can be, the
-// first one first, for the least cost.
+// best tries every outcome: gangs stay if they can as things are, the first one first; then as much is mended as can
+// be, the first one first, for the least cost.
 func (p *pair) best() (mended [2]bool, least repair.Cost) {
 	var stays [2]bool
 	stays[0] = p.fits([2]int{staying, unmended})

@@ -73,8 +73,8 @@ type Rules struct {
 }
 
 // Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
-// then those that need no move, then the others in the order of the scheduler, each with the move that costs least. A gang
-// that cannot be planned has no plan. The table has the cluster as it is.
+// then those that need no move, then the others in the order of the scheduler, each with the move that costs least. A
+// gang that cannot be planned has no plan. The table has the cluster as it is.
 func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,8 +170,8 @@ func stops(node *corev1.Node, pod *corev1.Pod) bool {
 	})
 }
 
-// giveUp plans that nobody of a gang moves for which seats are held, if that is not needed any more. What others are about
-// to leave does not count: it may be for a gang that would have to move otherwise.
+// giveUp plans that nobody of a gang moves for which seats are held, if that is not needed any more. What others are
+// about to leave does not count: it may be for a gang that would have to move otherwise.
 func (p *planner) giveUp(ctx context.Context, hit *broken) error {
 	if len(hit.Held) == 0 {
 		return nil
@@ -210,8 +210,8 @@ func (p *planner) confirm(ctx context.Context, hit *broken) error {
 	return nil
 }
 
-// cheapest returns the move of a gang that costs least, of those that may be made; nil if there is none. The plan of the gang
-// is then the least that would help, and what forbids it, unless it is mended otherwise.
+// cheapest returns the move of a gang that costs least, of those that may be made; nil if there is none. The plan of
+// the gang is then the least that would help, and what forbids it, unless it is mended otherwise.
 func (p *planner) cheapest(ctx context.Context, breach *breach) (*option, error) {
 	hit := p.broken[breach]
 	p.plans[hit.Gang] = Plan{Reason: scheduling.ReasonNoPlace}
@@ -315,8 +315,8 @@ func (b *breach) needs(moved []*group) string {
 	return scheduling.RepairMoveSubGroup
 }
 
-// fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to the
-// gang.
+// fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to
+// the gang.
 func (p *planner) fits(hit *broken, seats []Seat, moving []*corev1.Pod) bool {
 	spare := map[string]int{}
 	for _, seat := range seats {

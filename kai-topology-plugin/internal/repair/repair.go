@@ -1,5 +1,6 @@
 // Package repair foretells what becomes of gangs when nodes fail: which are mended where they stand, which by moving
-// some of their pods, and which are lost. Every answer is a decision of the scheduler's own code on a copy of the cluster.
+// some of their pods, and which are lost. Every answer is a decision of the scheduler's own code on a copy of the
+// cluster.
 package repair
 
 import (
@@ -20,8 +21,8 @@ import (
 // Forecast is what would become of the gangs that have what they need, and stand on nodes that fail.
 type Forecast struct {
 	Failure
-	// MendedInPlace are gangs (as namespace/name) that need no pod but those on the failed nodes placed anew. So do gangs
-	// that have enough pods without them.
+	// MendedInPlace are gangs (as namespace/name) that need no pod but those on the failed nodes placed anew. So do
+	// gangs that have enough pods without them.
 	MendedInPlace []string `json:"mendedInPlace"`
 	// MendedByMoving are the groups whose other pods have to move too.
 	MendedByMoving []Move `json:"mendedByMoving"`
@@ -83,8 +84,8 @@ func forecasterOn(table *turns.Table) *Forecaster {
 	return f
 }
 
-// Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended first,
-// as that moves nobody; then the others, each with the move that costs least.
+// Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended
+// first, as that moves nobody; then the others, each with the move that costs least.
 func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, error) {
 	forecast, _, err := f.foretell(ctx, failure, nil)
 	return forecast, err

@@ -74,8 +74,8 @@ func (s *spares) enough(ctx context.Context, need *need, kept sets.Set[string]) 
 	return s.forecaster.emptyAmong(takes), slices.Compare(bad[:], need.bad[:]) <= 0, nil
 }
 
-// keep reports whether all failures are mended as well with these empty nodes and no others, and if so, chooses them. Of
-// fewer than those chosen before only failures are asked about that take others.
+// keep reports whether all failures are mended as well with these empty nodes and no others, and if so, chooses them.
+// Of fewer than those chosen before only failures are asked about that take others.
 func (s *spares) keep(ctx context.Context, kept sets.Set[string]) (bool, error) {
 	changed := map[*need][]string{}
 	for _, need := range s.needs {

@@ -61,8 +61,8 @@ type Level struct {
 	// Worst is what the worst failure of the level does: the one that loses most gangs, of these the one that has most
 	// gangs move.
 	Worst Count
-	// Idle, InPlace, Moving and Losing are how many of the domains would, if they failed, hit no gang, have all gangs mended
-	// in place, have some move but none lost, and lose some.
+	// Idle, InPlace, Moving and Losing are how many of the domains would, if they failed, hit no gang, have all gangs
+	// mended in place, have some move but none lost, and lose some.
 	Idle, InPlace, Moving, Losing int
 	// Told are the forecasts in which gangs move or are lost.
 	Told []*Forecast

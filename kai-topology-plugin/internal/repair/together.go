@@ -49,10 +49,10 @@ type option struct {
 // mover returns the move of a gang that costs least, of those that mend it and are allowed; nil if there is none.
 type mover func(ctx context.Context, hit *breach) (*option, error)
 
-// mend decides about gangs together and returns how each is mended; those that are not are missing. First come the gangs
-// that can stay, in the order of the scheduler, then moves in this order. Where the move of one that comes later costs less
-// and lets the gang stay, that one moves instead. Gangs without a place are tried again when others have moved. At last
-// gangs that stay in room which others leave give it to those whose moves cost more than their own.
+// mend decides about gangs together and returns how each is mended; those that are not are missing. First come the
+// gangs that can stay, in the order of the scheduler, then moves in this order. Where the move of one that comes later
+// costs less and lets the gang stay, that one moves instead. Gangs without a place are tried again when others have
+// moved. At last gangs that stay in room which others leave give it to those whose moves cost more than their own.
 func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*breach]*option, error) {
 	before, mended := *s, map[*breach]*option{}
 	before.reserved = maps.Clone(s.reserved)
@@ -120,8 +120,8 @@ func (s *scene) freed(ctx context.Context, hit *breach, mended map[*breach]*opti
 	return nil, nil
 }
 
-// spare looks for the gang that can move instead of hit, after which hit can stay: the one whose move costs least. It need
-// not wait longer, and if hit cannot move, has no higher priority. The scene stays as it is.
+// spare looks for the gang that can move instead of hit, after which hit can stay: the one whose move costs least. It
+// need not wait longer, and if hit cannot move, has no higher priority. The scene stays as it is.
 func (s *scene) spare(
 	ctx context.Context, hit *breach, own *option, later []*breach, cheapest mover,
 ) (found *breach, moves, stays *option, err error) {

@@ -13,9 +13,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
-// BenchmarkAnswers answers questions of 1 and 20 of 300 gangs on 5,000 nodes of eight devices, 16 to a rack. A gang of 15
-// pods has all devices of its rack but those of one node. The successor of one pod asks for as much, and for more than any
-// node has. The copy of the cluster has followed everything but one pod.
+// BenchmarkAnswers answers questions of 1 and 20 of 300 gangs on 5,000 nodes of eight devices, 16 to a rack. A gang of
+// 15 pods has all devices of its rack but those of one node. The successor of one pod asks for as much, and for more
+// than any node has. The copy of the cluster has followed everything but one pod.
 func BenchmarkAnswers(b *testing.B) {
 	const size, perRack, gangs = 5000, 16, 300
 	var text strings.Builder

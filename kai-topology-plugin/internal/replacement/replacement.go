@@ -1,6 +1,6 @@
-// Package replacement decides whether pods of gangs can be replaced: whether successors, which may ask for more than they
-// do, would all have a node if these pods left. Every answer is a decision of the scheduler's own code on a copy of the
-// cluster, and nothing is reserved by it.
+// Package replacement decides whether pods of gangs can be replaced: whether successors, which may ask for more than
+// they do, would all have a node if these pods left. Every answer is a decision of the scheduler's own code on a copy
+// of the cluster, and nothing is reserved by it.
 package replacement
 
 import (
@@ -26,8 +26,8 @@ type Asked struct {
 	Gang gang.Key
 	// Question is what is asked.
 	Question *successors.Question
-	// Granted is set if the last answer to this very question was yes. Such questions are answered before the others: whoever
-	// asked may be about to act on it.
+	// Granted is set if the last answer to this very question was yes. Such questions are answered before the others:
+	// whoever asked may be about to act on it.
 	Granted bool
 }
 

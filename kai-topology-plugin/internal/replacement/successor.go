@@ -66,8 +66,8 @@ func (s *scene) priority(namespace string, gangs map[string][]successors.Group) 
 	return (&gang.Gang{Standing: present}).Priority()
 }
 
-// replace has pods of a gang leave, and their successors wait. Of pods that have left already some successors may be there.
-// A gang without pods has the priority that is given.
+// replace has pods of a gang leave, and their successors wait. Of pods that have left already some successors may be
+// there. A gang without pods has the priority that is given.
 func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group, otherwise int32) replaced {
 	key := gang.KeyOfPodGroup(podGroup)
 	var made replaced

@@ -53,8 +53,8 @@ func (c *campaign) standing(gang string) standing {
 	return at
 }
 
-// come makes gangs of up to three subgroups, each of which needs one rack, until so many nodes of ten are to be taken. Those
-// that have no place are taken away again.
+// come makes gangs of up to three subgroups, each of which needs one rack, until so many nodes of ten are to be taken.
+// Those that have no place are taken away again.
 func (c *campaign) come(round int) {
 	GinkgoHelper()
 	nodes := 0
@@ -154,8 +154,8 @@ func (c *campaign) foretell(failed []string) *repair.Forecast {
 	return forecast
 }
 
-// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler looks
-// on meanwhile: one that does gives room to whoever comes first, and who that is no forecast knows.
+// lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler
+// looks on meanwhile: one that does gives room to whoever comes first, and who that is no forecast knows.
 func (c *campaign) lose(failed []string) (stop func()) {
 	GinkgoHelper()
 	kill(c.scheduler)
@@ -203,8 +203,8 @@ func keptOf(pods map[string]string, failed []string) map[string]string {
 // rackOf is the rack of a node, with its zone.
 func rackOf(node string) string { return node[:strings.LastIndex(node, "-")] }
 
-// judge compares what became of a gang with what was foretold: subgroups that were to move are elsewhere as a whole, and no
-// pod of another has moved.
+// judge compares what became of a gang with what was foretold: subgroups that were to move are elsewhere as a whole,
+// and no pod of another has moved.
 func (c *campaign) judge(gang string, before standing, failed []string, moves []repair.Move, lost bool, said string) {
 	GinkgoHelper()
 	after := c.standing(gang)

@@ -36,8 +36,8 @@ func givenDeviceClass(name string, changes ...func(*resourcev1.DeviceClass)) {
 	})
 }
 
-// givenDevices publishes so many devices of a node. Claims outlive the specs, and with them what was allocated: two specs do not have
-// devices of one class on one node.
+// givenDevices publishes so many devices of a node. Claims outlive the specs, and with them what was allocated: two
+// specs do not have devices of one class on one node.
 func givenDevices(class, node string, count int) {
 	GinkgoHelper()
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: class + "-" + node}}

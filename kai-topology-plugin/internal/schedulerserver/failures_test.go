@@ -143,8 +143,8 @@ func taint(name string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// refuseBinding has the API server turn down the binding of a pod until the function that it returns is called. It returns
-// once the API server does so.
+// refuseBinding has the API server turn down the binding of a pod until the function that it returns is called. It
+// returns once the API server does so.
 func refuseBinding(pod string) (admitAgain func()) {
 	GinkgoHelper()
 	name := "refuse-" + pod

@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// preferKubeconfigFlag makes --kubeconfig win over the configuration file, where kube-scheduler ignores the flag as soon
-// as there is a file: one configuration then serves a program inside the cluster and one outside. The flag also stands in
-// for --authentication-kubeconfig and --authorization-kubeconfig where these are not given, since outside the cluster there
-// is nothing else to ask. Remove may be called once the options have been read.
+// preferKubeconfigFlag makes --kubeconfig win over the configuration file, where kube-scheduler ignores the flag as
+// soon as there is a file: one configuration then serves a program inside the cluster and one outside. The flag also
+// stands in for --authentication-kubeconfig and --authorization-kubeconfig where these are not given, since outside the
+// cluster there is nothing else to ask. Remove may be called once the options have been read.
 func preferKubeconfigFlag(opts *options.Options) (remove func(), err error) {
 	kubeconfig := opts.Deprecated.Kubeconfig
 	if kubeconfig == "" {
@@ -42,8 +42,8 @@ func preferKubeconfigFlag(opts *options.Options) (remove func(), err error) {
 	return func() { _ = os.Remove(opts.ConfigFile) }, nil
 }
 
-// withKubeconfig sets clientConnection.kubeconfig in a KubeSchedulerConfiguration and leaves all else, and all judgement
-// of it, to kube-scheduler.
+// withKubeconfig sets clientConnection.kubeconfig in a KubeSchedulerConfiguration and leaves all else, and all
+// judgement of it, to kube-scheduler.
 func withKubeconfig(configuration []byte, kubeconfig string) ([]byte, error) {
 	fields := map[string]any{}
 	if err := yaml.UnmarshalStrict(configuration, &fields); err != nil {

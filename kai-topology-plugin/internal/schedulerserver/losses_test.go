@@ -182,8 +182,8 @@ func cordonNode(name string) {
 	eventuallyClosed(name)
 }
 
-// taintNode taints a node so that pods have to leave it. Not as the node controller does for one that does not answer: the
-// API server has every pod tolerate that for a while.
+// taintNode taints a node so that pods have to leave it. Not as the node controller does for one that does not answer:
+// the API server has every pod tolerate that for a while.
 func taintNode(name string) {
 	GinkgoHelper()
 	patchNode(name, `{"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"}]}}`)

@@ -20,8 +20,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// replacing makes pods of a gang again that are on their way out or gone, as their owner and the kubelet would: so many of each
-// leaf, one of which fills a node of two devices.
+// replacing makes pods of a gang again that are on their way out or gone, as their owner and the kubelet would: so many
+// of each leaf, one of which fills a node of two devices.
 type replacing struct {
 	namespace, gang string
 	leaves          map[string]int
@@ -120,8 +120,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		Expect(err).NotTo(HaveOccurred())
 	}
 
-	// standing places a gang of two subgroups of two pods that need a rack each, on four nodes, and makes a third rack. It
-	// returns the nodes of each.
+	// standing places a gang of two subgroups of two pods that need a rack each, on four nodes, and makes a third rack.
+	// It returns the nodes of each.
 	standing := func(move, after string) (owner *replacing, a, b map[string]string) {
 		GinkgoHelper()
 		givenPodGroup(namespace, name, scheduling.PodGroupSpec{

@@ -23,8 +23,8 @@ import (
 	"packtree.dev/shared/render"
 )
 
-// asScheduler makes this test binary run the program instead of tests: the scheduler under test is a process of its own,
-// which can be killed.
+// asScheduler makes this test binary run the program instead of tests: the scheduler under test is a process of its
+// own, which can be killed.
 const asScheduler = "RUN_AS_KAI_TOPOLOGY_PLUGIN"
 
 func TestMain(m *testing.M) {

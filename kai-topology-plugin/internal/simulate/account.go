@@ -32,8 +32,8 @@ type Idle struct {
 // account counts what is used and idle. Amounts are those of kube-scheduler: CPU in millicores.
 type account struct {
 	terrain *terrain
-	// names are the resources that the nodes offer, capacity how much all of them have, and free what is left on those that
-	// are not down.
+	// names are the resources that the nodes offer, capacity how much all of them have, and free what is left on those
+	// that are not down.
 	names          []string
 	capacity, free packing.Resources
 	// used is what all pods take.
@@ -133,8 +133,8 @@ func (a *account) measure(of *size, pods []*corev1.Pod) (err error) {
 	return err
 }
 
-// scarcest is the resource of which a stream asks for most of what there is. Devices, whose names have a domain, go before CPU
-// and memory.
+// scarcest is the resource of which a stream asks for most of what there is. Devices, whose names have a domain, go
+// before CPU and memory.
 func scarcest(asked map[string]float64, capacity packing.Resources) string {
 	names := slices.Sorted(maps.Keys(capacity))
 	if wanted := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
@@ -217,8 +217,8 @@ func (a *account) offer(node string, times int64) {
 	}
 }
 
-// lacking returns the resources of which what is free, all of it together, is too little for a gang of which only numbers
-// are given.
+// lacking returns the resources of which what is free, all of it together, is too little for a gang of which only
+// numbers are given.
 func (a *account) lacking(of *size) (resources []string) {
 	for resource, amount := range of.each {
 		if amount > 0 && a.free[resource]/amount < of.count {

@@ -119,8 +119,8 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-// Whoever decides, devices add up, and gangs of equal pods stand in the domains that they require, and as a whole. Such a gang
-// is never refused though it fits, and the scheduler refuses none at all.
+// Whoever decides, devices add up, and gangs of equal pods stand in the domains that they require, and as a whole. Such
+// a gang is never refused though it fits, and the scheduler refuses none at all.
 func TestWhoeverDecidesNothingIsLostOrInvented(t *testing.T) {
 	folder := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/simulate"
 )
 
-// BenchmarkStream simulates gangs of 1 to 512 pods of one node each, half of them in one rack where that is large enough, on
-// 5,000 nodes (16 to a rack) at a load of 0.9. They have 5 or 52 pods in the mean.
+// BenchmarkStream simulates gangs of 1 to 512 pods of one node each, half of them in one rack where that is large
+// enough, on 5,000 nodes (16 to a rack) at a load of 0.9. They have 5 or 52 pods in the mean.
 func BenchmarkStream(b *testing.B) {
 	many := []int{1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 64, 128, 512}
 	few := slices.Concat(slices.Repeat([]int{1}, 600), slices.Repeat([]int{2, 4, 8}, 100), slices.Repeat([]int{16}, 50),

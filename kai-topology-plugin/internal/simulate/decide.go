@@ -100,8 +100,8 @@ func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, a
 	return s.preempt(ctx, r, request)
 }
 
-// shapeOf is the shape of a gang whose refusal holds for all of its shape: it has no pods on nodes, its pods have no rules,
-// and who decides refuses it again while room only gets less. Nil for others.
+// shapeOf is the shape of a gang whose refusal holds for all of its shape: it has no pods on nodes, its pods have no
+// rules, and who decides refuses it again while room only gets less. Nil for others.
 func (s *simulator) shapeOf(r *run) *shape {
 	if _, program := s.options.Decider.(*program); program || len(r.standing) > 0 {
 		return nil
@@ -208,9 +208,9 @@ func (s *simulator) misjudges(ctx context.Context, request solve.Request) (bool,
 	return err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0, err
 }
 
-// refusedAlready tells without a search that a gang of which only numbers are given does not fit, and what it is short of:
-// one of its shape was refused, room only gets less within one state of the room, and what is closed to a gang is closed to
-// those that rank below it; or all that is free together is too little.
+// refusedAlready tells without a search that a gang of which only numbers are given does not fit, and what it is short
+// of: one of its shape was refused, room only gets less within one state of the room, and what is closed to a gang is
+// closed to those that rank below it; or all that is free together is too little.
 func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
 	if last := s.refused[r.job.shape]; last.room == s.gangs.Room() {
 		return last.short, true

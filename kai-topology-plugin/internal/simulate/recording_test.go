@@ -40,8 +40,8 @@ func recorded(t testing.TB, on *inventory.Inventory, lines string, until float64
 	return read, samples
 }
 
-// Whatever a stream brings, the recording shows at each moment what the result says was in use then, and nobody on a node
-// that is down.
+// Whatever a stream brings, the recording shows at each moment what the result says was in use then, and nobody on a
+// node that is down.
 func TestARecordingShowsWhatWasInUse(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := drawn(r)

@@ -182,8 +182,8 @@ func (r *Result) Series() func(yield func(*Sample) bool) {
 	}
 }
 
-// JSON writes the result as one object. It is made piece by piece: that of a long stream is larger than what it was made
-// of.
+// JSON writes the result as one object. It is made piece by piece: that of a long stream is larger than what it was
+// made of.
 func (r *Result) JSON(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	fmt.Fprint(out, `{"gangs":[`)

@@ -15,8 +15,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 )
 
-// saved are simulations in a file: of each a line that begins it, a line for each of its decisions, and, in a comparison, a
-// line with its metrics once it is over.
+// saved are simulations in a file: of each a line that begins it, a line for each of its decisions, and, in a
+// comparison, a line with its metrics once it is over.
 type saved struct {
 	file  *os.File
 	known map[string]Metrics
@@ -113,8 +113,8 @@ func (s *saved) close() error {
 	return s.file.Close()
 }
 
-// decisions are those of a simulation as they are written down. Once more from the beginning with the same decisions is the
-// same simulation, and finding them is what takes its time. Nil keeps none.
+// decisions are those of a simulation as they are written down. Once more from the beginning with the same decisions is
+// the same simulation, and finding them is what takes its time. Nil keeps none.
 type decisions struct {
 	file *os.File
 	// known reads those from before; nil once there are no more.
@@ -182,8 +182,8 @@ func (d *decisions) flush() error {
 	return d.out.Flush()
 }
 
-// keyOf distinguishes simulations by all that they depend on: this program, the cluster, the stream, and the flags. Of a
-// decider that is a program the command is looked at, not the program.
+// keyOf distinguishes simulations by all that they depend on: this program, the cluster, the stream, and the flags. Of
+// a decider that is a program the command is looked at, not the program.
 func (s *side) keyOf(cluster *inventory.Inventory, jobs string, until *float64) (string, error) {
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode([]any{

@@ -55,8 +55,8 @@ func busy() string {
 	return lines.String()
 }
 
-// Wherever a simulation was cut off, also within a line that it was writing, it goes on to the same bytes, and writes down what
-// it would have written.
+// Wherever a simulation was cut off, also within a line that it was writing, it goes on to the same bytes, and writes
+// down what it would have written.
 func TestAnInterruptedSimulationGoesOnToTheSameBytes(t *testing.T) {
 	s := newStanding(t, busy())
 	for name, args := range map[string][]string{

@@ -186,8 +186,8 @@ func (a *asked) simulate(
 // spareMemory is how many bytes of garbage may lie about, if that is more than what is in use.
 const spareMemory = 256 << 20
 
-// collectRarely has garbage collected up to four times as rarely, unless the environment says how often: a quarter of the time
-// goes into it otherwise. Large clusters do not get more memory.
+// collectRarely has garbage collected up to four times as rarely, unless the environment says how often: a quarter of
+// the time goes into it otherwise. Large clusters do not get more memory.
 func collectRarely() {
 	if os.Getenv("GOGC") != "" {
 		return

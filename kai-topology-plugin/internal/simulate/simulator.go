@@ -1,6 +1,6 @@
 // Package simulate runs streams of gangs on a cluster in virtual time. Gangs arrive, wait, run and end; nodes fail and
-// return. Who goes first, who may overtake, who has to leave and which node a pod gets is decided by the scheduler's own
-// code; nothing here depends on a clock, so that the same input gives the same answer.
+// return. Who goes first, who may overtake, who has to leave and which node a pod gets is decided by the scheduler's
+// own code; nothing here depends on a clock, so that the same input gives the same answer.
 package simulate
 
 import (
@@ -81,8 +81,8 @@ type simulator struct {
 	account *account
 
 	now float64
-	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no node,
-	// by rank.
+	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
+	// node, by rank.
 	runs, active, waiting []*run
 	// by has the gangs that have not ended; related and counted those that share a base, or that relations count together.
 	by               map[gang.Key]*run

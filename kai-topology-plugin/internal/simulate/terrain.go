@@ -51,8 +51,8 @@ type size struct {
 	count int64
 	// device is what all ask for of the scarcest device.
 	device float64
-	// topologies are those that the gang names, and least has the fewest domains of their levels that could hold its pods
-	// if nobody stood there.
+	// topologies are those that the gang names, and least has the fewest domains of their levels that could hold its
+	// pods if nobody stood there.
 	topologies []string
 	least      map[string]int
 	// impossible is set if the cluster, or any domain of its required level, is too small for it. Its pods are never made.
@@ -156,8 +156,8 @@ func (t *terrain) sizeOfShape(shape *shape) (*size, error) {
 	return found, nil
 }
 
-// least is how many domains of each level of some Topologies, at least, hold pods if nobody stands there; 0 if all domains do
-// not.
+// least is how many domains of each level of some Topologies, at least, hold pods if nobody stands there; 0 if all
+// domains do not.
 func (t *terrain) least(topologies []string, pods []*corev1.Pod) (map[string]int, error) {
 	least := map[string]int{}
 	for _, topology := range topologies {
@@ -252,8 +252,8 @@ func fits(requests, offered packing.Resources) int64 {
 	return count
 }
 
-// locate counts the domains that pods stand in, by the levels of a gang's Topologies, and the fewest that could hold those
-// of them that stand in any.
+// locate counts the domains that pods stand in, by the levels of a gang's Topologies, and the fewest that could hold
+// those of them that stand in any.
 func (t *terrain) locate(
 	size *size, nodes map[string]int, standing []*corev1.Pod,
 ) (domains, least map[string]int, err error) {

@@ -22,8 +22,8 @@ func erlangC(servers int, offered float64) float64 {
 	return term / (sum + term)
 }
 
-// batchMeans returns the mean and the half width of its interval of 99 % confidence, by means of batches, which are nearly
-// independent of each other.
+// batchMeans returns the mean and the half width of its interval of 99 % confidence, by means of batches, which are
+// nearly independent of each other.
 func batchMeans(values []float64, batches int) (mean, half float64) {
 	size := len(values) / batches
 	means := make([]float64, batches)

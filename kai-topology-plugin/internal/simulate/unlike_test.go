@@ -16,8 +16,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// unlike is a line with manifests: a gang of groups whose pods ask for different numbers of devices. Groups may have more pods
-// than they need, and need a domain of their own inside that of the gang.
+// unlike is a line with manifests: a gang of groups whose pods ask for different numbers of devices. Groups may have
+// more pods than they need, and need a domain of their own inside that of the gang.
 func unlike(t *rapid.T, at float64, name string) string {
 	within := func(levels ...string) *scheduling.TopologyConstraint {
 		level := rapid.SampledFrom(levels).Draw(t, "level")
@@ -60,8 +60,8 @@ func unlike(t *rapid.T, at float64, name string) string {
 	return string(line) + "\n"
 }
 
-// Whatever gangs are like, at each moment of a recording a gang stands with all that it needs or not at all, each group in one
-// domain where it has to, and no node has given more devices than it has.
+// Whatever gangs are like, at each moment of a recording a gang stands with all that it needs or not at all, each group
+// in one domain where it has to, and no node has given more devices than it has.
 func TestGangsStandWholeAndWhereTheyMust(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := drawn(r)

@@ -45,8 +45,8 @@ func alike(node *corev1.Node, keys []string) string {
 	return strings.Join(values, "\x00")
 }
 
-// required returns, for each required level above a leaf, the narrowest first, and each level at which relations count its pods,
-// the labels that make its domains.
+// required returns, for each required level above a leaf, the narrowest first, and each level at which relations count
+// its pods, the labels that make its domains.
 func (r *simulation) required(leaf string) [][]string {
 	var found [][]string
 	for _, constraint := range r.constraints(leaf) {

@@ -15,8 +15,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// leaving answers a request so that domains keep their spares. The engine knows no such rule, so that nodes are closed which are kept,
-// and there may be others to keep: that nothing fits is claimed only where these make no difference.
+// leaving answers a request so that domains keep their spares. The engine knows no such rule, so that nodes are closed
+// which are kept, and there may be others to keep: that nothing fits is claimed only where these make no difference.
 func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 	closed := request.Spares.Closed()
 	answer, err := closing(ctx, request, closed)
@@ -47,8 +47,9 @@ func closing(ctx context.Context, request Request, nodes []string) (*decision.An
 	return place(ctx, request)
 }
 
-// otherwise is for a gang that fits nowhere beside the nodes that were closed first, and has a free place without spares. Others are kept where it
-// would go then. If that does not help, it is only known not to fit if it would not, whichever are kept.
+// otherwise is for a gang that fits nowhere beside the nodes that were closed first, and has a free place without
+// spares. Others are kept where it would go then. If that does not help, it is only known not to fit if it would not,
+// whichever are kept.
 func otherwise(ctx context.Context, request Request, first, free *decision.Answer, proved []string) (*decision.Answer, error) {
 	used := sets.New(slices.Collect(maps.Values(free.Nodes))...)
 	if request.Spares.Leave(used) {

@@ -78,8 +78,8 @@ func FromPod(pod *corev1.Pod, wanted []Wanted, cluster Cluster) Kept {
 	}), cluster)
 }
 
-// Mends reports whether pods of a gang come in place of others that it has lost, and may stand on spares where they have no
-// other place: some stand that lack the rest of what the gang needs, or room is held for successors.
+// Mends reports whether pods of a gang come in place of others that it has lost, and may stand on spares where they
+// have no other place: some stand that lack the rest of what the gang needs, or room is held for successors.
 func Mends(assembled *gang.Gang) bool {
 	return assembled.Rank().Begun || len(assembled.PodGroup.Status.Seats) > 0
 }
@@ -172,8 +172,9 @@ func (w Wanted) yields(pod *corev1.Pod, cluster Cluster) bool {
 	return err != nil || podGroup.Spec.Preemptibility != scheduling.NonPreemptible
 }
 
-// sort brings those forward that are kept: not those that are used otherwise; those where somebody yields, who would be in the
-// way of others; and those of the narrower domains that have the fewest, so that the others have as many as possible.
+// sort brings those forward that are kept: not those that are used otherwise; those where somebody yields, who would be
+// in the way of others; and those of the narrower domains that have the fewest, so that the others have as many as
+// possible.
 func (d *Domain) sort(used sets.Set[string]) {
 	below := map[string]int{}
 	for _, node := range d.There {
@@ -198,8 +199,8 @@ func (d *Domain) Kept() []Node { return d.There[:min(d.Nodes, len(d.There))] }
 // Closed names the nodes that are closed if the first ones of each domain are kept.
 func (k Kept) Closed() []string { return k.closed(func(*Domain) bool { return true }) }
 
-// Proved names those of them that are closed whichever nodes are kept: all of a domain that has no more, and of nodes that
-// nobody tells apart so many. What does not fit into the rest does not fit. All reports whether these are all.
+// Proved names those of them that are closed whichever nodes are kept: all of a domain that has no more, and of nodes
+// that nobody tells apart so many. What does not fit into the rest does not fit. All reports whether these are all.
 func (k Kept) Proved(reads func(label string) bool) (closed []string, all bool) {
 	closed = k.closed(func(d *Domain) bool { return len(d.There) <= d.Nodes || d.alike(reads) })
 	return closed, slices.Equal(closed, k.Closed())
@@ -231,8 +232,8 @@ func (k Kept) closed(which func(*Domain) bool) []string {
 	return sets.List(closed)
 }
 
-// alike reports whether nobody tells the free nodes of a domain apart, but by labels that each has with a value of its own,
-// and that nobody reads.
+// alike reports whether nobody tells the free nodes of a domain apart, but by labels that each has with a value of its
+// own, and that nobody reads.
 func (d *Domain) alike(reads func(label string) bool) bool {
 	if len(d.There) == 0 {
 		return true
@@ -296,8 +297,8 @@ func (k Kept) Beside(used sets.Set[string]) Kept {
 	return beside
 }
 
-// Needed has the nodes each of which must stay free, by their names, with what to say of each: their domains have no spare more
-// than they are to have.
+// Needed has the nodes each of which must stay free, by their names, with what to say of each: their domains have no
+// spare more than they are to have.
 func (k Kept) Needed() map[string]string {
 	needed := map[string]string{}
 	for i := range k {

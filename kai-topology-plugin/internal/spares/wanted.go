@@ -1,6 +1,6 @@
-// Package spares says which nodes of a cluster have to stay empty, so that gangs which lose pods can be mended, and for whom
-// they are closed. A spare is no node that somebody chose: so many of the empty nodes of a domain have to stay empty, be it
-// these or those.
+// Package spares says which nodes of a cluster have to stay empty, so that gangs which lose pods can be mended, and for
+// whom they are closed. A spare is no node that somebody chose: so many of the empty nodes of a domain have to stay
+// empty, be it these or those.
 package spares
 
 import (

@@ -139,8 +139,8 @@ func find(domain *occupancy.Domain, path string) *occupancy.Domain {
 	return nil
 }
 
-// summary is what a domain has: amounts, slots of the shape that is counted, nodes, spares, whom it is kept for, and who
-// stands there, the largest first.
+// summary is what a domain has: amounts, slots of the shape that is counted, nodes, spares, whom it is kept for, and
+// who stands there, the largest first.
 func (m *Model) summary(domain *occupancy.Domain, counted int) string {
 	const named = 3
 	parts := []string{fmt.Sprintf("%s/%s", amount(domain.Used), amount(domain.Total))}

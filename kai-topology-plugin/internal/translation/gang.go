@@ -11,8 +11,8 @@ import (
 // ShapeOf says what a pod asks of a node.
 type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
 
-// Gang returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the nodes of
-// the standing ones. Pods go by their names.
+// Gang returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the nodes
+// of the standing ones. Pods go by their names.
 func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 	leaves := map[string]*leaf{}
 	for _, pod := range g.Pending {
@@ -31,8 +31,8 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 	return &packing.Gang{Root: besideRelated(root, g), Relations: related}, nil
 }
 
-// Together returns a gang and others that share its constraint as the engine is to place them all at once, in one domain of what they
-// share.
+// Together returns a gang and others that share its constraint as the engine is to place them all at once, in one
+// domain of what they share.
 func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 	first, err := Gang(g, shapeOf)
 	if err != nil || len(with) == 0 {

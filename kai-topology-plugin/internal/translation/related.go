@@ -5,9 +5,9 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// besideRelated ties the root of a gang to where its related gangs stand: it must join them in the shared required level, and would
-// rather join than leave them in the shared preferred one. The preferred level is that of a group around the gang, as the
-// constraint is around it: what the gang itself prefers comes after that.
+// besideRelated ties the root of a gang to where its related gangs stand: it must join them in the shared required
+// level, and would rather join than leave them in the shared preferred one. The preferred level is that of a group
+// around the gang, as the constraint is around it: what the gang itself prefers comes after that.
 func besideRelated(root packing.Group, g *gang.Gang) packing.Group {
 	if g.Shared == nil {
 		return root
@@ -32,8 +32,8 @@ func besideRelated(root packing.Group, g *gang.Gang) packing.Group {
 	return around
 }
 
-// anchors are the pods that the gang must join. Where it stands itself, it stays: gangs that were apart before anybody told
-// them to stay together are not kept from mending what they have.
+// anchors are the pods that the gang must join. Where it stands itself, it stays: gangs that were apart before anybody
+// told them to stay together are not kept from mending what they have.
 func anchors(g *gang.Gang) []packing.Anchor {
 	shared := g.Shared.Constraint
 	if nodes := gang.NodesOf(g.Standing); len(nodes) > 0 {

@@ -57,8 +57,9 @@ const filledFirst = " (filled first)"
 // Source returns the name of the gang's relation that one of the engine's was made of.
 func Source(r *packing.Relation) string { return strings.TrimSuffix(r.Name, filledFirst) }
 
-// gradually returns what holds while gangs come one after the other, of which each domain is to have as many in the end: a
-// maximum, and that domains that have some are filled first. Waiting for those that are still to come could be for ever.
+// gradually returns what holds while gangs come one after the other, of which each domain is to have as many in the
+// end: a maximum, and that domains that have some are filled first. Waiting for those that are still to come could be
+// for ever.
 func gradually(r *gang.Relation, to packing.Relation) []packing.Relation {
 	if !to.Even || r.Gangs == "" || to.Preferred {
 		return []packing.Relation{to}
@@ -72,8 +73,8 @@ func gradually(r *gang.Relation, to packing.Relation) []packing.Relation {
 	return []packing.Relation{to, filled}
 }
 
-// elsewhere returns where the items of other gangs stand, those of one name as one, and where other gangs stand that are of the
-// gang's own item.
+// elsewhere returns where the items of other gangs stand, those of one name as one, and where other gangs stand that
+// are of the gang's own item.
 func elsewhere(r *gang.Relation) (others [][]string, joined []string) {
 	named := map[string]int{}
 	for _, other := range r.Others {
@@ -115,8 +116,8 @@ func find(root *packing.Group, name string) *packing.Group {
 	return nil
 }
 
-// merge makes the relations of gangs those of the group all around them. Relations that count several gangs are one, and
-// gangs of one item are that item together.
+// merge makes the relations of gangs those of the group all around them. Relations that count several gangs are one,
+// and gangs of one item are that item together.
 func merge(gangs []*packing.Gang, of []*gang.Gang, all *packing.Group) []packing.Relation {
 	var list []packing.Relation
 	byKey := map[string]int{}

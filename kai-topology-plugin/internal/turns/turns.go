@@ -60,8 +60,8 @@ func In(cluster *inventory.Inventory) []Turn {
 	return all
 }
 
-// refusal holds the gang of a PodGroup that could not be created, for everything that is wrong with it. One that a cluster
-// has, and therefore dates, is held to no more than the scheduler does: it tolerates what older writers left.
+// refusal holds the gang of a PodGroup that could not be created, for everything that is wrong with it. One that a
+// cluster has, and therefore dates, is held to no more than the scheduler does: it tolerates what older writers left.
 func refusal(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) *gang.Hold {
 	if !podGroup.CreationTimestamp.IsZero() {
 		return nil
@@ -73,8 +73,8 @@ func refusal(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) *gang.Ho
 	return gang.Invalid(append(refused, blocked...))
 }
 
-// Wrong returns for what an API server with podgrouper's webhook would not create a PodGroup, and why the scheduler would not
-// decide it.
+// Wrong returns for what an API server with podgrouper's webhook would not create a PodGroup, and why the scheduler
+// would not decide it.
 func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, blocked field.ErrorList) {
 	refused = append(podgrouptree.ValidateCreate(&podGroup.Spec),
 		podgrouptree.CheckMinRunning(podGroup.Annotations, &podGroup.Spec)...)
@@ -84,8 +84,8 @@ func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, 
 	return refused, blocked
 }
 
-// Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand; those
-// that have none, or are wrong, are left out.
+// Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand;
+// those that have none, or are wrong, are left out.
 func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	byBase, counted := related(cluster.PodGroups)
 	t := &Table{related: byBase, counted: counted, members: cluster.Members()}
@@ -153,8 +153,8 @@ func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
 	return followers
 }
 
-// related returns the PodGroups of all gangs that share a base, by its base gang, and those that relations count together, by
-// the keys of these.
+// related returns the PodGroups of all gangs that share a base, by its base gang, and those that relations count
+// together, by the keys of these.
 func related(podGroups []*scheduling.PodGroup) (byBase, counted map[gang.Key][]*scheduling.PodGroup) {
 	byBase, counted = map[gang.Key][]*scheduling.PodGroup{}, map[gang.Key][]*scheduling.PodGroup{}
 	for _, podGroup := range podGroups {
@@ -308,8 +308,8 @@ func (t *Table) Preempt(
 	return t.clear(ctx, turn, candidates)
 }
 
-// PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or one of
-// its pods must not preempt.
+// PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or
+// one of its pods must not preempt.
 func (t *Table) PreemptLower(ctx context.Context, turn Turn, podGroups preemption.PodGroups) (*preemption.Choice, error) {
 	if turn.Gang.PreemptsNobody() {
 		return nil, nil

@@ -26,8 +26,8 @@ type Change struct {
 	Explained bool
 }
 
-// Under runs a function on a table with a change, on which gangs are decided without certificates unless answers are to be
-// explained. The table itself is as before afterwards; nobody else asks it meanwhile.
+// Under runs a function on a table with a change, on which gangs are decided without certificates unless answers are to
+// be explained. The table itself is as before afterwards; nobody else asks it meanwhile.
 func (t *Table) Under(change Change, run func(*Table) error) error {
 	under := *t
 	under.terse = !change.Explained

@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 )
 
-// Moments are the overviews of a recording, packed for a page that has all of them: each is told by what of the one before is
-// still so.
+// Moments are the overviews of a recording, packed for a page that has all of them: each is told by what of the one
+// before is still so.
 type Moments struct {
 	before []string
 	// at is where a line of the overview before is, the last one if it is there more than once.
@@ -41,8 +41,8 @@ func (m *Moments) Add(overview []byte) {
 	}
 }
 
-// linesOf divides JSON before each object in a list: a gang, a node, a pod, a domain. What is said of one is one line, and a line
-// is seldom there twice.
+// linesOf divides JSON before each object in a list: a gang, a node, a pod, a domain. What is said of one is one line,
+// and a line is seldom there twice.
 func linesOf(text []byte) (lines []string) {
 	var open []byte
 	quoted, from := false, 0

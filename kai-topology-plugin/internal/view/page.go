@@ -26,8 +26,8 @@ func asset(name string) []byte {
 	return content
 }
 
-// Export writes one file that shows an overview, given as JSON, by itself: it asks nobody for anything. Taken says, for people, of
-// what and when the overview is. Moments are those of a recording; nil for what is none.
+// Export writes one file that shows an overview, given as JSON, by itself: it asks nobody for anything. Taken says, for
+// people, of what and when the overview is. Moments are those of a recording; nil for what is none.
 func Export(w io.Writer, overview []byte, taken string, moments *Moments) error {
 	script, style := asset("page.js"), asset("page.css")
 	var data bytes.Buffer

@@ -90,9 +90,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 // whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
 const whatIfPath = "what-if"
 
-// guarded refuses what does not come from the page itself, or from a person who was given its address. A page of another site can
-// make a browser ask here, also under a name of its own that leads to this machine, but it neither knows the token nor can it
-// hide whose page it is.
+// guarded refuses what does not come from the page itself, or from a person who was given its address. A page of
+// another site can make a browser ask here, also under a name of its own that leads to this machine, but it neither
+// knows the token nor can it hide whose page it is.
 func (s *Server) guarded(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
