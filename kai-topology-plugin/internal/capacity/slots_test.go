@@ -21,7 +21,8 @@ func node(name string, labels map[string]string, taints ...corev1.Taint) *corev1
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
 }
 
-// fleet is two zones: z1 with racks r1 of 8 and 6 GPUs and r2 of 7, and z2 with one rack of 8, and a node of 8 without a rack.
+// fleet is two zones: z1 with racks r1 of 8 and 6 GPUs and r2 of 7, and z2 with one rack of 8, and a node of 8 without
+// a rack.
 func fleet() *capacity.Tracker {
 	tracker := &capacity.Tracker{}
 	for name, at := range map[string]struct {
@@ -166,7 +167,8 @@ type model struct {
 	pods  map[string][]packing.Resources
 }
 
-// slots is the largest number of gangs that fit at the same time on the nodes within a domain, of all ways to place them.
+// slots is the largest number of gangs that fit at the same time on the nodes within a domain, of all ways to place
+// them.
 func (m *model) slots(shape capacity.Shape, domain []string) int64 {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
@@ -219,7 +221,8 @@ type search struct {
 	known   map[string]int64
 }
 
-// most returns how many gangs can be completed when the one that was begun, in a domain if it has a pod already, lacks so many pods.
+// most returns how many gangs can be completed when the one that was begun, in a domain if it has a pod already, lacks
+// so many pods.
 func (s *search) most(lacks int64, domain string) (best int64) {
 	if lacks == 0 {
 		return 1 + s.most(s.shape.Pods, "")

@@ -97,7 +97,8 @@ func TestWhatPlaceSaysHolds(t *testing.T) {
 	}
 }
 
-// gangs is four nodes in two racks, and three gangs: one that is placed, one that does not fit, and one that lacks pods.
+// gangs is four nodes in two racks, and three gangs: one that is placed, one that does not fit, and one that lacks
+// pods.
 const gangs = `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology

@@ -35,7 +35,8 @@ type View struct {
 	moments   moments
 	repelling repelling
 	grown     topologies
-	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be compared.
+	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be
+	// compared.
 	changed func() []int
 	trusted []fwk.NodeInfo
 	// baseline is how many resources the cluster knew when it was new.

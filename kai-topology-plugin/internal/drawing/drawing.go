@@ -34,7 +34,8 @@ type Pen struct {
 	colours bool
 }
 
-// For returns the pen for an output. Colours are used on terminals, unless NO_COLOR is set or TERM is dumb, or when says so.
+// For returns the pen for an output. Colours are used on terminals, unless NO_COLOR is set or TERM is dumb, or when
+// says so.
 func For(output io.Writer, when When) (*Pen, error) {
 	pen := &Pen{}
 	if width, _, err := term.TerminalSize(output); err == nil && width > 0 {

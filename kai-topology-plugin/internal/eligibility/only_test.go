@@ -39,7 +39,8 @@ func named(pod *corev1.Pod) {
 		}}}
 }
 
-// Of nodes that Only does not name none takes the pod, and where it names few, thousands of nodes need not be looked at.
+// Of nodes that Only does not name none takes the pod, and where it names few, thousands of nodes need not be looked
+// at.
 func TestTheNodesThatAPodIsPinnedToAreNamed(t *testing.T) {
 	const host, zone = corev1.LabelHostname, corev1.LabelTopologyZone
 	in, notIn := corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn

@@ -151,7 +151,8 @@ func conditionOf(condition *metav1.Condition) Condition {
 		Message: condition.Message}
 }
 
-// refusals are the node pools in which a gang does not fit, as KAI's scheduler says. Ours says it in the condition Scheduled too.
+// refusals are the node pools in which a gang does not fit, as KAI's scheduler says. Ours says it in the condition
+// Scheduled too.
 func refusals(podGroup *scheduling.PodGroup) []Condition {
 	if meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled) != nil {
 		return nil

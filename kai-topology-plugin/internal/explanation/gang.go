@@ -54,7 +54,8 @@ type Gang struct {
 	Repair string `json:"repair,omitempty"`
 	// Nodes has the nodes of the scheduled pods.
 	Nodes map[string]string `json:"nodes,omitempty"`
-	// Decision is the gang decided again, on the cluster as it is and as if no other gang waited; nil if every pod has a node.
+	// Decision is the gang decided again, on the cluster as it is and as if no other gang waited; nil if every pod has
+	// a node.
 	Decision *Decision `json:"decision,omitempty"`
 	// Behind are gangs that go first and take the room that this one would get.
 	Behind []string `json:"behind,omitempty"`

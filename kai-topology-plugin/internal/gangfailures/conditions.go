@@ -22,7 +22,8 @@ import (
 const (
 	// writers is how many conditions are written at the same time.
 	writers = 16
-	// soonest and latest bound how long a condition waits that could not be written: mostly until the cache has the pod as it is.
+	// soonest and latest bound how long a condition waits that could not be written: mostly until the cache has the pod
+	// as it is.
 	soonest, latest = 10 * time.Millisecond, 10 * time.Second
 )
 
@@ -131,7 +132,8 @@ func (c *Conditions) next(ctx context.Context) bool {
 	return true
 }
 
-// write writes the condition of a pod, if the pod still waits and has another one. Nothing is written to a pod that is gone.
+// write writes the condition of a pod, if the pod still waits and has another one. Nothing is written to a pod that is
+// gone.
 func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *wanted) error {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {

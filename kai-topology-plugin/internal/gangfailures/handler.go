@@ -98,7 +98,8 @@ type statusWriter struct {
 	context    context.Context
 }
 
-// PatchPodStatus has the pod's condition written, and writes the node that room is being made on, if that changes: others reckon with it.
+// PatchPodStatus has the pod's condition written, and writes the node that room is being made on, if that changes:
+// others reckon with it.
 func (w *statusWriter) PatchPodStatus(
 	pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo,
 ) (<-chan error, error) {

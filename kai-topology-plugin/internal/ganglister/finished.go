@@ -51,7 +51,8 @@ func membershipOf(object any) (any, error) {
 	}, nil
 }
 
-// AsFinished returns a pod that kube-scheduler's cache has dropped, as it was last known, as one that has done its work if it has.
+// AsFinished returns a pod that kube-scheduler's cache has dropped, as it was last known, as one that has done its work
+// if it has.
 func (l *Lister) AsFinished(pod *corev1.Pod) *corev1.Pod {
 	found, exists, err := l.Finished.GetStore().Get(pod)
 	if err != nil || !exists || found.(*corev1.Pod).UID != pod.UID {

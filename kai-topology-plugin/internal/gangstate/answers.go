@@ -58,7 +58,8 @@ func (s *State) Now() Moment {
 type Reply struct {
 	// Node is the one that the pod is to go to, if there is one.
 	Node string
-	// Yields is set if others may have been promised the room there: the gang has what it needs, and the pod is beyond that.
+	// Yields is set if others may have been promised the room there: the gang has what it needs, and the pod is beyond
+	// that.
 	Yields bool
 	// Wait says why the pod waits without anything being decided, empty if it need not.
 	Wait string

@@ -130,7 +130,8 @@ func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Ti
 	}
 }
 
-// seatLost is for a pod that had been let go and has no node after all, or leaves it. A plan that was made since counts on it.
+// seatLost is for a pod that had been let go and has no node after all, or leaves it. A plan that was made since counts
+// on it.
 func (s *State) seatLost(e *Effects, r *record, reason string) {
 	if r.plan != nil && !r.plan.letGo {
 		s.breakPlan(e, r, metrics.PodLost, reason)

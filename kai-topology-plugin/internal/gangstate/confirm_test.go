@@ -49,7 +49,8 @@ func (s *shown) Displaces(node string, coming []*corev1.Pod, _ *corev1.Pod) (boo
 	return len(pods) == 0 && len(coming) > 0, nil
 }
 
-// plannedPair is a gang of which "stands" stands on n0, and whose pod "comes" has a plan for n1; and what is shown of them.
+// plannedPair is a gang of which "stands" stands on n0, and whose pod "comes" has a plan for n1; and what is shown of
+// them.
 func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 	t.Helper()
 	stands, comes := memberPod("stands", "n0"), memberPod("comes", "")

@@ -16,7 +16,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// moved is a state with a gang of which one pod stands on n1 and is to move to n3; another was lost and is to come to n4.
+// moved is a state with a gang of which one pod stands on n1 and is to move to n3; another was lost and is to come to
+// n4.
 func moved(t *testing.T) (*State, *corev1.Pod) {
 	t.Helper()
 	state := New(anyone)

@@ -93,7 +93,8 @@ type overtaken struct {
 	closed []string
 	// tried is the state of the room in which the gang was last tried.
 	tried int64
-	// holds are answers to whether a domain could hold the gang, and fitting the domains for which the last one was yes.
+	// holds are answers to whether a domain could hold the gang, and fitting the domains for which the last one was
+	// yes.
 	holds   map[Emptied]bool
 	fitting sets.Set[string]
 }
@@ -349,7 +350,8 @@ func (s *State) Holds(key gang.Key, asked Emptied) (holds, known bool) {
 	return holds, known
 }
 
-// SetHolds remembers whether a domain would hold a waiting gang. If so, it is closed from now on, and the status says it.
+// SetHolds remembers whether a domain would hold a waiting gang. If so, it is closed from now on, and the status says
+// it.
 func (s *State) SetHolds(key gang.Key, asked Emptied, holds bool) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		known := r.overtaken

@@ -66,7 +66,8 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 	}
 }
 
-// Whichever gang of a circle comes last, the one that need not wait any more tries again, though it is not near that gang.
+// Whichever gang of a circle comes last, the one that need not wait any more tries again, though it is not near that
+// gang.
 func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 	circle := []string{"a", "b", "c", "d", "e"}
 	of := func(i int) *scheduling.PodGroup {
@@ -112,7 +113,8 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 	}
 }
 
-// A gang is near another one from the moment in which that has its nodes, whoever gave it them. It has no other reason to try again.
+// A gang is near another one from the moment in which that has its nodes, whoever gave it them. It has no other reason
+// to try again.
 func TestAGangThatHasItsNodesLetsThoseTryAgainThatAreToBeNearIt(t *testing.T) {
 	follower := gang.Key{Namespace: "default", Name: "follower"}
 	member := func(key gang.Key, node string) *corev1.Pod {

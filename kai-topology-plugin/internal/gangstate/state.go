@@ -6,7 +6,8 @@
 // Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
 // in a test.
 //
-// It is memory only: what a process forgets when it ends is planned anew. Seats alone outlive it, in the status of PodGroups.
+// It is memory only: what a process forgets when it ends is planned anew. Seats alone outlive it, in the status of
+// PodGroups.
 package gangstate
 
 import (
@@ -124,7 +125,8 @@ type record struct {
 	complete time.Time
 }
 
-// lastPlacement is how close together the gang of a PodGroup was placed; nil if that is not known, or it prefers no level.
+// lastPlacement is how close together the gang of a PodGroup was placed; nil if that is not known, or it prefers no
+// level.
 type lastPlacement struct {
 	podGroup types.UID
 	how      *scheduling.PlacementStatus

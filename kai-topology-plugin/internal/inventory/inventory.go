@@ -23,7 +23,8 @@ type Inventory struct {
 	Topologies map[string]*kai.Topology
 	PodGroups  []*scheduling.PodGroup
 	Pods       []*corev1.Pod
-	// Placement is what the scheduler is configured for: for gangs that do not say which domains they would rather have.
+	// Placement is what the scheduler is configured for: for gangs that do not say which domains they would rather
+	// have.
 	Placement packing.Placement
 	// Workloads are the objects that gangs are made for, as far as they are known: see WorkloadKinds.
 	Workloads []*unstructured.Unstructured

@@ -151,7 +151,8 @@ func drawSubGroups(b *strings.Builder, pen *drawing.Pen, gang *explanation.Gang)
 		return
 	}
 	table := [][]string{{"GROUP", "PODS", "MIN", "REQUIRES", "PREFERS", "STANDS IN"}}
-	// within has, for each group on the way down, the one domain in which all of it stands: what is in it stands there too.
+	// within has, for each group on the way down, the one domain in which all of it stands: what is in it stands there
+	// too.
 	var within []string
 	for i, group := range gang.SubGroups {
 		if i == maxLines {

@@ -23,7 +23,8 @@ import (
 	"packtree.dev/shared/render"
 )
 
-// standing is a rack of two nodes, one of which a gang of higher priority waits for, and the PodGang that it was made for.
+// standing is a rack of two nodes, one of which a gang of higher priority waits for, and the PodGang that it was made
+// for.
 const standing = `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology

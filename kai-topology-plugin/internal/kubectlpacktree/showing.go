@@ -30,7 +30,8 @@ type showing struct {
 	reader *live.Reader
 }
 
-// follow returns what keeps people up to date until its context is done. What cannot be read at all is an error at once.
+// follow returns what keeps people up to date until its context is done. What cannot be read at all is an error at
+// once.
 func (s *showing) follow(command *cobra.Command, from *source) (func(context.Context) error, error) {
 	if len(from.files) == 0 {
 		reader, err := s.plugin.reader()
@@ -109,7 +110,8 @@ func (s *showing) history(ctx context.Context, namespace, name string) (*overvie
 // latest is a cluster as it was read last.
 type latest struct {
 	read atomic.Pointer[live.Cluster]
-	// searching is held while a gang is decided. There is one search at a time: people wait for one gang, and the machine is theirs.
+	// searching is held while a gang is decided. There is one search at a time: people wait for one gang, and the
+	// machine is theirs.
 	searching sync.Mutex
 }
 

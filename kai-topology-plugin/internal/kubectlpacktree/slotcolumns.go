@@ -13,7 +13,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/shapes"
 )
 
-// mostSlots and fewSlots are how many shapes have a column: where there is room, and on terminals of less columns than wide.
+// mostSlots and fewSlots are how many shapes have a column: where there is room, and on terminals of less columns than
+// wide.
 const mostSlots, fewSlots = 4, 2
 
 // shapesFlag reads the shapes that people ask about besides those in use.

@@ -13,7 +13,8 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-// What the scheduler would refuse is not said to fit: rooms that successors are awaited in, and nodes that are kept for repair.
+// What the scheduler would refuse is not said to fit: rooms that successors are awaited in, and nodes that are kept for
+// repair.
 func TestWhatIfRespectsSeatsAndSpares(t *testing.T) {
 	const seat = `{"seats": [{"nodes": ["n2"], "priority": 0, "requests": {"nvidia.com/gpu": "4"}, "until": "2026-01-01T00:01:00Z"}]}`
 	for name, c := range map[string]struct {

@@ -56,7 +56,8 @@ func (t *timeline) at(ctx context.Context, place int) (*inventory.Inventory, *ov
 // decider decides the gangs of an overview that wait, one of so many overviews that are left.
 type decider func(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error
 
-// all are the overview of the first moment and those of all moments, packed. After each it calls done with how many there are.
+// all are the overview of the first moment and those of all moments, packed. After each it calls done with how many
+// there are.
 func (t *timeline) all(
 	ctx context.Context, decide decider, done func(of int),
 ) (first []byte, moments *view.Moments, err error) {

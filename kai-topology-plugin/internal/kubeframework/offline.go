@@ -113,7 +113,8 @@ func (o *Offline) Nodes() ([]fwk.NodeInfo, error) { return o.nodes.List() }
 // nodes go or come.
 func (o *Offline) Changed() []int { return o.nodes.takeChanged() }
 
-// Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs name, in this order.
+// Change has pods leave their nodes, nodes go, come or become others, and pods stand on the nodes that their specs
+// name, in this order.
 func (o *Offline) Change(change Change) error {
 	for _, pod := range change.Leave {
 		if err := o.nodes.leave(pod); err != nil {

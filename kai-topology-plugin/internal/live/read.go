@@ -85,7 +85,8 @@ type Cluster struct {
 	Notes []string
 }
 
-// Read reads everything at once. Nodes and pods must be readable; of what else is not served or not allowed a note is made.
+// Read reads everything at once. Nodes and pods must be readable; of what else is not served or not allowed a note is
+// made.
 func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	read := &Cluster{Inventory: inventory.New()}
 	reading := reading{read: read}

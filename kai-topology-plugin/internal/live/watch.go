@@ -115,7 +115,8 @@ func withoutManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// start begins to follow the kinds. Nodes and pods must be readable; of what else is not served or not allowed a note is made.
+// start begins to follow the kinds. Nodes and pods must be readable; of what else is not served or not allowed a note
+// is made.
 func (w *watching) start() error {
 	reading := reading{read: &Cluster{}}
 	for _, k := range []*kind{w.nodes, w.pods, w.topologies, w.podGroups} {

@@ -15,7 +15,8 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// value reads one of our metrics from the registry of kube-scheduler; of a histogram its sum. It is -1 if there is none.
+// value reads one of our metrics from the registry of kube-scheduler; of a histogram its sum. It is -1 if there is
+// none.
 func value(t *testing.T, name string, labels model.LabelSet) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()

@@ -48,7 +48,8 @@ type Domain struct {
 	below map[string]*Domain
 }
 
-// Spares are nodes that are to stay empty for repair: so many are Wanted, and so many nodes are There that are free for it.
+// Spares are nodes that are to stay empty for repair: so many are Wanted, and so many nodes are There that are free for
+// it.
 type Spares struct {
 	Wanted int `json:"wanted"`
 	There  int `json:"there"`

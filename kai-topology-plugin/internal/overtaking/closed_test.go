@@ -43,7 +43,8 @@ func TestClosedDomains(t *testing.T) {
 	}
 }
 
-// BenchmarkKeptDomains is what it costs to find the room that is kept, on 1,000 nodes in racks of 8, when 200 gangs wait for all racks.
+// BenchmarkKeptDomains is what it costs to find the room that is kept, on 1,000 nodes in racks of 8, when 200 gangs
+// wait for all racks.
 func BenchmarkKeptDomains(b *testing.B) {
 	rack := gangstate.Ground{Levels: []string{"block", "rack"}}
 	labels := make([]map[string]string, 1000)

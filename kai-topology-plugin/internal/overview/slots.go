@@ -25,7 +25,8 @@ type Shape struct {
 	Name string `json:"name"`
 	// Asks says what the gangs ask for; it is the name of a shape that somebody has, and says more of a named one.
 	Asks string `json:"asks"`
-	// Level is the node label key of the level in one domain of which a gang has to stand; empty if it may stand anywhere.
+	// Level is the node label key of the level in one domain of which a gang has to stand; empty if it may stand
+	// anywhere.
 	Level string `json:"level,omitempty"`
 }
 

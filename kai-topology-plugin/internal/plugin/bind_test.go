@@ -33,7 +33,8 @@ func (b *bench) said(t *testing.T, what func(*corev1.Binding) map[string]string)
 	return said
 }
 
-// inRacks labels nodes so that each is a rack of its own, in the order of their names but for the last, which is in none.
+// inRacks labels nodes so that each is a rack of its own, in the order of their names but for the last, which is in
+// none.
 func inRacks(count int) []*corev1.Node {
 	made := nodes(count)
 	for i, node := range made {

@@ -44,7 +44,8 @@ func (p *Plugin) prepareFilter(state fwk.CycleState, pod *corev1.Pod, nodes []fw
 	return nil
 }
 
-// respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and reports whether any does.
+// respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and
+// reports whether any does.
 func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *corev1.Pod) bool {
 	reserved := p.gangs.Reserved(key, kubeframework.Priority(pod))
 	if len(reserved) > 0 {

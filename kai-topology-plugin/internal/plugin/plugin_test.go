@@ -42,7 +42,8 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 
 	free, status := bench.feasible(t, framework.NewCycleState(), plain)
 	if !status.IsSuccess() || len(free) != 2 {
-		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is missing.
+		// The snapshot does not show a on its node, so of the three nodes only the one that is planned for b is
+		// missing.
 		t.Fatalf("a plain pod may use %v: %v", free, status)
 	}
 	bench.plugin.effects.do(

@@ -100,7 +100,8 @@ func (p *profiles) have(scheduler string) bool {
 	return p.names[scheduler]
 }
 
-// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and gives the result to all.
+// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and gives the result to
+// all.
 type forecasts struct {
 	// every is the shortest interval that any profile asks for; 0 if none does.
 	every   time.Duration

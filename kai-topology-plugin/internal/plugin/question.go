@@ -73,7 +73,8 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 	}, from, nil
 }
 
-// meetRelated tells a gang where those stand, or are about to, that it shares a constraint with or that its relations count.
+// meetRelated tells a gang where those stand, or are about to, that it shares a constraint with or that its relations
+// count.
 func (r *reader) meetRelated(assembled *gang.Gang) {
 	r.gangs.Relate(assembled)
 	if assembled.Shared == nil {

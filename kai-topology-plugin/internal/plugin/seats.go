@@ -34,7 +34,8 @@ func (e *executor) tellSeats(changes []gangstate.SeatChange) {
 	}
 }
 
-// seen is the cluster as the caches and the snapshot of the cycle show it, for what is looked at once more after a decision.
+// seen is the cluster as the caches and the snapshot of the cycle show it, for what is looked at once more after a
+// decision.
 type seen struct{ *Plugin }
 
 // Version returns the version of a gang; false if it has no PodGroup.

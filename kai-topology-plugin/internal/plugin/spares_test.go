@@ -87,7 +87,8 @@ func TestWhoIsKeptFromSparesTriesAgainWhenTheyAreKeptNoMore(t *testing.T) {
 	}
 }
 
-// Two gangs that come one after the other do not take the last nodes between them, though the first one's pods show on no node yet.
+// Two gangs that come one after the other do not take the last nodes between them, though the first one's pods show on
+// no node yet.
 func TestNodesThatAreReservedAreNoSpares(t *testing.T) {
 	first, second := newPod("first", "first-0"), newPod("second", "second-0")
 	bench := newBench(t, nodes(2), []*corev1.Pod{first, second}, podGroup("first", 1), podGroup("second", 1), racksWithSpares())

@@ -177,7 +177,8 @@ func grouped(gang string) string {
 	return `,"annotations":{"` + scheduling.AnnotationPodGroupName + `":"` + gang + `"}}`
 }
 
-// patch changes a pod. The memory counts no resource versions, and the queue passes over an update that has the old one.
+// patch changes a pod. The memory counts no resource versions, and the queue passes over an update that has the old
+// one.
 func (r *rig) patch(t *testing.T, name string, version int, change string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"%s}`, version, change)

@@ -39,7 +39,8 @@ type Observed struct {
 	Repairability *gangstate.Repairability
 	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
 	Unforetold bool
-	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for any gang.
+	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for
+	// any gang.
 	Repair    gangstate.Repair
 	Unplanned bool
 	// Successors is the last answer to a question about successors, the zero value if there was none.

@@ -22,7 +22,8 @@ import (
 // its pods.
 const unfinished = 10 * time.Second
 
-// newsTo returns what has not been reported yet. If something is to be reported later unless it changes, again says when.
+// newsTo returns what has not been reported yet. If something is to be reported later unless it changes, again says
+// when.
 func newsTo(
 	told *gangstate.Told, observed Observed, desired Desired, now time.Time,
 ) (news []gangevents.News, again time.Duration) {

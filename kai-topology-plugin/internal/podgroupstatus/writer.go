@@ -64,7 +64,8 @@ func (w *Writer) EnqueueAfter(key gang.Key, delay time.Duration) {
 	w.queue.AddAfter(key, delay)
 }
 
-// writers is how many statuses are written at the same time: one after the other, each would wait for the API server to answer about all others.
+// writers is how many statuses are written at the same time: one after the other, each would wait for the API server to
+// answer about all others.
 const writers = 8
 
 // Run writes until ctx is done.

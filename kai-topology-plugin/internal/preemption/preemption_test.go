@@ -113,7 +113,8 @@ func TestTheAnswerSaysWhereRoomIsMade(t *testing.T) {
 	}
 }
 
-// A choice takes its budget, and what finishing the domain takes that was looked at when it was spent; whatever the gang.
+// A choice takes its budget, and what finishing the domain takes that was looked at when it was spent; whatever the
+// gang.
 func TestTheBudgetHoldsForTheWholeChoice(t *testing.T) {
 	for name, kinds := range map[string]int{"a gang of one kind": 1, "a gang of eight kinds": 8} {
 		t.Run(name, func(t *testing.T) {

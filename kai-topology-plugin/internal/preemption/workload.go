@@ -11,7 +11,8 @@ import (
 type Workload struct {
 	// Gang is set for a gang.
 	Gang bool
-	// Tree has the minima of a gang. A gang whose PodGroup cannot be read has none, and leaves as a whole or not at all.
+	// Tree has the minima of a gang. A gang whose PodGroup cannot be read has none, and leaves as a whole or not at
+	// all.
 	Tree *podgrouptree.Tree
 	// Priority is the highest of its pods.
 	Priority int32

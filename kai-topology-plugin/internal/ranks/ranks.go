@@ -12,7 +12,8 @@ type Pod struct {
 	Name string
 	// Index is its number among the pods of the leaf, from 0 on. No two have the same.
 	Index int
-	// Kind is the same of pods that can take each other's nodes; empty for one that keeps its own, as a pod that stands.
+	// Kind is the same of pods that can take each other's nodes; empty for one that keeps its own, as a pod that
+	// stands.
 	Kind string
 	// Path has the domains of its node from the broadest level down, and the node's name, which no other has, at last.
 	Path []string
@@ -140,20 +141,23 @@ type search struct {
 	places []int
 	// taken marks the places in the ring.
 	taken []bool
-	// paths are the different nodes, in the order of the tree, left how many pods each has yet to get, and all how many it gets.
+	// paths are the different nodes, in the order of the tree, left how many pods each has yet to get, and all how many
+	// it gets.
 	paths [][]string
 	left  []int
 	all   []int
 	known map[state]step
 }
 
-// state is all that the cost of the rest depends on: how many pods each path has left, as one number, and the path before.
+// state is all that the cost of the rest depends on: how many pods each path has left, as one number, and the path
+// before.
 type state struct{ left, last int }
 
 // step is the best choice in a state, and what the rest costs by it.
 type step struct{ path, cost int }
 
-// begin counts the nodes, and puts the places into the order of the ring from one on that is behind a pod which keeps its node.
+// begin counts the nodes, and puts the places into the order of the ring from one on that is behind a pod which keeps
+// its node.
 func (s *search) begin(places []int) {
 	for _, place := range places { // In the order of the tree, which they have been given.
 		path := s.ring[place].Path
@@ -212,7 +216,8 @@ func (s *search) best(at, last int) int {
 	return chosen.cost
 }
 
-// links is what a path costs at a place: the link to the pod before, and the one to the pod behind if that keeps its node.
+// links is what a path costs at a place: the link to the pod before, and the one to the pod behind if that keeps its
+// node.
 func (s *search) links(at, last, path int) int {
 	place, n := s.places[at], len(s.ring)
 	before, behind := (place+n-1)%n, (place+1)%n

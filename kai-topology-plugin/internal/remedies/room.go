@@ -170,7 +170,8 @@ func (p *unplaced) inNearest(node *corev1.Node) bool {
 	return true
 }
 
-// addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits there.
+// addNodes looks for the smallest number of nodes, of the kind that the nearest domain has, with which the gang fits
+// there.
 func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	model := p.model()
 	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.

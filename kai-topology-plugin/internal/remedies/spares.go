@@ -9,7 +9,8 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 )
 
-// keepFewerSpares looks, for each level of which domains keep spares, for the most that they can keep so that the gang fits.
+// keepFewerSpares looks, for each level of which domains keep spares, for the most that they can keep so that the gang
+// fits.
 func (p *unplaced) keepFewerSpares(ctx context.Context) ([]Remedy, error) {
 	var found []Remedy
 	for i, wanted := range p.table.Wanted() {

@@ -147,7 +147,8 @@ func TestTheCheapestMoveIsMade(t *testing.T) {
 
 // pair is two gangs of pods of one device, each in one of some racks, that have lost pods for which they have no place.
 type pair struct {
-	// free is what is free in each rack, and of each gang: its rack, the pods that stand and that are lost, its priority.
+	// free is what is free in each rack, and of each gang: its rack, the pods that stand and that are lost, its
+	// priority.
 	free             []int
 	rack, kept, lost [2]int
 	priority         [2]int32

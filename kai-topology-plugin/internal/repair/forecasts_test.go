@@ -70,7 +70,8 @@ func drawSite(r *rapid.T) (text string, names []string) {
 	return text, names
 }
 
-// drawGang draws a gang of one of several forms, with its pods on nodes where they may stand, whether these have room or not.
+// drawGang draws a gang of one of several forms, with its pods on nodes where they may stand, whether these have room
+// or not.
 func drawGang(r *rapid.T, name string, names []string) string {
 	home := rapid.SampledFrom(names).Draw(r, "home")
 	within := func(same func(string) string) (found []string) {
@@ -210,7 +211,8 @@ func TestOnlyWhatIsTouchedIsForetoldAgain(t *testing.T) {
 			cluster.Nodes[0] = cluster.Nodes[0].DeepCopy()
 			cluster.Nodes[0].Annotations = map[string]string{"seen": "now"}
 		}, 0},
-		// The failures of nodes that gang a stands on. No rack has room for the two pods of a gang, with the node or without.
+		// The failures of nodes that gang a stands on. No rack has room for the two pods of a gang, with the node or
+		// without.
 		"a node that is taken": {func(cluster *inventory.Inventory) {
 			cluster.Nodes[2] = cluster.Nodes[2].DeepCopy()
 			cluster.Nodes[2].Spec.Unschedulable = true

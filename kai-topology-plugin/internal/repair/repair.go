@@ -91,7 +91,8 @@ func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, 
 	return forecast, err
 }
 
-// foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take, too.
+// foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take,
+// too.
 func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []string) (*Forecast, []string, error) {
 	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
 	scene := f.scene // What is decided stays in this copy.

@@ -163,7 +163,8 @@ func eventsOn(namespace, kind, name string) []eventsv1.Event {
 	return found
 }
 
-// givenNoRulesInTheDefinition takes the rules out of the definition of PodGroups, as in a cluster that has somebody else's.
+// givenNoRulesInTheDefinition takes the rules out of the definition of PodGroups, as in a cluster that has somebody
+// else's.
 func givenNoRulesInTheDefinition() {
 	GinkgoHelper()
 	definitions := dynamic.NewForConfigOrDie(restConfig).Resource(schema.GroupVersionResource{

@@ -25,7 +25,8 @@ import (
 
 var (
 	rounds = flag.Int("failure-rounds", 3, "how often nodes of a rack fail at random")
-	// In the third round of this one a gang for which room is held elsewhere gets whole again where it stands, since another one moves.
+	// In the third round of this one a gang for which room is held elsewhere gets whole again where it stands, since
+	// another one moves.
 	campaignSeed = flag.Uint64("failure-seed", 1795551568, "seed of what fails")
 )
 

@@ -28,7 +28,8 @@ var _ = Describe("a gang that loses pods", func() {
 		scheduler = startScheduler()
 	})
 
-	// standing places a gang of two pods that fill a node each, in rack r1 or r2, and returns the rack and the node of pod 0.
+	// standing places a gang of two pods that fill a node each, in rack r1 or r2, and returns the rack and the node of
+	// pod 0.
 	standing := func(spec scheduling.PodGroupSpec) (rack, node string) {
 		spec.MinMember = ptr.To[int32](2)
 		spec.TopologyConstraint = required(rackLevel)

@@ -70,7 +70,8 @@ var _ = BeforeSuite(func() {
 	Expect(os.WriteFile(config, []byte(configuration), 0o600)).To(Succeed())
 })
 
-// configuration is what the chart installs, for a single process. The path is wrong on purpose: --kubeconfig has to win.
+// configuration is what the chart installs, for a single process. The path is wrong on purpose: --kubeconfig has to
+// win.
 const configuration = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

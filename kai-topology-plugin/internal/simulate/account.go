@@ -174,7 +174,8 @@ func requestsOf(pods []*corev1.Pod) (packing.Resources, error) {
 	return sum, nil
 }
 
-// stand counts pods that take their nodes, or give them up if times is -1. Pods that are alike come one after the other.
+// stand counts pods that take their nodes, or give them up if times is -1. Pods that are alike come one after the
+// other.
 func (a *account) stand(pods []*corev1.Pod, times int64) error {
 	for at := 0; at < len(pods); {
 		if a.last == nil || !kubeframework.Alike(a.last, pods[at]) {

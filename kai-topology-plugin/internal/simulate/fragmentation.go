@@ -16,7 +16,8 @@ type pieces struct {
 	free    []int64
 	// total is all that is free in domains, and largest as much as the largest domain holds while it is empty.
 	total, largest int64
-	// most is what the domain with most of it has free, and so have several; none of them do if it has to be looked for.
+	// most is what the domain with most of it has free, and so have several; none of them do if it has to be looked
+	// for.
 	most    int64
 	several int
 	// now is the fragmentation, and sum the integral of it over the seconds up to now.

@@ -38,7 +38,8 @@ type pageData struct {
 	Metrics [][]string `json:"metrics"`
 }
 
-// pageComparison is what the page shows of a comparison: Metrics instead of Comparisons if there is nothing to compare with.
+// pageComparison is what the page shows of a comparison: Metrics instead of Comparisons if there is nothing to compare
+// with.
 type pageComparison struct {
 	Summary     string        `json:"summary"`
 	Comparisons []pageVariant `json:"comparisons,omitempty"`

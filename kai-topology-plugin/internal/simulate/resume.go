@@ -20,7 +20,8 @@ import (
 type saved struct {
 	file  *os.File
 	known map[string]Metrics
-	// open is the key of the last one, if it is not over, and from where its decisions begin; end is where the file ends.
+	// open is the key of the last one, if it is not over, and from where its decisions begin; end is where the file
+	// ends.
 	open      string
 	from, end int64
 }

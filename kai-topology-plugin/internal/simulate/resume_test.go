@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// standing runs the command on files that stay where they are: the cluster, the stream, and that of --resume, which is saved.
+// standing runs the command on files that stay where they are: the cluster, the stream, and that of --resume, which is
+// saved.
 type standing struct{ folder, saved string }
 
 func newStanding(t *testing.T, jobs string) standing {

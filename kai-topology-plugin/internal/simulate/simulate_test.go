@@ -97,7 +97,8 @@ func printed(t testing.TB, on *inventory.Inventory, lines string, until float64)
 	return text.Bytes()
 }
 
-// whole is a line with manifests: a gang of pods of eight devices each that needs some of them. More is of the spec of each pod.
+// whole is a line with manifests: a gang of pods of eight devices each that needs some of them. More is of the spec of
+// each pod.
 func whole(at float64, name string, duration float64, needs, pods int, more string) string {
 	var manifests []string
 	for i := range pods {
@@ -429,7 +430,8 @@ func TestNothingIsLostOrInvented(t *testing.T) {
 	})
 }
 
-// sharesAddUp holds figures to what holds for all of them: shares of what was offered are 1 together, and each share is one.
+// sharesAddUp holds figures to what holds for all of them: shares of what was offered are 1 together, and each share is
+// one.
 func sharesAddUp(t *rapid.T, found simulate.Metrics) {
 	shares, gangs := 0.0, 0.0
 	for name, value := range found {

@@ -84,7 +84,8 @@ type simulator struct {
 	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
 	// node, by rank.
 	runs, active, waiting []*run
-	// by has the gangs that have not ended; related and counted those that share a base, or that relations count together.
+	// by has the gangs that have not ended; related and counted those that share a base, or that relations count
+	// together.
 	by               map[gang.Key]*run
 	related, counted map[gang.Key][]*run
 	// priorities counts the gangs that run by priority.

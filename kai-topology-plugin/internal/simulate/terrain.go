@@ -55,7 +55,8 @@ type size struct {
 	// pods if nobody stood there.
 	topologies []string
 	least      map[string]int
-	// impossible is set if the cluster, or any domain of its required level, is too small for it. Its pods are never made.
+	// impossible is set if the cluster, or any domain of its required level, is too small for it. Its pods are never
+	// made.
 	impossible bool
 	// classes tell apart which nodes its pods accept, apart from resources.
 	classes []*class

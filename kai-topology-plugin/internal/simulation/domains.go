@@ -62,7 +62,8 @@ func (r *simulation) required(leaf string) [][]string {
 	return found
 }
 
-// constraints are those of a leaf and of all above it, up to what the gang shares with others, and then levels of relations.
+// constraints are those of a leaf and of all above it, up to what the gang shares with others, and then levels of
+// relations.
 func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	var found []scheduling.TopologyConstraint
 	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {

@@ -160,7 +160,8 @@ func (r *simulation) prepare(ctx context.Context) error {
 			if r.assumed.Node(node) == nil {
 				continue
 			}
-			// Some stand for room alone, and one that was nominated may have a plan too: each enters under a name of its own.
+			// Some stand for room alone, and one that was nominated may have a plan too: each enters under a name of
+			// its own.
 			entering := on(node, pod)
 			entering.UID = types.UID(fmt.Sprintf("reserved %d", r.assumed.Size()))
 			if status := r.assumed.Assume(ctx, nil, entering); !status.IsSuccess() {

@@ -15,7 +15,8 @@ import (
 
 var butHops = cmpopts.IgnoreFields(scheduling.PlacementStatus{}, "Hops")
 
-// Yes is only said of what was searched as it is: of all pods that are there, of no others, and by all rules that they have.
+// Yes is only said of what was searched as it is: of all pods that are there, of no others, and by all rules that they
+// have.
 func TestHowCloseTogetherAGangIsPlaced(t *testing.T) {
 	yes := func(domains int32) *scheduling.PlacementStatus {
 		return &scheduling.PlacementStatus{Domains: domains, Fewest: scheduling.FewestYes}

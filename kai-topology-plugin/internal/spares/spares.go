@@ -32,7 +32,8 @@ type Cluster struct {
 type Domain struct {
 	Wanted
 	Path packing.Path
-	// Size counts the nodes of the domain, and There are those that are free for repair, in the order in which they are kept.
+	// Size counts the nodes of the domain, and There are those that are free for repair, in the order in which they are
+	// kept.
 	Size  int
 	There []Node
 }

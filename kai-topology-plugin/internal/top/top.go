@@ -1,4 +1,5 @@
-// Package top shows an overview of a cluster in a terminal, and follows it: domains, gangs and nodes as rows that are gone into.
+// Package top shows an overview of a cluster in a terminal, and follows it: domains, gangs and nodes as rows that are
+// gone into.
 package top
 
 import (

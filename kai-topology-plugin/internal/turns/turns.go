@@ -232,7 +232,8 @@ func (t *Table) Requests(pod *corev1.Pod) (packing.Resources, error) {
 // Nodes returns the nodes on the table, by name, with the pods on them. They are not to be changed.
 func (t *Table) Nodes() []fwk.NodeInfo { return t.nodes }
 
-// Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's bound.
+// Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's
+// bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
 	return t.decide(ctx, turn, func(question *decision.Question) { question.Budget = budget })
 }
@@ -348,7 +349,8 @@ func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	return answer, nil
 }
 
-// Take decides for one gang and puts its pods on their nodes, so that later gangs see what is left. The pods are changed.
+// Take decides for one gang and puts its pods on their nodes, so that later gangs see what is left. The pods are
+// changed.
 func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
 	answer, err := t.Decide(ctx, turn, budget)
 	if err != nil {

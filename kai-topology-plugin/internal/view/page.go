@@ -1,4 +1,5 @@
-// Package view shows an overview of a cluster as a page: in one file, or from a server on this machine that keeps it up to date.
+// Package view shows an overview of a cluster as a page: in one file, or from a server on this machine that keeps it up
+// to date.
 package view
 
 import (

@@ -1,6 +1,7 @@
 package v1alpha1
 
-// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers to.
+// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers
+// to.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63

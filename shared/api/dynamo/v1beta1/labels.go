@@ -39,7 +39,8 @@ const (
 	AnnotationQueue = "nvidia.com/kai-scheduler-queue"
 	// AnnotationVLLMExecutor on a deployment or a component's pod template says how vLLM spans nodes: mp or ray.
 	AnnotationVLLMExecutor = "nvidia.com/vllm-distributed-executor-backend"
-	// AnnotationDiscoveryBackend on a deployment says by what the pods find one another: kubernetes, or etcd. On pods it is what was chosen.
+	// AnnotationDiscoveryBackend on a deployment says by what the pods find one another: kubernetes, or etcd. On pods
+	// it is what was chosen.
 	AnnotationDiscoveryBackend = LabelDiscoveryBackend
 	// AnnotationDiscoveryMode on a deployment says what is found: pod, by EndpointSlices, or container, by Pods.
 	AnnotationDiscoveryMode = "nvidia.com/dynamo-kube-discovery-mode"

@@ -4,7 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers to.
+// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers
+// to.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63

@@ -58,7 +58,8 @@ type ClusterTopologyBindingSpec struct {
 	SchedulerTopologyBindings []SchedulerTopologyBinding `json:"schedulerTopologyBindings,omitempty"`
 }
 
-// TopologyBindingLevel ties a domain of any name to the node label that says in which domain of that kind a node stands.
+// TopologyBindingLevel ties a domain of any name to the node label that says in which domain of that kind a node
+// stands.
 type TopologyBindingLevel struct {
 	// Domain is what the level is called.
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9-]*$`
@@ -87,7 +88,8 @@ type SchedulerTopologyBinding struct {
 	TopologyReference string `json:"topologyReference"`
 }
 
-// ClusterTopologyBindingStatus is what the operator observes about a topology, its users, and the schedulers' topologies.
+// ClusterTopologyBindingStatus is what the operator observes about a topology, its users, and the schedulers'
+// topologies.
 type ClusterTopologyBindingStatus struct {
 	ClusterTopologyStatus `json:",inline"`
 	// SchedulerTopologyStatuses report for each scheduler whether its topology is as the levels say.

@@ -19,7 +19,8 @@ const (
 	ConditionMinAvailableBreached = "MinAvailableBreached"
 	// ConditionPodCliqueScheduled of a PodClique: True when minAvailable pods stand on nodes.
 	ConditionPodCliqueScheduled = "PodCliqueScheduled"
-	// ConditionPodsFailing of a PodClique or PodCliqueScalingGroup: True when pods have nodes and do not get ready by themselves; absent otherwise.
+	// ConditionPodsFailing of a PodClique or PodCliqueScalingGroup: True when pods have nodes and do not get ready by
+	// themselves; absent otherwise.
 	ConditionPodsFailing = "PodsFailing"
 )
 

@@ -87,7 +87,8 @@ const (
 	// containers that ran until then, with containerID and image: the pod counts as ready again when its kubelet has
 	// replaced them.
 	AnnotationFormerContainers = "packtree.dev/former-containers"
-	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait for.
+	// AnnotationHeldForTopology is on a PodGang whose pods keep their gates, and says what of which topology they wait
+	// for.
 	AnnotationHeldForTopology = "packtree.dev/held-for-topology"
 	// AnnotationTopologyKept is on a PodGang and names the topology that its PodCliqueSet names, while the gang keeps
 	// another: pods of its replica stand on nodes under that.
@@ -113,7 +114,8 @@ const (
 
 // Values of AnnotationUpdateWithoutRoom.
 const (
-	// UpdateWithoutRoomWait leaves the pods where they are until the scheduler says that their successors would have room.
+	// UpdateWithoutRoomWait leaves the pods where they are until the scheduler says that their successors would have
+	// room.
 	UpdateWithoutRoomWait = "Wait"
 	// UpdateWithoutRoomReplace replaces them all the same; the scheduler is not asked.
 	UpdateWithoutRoomReplace = "Replace"
@@ -159,6 +161,7 @@ const (
 	EnvPodCliqueScalingGroupName = "GROVE_PCSG_NAME"
 	// EnvPodCliqueScalingGroupIndex has the index of the copy of the scaling group; only in a scaling group.
 	EnvPodCliqueScalingGroupIndex = "GROVE_PCSG_INDEX"
-	// EnvPodCliqueScalingGroupTemplatePods has the number of pods in one copy of the scaling group; only in a scaling group.
+	// EnvPodCliqueScalingGroupTemplatePods has the number of pods in one copy of the scaling group; only in a scaling
+	// group.
 	EnvPodCliqueScalingGroupTemplatePods = "GROVE_PCSG_TEMPLATE_NUM_PODS"
 )

@@ -175,7 +175,8 @@ const (
 	ReasonPodGangPodsCreated = "PodGangPodsCreated"
 	// ReasonMinimaOnNodes of Scheduled (True), by the Grove operator: every group has its minimum of pods on nodes.
 	ReasonMinimaOnNodes = "MinimaOnNodes"
-	// ReasonMinimaNotOnNodes of Scheduled (False), by the Grove operator: some group has fewer pods on nodes than its minimum.
+	// ReasonMinimaNotOnNodes of Scheduled (False), by the Grove operator: some group has fewer pods on nodes than its
+	// minimum.
 	ReasonMinimaNotOnNodes = "MinimaNotOnNodes"
 	// ReasonMinimaReady of Ready (True): every group has its minimum of ready pods.
 	ReasonMinimaReady = "MinimaReady"
@@ -187,7 +188,8 @@ const (
 	ReasonMinAvailableBreached = "MinAvailableBreached"
 	// ReasonNotDisrupted of DisruptionTarget (False): the gang is left alone.
 	ReasonNotDisrupted = "NotDisrupted"
-	// ReasonGangTermination of DisruptionTarget (True): the gang stayed below its minimum for too long and is recreated.
+	// ReasonGangTermination of DisruptionTarget (True): the gang stayed below its minimum for too long and is
+	// recreated.
 	ReasonGangTermination = "GangTermination"
 )
 

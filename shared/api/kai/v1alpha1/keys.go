@@ -5,7 +5,8 @@ const SchedulerName = "kai-scheduler"
 
 // Labels on pods.
 const (
-	// LabelSubGroupName names the leaf of its PodGroup that a pod belongs to. A pod of a PodGroup without subgroups has none.
+	// LabelSubGroupName names the leaf of its PodGroup that a pod belongs to. A pod of a PodGroup without subgroups has
+	// none.
 	LabelSubGroupName = "kai.scheduler/subgroup-name"
 )
 
@@ -28,7 +29,8 @@ const (
 	AnnotationTopology = "kai.scheduler/topology"
 	// AnnotationTopologyRequired is the level, a node label key of the Topology, that all pods must share.
 	AnnotationTopologyRequired = "kai.scheduler/topology-required-placement"
-	// AnnotationTopologyPreferred is the level, a node label key of the Topology, that the pods should share if they can.
+	// AnnotationTopologyPreferred is the level, a node label key of the Topology, that the pods should share if they
+	// can.
 	AnnotationTopologyPreferred = "kai.scheduler/topology-preferred-placement"
 )
 
@@ -46,7 +48,8 @@ const (
 
 // Other annotations that the pod grouper reads.
 const (
-	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod alone.
+	// AnnotationSkipPodGrouper, when "true" on a pod or on any of its owners, makes the pod grouper leave the pod
+	// alone.
 	AnnotationSkipPodGrouper = "kai.scheduler/skip-podgrouper"
 	// AnnotationLeftAlone, which the pod grouper sets to "true" on a pod that it leaves alone because an owner says so,
 	// lets the scheduler place the pod by itself instead of waiting until it is grouped.

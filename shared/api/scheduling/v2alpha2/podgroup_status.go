@@ -80,7 +80,8 @@ type ReservationStatus struct {
 	// +required
 	Reason ReservationReason `json:"reason"`
 
-	// level is the node label key of the level of domain. Unset with reason Overtaken means that the whole cluster is kept.
+	// level is the node label key of the level of domain. Unset with reason Overtaken means that the whole cluster is
+	// kept.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
@@ -207,7 +208,8 @@ type SeatsStatus struct {
 // SchedulingConditionType is what a SchedulingCondition is about.
 type SchedulingConditionType string
 
-// UnschedulableOnNodePool is the SchedulingConditionType of a gang that was tried in a node pool and does not fit there.
+// UnschedulableOnNodePool is the SchedulingConditionType of a gang that was tried in a node pool and does not fit
+// there.
 const UnschedulableOnNodePool SchedulingConditionType = "UnschedulableOnNodePool"
 
 // SchedulingCondition is an observation of a gang in one node pool.

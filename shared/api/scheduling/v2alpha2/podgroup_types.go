@@ -78,12 +78,14 @@ type PodGroupSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// preemptibility says whether the gang may be stopped for another one once it runs. Unset leaves it to the priority.
+	// preemptibility says whether the gang may be stopped for another one once it runs. Unset leaves it to the
+	// priority.
 	//
 	// +optional
 	Preemptibility Preemptibility `json:"preemptibility,omitempty"`
 
-	// topologyConstraint says which topology domain all pods of the gang share. Unset means that they may stand anywhere.
+	// topologyConstraint says which topology domain all pods of the gang share. Unset means that they may stand
+	// anywhere.
 	//
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
@@ -173,7 +175,8 @@ type SubGroup struct {
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
 }
 
-// TopologyConstraint says which topology domain the pods of a group share. A topology without a level constrains nothing.
+// TopologyConstraint says which topology domain the pods of a group share. A topology without a level constrains
+// nothing.
 type TopologyConstraint struct {
 	// topology is the name of the Topology whose levels are meant. It must be set if a level is.
 	//
