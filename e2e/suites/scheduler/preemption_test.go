@@ -58,14 +58,16 @@ func TestPreemptionLeavesNonPreemptibleGangsAlone(t *testing.T) {
 // classComes makes a PriorityClass of the world's name.
 func (w *world) classComes(value int32) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Must(ctx, t, cluster.Create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Value: value}))
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Value: value}
+		w.Must(ctx, t, cluster.Create(ctx, class))
 		return ctx
 	}
 }
 
 func (w *world) classGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}})))
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
+	w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, class)))
 	return ctx
 }
 

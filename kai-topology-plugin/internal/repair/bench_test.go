@@ -99,16 +99,17 @@ func BenchmarkPlans(b *testing.B) {
 	planAgain(b, cluster, allMay(cluster, scheduling.RepairMoveGang)[:1])
 }
 
-// BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a subgroup
-// on three, and has another one in a rack beside it. No other rack of their block has more than two free nodes. Three of the
-// gangs go to another block, and the others into the room that those leave.
+// BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a
+// subgroup on three, and has another one in a rack beside it. No other rack of their block has more than two free nodes.
+// Three of the gangs go to another block, and the others into the room that those leave.
 func BenchmarkPlansForALostRack(b *testing.B) {
 	const hit = 6
 	var text strings.Builder
 	text.WriteString(siteFrom(2, 5000, 120))
 	for g := range hit {
 		name := fmt.Sprint("hit", g)
-		fmt.Fprint(&text, podGroup(name, "subGroups: [{name: s0, minMember: 3, "+oneRack+"}, {name: s1, minMember: 3, "+oneRack+"}], "+oneZone))
+		const three = "minMember: 3, " + oneRack
+		fmt.Fprint(&text, podGroup(name, "subGroups: [{name: s0, "+three+"}, {name: s1, "+three+"}], "+oneZone))
 		for s := range 2 {
 			var on []string
 			for i := range 3 {
@@ -126,12 +127,14 @@ func BenchmarkPlansForALostRack(b *testing.B) {
 			pod.Spec.NodeName = ""
 		}
 	}
-	asked := allMay(cluster, scheduling.RepairMoveGang)
-	planAgain(b, cluster, slices.DeleteFunc(asked, func(one repair.Asked) bool { return !strings.HasPrefix(one.Gang.Name, "hit") }))
+	asked := slices.DeleteFunc(allMay(cluster, scheduling.RepairMoveGang), func(one repair.Asked) bool {
+		return !strings.HasPrefix(one.Gang.Name, "hit")
+	})
+	planAgain(b, cluster, asked)
 }
 
-// planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave, and
-// the time of the processor that a plan takes beside the clock's.
+// planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave,
+// and the time of the processor that a plan takes beside the clock's.
 func planAgain(b *testing.B, cluster *inventory.Inventory, asked []repair.Asked) {
 	var copied turns.Copy
 	began := usedTime(b)

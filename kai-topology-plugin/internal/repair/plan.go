@@ -170,8 +170,8 @@ func stops(node *corev1.Node, pod *corev1.Pod) bool {
 	})
 }
 
-// giveUp plans that nobody of a gang moves for which seats are held, if that is not needed any more. What others are about
-// to leave does not count: it may be for a gang that would have to move otherwise.
+// giveUp plans that nobody of a gang moves for which seats are held, if that is not needed any more. What others are
+// about to leave does not count: it may be for a gang that would have to move otherwise.
 func (p *planner) giveUp(ctx context.Context, hit *broken) error {
 	if len(hit.Held) == 0 {
 		return nil
