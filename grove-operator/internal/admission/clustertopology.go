@@ -75,8 +75,8 @@ func validateReferences(binding *grovev1alpha1.ClusterTopologyBinding) field.Err
 	return errs
 }
 
-// ValidateSpares returns what is wrong with the spares that a topology asks for, if they were written now. Old is nil of
-// a new one. Levels that change later are the scheduler's business, which tells of it.
+// ValidateSpares returns what is wrong with the spares that a topology asks for, if they were written now. Old is nil
+// of a new one. Levels that change later are the scheduler's business, which tells of it.
 func ValidateSpares(old, described *topology.Topology) field.ErrorList {
 	said := described.Annotations[kaiv1alpha1.AnnotationSpares]
 	if old != nil && old.Annotations[kaiv1alpha1.AnnotationSpares] == said {

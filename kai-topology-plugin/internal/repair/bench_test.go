@@ -100,8 +100,8 @@ func BenchmarkPlans(b *testing.B) {
 }
 
 // BenchmarkPlansForALostRack plans what is moved for six gangs that have lost a rack of 18 nodes, of which each had a
-// subgroup on three, and has another one in a rack beside it. No other rack of their block has more than two free nodes.
-// Three of the gangs go to another block, and the others into the room that those leave.
+// subgroup on three, and has another one in a rack beside it. No other rack of their block has more than two free
+// nodes. Three of the gangs go to another block, and the others into the room that those leave.
 func BenchmarkPlansForALostRack(b *testing.B) {
 	const hit = 6
 	var text strings.Builder
