@@ -21,12 +21,12 @@ func TestPreemptionClearsOneRackAndBreaksNoGangHalfWay(t *testing.T) {
 	urgent := w.gang(t, "three-in-a-rack.yaml", "urgent")
 	urgent.group.Spec.PriorityClassName = w.Name
 	cluster.Test(t, features.New("preemption").
-		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Setup(suite.AllOf(w.create, w.classComes(1000))).
 		Assess("two gangs fill both racks",
 			suite.AllOf(first.exists(4), first.stands(4), second.exists(4), second.stands(4))).
 		Assess("a gang of higher priority gets one of the racks", suite.AllOf(urgent.exists(3), urgent.stands(3))).
 		Assess("one gang went whole, and the other stands whole", w.oneOfTwoStands(first, second, 4)).
-		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 
 func TestPreemptionTakesPodsAboveTheMinimumFirst(t *testing.T) {
@@ -34,12 +34,12 @@ func TestPreemptionTakesPodsAboveTheMinimumFirst(t *testing.T) {
 	elastic, urgent := w.gang(t, "three-in-a-rack.yaml", "elastic"), w.gang(t, "two-in-a-rack.yaml", "urgent")
 	urgent.group.Spec.PriorityClassName, urgent.group.Spec.MinMember = w.Name, new(int32(1))
 	cluster.Test(t, features.New("preemption of a pod above the minimum").
-		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Setup(suite.AllOf(w.create, w.classComes(1000))).
 		Assess("a gang stands with one pod more than it needs", suite.AllOf(elastic.exists(4), elastic.stands(4))).
 		Assess("a gang of one pod and higher priority gets that pod's node",
 			suite.AllOf(urgent.exists(1), urgent.stands(1))).
 		Assess("and the others still stand", elastic.stands(3)).
-		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 
 func TestPreemptionLeavesNonPreemptibleGangsAlone(t *testing.T) {
@@ -48,27 +48,27 @@ func TestPreemptionLeavesNonPreemptibleGangsAlone(t *testing.T) {
 	sacred.group.Spec.Preemptibility = scheduling.NonPreemptible
 	urgent.group.Spec.PriorityClassName = w.Name
 	cluster.Test(t, features.New("preemption of a non-preemptible gang").
-		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Setup(suite.AllOf(w.create, w.classComes(1000))).
 		Assess("a non-preemptible gang fills the rack", suite.AllOf(sacred.exists(4), sacred.stands(4))).
 		Assess("a gang of higher priority waits",
 			suite.AllOf(urgent.exists(2), urgent.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("and the other stands", sacred.stands(4)).
-		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 
-func (w *world) priority() *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Value: 1000}
+// classComes makes a PriorityClass of the world's name.
+func (w *world) classComes(value int32) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}, Value: value}
+		w.Must(ctx, t, cluster.Create(ctx, class))
+		return ctx
+	}
 }
 
-func (w *world) priorityComes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+func (w *world) classGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	w.Must(ctx, t, cluster.Create(ctx, w.priority()))
-	return ctx
-}
-
-func (w *world) priorityGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	t.Helper()
-	w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, w.priority())))
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}
+	w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, class)))
 	return ctx
 }
 

@@ -149,7 +149,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 		g.group.Spec.Preemptibility = scheduling.NonPreemptible
 	}
 	cluster.Test(t, features.New("order after a start").
-		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Setup(suite.AllOf(w.create, w.classComes(1000))).
 		Assess("gangs come while no scheduler runs", suite.AllOf(create...)).
 		Assess("the one of the highest priority gets the rack", suite.AllOf(w.schedulerStarts, last.stands(3))).
 		Assess("and the others wait", func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
@@ -158,7 +158,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 			}
 			return ctx
 		}).
-		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 
 // keeps waits until the status of the gang has so many domains that are kept for it.

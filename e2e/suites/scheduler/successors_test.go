@@ -82,13 +82,13 @@ func TestHigherPriorityTakesASeatAndSaysSo(t *testing.T) {
 	urgent.group.Spec.PriorityClassName = w.Name
 	g.group.Spec.Preemptibility = scheduling.NonPreemptible
 	cluster.Test(t, features.New("a seat that is taken").
-		Setup(suite.AllOf(w.create, w.priorityComes)).
+		Setup(suite.AllOf(w.create, w.classComes(1000))).
 		Assess("a pod leaves a full cluster", suite.AllOf(g.isOwned, g.stands(2), g.podIsDeleted(0), g.holds(1))).
 		Assess("a gang of higher priority gets its node, and the event says so", suite.AllOf(
 			urgent.exists(1), urgent.stands(1),
 			w.Tells("PodGroup", g.name, "SeatTaken", "goes to PodGroup "+w.Name+"/urgent, of higher priority"),
 			g.holds(0))).
-		Teardown(suite.AllOf(w.priorityGoes, w.remove)))
+		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 
 func TestSeatGoesToOthersWhenNoSuccessorComes(t *testing.T) {

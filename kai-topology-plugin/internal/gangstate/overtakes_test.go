@@ -190,10 +190,12 @@ func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
 		other gang.Rank
 		ahead bool
 	}{
-		"not before the older one as such":        {other: gang.Rank{Begun: true}},
-		"before an older one that is to move":     {held: true, other: gang.Rank{Begun: true}, ahead: true},
-		"not before one of higher priority":       {held: true, other: gang.Rank{Begun: true, Priority: 1}},
-		"before one that moves and came together": {held: true, other: gang.Rank{Begun: true, Since: start.Add(time.Hour)}, ahead: true},
+		"not before the older one as such":    {other: gang.Rank{Begun: true}},
+		"before an older one that is to move": {held: true, other: gang.Rank{Begun: true}, ahead: true},
+		"not before one of higher priority":   {held: true, other: gang.Rank{Begun: true, Priority: 1}},
+		"before one that is to move and is younger": {
+			held: true, other: gang.Rank{Begun: true, Since: start.Add(time.Hour)}, ahead: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, stands := moved(t)
@@ -215,7 +217,8 @@ func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
 	older := big
 	older.Rank = gang.Rank{Gang: mine, Begun: true}
 	state.waits(older, 1)
-	if _, ahead := state.Ahead(taking(gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}, "gpu", inRack), 2); ahead {
+	nowhere := gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}
+	if _, ahead := state.Ahead(taking(nowhere, "gpu", inRack), 2); ahead {
 		t.Error("an older one that is to move goes before one that has nowhere to go")
 	}
 }

@@ -70,8 +70,8 @@ func (s *State) endPreemption(e *Effects, r *record) {
 	s.givenBack(e, r.key)
 }
 
-// endPreemptionsOn is for a seat that is held from now on. Another gang that is not above it may have taken the room
-// for free that becomes free there, when it looked for those who can leave: it is to look again.
+// endPreemptionsOn is for a seat that is held from now on. Another gang that is not above it may have looked for those
+// who can leave when the pod was gone already, and have taken the room for free: it is to look again.
 func (s *State) endPreemptionsOn(e *Effects, of *record, seat *reservation) {
 	for _, r := range s.holding {
 		if r == of || r.preempting == nil || r.preempting.room.priority > seat.priority {

@@ -108,7 +108,8 @@ func BenchmarkPlansForALostRack(b *testing.B) {
 	text.WriteString(siteFrom(2, 5000, 120))
 	for g := range hit {
 		name := fmt.Sprint("hit", g)
-		fmt.Fprint(&text, podGroup(name, "subGroups: [{name: s0, minMember: 3, "+oneRack+"}, {name: s1, minMember: 3, "+oneRack+"}], "+oneZone))
+		const three = "minMember: 3, " + oneRack
+		fmt.Fprint(&text, podGroup(name, "subGroups: [{name: s0, "+three+"}, {name: s1, "+three+"}], "+oneZone))
 		for s := range 2 {
 			var on []string
 			for i := range 3 {
@@ -126,8 +127,10 @@ func BenchmarkPlansForALostRack(b *testing.B) {
 			pod.Spec.NodeName = ""
 		}
 	}
-	asked := allMay(cluster, scheduling.RepairMoveGang)
-	planAgain(b, cluster, slices.DeleteFunc(asked, func(one repair.Asked) bool { return !strings.HasPrefix(one.Gang.Name, "hit") }))
+	asked := slices.DeleteFunc(allMay(cluster, scheduling.RepairMoveGang), func(one repair.Asked) bool {
+		return !strings.HasPrefix(one.Gang.Name, "hit")
+	})
+	planAgain(b, cluster, asked)
 }
 
 // planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave,

@@ -183,8 +183,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		_, a, b := standing("subgroup", "0s")
 		began := time.Now()
 		loseOne(a)
-		Eventually(func() map[string]string { return nodesOf(namespace, leafOf(name, "a")) }).WithPolling(10 * time.Millisecond).
-			Should(And(HaveLen(2), HaveEach(HavePrefix("z1-r3-"))))
+		Eventually(nodesOf).WithArguments(namespace, leafOf(name, "a")).WithPolling(10 * time.Millisecond).Should(
+			And(HaveLen(2), HaveEach(HavePrefix("z1-r3-"))))
 		fmt.Fprintf(GinkgoWriter, "from the loss of a node to the binding of what was moved: %s\n", time.Since(began))
 		movedToThird(b)
 	})

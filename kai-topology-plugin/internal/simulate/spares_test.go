@@ -52,7 +52,8 @@ func TestNoRackIsKeptForAGangThatItCannotHoldBesideItsSpares(t *testing.T) {
 	narrow := ""
 	for node := range 2 {
 		narrow += fmt.Sprintf("---\n"+`{apiVersion: v1, kind: Node, `+
-			`metadata: {name: r9-n%d, labels: {l/zone: z, l/rack: r9}}, status: {allocatable: {example.com/gpu: "8", pods: "110"}}}`+"\n", node)
+			`metadata: {name: r9-n%d, labels: {l/zone: z, l/rack: r9}}, `+
+			`status: {allocatable: {example.com/gpu: "8", pods: "110"}}}`+"\n", node)
 	}
 	lines := job(0, "first", 200, 2, "l/rack", 0) + job(1, "wide", 10, 2, "l/rack", 0)
 	for i := range 30 {
