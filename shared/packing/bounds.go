@@ -37,6 +37,9 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 		if n > 0 {
 			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
 		}
+		if copies == 0 {
+			return 0
+		}
 	}
 	children := s.children(group)
 	for i := 0; i < len(children) && copies > 0; {
@@ -88,12 +91,12 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 // kinds.
 func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 	var dense []*shapeCounts
-	takes := map[int32]bool{}
+	takes := make(bitset, (len(p.cluster.nodes)+63)/64)
 	for _, k := range kinds {
 		if few := p.shapes[k].few; few != nil {
 			for at, node := range few.nodes {
 				if few.fits[at] > 0 {
-					takes[node] = true
+					takes[node>>6] |= 1 << (node & 63)
 				}
 			}
 		} else {
@@ -106,7 +109,7 @@ func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 				return true
 			}
 		}
-		return len(takes) > 0 && takes[node]
+		return takes.has(node)
 	}
 }
 

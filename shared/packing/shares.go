@@ -1,0 +1,95 @@
+package packing
+
+import "slices"
+
+// shares are how many of the pods that are left of a group each of some domains takes. They
+// follow what is placed, since to ask all domains anew for pods of thousands of kinds, each
+// time that some have their place, takes longer than to place them.
+type shares struct {
+	*greedy
+	group int
+	units []region
+	// at has the place of each domain among units; nil if these are cut by several topologies.
+	at map[int32]int
+	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would;
+	// used has those in which pods were placed.
+	takes, fit []int64
+	used       []bool
+}
+
+func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
+	s := &shares{greedy: g, group: i, units: units, at: map[int32]int{}, takes: make([]int64, len(units)),
+		fit: make([]int64, len(units)), used: make([]bool, len(units))}
+	slot := g.p.groups[i].slot
+	if slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
+		s.at = nil
+	}
+	for k, u := range units {
+		if s.at != nil {
+			s.at[u.at] = k
+		}
+	}
+	for k, n := range g.p.wants(rest, i) {
+		s.add(int(g.p.kindsOf(i)[k]), int64(n), 1)
+	}
+	return s
+}
+
+// add counts so many pods of a kind, or with sign -1 no longer.
+func (s *shares) add(kind int, pods, sign int64) {
+	if pods == 0 {
+		return
+	}
+	add := func(k int, room int64) {
+		s.takes[k] += sign * min(room, pods)
+		s.fit[k] += sign * room
+	}
+	if few := s.p.shapes[kind].few; few != nil && s.at != nil {
+		s.Steps += 1 + len(few.nodes)/16
+		g := &s.p.groups[s.group]
+		t := s.p.cluster.topologies[g.slot]
+		few.domains(t, whole, g.preferred, func(at int32) bool {
+			if k, known := s.at[at]; known {
+				add(k, few.in(t, at))
+			}
+			return true
+		})
+		return
+	}
+	s.Steps += 1 + len(s.units)/16
+	for k, u := range s.units {
+		add(k, s.p.capacity(u, kind))
+	}
+}
+
+// next is the domain to place pods in: of those that members use, or else of all, the
+// tightest that takes all, or the one that takes most; none if no domain takes any.
+func (s *shares) next(all int64) int {
+	best, bestKey := none, [3]int64{}
+	s.Steps += 1 + len(s.units)/passed
+	for k, u := range s.units {
+		if s.used[k] || s.takes[k] == 0 {
+			continue
+		}
+		key := [3]int64{int64(1 - s.p.strange(&s.p.groups[s.group], u)), s.takes[k], 0}
+		if s.takes[k] == all {
+			key[2] = -s.tightness(s.fit[k])
+		}
+		if best == none || slices.Compare(key[:], bestKey[:]) > 0 {
+			best, bestKey = k, key
+		}
+	}
+	return best
+}
+
+// placed says that pods were placed in a unit: by kind, how many were left before and now.
+// What fits in other units is as before.
+func (s *shares) placed(in int, before, now []int32) {
+	s.used[in] = true
+	for k, kind := range s.p.kindsOf(s.group) {
+		if before[k] != now[k] {
+			s.add(int(kind), int64(before[k]), -1)
+			s.add(int(kind), int64(now[k]), 1)
+		}
+	}
+}
