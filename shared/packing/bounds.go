@@ -91,9 +91,10 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 // kinds.
 func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 	var dense []*shapeCounts
-	takes := make(bitset, (len(p.cluster.nodes)+63)/64)
+	var takes bitset
 	for _, k := range kinds {
 		if few := p.shapes[k].few; few != nil {
+			takes.grow(len(p.cluster.nodes))
 			for at, node := range few.nodes {
 				if few.fits[at] > 0 {
 					takes[node>>6] |= 1 << (node & 63)
@@ -109,7 +110,7 @@ func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 				return true
 			}
 		}
-		return takes.has(node)
+		return takes != nil && takes.has(node)
 	}
 }
 
