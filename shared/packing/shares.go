@@ -9,8 +9,9 @@ type shares struct {
 	*greedy
 	group int
 	units []region
-	// at has the place of each domain among units; nil if these are cut by several topologies.
-	at map[int32]int
+	// at has the place of each domain among units, from 1 on; nil if these are cut by several
+	// topologies.
+	at []int32
 	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would;
 	// used has those in which pods were placed.
 	takes, fit []int64
@@ -18,15 +19,14 @@ type shares struct {
 }
 
 func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
-	s := &shares{greedy: g, group: i, units: units, at: map[int32]int{}, takes: make([]int64, len(units)),
-		fit: make([]int64, len(units)), used: make([]bool, len(units))}
+	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
+		used: make([]bool, len(units))}
+	g.Steps += len(units) / 4
 	slot := g.p.groups[i].slot
-	if slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
-		s.at = nil
-	}
-	for k, u := range units {
-		if s.at != nil {
-			s.at[u.at] = k
+	if !slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
+		s.at = make([]int32, len(g.p.cluster.topologies[slot].domains))
+		for k, u := range units {
+			s.at[u.at] = int32(k) + 1
 		}
 	}
 	for k, n := range g.p.wants(rest, i) {
@@ -49,8 +49,8 @@ func (s *shares) add(kind int, pods, sign int64) {
 		g := &s.p.groups[s.group]
 		t := s.p.cluster.topologies[g.slot]
 		few.domains(t, whole, g.preferred, func(at int32) bool {
-			if k, known := s.at[at]; known {
-				add(k, few.in(t, at))
+			if k := s.at[at]; k > 0 {
+				add(int(k)-1, few.in(t, at))
 			}
 			return true
 		})
