@@ -109,9 +109,7 @@ func (g *greedy) looks(i int) int { return 1 + len(g.p.kindsOf(i))/8 }
 func (g *greedy) regions(i int, r region, of levelOf) []region {
 	few := g.p.shapes[g.leading(i)].few
 	if few == nil {
-		found := g.p.domainsIn(r, of.slot, of.level)
-		g.Steps += len(found) / 16
-		return found
+		return g.p.domainsIn(r, of.slot, of.level)
 	}
 	g.Steps += len(few.nodes) / 16
 	var found []region
