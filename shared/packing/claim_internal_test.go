@@ -69,7 +69,8 @@ func TestRulesAreCountedWhereverTheyAreUsed(t *testing.T) {
 	}
 }
 
-// A claim is what a sentence can say: one group, one domain at most, and one rule. What is more than that has no figures.
+// A claim is what a sentence can say: one group, one domain at most, and one rule. What is
+// more than that has no figures.
 func TestACertificateComesDownToAClaim(t *testing.T) {
 	few := func(group string) certificate.Rule { return certificate.Rule{Few: &certificate.Few{Group: group}} }
 	cut := func(domain string, need, offer int64, of ...string) certificate.Rule {
@@ -77,7 +78,8 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 			Need: need, Offer: offer}}
 	}
 	branch := func(group string, none int, each ...int) certificate.Rule {
-		return certificate.Rule{Branch: &certificate.Branch{Group: group, Topology: "site", Level: "rack", Each: each, None: []int{none}}}
+		return certificate.Rule{Branch: &certificate.Branch{Group: group, Topology: "site", Level: "rack", Each: each,
+			None: []int{none}}}
 	}
 	without := func(group string, each, then int) certificate.Rule {
 		return certificate.Rule{Without: &certificate.Without{Groups: []string{group}, Each: []int{each}, Then: []int{then}}}
@@ -115,12 +117,24 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 			said{Group: groupA1, Leaf: true, Pods: 2, Branch: true, Rule: true}, "z/n2"},
 		"a group that the gang cannot do without": {
 			[]certificate.Rule{without("a", 1, 2), few("a1"), few("all")}, said{Group: groupA1, Leaf: true, Rule: true}, ""},
-		"a group that leaves a gang with too little for another reason":     {[]certificate.Rule{without("a", 1, 2), few("a1"), cut("", 9, 8)}, said{}, ""},
-		"a group inside of a group":                                         {[]certificate.Rule{without("a", 1, 3), without("a1", 2, 3), few("a2"), few("a")}, said{}, ""},
-		"a group that is left out in each domain of another":                {[]certificate.Rule{branch("b", 3, 1), without("a", 2, 3), few("a1"), few("all")}, said{}, ""},
-		"a domain in a domain":                                              {[]certificate.Rule{branch("a", 2, 1), branch("b", 2, 3), few("all"), few("b")}, said{}, ""},
-		"no domain at all":                                                  {[]certificate.Rule{branch("a", 1), few("all")}, said{}, ""},
-		"one rule for several cases, whose figures are of one of them only": {[]certificate.Rule{branch("a", 1, 1), few("a1")}, said{}, ""},
+		"a group that leaves a gang with too little for another reason": {
+			[]certificate.Rule{without("a", 1, 2), few("a1"), cut("", 9, 8)}, said{}, "",
+		},
+		"a group inside of a group": {
+			[]certificate.Rule{without("a", 1, 3), without("a1", 2, 3), few("a2"), few("a")}, said{}, "",
+		},
+		"a group that is left out in each domain of another": {
+			[]certificate.Rule{branch("b", 3, 1), without("a", 2, 3), few("a1"), few("all")}, said{}, "",
+		},
+		"a domain in a domain": {
+			[]certificate.Rule{branch("a", 2, 1), branch("b", 2, 3), few("all"), few("b")}, said{}, "",
+		},
+		"no domain at all": {
+			[]certificate.Rule{branch("a", 1), few("all")}, said{}, "",
+		},
+		"one rule for several cases, whose figures are of one of them only": {
+			[]certificate.Rule{branch("a", 1, 1), few("a1")}, said{}, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := office(t)
@@ -153,10 +167,12 @@ func TestAClaimIsAboutTheDomainThatItsCutNames(t *testing.T) {
 		node  string
 		want  bool
 	}{
-		"that domain":                  {claim{here: true, branch: branch, rule: named}, "n2", true},
-		"another one":                  {claim{here: true, branch: branch, rule: named}, "n1", false},
-		"that of another group":        {claim{branch: branch, rule: named}, "n2", false},
-		"any, if it is not about room": {claim{here: true, branch: branch, rule: &certificate.Rule{Few: &certificate.Few{}}}, "n2", false},
+		"that domain":           {claim{here: true, branch: branch, rule: named}, "n2", true},
+		"another one":           {claim{here: true, branch: branch, rule: named}, "n1", false},
+		"that of another group": {claim{branch: branch, rule: named}, "n2", false},
+		"any, if it is not about room": {
+			claim{here: true, branch: branch, rule: &certificate.Rule{Few: &certificate.Few{}}}, "n2", false,
+		},
 	} {
 		if got := test.claim.within(p, rack(test.node)); got != test.want {
 			t.Errorf("%s: %v", name, got)

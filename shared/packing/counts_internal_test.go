@@ -25,7 +25,8 @@ func row(tb testing.TB, gpus ...int64) *Cluster {
 
 // gpuPods are a leaf of so many pods of one gpu each.
 func gpuPods(name string, pods int, relations ...string) Group {
-	g := Group{Name: name, Relations: relations, Pending: []Pods{{Shape: Shape{Key: "gpu", Requests: Resources{"gpu": 1}}}}}
+	one := Shape{Key: "gpu", Requests: Resources{"gpu": 1}}
+	g := Group{Name: name, Relations: relations, Pending: []Pods{{Shape: one}}}
 	for i := range pods {
 		g.Pending[0].Names = append(g.Pending[0].Names, fmt.Sprint(name, "-", i))
 	}
@@ -46,7 +47,8 @@ func TestItemsOfPlacementsAreCounted(t *testing.T) {
 	x, y := gpuPods("x", 4, "groups", "pods"), gpuPods("y", 4, "groups", "pods")
 	x.Running = []string{"r0"}
 	gang := &Gang{Root: Group{Children: []Group{x, y}}, Relations: []Relation{
-		{Name: "groups", Topology: "site", Level: "rack", Max: 2}, {Name: "pods", Topology: "site", Level: "rack", Max: 9, PerPod: true}}}
+		{Name: "groups", Topology: "site", Level: "rack", Max: 2},
+		{Name: "pods", Topology: "site", Level: "rack", Max: 9, PerPod: true}}}
 	p := readGang(t, c, gang)
 	const leafX, leafY, byGroup, byPod = 1, 2, 0, 1
 	on := func(leaf int32, node string, pods int32) placement {
@@ -61,16 +63,30 @@ func TestItemsOfPlacementsAreCounted(t *testing.T) {
 		placed   []placement
 		want     sum
 	}{
-		"nothing but what runs":                        {byGroup, nil, sum{[]int{1, 0, 0}, 0}},
-		"a group in a rack, twice":                     {byGroup, []placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 1, 0}, 0}},
-		"a group in two racks":                         {byGroup, []placement{on(leafY, "r1", 1), on(leafY, "r2", 1)}, sum{[]int{1, 1, 1}, 0}},
-		"two groups in a rack":                         {byGroup, []placement{on(leafX, "r1", 1), on(leafY, "r1", 1)}, sum{[]int{1, 2, 0}, 0}},
-		"a group where it runs":                        {byGroup, []placement{on(leafX, "r0", 2)}, sum{[]int{1, 0, 0}, 0}},
-		"another one there":                            {byGroup, []placement{on(leafY, "r0", 2)}, sum{[]int{2, 0, 0}, 0}},
-		"a group in no rack, twice":                    {byGroup, []placement{on(leafY, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 1}},
-		"pods as items":                                {byPod, []placement{on(leafX, "r0", 2), on(leafY, "r0", 1), on(leafY, "r2", 3)}, sum{[]int{4, 0, 3}, 0}},
-		"pods in no rack":                              {byPod, []placement{on(leafX, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 3}},
-		"pods of two placements in one rack are added": {byPod, []placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 3, 0}, 0}},
+		"nothing but what runs": {byGroup, nil, sum{[]int{1, 0, 0}, 0}},
+		"a group in a rack, twice": {
+			byGroup, []placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 1, 0}, 0},
+		},
+		"a group in two racks": {
+			byGroup, []placement{on(leafY, "r1", 1), on(leafY, "r2", 1)}, sum{[]int{1, 1, 1}, 0},
+		},
+		"two groups in a rack": {
+			byGroup, []placement{on(leafX, "r1", 1), on(leafY, "r1", 1)}, sum{[]int{1, 2, 0}, 0},
+		},
+		"a group where it runs": {byGroup, []placement{on(leafX, "r0", 2)}, sum{[]int{1, 0, 0}, 0}},
+		"another one there":     {byGroup, []placement{on(leafY, "r0", 2)}, sum{[]int{2, 0, 0}, 0}},
+		"a group in no rack, twice": {
+			byGroup, []placement{on(leafY, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 1},
+		},
+		"pods as items": {
+			byPod, []placement{on(leafX, "r0", 2), on(leafY, "r0", 1), on(leafY, "r2", 3)}, sum{[]int{4, 0, 3}, 0},
+		},
+		"pods in no rack": {
+			byPod, []placement{on(leafX, "out", 2), on(leafY, "out", 1)}, sum{[]int{1, 0, 0}, 3},
+		},
+		"pods of two placements in one rack are added": {
+			byPod, []placement{on(leafY, "r1", 1), on(leafY, "r1", 2)}, sum{[]int{1, 3, 0}, 0},
+		},
 	} {
 		items, astray := p.counts(test.relation, test.placed)
 		if diff := cmp.Diff(test.want, sum{items, astray}); diff != "" {
@@ -94,7 +110,8 @@ func TestEmptyDomainsComeByTheirRoom(t *testing.T) {
 	c := row(t, 2, 0, 5, 5, 7)
 	g := gpuPods("x", 2, "even")
 	g.Running = []string{"r4"}
-	p := readGang(t, c, &Gang{Root: g, Relations: []Relation{{Name: "even", Topology: "site", Level: "rack", Even: true, PerPod: true}}})
+	p := readGang(t, c, &Gang{Root: g, Relations: []Relation{
+		{Name: "even", Topology: "site", Level: "rack", Even: true, PerPod: true}}})
 	if got, want := p.empty(&p.relations[0]), []int32{2, 3, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v: the roomiest first, without one that is full or has items", got, want)
 	}
@@ -104,7 +121,8 @@ func TestEmptyDomainsComeByTheirRoom(t *testing.T) {
 func TestEachKindGetsItsOwnNodes(t *testing.T) {
 	c := row(t, 8, 8)
 	g := gpuPods("x", 2)
-	g.Pending = append(g.Pending, Pods{Shape: Shape{Key: "two", Requests: Resources{"gpu": 2}}, Names: []string{"two-0", "two-1"}})
+	two := Shape{Key: "two", Requests: Resources{"gpu": 2}}
+	g.Pending = append(g.Pending, Pods{Shape: two, Names: []string{"two-0", "two-1"}})
 	p := readGang(t, c, &Gang{Root: g})
 	d := &decision{trial: &trial{p: p}}
 	for _, placed := range [][]placement{

@@ -90,7 +90,8 @@ func TestNodesAreDividedByTheirDomains(t *testing.T) {
 	x, levels := searching(t, street())
 	parts := x.parts([]int32{3, 2, 1, 0}, levels[0])
 	want := []part{{-1, []int32{3}}, {0, []int32{1, 0}}, {1, []int32{2}}}
-	if !slices.EqualFunc(parts, want, func(a, b part) bool { return a.domain == b.domain && slices.Equal(a.nodes, b.nodes) }) {
+	same := func(a, b part) bool { return a.domain == b.domain && slices.Equal(a.nodes, b.nodes) }
+	if !slices.EqualFunc(parts, want, same) {
 		t.Errorf("%v, want %v", parts, want)
 	}
 }
