@@ -10,9 +10,7 @@ import (
 func (p *problem) anchor() {
 	for i := range p.groups {
 		g := &p.groups[i]
-		if g.running > 0 && g.slot != none {
-			p.anchorToMembers(i)
-		}
+		p.anchorToMembers(i)
 		for k := range g.source.Follow {
 			p.follow(g, &g.source.Follow[k])
 		}

@@ -51,6 +51,7 @@ func (d *decision) prefer() {
 // relations lack less.
 func (d *decision) approach() {
 	best := d.p.qualityOf(d.found)
+	before := best.units
 	if !best.lacking() {
 		return
 	}
@@ -94,7 +95,8 @@ func (d *decision) approach() {
 	}
 	d.p.unbind()
 	d.keep(chosen, found)
-	d.optimal = d.optimal && !best.lacking()
+	// What is less uneven may cost more than it had to.
+	d.optimal = d.optimal && !best.lacking() && !before.less(best.units)
 }
 
 // preferShare is the part of the budget for fewer preferred units, growShare that

@@ -37,6 +37,9 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 		if n > 0 {
 			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
 		}
+		if copies == 0 {
+			return 0
+		}
 	}
 	children := s.children(group)
 	for i := 0; i < len(children) && copies > 0; {
@@ -88,12 +91,13 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 // kinds.
 func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 	var dense []*shapeCounts
-	takes := map[int32]bool{}
+	var takes bitset
 	for _, k := range kinds {
 		if few := p.shapes[k].few; few != nil {
+			takes.grow(len(p.cluster.nodes))
 			for at, node := range few.nodes {
 				if few.fits[at] > 0 {
-					takes[node] = true
+					takes[node>>6] |= 1 << (node & 63)
 				}
 			}
 		} else {
@@ -106,7 +110,7 @@ func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 				return true
 			}
 		}
-		return len(takes) > 0 && takes[node]
+		return takes != nil && takes.has(node)
 	}
 }
 

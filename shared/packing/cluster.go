@@ -143,7 +143,6 @@ func (c *Cluster) RemoveTopology(name string) {
 	c.undo.add(func(c *Cluster) { c.plantTopology(newTopology(name, levels)) })
 	c.topologies[i] = nil
 	delete(c.topologyIndex, name)
-	c.shapes.invalidate()
 }
 
 // SetNode adds a node or changes it; the pods on it stay.

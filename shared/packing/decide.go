@@ -252,7 +252,7 @@ func (d *decision) enumerate() Verdict {
 			}
 			continue
 		}
-		if !d.p.holdsGang(s) {
+		if !d.mayFit(s) {
 			continue
 		}
 		if d.greedily(s) {
@@ -275,6 +275,14 @@ func (d *decision) enumerate() Verdict {
 		return Unknown
 	}
 	return Infeasible
+}
+
+// mayFit is holdsGang for one of many selections.
+func (d *decision) mayFit(s *selection) bool {
+	if g := &d.p.groups[0]; g.required != none {
+		d.Steps += d.p.cluster.topologies[g.slot].rankings[g.required].count / 8
+	}
+	return d.p.holdsGang(s)
 }
 
 // minima lists the selections that satisfy the gang with nothing to spare; false
@@ -350,7 +358,7 @@ func (d *decision) extend() {
 	d.within(2, func() {
 		for _, search := range []func(*selection) bool{d.greedily, d.exactly} {
 			for _, s := range options {
-				if !larger(s) || d.p.holdsGang(s) && search(s) {
+				if !larger(s) || d.mayFit(s) && search(s) {
 					break
 				}
 			}

@@ -48,7 +48,8 @@
 //	               the minima bounds first, then greedily, enumeration last
 //	trial.go       placing on the live counts, and taking it back
 //	greedy.go      the hardest group first, in the tightest domain; fill.go for
-//	               pods, prefer.go for preferred levels, grow.go for further pods
+//	               pods, prefer.go for preferred levels, shares.go for what domains
+//	               take of the rest, grow.go for further pods
 //	reach.go       just enough pods for the minima, chosen by what is left
 //	snapshot.go    the nodes, and items.go the selection, as an instance of package
 //	               internal/exact: local search, then complete search over patterns

@@ -26,8 +26,11 @@ type fewCounts struct {
 	fits  []int32
 	total int64
 	// homes are the domains of the nodes at the level of a topology that was asked for
-	// last.
+	// last, each once and ascending, home the place there of each node's, and sums how many
+	// pods fit in each.
 	homes    []int32
+	home     []int32
+	sums     []int64
 	topology *topology
 	level    int
 }
@@ -55,7 +58,10 @@ func (c *Cluster) countFew(s *shapeCounts) (few *fewCounts, partial bool) {
 func (c *Cluster) someOf(s *shapeCounts, f *fewCounts) bool {
 	words := (len(c.nodes) + 63) / 64
 	from := hashOf(s.shape.Key)
-	known := c.current(s.filter)
+	known, listed := c.current(s.filter), someNodes
+	if s.filter.only != nil {
+		listed = fewNodes
+	}
 	for k := range words {
 		at := int((from + uint64(k)) % uint64(words))
 		word := c.word(s.filter, at, known)
@@ -64,7 +70,7 @@ func (c *Cluster) someOf(s *shapeCounts, f *fewCounts) bool {
 			if fitting(c.resources.row(node), s.requests) == 0 {
 				continue
 			}
-			if len(f.nodes) == fewNodes {
+			if len(f.nodes) == listed {
 				return true
 			}
 			f.nodes = append(f.nodes, node)
@@ -92,19 +98,34 @@ func (f *fewCounts) in(t *topology, at int32) int64 {
 	if at == whole {
 		return f.total
 	}
-	if level := t.domains[at].level; f.topology != t || f.level != level {
-		f.topology, f.level, f.homes = t, level, f.homes[:0]
-		for _, node := range f.nodes {
-			f.homes = append(f.homes, t.domainOf(node, level))
-		}
+	f.divide(t, t.domains[at].level)
+	if i, ok := slices.BinarySearch(f.homes, at); ok {
+		return f.sums[i]
 	}
-	sum := int64(0)
-	for i, home := range f.homes {
-		if home == at {
-			sum += int64(f.fits[i])
-		}
+	return 0
+}
+
+// divide adds up what fits by the domains of a level, unless that was asked for last.
+func (f *fewCounts) divide(t *topology, level int) {
+	if f.topology == t && f.level == level {
+		return
 	}
-	return sum
+	f.topology, f.level, f.homes, f.sums = t, level, f.homes[:0], f.sums[:0]
+	f.home = slices.Grow(f.home[:0], len(f.nodes))[:len(f.nodes)]
+	var room [fewNodes]int64
+	order := room[:0]
+	for i, node := range f.nodes {
+		order = append(order, int64(t.domainOf(node, level))<<32|int64(i))
+	}
+	slices.Sort(order)
+	for _, o := range order {
+		at, i := int32(o>>32), int32(o)
+		if n := len(f.homes); n == 0 || f.homes[n-1] != at {
+			f.homes, f.sums = append(f.homes, at), append(f.sums, 0)
+		}
+		f.home[i] = int32(len(f.homes) - 1)
+		f.sums[f.home[i]] += int64(f.fits[i])
+	}
 }
 
 func (f *fewCounts) set(node, fit int32) {
@@ -115,20 +136,21 @@ func (f *fewCounts) set(node, fit int32) {
 
 // setAt is set for the node at a position.
 func (f *fewCounts) setAt(at, fit int32) {
-	f.total += int64(fit - f.fits[at])
+	more := int64(fit - f.fits[at])
+	f.total += more
 	f.fits[at] = fit
+	if f.topology != nil {
+		f.sums[f.home[at]] += more
+	}
 }
 
 // domains calls visit for each domain of a level inside a domain in which there is
 // room, until visit returns false.
 func (f *fewCounts) domains(t *topology, in int32, level int, visit func(at int32) bool) bool {
-	seen := make([]int32, 0, fewNodes)
-	for i, node := range f.nodes {
-		at := t.domainOf(node, level)
-		if f.fits[i] == 0 || at == none || slices.Contains(seen, at) || !t.holds(in, node) {
-			continue
-		}
-		if seen = append(seen, at); !visit(at) {
+	f.divide(t, level)
+	// What is visited may ask for another level.
+	for _, at := range slices.Clone(f.homes) {
+		if at != none && t.contains(in, at) && f.in(t, at) > 0 && !visit(at) {
 			return false
 		}
 	}

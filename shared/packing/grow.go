@@ -80,12 +80,13 @@ func (d *decision) growing() []*region {
 // bisection. A leaf that got none is taken from its minimum up.
 func (d *decision) growLeaf(i, shape int) {
 	have, most := *d.p.wanted(d.chosen.want, i, shape), *d.p.wanted(d.largest.want, i, shape)
+	most = int32(min(int64(most), d.p.capacity(wholeCluster, shape)))
 	for low, high := have+1, most; low <= high && !d.Exhausted(); {
 		try := high
 		if high != most {
 			try = (low + high + 1) / 2
 		}
-		if more := d.with(i, shape, try); d.p.holdsGang(more) && d.greedily(more) {
+		if more := d.with(i, shape, try); d.mayFit(more) && d.greedily(more) {
 			low = try + 1
 		} else {
 			high = try - 1

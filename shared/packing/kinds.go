@@ -132,7 +132,7 @@ func (p *problem) count(index []int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pods[b], pods[a]) })
 	for at, s := range order {
-		dense := at < most/4 && pods[s] > fewNodes/2
+		dense := at < most/4 && pods[s] > someNodes/2
 		if dense {
 			p.cluster.askFilter(p.shapes[s].filter)
 		}

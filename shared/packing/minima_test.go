@@ -60,3 +60,21 @@ func TestGangsOfManyShapesAreDecided(t *testing.T) {
 		t.Errorf("got %s after %d steps: %s", d.Verdict, d.Steps, d.Message())
 	}
 }
+
+// TestPodsThatFitNowhereAreNotSearchedFor: 4,096 further pods in 64 groups, too large for any node, each of
+// which might have been tried in every rack once for each number of them.
+func TestPodsThatFitNowhereAreNotSearchedFor(t *testing.T) {
+	root := groups(64, func(i int) packing.Group {
+		g := packing.Group{Name: fmt.Sprint("group-", i)}
+		for k := range 20 {
+			g.Pending = append(g.Pending, packing.Pods{Names: podNames(fmt.Sprint(g.Name, "-", k), 3), Shape: packing.Shape{
+				Key: fmt.Sprint("size-", k), Requests: packing.Resources{"device": int64(9 + k)}}})
+		}
+		return g
+	})
+	root.Constraint = onFarm("rack", "")
+	d := farm(t, 2048, packing.Resources{"device": 8}).Decide(&packing.Gang{Root: root}, packing.Options{})
+	if d.Verdict != packing.Placed || d.Groups[0].Placed != 0 || d.Steps > packing.DefaultBudget/10 {
+		t.Errorf("%s with %d pods after %d steps", d.Verdict, d.Groups[0].Placed, d.Steps)
+	}
+}

@@ -32,9 +32,12 @@ func (x *relaxation) offer(i int, in place) []int64 {
 		x.offers[key] = sums
 		return sums
 	}
-	taking := x.wanted(i).taking
+	w := x.wanted(i)
+	if w.taking == nil {
+		w.taking = x.p.taking(w.asked)
+	}
 	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
-		here := taking(node)
+		here := w.taking(node)
 		x.Steps += 1 + len(here)/8
 		x.offerOn(node, here, sums)
 		return true

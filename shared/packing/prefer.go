@@ -68,49 +68,20 @@ func (p *problem) strange(g *group, r region) int {
 // most; what remains goes to nodes outside all of them.
 func (g *greedy) spread(i int, r region, units []region) bool {
 	rest := slices.Clone(g.s.want)
-	units = slices.Clone(units)
-	for len(units) > 0 && g.p.total(rest, i) > 0 && !g.Exhausted() {
-		next := g.nextUnit(i, rest, units)
+	s := g.newShares(i, units, rest)
+	for g.p.total(rest, i) > 0 && !g.Exhausted() {
+		next := s.next(int64(g.p.total(rest, i)))
+		if next == none {
+			break
+		}
+		before := slices.Clone(g.p.wants(rest, i))
 		g.part(i, units[next], rest)
-		units = slices.Delete(units, next, next+1)
+		s.placed(next, before, g.p.wants(rest, i))
 	}
 	if g.p.total(rest, i) > 0 {
 		g.part(i, r, rest)
 	}
 	return g.p.total(rest, i) == 0
-}
-
-func (g *greedy) nextUnit(i int, rest []int32, units []region) int {
-	best, bestKey := 0, [3]int64{-1}
-	total := int64(g.p.total(rest, i))
-	for k, u := range units {
-		if g.Steps += (g.looks(i) + 3) / 4; g.Exhausted() {
-			break
-		}
-		takes, fit := g.takes(i, rest, u)
-		key := [3]int64{int64(1 - g.p.strange(&g.p.groups[i], u)), takes, 0}
-		if takes == total {
-			key[2] = -g.tightness(fit)
-		}
-		if bestKey[0] < 0 || slices.Compare(key[:], bestKey[:]) > 0 {
-			best, bestKey = k, key
-		}
-	}
-	return best
-}
-
-// takes is how many of the remaining pods a region takes, shape by shape, and
-// how many it would.
-func (g *greedy) takes(i int, rest []int32, r region) (takes, fit int64) {
-	kinds := g.p.kindsOf(i)
-	for k, n := range g.p.wants(rest, i) {
-		if n > 0 {
-			c := g.p.capacity(r, int(kinds[k]))
-			takes += min(c, int64(n))
-			fit += c
-		}
-	}
-	return takes, fit
 }
 
 // part places as much as possible of what is left of a group in a region: whole

@@ -67,7 +67,7 @@ func (d *decision) related(c *claim) (with string) {
 // about reports whether a group is in an item of a relation, or has one inside.
 func (p *problem) about(r *relation, group int) bool {
 	return slices.ContainsFunc(r.items, func(item int) bool {
-		return item <= group && group < p.groups[item].end || group <= item && item < p.groups[group].end
+		return item <= group && group < p.groups[item].end || group < item && item < p.groups[group].end
 	})
 }
 

@@ -164,12 +164,11 @@ func (p *problem) domainsIn(r region, slot, level int) []region {
 		}
 		return true
 	}
-	if r.slot == slot {
-		t.domainsAt(r.at, level, add)
-		return found
-	}
 	if r.at == whole {
-		t.domainsAt(whole, level, add)
+		found = make([]region, 0, t.rankings[level].count)
+	}
+	if r.at == whole || r.slot == slot {
+		t.domainsAt(r.at, level, add)
 		return found
 	}
 	var ids []int32

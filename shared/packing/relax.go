@@ -28,11 +28,11 @@ type relaxation struct {
 // wanted is what a group asks for, wherever it stands.
 type wanted struct {
 	asked []askedPods
-	// taking gives those that a node may take.
+	// taking gives those that a node may take; nil until asked for.
 	taking func(node int32) []askedPods
 	// sorted has asked by measure, what weighs least first; for leaves.
 	sorted [][]askedPods
-	// least satisfies a leaf where all of its pods fit.
+	// least satisfies the group where all of its pods fit.
 	least lower
 }
 
@@ -226,13 +226,15 @@ func (x *relaxation) here(i int, in place) lower {
 		return l
 	}
 	x.Steps++
-	var l lower
-	if x.p.groups[i].leaf() {
-		l = x.leaf(i, in)
-	} else {
-		l = x.parent(i, in)
+	l := x.wanted(i).least
+	if l.fits = l.fits && x.offered(i, in, l); l.fits {
+		if x.p.groups[i].leaf() {
+			l = x.leaf(i, in)
+		} else {
+			l = x.parent(i, in)
+		}
+		l.fits = l.fits && x.offered(i, in, l)
 	}
-	l.fits = l.fits && (!l.some || x.offered(i, in, l))
 	if inner {
 		x.known[key] = l
 	}
@@ -242,7 +244,7 @@ func (x *relaxation) here(i int, in place) lower {
 // offered reports whether a domain may have what a group needs at least there.
 func (x *relaxation) offered(i int, in place, l lower) bool {
 	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
-	if x.Steps > x.stop || i != 0 && g.required == none && size > closely {
+	if !l.some || x.Steps > x.stop || i != 0 && g.required == none && size > closely {
 		return true
 	}
 	for m, offer := range x.offer(i, in) {
@@ -258,9 +260,6 @@ func (x *relaxation) leaf(i int, in place) lower {
 	need := p.groups[i].need
 	if p.partial || !w.least.fits || !w.least.some {
 		return w.least
-	}
-	if !x.offered(i, in, w.least) {
-		return lower{}
 	}
 	x.Steps += len(w.asked) / 16
 	all := int64(0)
@@ -285,9 +284,9 @@ func (x *relaxation) wanted(i int) *wanted {
 		return w
 	}
 	w := &wanted{asked: x.p.asked(x.p.pending, i), least: x.anything()}
-	w.taking = x.p.taking(w.asked)
 	x.wants[g.class] = w
 	if !g.leaf() {
+		w.least, _, _ = x.enough(i, x.anywhere)
 		return w
 	}
 	all := int64(0)
@@ -346,14 +345,32 @@ func (x *relaxation) runs(i int) []run {
 	return runs
 }
 
+// anywhere bounds a group wherever it stands.
+func (x *relaxation) anywhere(i int) lower {
+	switch {
+	case x.p.needless(i):
+		return x.anything()
+	case !x.p.satisfiable(i):
+		return lower{}
+	}
+	return x.wanted(i).least
+}
+
 func (x *relaxation) parent(i int, in place) lower {
-	l := lower{fits: true, weights: make([]int64, len(x.measures))}
-	var needy []run
-	left, possible := x.p.groups[i].minChildren, 0
-	runs := x.runs(i)
+	l, needy, left := x.enough(i, func(child int) lower { return x.within(child, in) })
+	l.fits = l.fits && (!l.some || x.units(needy, left, in))
+	return l
+}
+
+// enough bounds a parent by what each of its children needs, and gives those that need
+// anything and how many of them it needs.
+func (x *relaxation) enough(i int, each func(child int) lower) (l lower, needy []run, left int) {
+	l = lower{fits: true, weights: make([]int64, len(x.measures))}
+	left = x.p.groups[i].minChildren
+	possible, runs := 0, x.runs(i)
 	x.Steps += len(runs) / 4
 	for _, r := range runs {
-		switch r.lower = x.within(r.child, in); {
+		switch r.lower = each(r.child); {
 		case r.lower.fits && !r.lower.some:
 			left -= r.count
 		case r.lower.fits:
@@ -361,15 +378,15 @@ func (x *relaxation) parent(i int, in place) lower {
 			possible += r.count
 		}
 		if x.Steps > x.stop {
-			return l
+			return l, nil, 0
 		}
 	}
 	if left <= 0 {
-		return l
+		return l, nil, 0
 	}
 	l.some = true
 	if l.fits = left <= possible; !l.fits {
-		return l
+		return l, nil, 0
 	}
 	for m := range x.measures {
 		slices.SortFunc(needy, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
@@ -380,8 +397,7 @@ func (x *relaxation) parent(i int, in place) lower {
 			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(int64(n), r.lower.weights[m]))
 		}
 	}
-	l.fits = x.units(needy, left, in)
-	return l
+	return l, needy, left
 }
 
 // units reports whether the domains that children must stand in, one each, may

@@ -12,8 +12,9 @@ const (
 	maxShapes  = 64
 	maxFilters = 4096
 	// fewNodes is the number of eligible nodes up to which counts are kept as a
-	// list, in clusters of manyNodes.
-	fewNodes, manyNodes = 32, 256
+	// list, in clusters of manyNodes. Where there is no room for other counts, someNodes
+	// of more nodes are in the list.
+	fewNodes, someNodes, manyNodes = 64, 32, 256
 	// maxDense bounds the nodes and domains in the dense counts of one decision.
 	maxDense = 3 << 20
 )

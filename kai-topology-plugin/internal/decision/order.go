@@ -38,8 +38,12 @@ type pathOf func(topology, node string) []string
 // in the leaf's topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology,
 // or with pods that have no index or one that another has, are left as they are.
 func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pathOf) {
+	pods := slices.Concat(g.Pending, g.Standing)
+	if !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { _, ok := indexOf(pod); return ok }) {
+		return
+	}
 	members := map[string][]*corev1.Pod{}
-	for _, pod := range slices.Concat(g.Pending, g.Standing) {
+	for _, pod := range pods {
 		members[gang.LeafOf(pod)] = append(members[gang.LeafOf(pod)], pod)
 	}
 	topology := ""

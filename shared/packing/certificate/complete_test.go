@@ -438,3 +438,34 @@ func TestDomainsAreNamedInAnyOrderOfNodes(t *testing.T) {
 		t.Errorf("said %v, want %s last", errs, want)
 	}
 }
+
+// A rule about one group says nothing of groups that are not inside it: those are neither judged nor named.
+func TestGroupsOutsideTheGoalAreNotSetAside(t *testing.T) {
+	in := racks()
+	pods := func(kind int, name string) []certificate.Pods {
+		return []certificate.Pods{{Kind: kind, Names: []string{name}}}
+	}
+	in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 99}})
+	large := len(in.Kinds) - 1
+	in.Groups = []certificate.Group{
+		{Name: "all", Parent: -1, MinSubGroups: 2},
+		{Name: "x", Parent: 0, MinSubGroups: 2},
+		{Name: "x-fits", Parent: 1, MinMember: 1, Pending: pods(0, "p-0")},
+		{Name: "x-large", Parent: 1, MinMember: 1, Pending: pods(large, "p-1")},
+		{Name: "y", Parent: 0, MinMember: 1, Pending: pods(large, "p-2")},
+	}
+	without := func(each int, groups ...string) certificate.Rule {
+		return certificate.Rule{Without: &certificate.Without{Groups: groups, Each: []int{each}, Then: []int{2}}}
+	}
+	completed, err := certificate.Complete(in, &certificate.Proof{Start: []int{0},
+		Rules: []certificate.Rule{without(1, "x"), without(2, "y", "x-large", "x"), few()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x-large"}, completed.Rules[1].Without.Groups); diff != "" {
+		t.Errorf("groups set aside inside of x (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"x"}, completed.Rules[0].Without.Groups); diff != "" {
+		t.Errorf("groups set aside (-want +got):\n%s", diff)
+	}
+}

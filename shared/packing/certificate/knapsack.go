@@ -33,9 +33,9 @@ type knapsack struct {
 }
 
 // heaviest is the most weight that a bin takes, or a bound of it if that takes
-// too long; and how many sets were tried.
+// too long; and how many sets were tried. It works in items.
 func heaviest(items []item, capacity []int64) (weight int64, tries int) {
-	k := &knapsack{capacity: capacity}
+	k := &knapsack{capacity: capacity, items: items[:0]}
 	if len(items) == 1 {
 		return times(items[0].weight, fitting(items[0].count, items[0].takes, capacity)), 1
 	}
@@ -66,15 +66,18 @@ func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 
 // sort orders the items and returns a bound of what the bin takes.
 func (k *knapsack) sort() int64 {
-	byWeight := make([]int, len(k.items))
+	n := len(k.items)
+	room := make([]int, n*(2+len(k.capacity)))
+	part := func(i int) []int { return room[i*n : (i+1)*n : (i+1)*n] }
+	byWeight := part(1)
 	for i := range byWeight {
 		byWeight[i] = i
 	}
-	k.rank = make([]int, len(k.items))
-	k.order = byWeight
+	k.rank, k.order = part(0), byWeight
 	bound := k.boundBy(byWeight, -1, 0)
 	for r := range k.capacity {
-		order := slices.Clone(byWeight)
+		order := part(2 + r)
+		copy(order, byWeight)
 		slices.SortStableFunc(order, func(a, b int) int { return k.compareWorth(a, b, r) })
 		k.byWorth = append(k.byWorth, order)
 		if b := k.boundBy(order, r, 0); b < bound {

@@ -107,7 +107,7 @@ func (a *asking) confined(node int) bool {
 
 // weighing collects the pods that weigh.
 func (v *verifier) weighing(s *state, by *scale) *weighing {
-	w := &weighing{}
+	w := &weighing{asking: make([]asking, 0, min(8, len(v.kinds)))}
 	index := map[int]int{}
 	var regions []*region
 	add := func(some some, weight int64, r *region) {
@@ -204,13 +204,13 @@ func (v *verifier) offer(node int, w *weighing) int64 {
 	if weight, known := v.heaviest[key]; known {
 		return weight
 	}
-	var items []item
+	v.items = v.items[:0]
 	for _, i := range users {
 		a := &w.asking[i]
-		items = append(items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
+		v.items = append(v.items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
 	}
-	weight, tries := heaviest(items, slices.Clone(v.row(node)))
-	v.spend(tries * (1 + len(items)))
+	weight, tries := heaviest(v.items, v.row(node))
+	v.spend(tries * (1 + len(users)))
 	if v.heaviest == nil {
 		v.heaviest = map[offerOf]int64{}
 	}

@@ -103,10 +103,9 @@ func (m *Model) within(r *region, division *division, domain int) *region {
 		}
 	default:
 		m.spend(len(r.nodes))
-		for _, node := range r.nodes {
-			if division.of[node] >= 0 {
-				part.nodes = append(part.nodes, node)
-			}
+		outside := func(node int32) bool { return division.of[node] < 0 }
+		if part = r; slices.ContainsFunc(r.nodes, outside) {
+			part = &region{nodes: slices.DeleteFunc(slices.Clone(r.nodes), outside)}
 		}
 	}
 	switch len(part.nodes) {

@@ -81,11 +81,11 @@ func (r *Rule) fields() int {
 
 // note tells the log that a rule held, by which figures.
 func (v *verifier) note(rule int, f figures) {
-	v.log = append(v.log, entry{rule: rule, figures: f})
+	v.log = append(v.log, entry{rule: rule, figures: &f})
 }
 
 func (v *verifier) few(s *state, rule int) bool {
-	if _, possible := v.need(s, s.goal, nil); possible {
+	if _, possible := v.needed(s, nil); possible {
 		return false
 	}
 	v.note(rule, v.lacking(s, s.goal))
@@ -105,7 +105,7 @@ func (v *verifier) lacking(s *state, group int) figures {
 				largest = some.kind
 			}
 		}
-		f := figures{first: int64(g.MinMember), second: has, place: g.Name}
+		f := figures{first: int64(g.MinMember), second: has, group: g.Name}
 		if largest >= 0 {
 			f.lack = v.lack(v.region(s, group), largest)
 		}
@@ -122,7 +122,7 @@ func (v *verifier) lacking(s *state, group int) figures {
 	if g.MinSubGroups == len(v.children[group]) {
 		return v.lacking(s, fails)
 	}
-	f := figures{first: int64(g.MinSubGroups), second: has, place: g.Name}
+	f := figures{first: int64(g.MinSubGroups), second: has, group: g.Name}
 	if fails >= 0 {
 		f.lack = v.lacking(s, fails).lack
 	}
@@ -168,7 +168,7 @@ func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	need, possible := v.need(s, s.goal, by)
+	need, possible := v.needed(s, by)
 	if !possible {
 		return false, nil // That is for few to say.
 	}
@@ -177,7 +177,7 @@ func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
 	if need <= offer {
 		return false, nil
 	}
-	v.note(rule, figures{first: need, second: offer, place: s.place(), barred: v.barred(s)})
+	v.note(rule, figures{first: need, second: offer, where: s, barred: v.barred(s)})
 	return true, nil
 }
 
@@ -262,7 +262,7 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 			judged[class] = failed
 		}
 		if failed {
-			v.log = append(v.log, entry{rule: rule, group: name})
+			v.log = append(v.log, entry{rule: rule, figures: &figures{}, group: name})
 			v.set(s, group)
 		}
 	}
@@ -315,8 +315,9 @@ func (v *verifier) completed() *Proof {
 	return completed
 }
 
-// nearest reads the log: the figures of each rule by which it held with least to
-// spare, of equal ones those of a domain with fewer nodes that filters bar, all references that count, and the groups that were set aside.
+// nearest reads the log: the figures of each rule by which it held with least to spare,
+// of equal ones those of a domain with fewer nodes that filters bar, all references that
+// count, and the groups that were set aside.
 func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 	found, uses, groups := make([]*figures, len(v.proof.Rules)), map[use]bool{}, make([]map[string]bool,
 		len(v.proof.Rules))
@@ -327,7 +328,7 @@ func (v *verifier) nearest() ([]*figures, map[use]bool, []map[string]bool) {
 			continue
 		}
 		if f := found[e.rule]; f == nil || e.figures.nearer(f) {
-			found[e.rule] = &e.figures
+			found[e.rule] = e.figures
 		}
 		if e.group != "" {
 			if groups[e.rule] == nil {
@@ -349,9 +350,9 @@ func (f *figures) nearer(other *figures) bool {
 func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules []int) []int) Rule {
 	switch {
 	case r.Few != nil:
-		return Rule{Few: &Few{Group: f.place, Has: f.second, Needs: f.first, Lack: f.lack}}
+		return Rule{Few: &Few{Group: f.group, Has: f.second, Needs: f.first, Lack: f.lack}}
 	case r.Cut != nil:
-		return Rule{Cut: &Cut{Measure: r.Cut.Measure, Domain: f.place, Need: f.first, Offer: f.second}}
+		return Rule{Cut: &Cut{Measure: r.Cut.Measure, Domain: f.where.place(), Need: f.first, Offer: f.second}}
 	case r.Branch != nil:
 		b := *r.Branch
 		b.Domains, b.Each, b.None = f.first, used(inEach, b.Each), used(inNone, b.None)

@@ -41,7 +41,8 @@ func Complete(in *Input, proof *Proof) (completed *Proof, err error) {
 // Complete is the function Complete within so many steps; it also returns how many
 // it took. Whether the proof is Unfiltered is the model's to say.
 func (m *Model) Complete(proof *Proof, limit int) (completed *Proof, steps int, err error) {
-	v := &verifier{Model: m, proof: proof, scales: map[*Measure]*scale{}, asked: numbering{}}
+	v := &verifier{Model: m, proof: proof, scales: map[*Measure]*scale{}, asked: numbering{},
+		needs: map[needOf]leastWeight{}}
 	m.steps, m.limit = 0, min(limit, MaxSteps)
 	defer func() { steps = m.steps }()
 	defer endSpent(&err)
@@ -63,9 +64,11 @@ type verifier struct {
 	*Model
 	proof  *Proof
 	scales map[*Measure]*scale
+	needs  map[needOf]leastWeight
 	// asked numbers the pods that are weighed, and heaviest is what nodes take of them.
 	asked    numbering
 	heaviest map[offerOf]int64
+	items    []item
 	// log has what held so far; what turned out not to matter is taken back.
 	log []entry
 }
@@ -110,7 +113,7 @@ func newMemory(kinds, nodes int) memory {
 type entry struct {
 	// rule is -1 for a reference.
 	rule    int
-	figures figures
+	figures *figures
 	use     use
 	// group is one that a rule set aside.
 	group string
@@ -120,9 +123,11 @@ type entry struct {
 // miss.
 type figures struct {
 	first, second int64
-	// barred is how many nodes of the place no pod may use.
+	// group is the one that a Few is about, where the place of a Cut, and barred how many
+	// nodes there no pod may use.
+	group  string
+	where  *state
 	barred int
-	place  string
 	lack   Lack
 	// domains and each are those of an Odd.
 	domains, each int64

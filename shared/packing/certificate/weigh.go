@@ -251,6 +251,44 @@ func (v *verifier) usable(r *region, kind int) bool {
 	return alive
 }
 
+// needed is the need of the goal. If rules have led all below it to one place, domains that
+// some pod of the same kinds may use need the same.
+func (v *verifier) needed(s *state, by *scale) (int64, bool) {
+	pods := v.podsOf(s.goal)
+	if v.mixed(s, s.goal) || len(pods) > (v.end[s.goal]-s.goal)/4 {
+		return v.need(s, s.goal, by)
+	}
+	key := needOf{group: s.goal, by: by}
+	var room [64]byte
+	usable := room[:0]
+	for i, placed := range pods {
+		if v.usable(v.now(s, s.goal, placed.region), placed.kind) {
+			usable = binary.AppendUvarint(usable, uint64(i))
+		}
+	}
+	v.spend(len(pods))
+	key.usable = string(usable)
+	known, met := v.needs[key]
+	if !met {
+		known.weight, known.possible = v.need(s, s.goal, by)
+		v.needs[key] = known
+	}
+	return known.weight, known.possible
+}
+
+// needOf is a group by a measure, and which of the pods below it some node takes.
+type needOf struct {
+	group  int
+	by     *scale
+	usable string
+}
+
+// leastWeight is a need.
+type leastWeight struct {
+	weight   int64
+	possible bool
+}
+
 // need is the least weight of new pods with which a group is satisfied; false if
 // it cannot be. A nil scale measures nothing.
 func (v *verifier) need(s *state, group int, by *scale) (int64, bool) {

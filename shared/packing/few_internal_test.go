@@ -1,0 +1,178 @@
+package packing
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// hall is a cluster of 300 nodes, three racks a block and ten nodes a rack; every seventh
+// node is in no rack.
+func hall(tb testing.TB) *Cluster {
+	tb.Helper()
+	c := NewCluster()
+	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range 300 {
+		labels := map[string]string{"block": fmt.Sprint(i / 30), "rack": fmt.Sprint(i / 10)}
+		if i%7 == 0 {
+			delete(labels, "rack")
+		}
+		c.SetNode(Node{Name: fmt.Sprintf("node-%03d", i), Labels: labels, Allocatable: Resources{"gpu": int64(1 + i%4)}})
+	}
+	return c
+}
+
+// someNodesOf draws names of nodes of the hall.
+func someNodesOf(random *rand.Rand, n int) []string {
+	var names []string
+	for range n {
+		names = append(names, fmt.Sprintf("node-%03d", random.IntN(300)))
+	}
+	return names
+}
+
+// TestFewCountsFollow changes what fits on single nodes and asks for domains of one level and
+// another: what a domain has is always the sum over its nodes.
+func TestFewCountsFollow(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	c := hall(t)
+	gang := &Gang{Root: Group{Name: "g", Pending: []Pods{{Names: []string{"p"}, Shape: Shape{Key: "few",
+		Requests: Resources{"gpu": 1}, Only: someNodesOf(random, 64)}}}}}
+	p, err := newProblem(c, gang)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, slot := p.shapes[0].few, c.topologyIndex["hall"]
+	if few == nil {
+		t.Fatal("counts of all nodes for a pod that may use 64")
+	}
+	topology := c.topologies[slot]
+	for range 400 {
+		at := random.IntN(len(few.nodes))
+		few.set(few.nodes[at], int32(random.IntN(5)))
+		few.set(299-few.nodes[at], few.on(299-few.nodes[at])) // a node that may not be its own
+		if few.nodes[at]%2 == 0 {
+			few.setAt(int32(at), 0)
+		}
+		level := random.IntN(2)
+		want, has := map[int32]int64{}, map[int32]int64{}
+		for i, node := range few.nodes {
+			if home := topology.domainOf(node, level); home != none && few.fits[i] > 0 {
+				want[home] += int64(few.fits[i])
+			}
+		}
+		few.domains(topology, whole, level, func(domain int32) bool {
+			has[domain] = few.in(topology, domain)
+			few.in(topology, topology.domains[domain].parent) // asks for another level
+			return true
+		})
+		if diff := cmp.Diff(want, has); diff != "" {
+			t.Fatalf("what fits in domains of level %d (-sum of nodes +count):\n%s", level, diff)
+		}
+	}
+}
+
+func TestFewCountsNameDomainsInsideOneOnly(t *testing.T) {
+	c := hall(t)
+	f := &fewCounts{nodes: []int32{1, 31, 32, 61}, fits: []int32{1, 2, 0, 4}, total: 7}
+	topology := c.topologies[c.topologyIndex["hall"]]
+	block := topology.domainOf(31, 0)
+	var racks []int32
+	f.domains(topology, block, 1, func(at int32) bool {
+		racks = append(racks, at)
+		return true
+	})
+	if diff := cmp.Diff([]int32{topology.domainOf(31, 1)}, racks); diff != "" {
+		t.Errorf("racks with room in block 1 (-want +got):\n%s", diff)
+	}
+	visited := 0
+	if f.domains(topology, whole, 0, func(int32) bool { visited++; return false }) || visited != 1 {
+		t.Errorf("%d domains were visited after the first said that it is enough", visited)
+	}
+}
+
+// TestSharesFollow places pods of unlike kinds in one domain after the other. What each of the
+// others takes is as if it had been asked anew.
+func TestSharesFollow(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		c, gang := hall(t), &Gang{Root: Group{Name: "g", Constraint: Constraint{Topology: "hall", Preferred: "rack"}}}
+		for k := range 12 {
+			shape := Shape{Key: fmt.Sprint("kind-", k), Requests: Resources{"gpu": int64(1 + k%2)}}
+			if k%3 > 0 {
+				shape.Only = someNodesOf(random, 8)
+			}
+			gang.Root.Pending = append(gang.Root.Pending, Pods{Shape: shape, Names: make([]string, 1+random.IntN(6))})
+		}
+		p, err := newProblem(c, gang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &decision{trial: &trial{p: p}}
+		d.Limit = 1 << 30
+		g := newGreedy(d.trial, p.largest())
+		rest := append([]int32(nil), g.s.want...)
+		s := g.newShares(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred), rest)
+		for range 8 {
+			if next := s.next(int64(p.total(rest, 0))); next != none {
+				before := append([]int32(nil), p.wants(rest, 0)...)
+				g.part(0, s.units[next], rest)
+				s.placed(next, before, p.wants(rest, 0))
+			}
+			anew, now := map[int][2]int64{}, map[int][2]int64{}
+			for k, fresh := 0, g.newShares(0, s.units, rest); k < len(s.units); k++ {
+				if !s.used[k] {
+					anew[k], now[k] = [2]int64{fresh.takes[k], fresh.fit[k]}, [2]int64{s.takes[k], s.fit[k]}
+				}
+			}
+			if !maps.Equal(anew, now) {
+				t.Fatalf("seed %d: domains take (-asked anew +followed):\n%s", seed, cmp.Diff(anew, now))
+			}
+		}
+	}
+}
+
+func TestSharesChoose(t *testing.T) {
+	c := NewCluster()
+	if err := c.SetTopology("hall", []string{"rack"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, gpus := range map[string]int64{"a": 6, "b": 4, "c": 5, "d": 3} {
+		c.SetNode(Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: Resources{"gpu": gpus}})
+	}
+	for name, test := range map[string]struct {
+		pods    int
+		running string
+		spread  bool
+		want    string
+	}{
+		"the tightest that takes all":                   {pods: 4, want: "b"},
+		"the emptiest that takes all, if asked for":     {pods: 4, spread: true, want: "a"},
+		"the one that takes most, if none takes all":    {pods: 9, want: "a"},
+		"that of running members, though it takes less": {pods: 4, running: "d", want: "d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gang := &Gang{Root: Group{Name: "g", Constraint: Constraint{Topology: "hall", Preferred: "rack"}, Pending: []Pods{{
+				Names: make([]string, test.pods), Shape: Shape{Key: "k", Requests: Resources{"gpu": 1}}}}}}
+			if test.running != "" {
+				gang.Root.Running = []string{test.running}
+			}
+			p, err := newProblem(c, gang)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := newGreedy(&trial{p: p}, p.largest())
+			g.emptiest = test.spread
+			units := p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred)
+			next := g.newShares(0, units, g.s.want).next(int64(test.pods))
+			if got := c.topologies[p.groups[0].slot].domains[units[next].at].path.String(); got != test.want {
+				t.Errorf("rack %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,100 @@
+package packing
+
+import "slices"
+
+// shares are how many of the pods that are left of a group each of some domains takes. They
+// follow what is placed, since to ask all domains anew for pods of thousands of kinds, each
+// time that some have their place, takes longer than to place them.
+type shares struct {
+	*greedy
+	group int
+	units []region
+	// at has the place of each domain among units, from 1 on; nil if these are cut by several
+	// topologies.
+	at []int32
+	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would;
+	// used has those in which pods were placed.
+	takes, fit []int64
+	used       []bool
+	// most is by kind how many of its pods the roomiest unit would take.
+	most []int64
+}
+
+func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
+	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
+		used: make([]bool, len(units)), most: make([]int64, len(g.p.kindsOf(i)))}
+	g.Steps += len(units) / 4
+	slot := g.p.groups[i].slot
+	if !slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
+		s.at = make([]int32, len(g.p.cluster.topologies[slot].domains))
+		for k, u := range units {
+			s.at[u.at] = int32(k) + 1
+		}
+	}
+	for k, n := range g.p.wants(rest, i) {
+		s.add(k, int64(n), 1)
+	}
+	return s
+}
+
+// add counts so many pods of one of the group's kinds, or with sign -1 no longer.
+func (s *shares) add(k int, pods, sign int64) {
+	if pods == 0 {
+		return
+	}
+	add := func(unit int, room int64) {
+		s.takes[unit] += sign * min(room, pods)
+		s.fit[unit] += sign * room
+		s.most[k] = max(s.most[k], room)
+	}
+	kind := int(s.p.kindsOf(s.group)[k])
+	if few := s.p.shapes[kind].few; few != nil && s.at != nil {
+		s.Steps += 1 + len(few.nodes)/16
+		g := &s.p.groups[s.group]
+		t := s.p.cluster.topologies[g.slot]
+		few.domains(t, whole, g.preferred, func(at int32) bool {
+			if unit := s.at[at]; unit > 0 {
+				add(int(unit)-1, few.in(t, at))
+			}
+			return true
+		})
+		return
+	}
+	s.Steps += 1 + len(s.units)/16
+	for unit, u := range s.units {
+		add(unit, s.p.capacity(u, kind))
+	}
+}
+
+// next is the domain to place pods in: of those that members use, or else of all, the
+// tightest that takes all, or the one that takes most; none if no domain takes any.
+func (s *shares) next(all int64) int {
+	best, bestKey := none, [3]int64{}
+	s.Steps += 1 + len(s.units)/passed
+	g := &s.p.groups[s.group]
+	for k, takes := range s.takes {
+		if takes == 0 || s.used[k] || len(g.joined) == 0 && takes < all && takes <= bestKey[1] {
+			continue
+		}
+		key := [3]int64{int64(1 - s.p.strange(g, s.units[k])), takes, 0}
+		if takes == all {
+			key[2] = -s.tightness(s.fit[k])
+		}
+		if best == none || slices.Compare(key[:], bestKey[:]) > 0 {
+			best, bestKey = k, key
+		}
+	}
+	return best
+}
+
+// placed says that pods were placed in a unit: by kind, how many were left before and now.
+// What fits in other units is as before, and what they take where enough pods are left.
+func (s *shares) placed(in int, before, now []int32) {
+	s.used[in] = true
+	for k := range now {
+		if before[k] != now[k] && int64(now[k]) < s.most[k] {
+			s.add(k, int64(before[k]), -1)
+			s.add(k, int64(now[k]), 1)
+		}
+	}
+}
