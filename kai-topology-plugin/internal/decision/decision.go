@@ -99,8 +99,8 @@ type Group struct {
 	// Used is how many domains of its preferred level they are in, a node that is in none counted as one; 0 if it prefers
 	// nothing beyond what it requires.
 	Used int
-	// Hops say how far apart they stand, of the outermost groups that name a topology, if the Question asked; nil if that is
-	// not known.
+	// Hops say how far apart they stand, of the outermost groups that name a topology, if the Question asked; nil if
+	// that is not known.
 	Hops *packing.Hops
 	// Domains has the sorted domains in which they stand, by level of the group's topology. Nil if it names none.
 	Domains map[string][]string

@@ -4,10 +4,10 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Placement says how close together an answer puts a gang of which so many pods were pending; nil if no group with pods
-// prefers a level, and it is not known how far apart they stand. Where every pod has a node, groups that are each in one
-// domain are in the fewest, however they were found. Where some have none, other pods in their place might have needed
-// fewer domains.
+// Placement says how close together an answer puts a gang of which so many pods were pending; nil if no group with
+// pods prefers a level, and it is not known how far apart they stand. Where every pod has a node, groups that are
+// each in one domain are in the fewest, however they were found. Where some have none, other pods in their place
+// might have needed fewer domains.
 func (a *Answer) Placement(pending int) *scheduling.PlacementStatus {
 	used, prefer := 0, 0
 	placed := scheduling.PlacementStatus{Hops: a.hops()}

@@ -113,7 +113,8 @@ func (d domains) rows(m *Model) []row {
 		rows = append(rows, r)
 	}
 	if without := within.Unlabelled; without != nil {
-		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: m.summary(without, counted)})
+		name, text := "no "+short(without.Level)+" label", m.summary(without, counted)
+		rows = append(rows, row{name: name, bar: &without.Amounts, text: text})
 		for _, name := range without.NodeNames {
 			rows = append(rows, row{name: "  " + name, opens: oneNode(name)})
 		}
@@ -139,8 +140,8 @@ func find(domain *occupancy.Domain, path string) *occupancy.Domain {
 	return nil
 }
 
-// summary is what a domain has: amounts, slots of the shape that is counted, nodes, spares, whom it is kept for, and who
-// stands there, the largest first.
+// summary is what a domain has: amounts, slots of the shape that is counted, nodes, spares, whom it is kept for, and
+// who stands there, the largest first.
 func (m *Model) summary(domain *occupancy.Domain, counted int) string {
 	const named = 3
 	parts := []string{fmt.Sprintf("%s/%s", amount(domain.Used), amount(domain.Total))}

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// ServeHealth answers kubelets until ctx is done: /healthz as long as the program runs, and /readyz once there is an overview and
-// nothing is in the way of the next. Whoever asks learns no more than that.
+// ServeHealth answers kubelets until ctx is done: /healthz as long as the program runs, and /readyz once there is an
+// overview and nothing is in the way of the next. Whoever asks learns no more than that.
 func ServeHealth(ctx context.Context, feed *Feed, listener net.Listener) error {
 	paths := http.NewServeMux()
 	paths.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { send(w, "text/plain", []byte("ok")) })

@@ -56,8 +56,8 @@ const (
 	PlacementReported PlacementScoreState = "Reported"
 	// PlacementPartial means that some gangs have a score and others do not.
 	PlacementPartial PlacementScoreState = "Partial"
-	// PlacementUnknown means that no gang has a score: it does not stand, has no constraint, or nobody knows how close together
-	// it could have been placed.
+	// PlacementUnknown means that no gang has a score: it does not stand, has no constraint, or nobody knows how close
+	// together it could have been placed.
 	PlacementUnknown PlacementScoreState = "Unknown"
 )
 

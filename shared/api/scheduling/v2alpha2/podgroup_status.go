@@ -118,8 +118,9 @@ const (
 
 // PlacementStatus is how close together a gang was placed.
 type PlacementStatus struct {
-	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that prefer
-	// a level beyond what they require. A node that is in no domain of the level counts as one. Unset means that none does.
+	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that
+	// prefer a level beyond what they require. A node that is in no domain of the level counts as one. Unset means that
+	// none does.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -132,17 +133,18 @@ type PlacementStatus struct {
 	// +optional
 	Fewest FewestDomains `json:"fewest,omitempty"`
 
-	// hops are how far apart the pods with a node stand, in the topologies that the gang names. Unset means that these are fewer
-	// than two, that no group names a topology, or that nobody knows: the gang has relations or rules among its pods, the
-	// scheduler looked for room beside pods that are expected or gangs that follow, or there are too many nodes to look at all.
+	// hops are how far apart the pods with a node stand, in the topologies that the gang names. Unset means that these
+	// are fewer than two, that no group names a topology, or that nobody knows: the gang has relations or rules among
+	// its pods, the scheduler looked for room beside pods that are expected or gangs that follow, or there are too many
+	// nodes to look at all.
 	//
 	// +optional
 	Hops *HopsStatus `json:"hops,omitempty"`
 }
 
-// HopsStatus is how far apart pods stand. Two pods are one hop apart for each level of the topology at which they stand in
-// different domains. A node that is in no domain of a level counts as one. Pairs of pods are counted within each outermost
-// group that names a topology.
+// HopsStatus is how far apart pods stand. Two pods are one hop apart for each level of the topology at which they
+// stand in different domains. A node that is in no domain of a level counts as one. Pairs of pods are counted within
+// each outermost group that names a topology.
 type HopsStatus struct {
 	// pairs is how many pairs of pods there are.
 	//
@@ -156,9 +158,9 @@ type HopsStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Sum int64 `json:"sum"`
 
-	// least is a bound: no placement of as many pods would have had fewer hops, by what the nodes had free for the gang at that
-	// moment, beside the pods of it that stood already, and by the level that the outermost group requires. A placement
-	// with as few may have existed or not.
+	// least is a bound: no placement of as many pods would have had fewer hops, by what the nodes had free for the gang
+	// at that moment, beside the pods of it that stood already, and by the level that the outermost group requires. A
+	// placement with as few may have existed or not.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
