@@ -201,8 +201,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkHops measures a decision that also says how far apart the pods stand: of pods in one rack that take a node each,
-// where it is seen at once that they could not be closer, and of smaller ones in several.
+// BenchmarkHops measures a decision that also says how far apart the pods stand: of pods in one rack that take a node
+// each, where it is seen at once that they could not be closer, and of smaller ones in several.
 func BenchmarkHops(b *testing.B) {
 	for _, n := range benchSizes[:2] {
 		c := newYard(b, n, 50)

@@ -80,8 +80,8 @@ func (p *problem) hops(i int, placed []placement) *Hops {
 	return h
 }
 
-// closest reports whether no pods of a group could stand closer together than those found, since they fill as many units
-// as all of them would that are as roomy as the roomiest. Most do, and then no node has to be looked at twice.
+// closest reports whether no pods of a group could stand closer together than those found, since they fill as many
+// units as all of them would that are as roomy as the roomiest. Most do, and then no node has to be looked at twice.
 func (p *problem) closest(i int, levels []int, stood map[int32]int64, found *tally) bool {
 	if len(stood) > 0 {
 		return false

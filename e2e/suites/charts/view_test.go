@@ -23,8 +23,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 			t.Error("it is served unasked")
 		}
 	}
-	objects := withoutKinds(t, "kai-topology-plugin", "view.enabled=true", "view.port=9999", "view.healthPort=9998", "networkPolicy.enabled=true",
-		"replicas=0")
+	objects := withoutKinds(t, "kai-topology-plugin", "view.enabled=true", "view.port=9999", "view.healthPort=9998",
+		"networkPolicy.enabled=true", "replicas=0")
 	var roles []string
 	for _, binding := range typed[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding") {
 		if binding.Subjects[0].Name == viewer {
@@ -61,8 +61,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 	if ports := pod.Containers[0].Ports; len(ports) != 1 || ports[0].Name != "health" || ports[0].ContainerPort != 9998 {
 		t.Errorf("others could reach ports %v", ports)
 	}
-	if alive, ready := pod.Containers[0].LivenessProbe.HTTPGet, pod.Containers[0].ReadinessProbe.HTTPGet; alive.Path != "/healthz" ||
-		ready.Path != "/readyz" || alive.Port.String() != "health" || ready.Port.String() != "health" {
+	alive, ready := pod.Containers[0].LivenessProbe.HTTPGet, pod.Containers[0].ReadinessProbe.HTTPGet
+	if alive.Path != "/healthz" || ready.Path != "/readyz" || alive.Port.String() != "health" || ready.Port != alive.Port {
 		t.Errorf("probes %v and %v", alive, ready)
 	}
 	policies := typed[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy")
@@ -74,8 +74,8 @@ func TestThePageIsServedOnRequest(t *testing.T) {
 		t.Errorf("its policy opens ports (-want +got):\n%s", diff)
 	}
 	// It asks the API server, as the scheduler does, and nobody else.
-	others := policies[slices.IndexFunc(policies, func(p networkingv1.NetworkPolicy) bool { return p.Name == scheduler.Name })]
-	if diff := cmp.Diff(others.Spec.Egress, policy.Spec.Egress); diff != "" || len(policy.Spec.PolicyTypes) != 2 {
+	at := slices.IndexFunc(policies, func(p networkingv1.NetworkPolicy) bool { return p.Name == scheduler.Name })
+	if diff := cmp.Diff(policies[at].Spec.Egress, policy.Spec.Egress); diff != "" || len(policy.Spec.PolicyTypes) != 2 {
 		t.Errorf("its policy is about %v and lets it reach (-scheduler +page):\n%s", policy.Spec.PolicyTypes, diff)
 	}
 	// Otherwise Services, policies and budgets of the scheduler would select it as well.

@@ -76,7 +76,9 @@ func TestARecordingIsExported(t *testing.T) {
 	}
 	to(2)
 	page.Click(".card")
-	for _, text := range []string{"Gang default/second", "the gang needs one example.com/rack", "Nearest: rack z/r1", "What would help"} {
+	for _, text := range []string{
+		"Gang default/second", "the gang needs one example.com/rack", "Nearest: rack z/r1", "What would help",
+	} {
 		page.Says(text)
 	}
 	if count := browser.Evaluate[int](page, "document.querySelectorAll('.try, .failures').length"); count != 0 {

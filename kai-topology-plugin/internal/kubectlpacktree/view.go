@@ -96,7 +96,8 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
-	flags.IntVar(&options.health, "health-port", 0, "a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
+	flags.IntVar(&options.health, "health-port", 0,
+		"a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
 	return command
 }
@@ -180,7 +181,9 @@ func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview
 }
 
 // decide decides the gangs of an overview that wait, until a time. A note says how many are left then.
-func (p *plugin) decide(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time) error {
+func (p *plugin) decide(
+	ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time,
+) error {
 	left, err := explanation.Decide(ctx, cluster, seen.Gangs, func() bool { return p.now().After(until) })
 	if left > 0 {
 		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))

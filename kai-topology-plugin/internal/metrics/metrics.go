@@ -74,7 +74,8 @@ var (
 		Subsystem: subsystem, Name: "gang_excess_hops", StabilityLevel: metrics.STABLE,
 		Help: "By how many hops two pods of a gang that was placed stand further apart, on average over all pairs, than " +
 			"a bound from below on what was possible: levels of the topology at which they stand in different domains. " +
-			"At 0 the gang certainly could not be closer together. Counted with gangs_let_go_total, of gangs that name a topology.",
+			"At 0 the gang certainly could not be closer together. " +
+			"Counted with gangs_let_go_total, of gangs that name a topology.",
 		Buckets: []float64{0, 0.05, 0.1, 0.25, 0.5, 1, 2, 4},
 	})
 

@@ -106,7 +106,8 @@ func placement(observed Observed) *scheduling.PlacementStatus {
 	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 }) {
 		holds.Domains, holds.Fewest = 0, ""
 	}
-	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Placed > 1 && group.Domains != nil }) {
+	apart := func(group decision.Group) bool { return group.Placed > 1 && group.Domains != nil }
+	if !slices.ContainsFunc(observed.Groups, apart) {
 		holds.Hops = nil
 	}
 	if holds == (scheduling.PlacementStatus{}) {

@@ -49,12 +49,14 @@ func TestHowCloseTogetherAGangIsPlaced(t *testing.T) {
 		pods     []*corev1.Pod
 		want     *scheduling.PlacementStatus
 	}{
-		"one rack holds all":                         {[]int{3, 4}, leaf(4, 0, fewRacks), members("", 4), yes(1)},
-		"no rack holds all":                          {[]int{3, 4, 2}, leaf(5, 0, fewRacks), members("", 5), yes(2)},
-		"as many pods as there is room for":          {[]int{2, 1}, leaf(1, 0, fewRacks), members("", 4), yes(2)},
-		"beside pods that stand, those racks count":  {[]int{1, 2}, leaf(2, 0, fewRacks), late, yes(2)},
-		"groups that prefer a level are added up":    {[]int{2, 2}, twoLeaves, both, yes(3)},
-		"what only requires a level has no number":   {[]int{4}, leaf(2, 0, oneRack), members("", 2), &scheduling.PlacementStatus{}},
+		"one rack holds all":                        {[]int{3, 4}, leaf(4, 0, fewRacks), members("", 4), yes(1)},
+		"no rack holds all":                         {[]int{3, 4, 2}, leaf(5, 0, fewRacks), members("", 5), yes(2)},
+		"as many pods as there is room for":         {[]int{2, 1}, leaf(1, 0, fewRacks), members("", 4), yes(2)},
+		"beside pods that stand, those racks count": {[]int{1, 2}, leaf(2, 0, fewRacks), late, yes(2)},
+		"groups that prefer a level are added up":   {[]int{2, 2}, twoLeaves, both, yes(3)},
+		"what only requires a level has no number": {
+			[]int{4}, leaf(2, 0, oneRack), members("", 2), &scheduling.PlacementStatus{},
+		},
 		"beside pods that are expected nobody knows": {[]int{1, 1, 1}, leaf(2, 3, fewRacks), members("", 2), notProved(2)},
 		"but one rack is one rack":                   {[]int{1, 3}, leaf(2, 3, fewRacks), members("", 2), yes(1)},
 		"nor after a second search for who is there": {[]int{1, 1, 1}, growing, some, notProved(3)},

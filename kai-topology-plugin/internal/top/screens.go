@@ -113,7 +113,8 @@ func (d domains) rows(m *Model) []row {
 		rows = append(rows, r)
 	}
 	if without := within.Unlabelled; without != nil {
-		rows = append(rows, row{name: "no " + short(without.Level) + " label", bar: &without.Amounts, text: m.summary(without, counted)})
+		name, text := "no "+short(without.Level)+" label", m.summary(without, counted)
+		rows = append(rows, row{name: name, bar: &without.Amounts, text: text})
 		for _, name := range without.NodeNames {
 			rows = append(rows, row{name: "  " + name, opens: oneNode(name)})
 		}

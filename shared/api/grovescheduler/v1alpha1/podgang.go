@@ -143,10 +143,10 @@ type PodGangStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// PlacementScore is how close to the best possible the placement is, from 0 to 1. Unset: not judged. The pod grouper writes 1
-	// where the scheduler has proved that no placement would have used fewer domains of the levels that the gang prefers. Else it
-	// writes at how many levels of the topology two pods share a domain, on average, by how many that could have been at best:
-	// in truth the placement may be closer to the best than that.
+	// PlacementScore is how close to the best possible the placement is, from 0 to 1. Unset: not judged. The pod grouper
+	// writes 1 where the scheduler has proved that no placement would have used fewer domains of the levels that the
+	// gang prefers. Else it writes at how many levels of the topology two pods share a domain, on average, by how many
+	// that could have been at best: in truth the placement may be closer to the best than that.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
