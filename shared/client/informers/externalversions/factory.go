@@ -43,8 +43,8 @@ type sharedInformerFactory struct {
 	startedInformers map[reflect.Type]bool
 	// wg tracks how many goroutines were started.
 	wg sync.WaitGroup
-	// shuttingDown is true when Shutdown has been called. It may still be running because it needs to wait for
-	// goroutines.
+	// shuttingDown is true when Shutdown has been called. It may still be running
+	// because it needs to wait for goroutines.
 	shuttingDown bool
 }
 
@@ -82,9 +82,10 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 	}
 }
 
-// WithInformerName sets the InformerName for informer identity used in metrics. The InformerName must be created via
-// cache.NewInformerName() at startup, which validates global uniqueness. Each informer type will register its GVR under
-// this name.
+// WithInformerName sets the InformerName for informer identity used in metrics.
+// The InformerName must be created via cache.NewInformerName() at startup,
+// which validates global uniqueness. Each informer type will register its
+// GVR under this name.
 func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 	return func(factory *sharedInformerFactory) *sharedInformerFactory {
 		factory.informerName = informerName
@@ -199,15 +200,17 @@ func (f *sharedInformerFactory) WaitForCacheSyncWithContext(ctx context.Context)
 		res.Synced[informType] = hasSynced
 	}
 	if failed {
-		// context.Cause is more informative than ctx.Err(). This must be non-nil, otherwise WaitFor wouldn't have
-		// stopped prematurely.
+		// context.Cause is more informative than ctx.Err().
+		// This must be non-nil, otherwise WaitFor wouldn't have stopped
+		// prematurely.
 		res.Err = context.Cause(ctx)
 	}
 
 	return res
 }
 
-// InformerFor returns the SharedIndexInformer for obj using an internal client.
+// InformerFor returns the SharedIndexInformer for obj using an internal
+// client.
 func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -232,7 +235,8 @@ func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internal
 	return informer
 }
 
-// SharedInformerFactory provides shared informers for resources in all known API group versions.
+// SharedInformerFactory provides shared informers for resources in all known
+// API group versions.
 //
 // It is typically used like this:
 //
@@ -270,8 +274,9 @@ func (f *sharedInformerFactory) InformerFor(obj runtime.Object, newFunc internal
 type SharedInformerFactory interface {
 	internalinterfaces.SharedInformerFactory
 
-	// Start initializes all requested informers. They are handled in goroutines which run until the stop channel gets
-	// closed. Warning: Start does not block. When run in a go-routine, it will race with a later WaitForCacheSync.
+	// Start initializes all requested informers. They are handled in goroutines
+	// which run until the stop channel gets closed.
+	// Warning: Start does not block. When run in a go-routine, it will race with a later WaitForCacheSync.
 	//
 	// Contextual logging: StartWithContext should be used instead of Start in code which supports contextual logging.
 	Start(stopCh <-chan struct{})
@@ -281,20 +286,22 @@ type SharedInformerFactory interface {
 	// Warning: StartWithContext does not block. When run in a go-routine, it will race with a later WaitForCacheSync.
 	StartWithContext(ctx context.Context)
 
-	// Shutdown marks a factory as shutting down. At that point no new informers can be started anymore and Start will
-	// return without doing anything.
+	// Shutdown marks a factory as shutting down. At that point no new
+	// informers can be started anymore and Start will return without
+	// doing anything.
 	//
-	// In addition, Shutdown blocks until all goroutines have terminated. For that to happen, the close channel(s) that
-	// they were started with must be closed, either before Shutdown gets called or while it is waiting.
+	// In addition, Shutdown blocks until all goroutines have terminated. For that
+	// to happen, the close channel(s) that they were started with must be closed,
+	// either before Shutdown gets called or while it is waiting.
 	//
-	// Shutdown may be called multiple times, even concurrently. All such calls will block until all goroutines have
-	// terminated.
+	// Shutdown may be called multiple times, even concurrently. All such calls will
+	// block until all goroutines have terminated.
 	Shutdown()
 
-	// WaitForCacheSync blocks until all started informers' caches were synced or the stop channel gets closed.
+	// WaitForCacheSync blocks until all started informers' caches were synced
+	// or the stop channel gets closed.
 	//
-	// Contextual logging: WaitForCacheSync should be used instead of WaitForCacheSync in code which supports contextual
-	// logging. It also returns a more useful result.
+	// Contextual logging: WaitForCacheSync should be used instead of WaitForCacheSync in code which supports contextual logging. It also returns a more useful result.
 	WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 
 	// WaitForCacheSyncWithContext blocks until all started informers' caches were synced
@@ -304,7 +311,8 @@ type SharedInformerFactory interface {
 	// ForResource gives generic access to a shared informer of the matching type.
 	ForResource(resource schema.GroupVersionResource) (GenericInformer, error)
 
-	// InformerFor returns the SharedIndexInformer for obj using an internal client.
+	// InformerFor returns the SharedIndexInformer for obj using an internal
+	// client.
 	InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer
 
 	Nvidia() dynamo.Interface

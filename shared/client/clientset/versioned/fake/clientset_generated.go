@@ -58,8 +58,9 @@ func NewSimpleClientset(objects ...runtime.Object) *Clientset {
 	return cs
 }
 
-// Clientset implements clientset.Interface. Meant to be embedded into a struct to get a default implementation. This
-// makes faking out just the method you want to test easier.
+// Clientset implements clientset.Interface. Meant to be embedded into a
+// struct to get a default implementation. This makes faking out just the method
+// you want to test easier.
 type Clientset struct {
 	testing.Fake
 	discovery *fakediscovery.FakeDiscovery
@@ -74,10 +75,13 @@ func (c *Clientset) Tracker() testing.ObjectTracker {
 	return c.tracker
 }
 
-// IsWatchListSemanticsUnSupported informs the reflector that this client doesn't support WatchList semantics.
+// IsWatchListSemanticsUnSupported informs the reflector that this client
+// doesn't support WatchList semantics.
 //
-// This is a synthetic method whose sole purpose is to satisfy the optional interface check performed by the reflector.
-// Returning true signals that WatchList can NOT be used. No additional logic is implemented here.
+// This is a synthetic method whose sole purpose is to satisfy the optional
+// interface check performed by the reflector.
+// Returning true signals that WatchList can NOT be used.
+// No additional logic is implemented here.
 func (c *Clientset) IsWatchListSemanticsUnSupported() bool {
 	return true
 }

@@ -17,8 +17,7 @@ type DynamoGraphDeploymentScalingAdapterLister interface {
 	// List lists all DynamoGraphDeploymentScalingAdapters in the indexer.
 	// Objects returned here must be treated as read-only.
 	List(selector labels.Selector) (ret []*dynamov1alpha1.DynamoGraphDeploymentScalingAdapter, err error)
-	// DynamoGraphDeploymentScalingAdapters returns an object that can list and get
-	// DynamoGraphDeploymentScalingAdapters.
+	// DynamoGraphDeploymentScalingAdapters returns an object that can list and get DynamoGraphDeploymentScalingAdapters.
 	DynamoGraphDeploymentScalingAdapters(namespace string) DynamoGraphDeploymentScalingAdapterNamespaceLister
 	DynamoGraphDeploymentScalingAdapterListerExpansion
 }

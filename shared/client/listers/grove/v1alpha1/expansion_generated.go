@@ -4,17 +4,20 @@
 
 package v1alpha1
 
-// ClusterTopologyListerExpansion allows custom methods to be added to ClusterTopologyLister.
+// ClusterTopologyListerExpansion allows custom methods to be added to
+// ClusterTopologyLister.
 type ClusterTopologyListerExpansion interface{}
 
 // ClusterTopologyBindingListerExpansion allows custom methods to be added to
 // ClusterTopologyBindingLister.
 type ClusterTopologyBindingListerExpansion interface{}
 
-// PodCliqueListerExpansion allows custom methods to be added to PodCliqueLister.
+// PodCliqueListerExpansion allows custom methods to be added to
+// PodCliqueLister.
 type PodCliqueListerExpansion interface{}
 
-// PodCliqueNamespaceListerExpansion allows custom methods to be added to PodCliqueNamespaceLister.
+// PodCliqueNamespaceListerExpansion allows custom methods to be added to
+// PodCliqueNamespaceLister.
 type PodCliqueNamespaceListerExpansion interface{}
 
 // PodCliqueScalingGroupListerExpansion allows custom methods to be added to
@@ -25,7 +28,8 @@ type PodCliqueScalingGroupListerExpansion interface{}
 // PodCliqueScalingGroupNamespaceLister.
 type PodCliqueScalingGroupNamespaceListerExpansion interface{}
 
-// PodCliqueSetListerExpansion allows custom methods to be added to PodCliqueSetLister.
+// PodCliqueSetListerExpansion allows custom methods to be added to
+// PodCliqueSetLister.
 type PodCliqueSetListerExpansion interface{}
 
 // PodCliqueSetNamespaceListerExpansion allows custom methods to be added to

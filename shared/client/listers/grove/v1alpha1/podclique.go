@@ -49,7 +49,8 @@ type PodCliqueNamespaceLister interface {
 	PodCliqueNamespaceListerExpansion
 }
 
-// podCliqueNamespaceLister implements the PodCliqueNamespaceLister interface.
+// podCliqueNamespaceLister implements the PodCliqueNamespaceLister
+// interface.
 type podCliqueNamespaceLister struct {
 	listers.ResourceIndexer[*grovev1alpha1.PodClique]
 }

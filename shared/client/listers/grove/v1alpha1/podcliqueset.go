@@ -49,7 +49,8 @@ type PodCliqueSetNamespaceLister interface {
 	PodCliqueSetNamespaceListerExpansion
 }
 
-// podCliqueSetNamespaceLister implements the PodCliqueSetNamespaceLister interface.
+// podCliqueSetNamespaceLister implements the PodCliqueSetNamespaceLister
+// interface.
 type podCliqueSetNamespaceLister struct {
 	listers.ResourceIndexer[*grovev1alpha1.PodCliqueSet]
 }

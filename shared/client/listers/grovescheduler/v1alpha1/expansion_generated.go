@@ -4,8 +4,10 @@
 
 package v1alpha1
 
-// PodGangListerExpansion allows custom methods to be added to PodGangLister.
+// PodGangListerExpansion allows custom methods to be added to
+// PodGangLister.
 type PodGangListerExpansion interface{}
 
-// PodGangNamespaceListerExpansion allows custom methods to be added to PodGangNamespaceLister.
+// PodGangNamespaceListerExpansion allows custom methods to be added to
+// PodGangNamespaceLister.
 type PodGangNamespaceListerExpansion interface{}

@@ -49,7 +49,8 @@ type PodGangNamespaceLister interface {
 	PodGangNamespaceListerExpansion
 }
 
-// podGangNamespaceLister implements the PodGangNamespaceLister interface.
+// podGangNamespaceLister implements the PodGangNamespaceLister
+// interface.
 type podGangNamespaceLister struct {
 	listers.ResourceIndexer[*groveschedulerv1alpha1.PodGang]
 }

@@ -4,5 +4,6 @@
 
 package v1alpha1
 
-// TopologyListerExpansion allows custom methods to be added to TopologyLister.
+// TopologyListerExpansion allows custom methods to be added to
+// TopologyLister.
 type TopologyListerExpansion interface{}

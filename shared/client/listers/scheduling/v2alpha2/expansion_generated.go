@@ -4,8 +4,10 @@
 
 package v2alpha2
 
-// PodGroupListerExpansion allows custom methods to be added to PodGroupLister.
+// PodGroupListerExpansion allows custom methods to be added to
+// PodGroupLister.
 type PodGroupListerExpansion interface{}
 
-// PodGroupNamespaceListerExpansion allows custom methods to be added to PodGroupNamespaceLister.
+// PodGroupNamespaceListerExpansion allows custom methods to be added to
+// PodGroupNamespaceLister.
 type PodGroupNamespaceListerExpansion interface{}

@@ -49,7 +49,8 @@ type PodGroupNamespaceLister interface {
 	PodGroupNamespaceListerExpansion
 }
 
-// podGroupNamespaceLister implements the PodGroupNamespaceLister interface.
+// podGroupNamespaceLister implements the PodGroupNamespaceLister
+// interface.
 type podGroupNamespaceLister struct {
 	listers.ResourceIndexer[*schedulingv2alpha2.PodGroup]
 }

@@ -32,24 +32,23 @@ type dynamoGraphDeploymentScalingAdapterInformer struct {
 	namespace        string
 }
 
-// NewDynamoGraphDeploymentScalingAdapterInformer constructs a new informer for DynamoGraphDeploymentScalingAdapter
-// type. Always prefer using an informer factory to get a shared informer instead of getting an independent one. This
-// reduces memory footprint and number of connections to the server.
+// NewDynamoGraphDeploymentScalingAdapterInformer constructs a new informer for DynamoGraphDeploymentScalingAdapter type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewDynamoGraphDeploymentScalingAdapterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewDynamoGraphDeploymentScalingAdapterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
 }
 
-// NewFilteredDynamoGraphDeploymentScalingAdapterInformer constructs a new informer for
-// DynamoGraphDeploymentScalingAdapter type. Always prefer using an informer factory to get a shared informer instead of
-// getting an independent one. This reduces memory footprint and number of connections to the server.
+// NewFilteredDynamoGraphDeploymentScalingAdapterInformer constructs a new informer for DynamoGraphDeploymentScalingAdapter type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewFilteredDynamoGraphDeploymentScalingAdapterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
 	return NewDynamoGraphDeploymentScalingAdapterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
-// NewDynamoGraphDeploymentScalingAdapterInformerWithOptions constructs a new informer for
-// DynamoGraphDeploymentScalingAdapter type with additional options. Always prefer using an informer factory to get a
-// shared informer instead of getting an independent one. This reduces memory footprint and number of connections to the
-// server.
+// NewDynamoGraphDeploymentScalingAdapterInformerWithOptions constructs a new informer for DynamoGraphDeploymentScalingAdapter type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewDynamoGraphDeploymentScalingAdapterInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "nvidia.com", Version: "v1alpha1", Resource: "dynamographdeploymentscalingadapters"}
 	identifier := options.InformerName.WithResource(gvr)

@@ -46,9 +46,9 @@ func NewFilteredDynamoWorkerMetadataInformer(client versioned.Interface, namespa
 	return NewDynamoWorkerMetadataInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
-// NewDynamoWorkerMetadataInformerWithOptions constructs a new informer for DynamoWorkerMetadata type with additional
-// options. Always prefer using an informer factory to get a shared informer instead of getting an independent one. This
-// reduces memory footprint and number of connections to the server.
+// NewDynamoWorkerMetadataInformerWithOptions constructs a new informer for DynamoWorkerMetadata type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewDynamoWorkerMetadataInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "nvidia.com", Version: "v1alpha1", Resource: "dynamoworkermetadatas"}
 	identifier := options.InformerName.WithResource(gvr)

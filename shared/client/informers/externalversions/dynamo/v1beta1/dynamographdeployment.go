@@ -46,9 +46,9 @@ func NewFilteredDynamoGraphDeploymentInformer(client versioned.Interface, namesp
 	return NewDynamoGraphDeploymentInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
-// NewDynamoGraphDeploymentInformerWithOptions constructs a new informer for DynamoGraphDeployment type with additional
-// options. Always prefer using an informer factory to get a shared informer instead of getting an independent one. This
-// reduces memory footprint and number of connections to the server.
+// NewDynamoGraphDeploymentInformerWithOptions constructs a new informer for DynamoGraphDeployment type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewDynamoGraphDeploymentInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "nvidia.com", Version: "v1beta1", Resource: "dynamographdeployments"}
 	identifier := options.InformerName.WithResource(gvr)

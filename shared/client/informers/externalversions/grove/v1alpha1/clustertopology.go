@@ -19,7 +19,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/client/listers/grove/v1alpha1"
 )
 
-// ClusterTopologyInformer provides access to a shared informer and lister for ClusterTopologies.
+// ClusterTopologyInformer provides access to a shared informer and lister for
+// ClusterTopologies.
 type ClusterTopologyInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() grovev1alpha1.ClusterTopologyLister

@@ -45,9 +45,9 @@ func NewFilteredClusterTopologyBindingInformer(client versioned.Interface, resyn
 	return NewClusterTopologyBindingInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
-// NewClusterTopologyBindingInformerWithOptions constructs a new informer for ClusterTopologyBinding type with
-// additional options. Always prefer using an informer factory to get a shared informer instead of getting an
-// independent one. This reduces memory footprint and number of connections to the server.
+// NewClusterTopologyBindingInformerWithOptions constructs a new informer for ClusterTopologyBinding type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewClusterTopologyBindingInformerWithOptions(client versioned.Interface, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "grove.io", Version: "v1alpha1", Resource: "clustertopologybindings"}
 	identifier := options.InformerName.WithResource(gvr)

@@ -19,7 +19,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/client/listers/grove/v1alpha1"
 )
 
-// PodCliqueInformer provides access to a shared informer and lister for PodCliques.
+// PodCliqueInformer provides access to a shared informer and lister for
+// PodCliques.
 type PodCliqueInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() grovev1alpha1.PodCliqueLister

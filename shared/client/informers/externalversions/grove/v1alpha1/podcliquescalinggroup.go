@@ -46,9 +46,9 @@ func NewFilteredPodCliqueScalingGroupInformer(client versioned.Interface, namesp
 	return NewPodCliqueScalingGroupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
 }
 
-// NewPodCliqueScalingGroupInformerWithOptions constructs a new informer for PodCliqueScalingGroup type with additional
-// options. Always prefer using an informer factory to get a shared informer instead of getting an independent one. This
-// reduces memory footprint and number of connections to the server.
+// NewPodCliqueScalingGroupInformerWithOptions constructs a new informer for PodCliqueScalingGroup type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
 func NewPodCliqueScalingGroupInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "grove.io", Version: "v1alpha1", Resource: "podcliquescalinggroups"}
 	identifier := options.InformerName.WithResource(gvr)

@@ -19,7 +19,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/client/listers/grove/v1alpha1"
 )
 
-// PodCliqueSetInformer provides access to a shared informer and lister for PodCliqueSets.
+// PodCliqueSetInformer provides access to a shared informer and lister for
+// PodCliqueSets.
 type PodCliqueSetInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() grovev1alpha1.PodCliqueSetLister

@@ -19,7 +19,8 @@ import (
 	groveschedulerv1alpha1 "packtree.dev/shared/client/listers/grovescheduler/v1alpha1"
 )
 
-// PodGangInformer provides access to a shared informer and lister for PodGangs.
+// PodGangInformer provides access to a shared informer and lister for
+// PodGangs.
 type PodGangInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() groveschedulerv1alpha1.PodGangLister

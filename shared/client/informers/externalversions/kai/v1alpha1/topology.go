@@ -19,7 +19,8 @@ import (
 	kaiv1alpha1 "packtree.dev/shared/client/listers/kai/v1alpha1"
 )
 
-// TopologyInformer provides access to a shared informer and lister for Topologies.
+// TopologyInformer provides access to a shared informer and lister for
+// Topologies.
 type TopologyInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() kaiv1alpha1.TopologyLister

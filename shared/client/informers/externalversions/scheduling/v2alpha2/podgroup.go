@@ -19,7 +19,8 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
-// PodGroupInformer provides access to a shared informer and lister for PodGroups.
+// PodGroupInformer provides access to a shared informer and lister for
+// PodGroups.
 type PodGroupInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() schedulingv2alpha2.PodGroupLister

@@ -36,8 +36,9 @@ func (c *NvidiaV1alpha1Client) DynamoWorkerMetadatas(namespace string) DynamoWor
 	return newDynamoWorkerMetadatas(c, namespace)
 }
 
-// NewForConfig creates a new NvidiaV1alpha1Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new NvidiaV1alpha1Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*NvidiaV1alpha1Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -60,8 +61,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*NvidiaV1alpha1Clien
 	return &NvidiaV1alpha1Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new NvidiaV1alpha1Client for the given config and panics if there is an error in the
-// config.
+// NewForConfigOrDie creates a new NvidiaV1alpha1Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *NvidiaV1alpha1Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -86,7 +87,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *NvidiaV1alpha1Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

@@ -63,8 +63,7 @@ func newDynamoGraphDeploymentScalingAdapters(c *NvidiaV1alpha1Client, namespace 
 	}
 }
 
-// GetScale takes name of the dynamoGraphDeploymentScalingAdapter, and returns the corresponding autoscalingv1.Scale
-// object, and an error if there is any.
+// GetScale takes name of the dynamoGraphDeploymentScalingAdapter, and returns the corresponding autoscalingv1.Scale object, and an error if there is any.
 func (c *dynamoGraphDeploymentScalingAdapters) GetScale(ctx context.Context, dynamoGraphDeploymentScalingAdapterName string, options v1.GetOptions) (result *autoscalingv1.Scale, err error) {
 	result = &autoscalingv1.Scale{}
 	err = c.GetClient().Get().
@@ -78,8 +77,7 @@ func (c *dynamoGraphDeploymentScalingAdapters) GetScale(ctx context.Context, dyn
 	return
 }
 
-// UpdateScale takes the top resource name and the representation of a scale and updates it. Returns the server's
-// representation of the scale, and an error, if there is any.
+// UpdateScale takes the top resource name and the representation of a scale and updates it. Returns the server's representation of the scale, and an error, if there is any.
 func (c *dynamoGraphDeploymentScalingAdapters) UpdateScale(ctx context.Context, dynamoGraphDeploymentScalingAdapterName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (result *autoscalingv1.Scale, err error) {
 	result = &autoscalingv1.Scale{}
 	err = c.GetClient().Put().

@@ -26,8 +26,9 @@ func (c *NvidiaV1beta1Client) DynamoGraphDeployments(namespace string) DynamoGra
 	return newDynamoGraphDeployments(c, namespace)
 }
 
-// NewForConfig creates a new NvidiaV1beta1Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new NvidiaV1beta1Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*NvidiaV1beta1Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -50,8 +51,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*NvidiaV1beta1Client
 	return &NvidiaV1beta1Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new NvidiaV1beta1Client for the given config and panics if there is an error in the
-// config.
+// NewForConfigOrDie creates a new NvidiaV1beta1Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *NvidiaV1beta1Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -76,7 +77,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *NvidiaV1beta1Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

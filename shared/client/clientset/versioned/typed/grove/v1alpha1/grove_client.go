@@ -46,8 +46,9 @@ func (c *GroveV1alpha1Client) PodCliqueSets(namespace string) PodCliqueSetInterf
 	return newPodCliqueSets(c, namespace)
 }
 
-// NewForConfig creates a new GroveV1alpha1Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new GroveV1alpha1Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*GroveV1alpha1Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -70,8 +71,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*GroveV1alpha1Client
 	return &GroveV1alpha1Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new GroveV1alpha1Client for the given config and panics if there is an error in the
-// config.
+// NewForConfigOrDie creates a new GroveV1alpha1Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *GroveV1alpha1Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -96,7 +97,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *GroveV1alpha1Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

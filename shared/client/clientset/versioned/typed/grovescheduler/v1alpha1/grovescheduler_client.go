@@ -26,8 +26,9 @@ func (c *SchedulerV1alpha1Client) PodGangs(namespace string) PodGangInterface {
 	return newPodGangs(c, namespace)
 }
 
-// NewForConfig creates a new SchedulerV1alpha1Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new SchedulerV1alpha1Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*SchedulerV1alpha1Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -50,8 +51,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*SchedulerV1alpha1Cl
 	return &SchedulerV1alpha1Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new SchedulerV1alpha1Client for the given config and panics if there is an error in the
-// config.
+// NewForConfigOrDie creates a new SchedulerV1alpha1Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *SchedulerV1alpha1Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -76,7 +77,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *SchedulerV1alpha1Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

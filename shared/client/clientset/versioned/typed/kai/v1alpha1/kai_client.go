@@ -26,8 +26,9 @@ func (c *KaiV1alpha1Client) Topologies() TopologyInterface {
 	return newTopologies(c)
 }
 
-// NewForConfig creates a new KaiV1alpha1Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new KaiV1alpha1Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*KaiV1alpha1Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -50,7 +51,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*KaiV1alpha1Client, 
 	return &KaiV1alpha1Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new KaiV1alpha1Client for the given config and panics if there is an error in the config.
+// NewForConfigOrDie creates a new KaiV1alpha1Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *KaiV1alpha1Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -75,7 +77,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *KaiV1alpha1Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

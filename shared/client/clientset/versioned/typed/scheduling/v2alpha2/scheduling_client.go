@@ -26,8 +26,9 @@ func (c *SchedulingV2alpha2Client) PodGroups(namespace string) PodGroupInterface
 	return newPodGroups(c, namespace)
 }
 
-// NewForConfig creates a new SchedulingV2alpha2Client for the given config. NewForConfig is equivalent to
-// NewForConfigAndClient(c, httpClient), where httpClient was generated with rest.HTTPClientFor(c).
+// NewForConfig creates a new SchedulingV2alpha2Client for the given config.
+// NewForConfig is equivalent to NewForConfigAndClient(c, httpClient),
+// where httpClient was generated with rest.HTTPClientFor(c).
 func NewForConfig(c *rest.Config) (*SchedulingV2alpha2Client, error) {
 	config := *c
 	setConfigDefaults(&config)
@@ -50,8 +51,8 @@ func NewForConfigAndClient(c *rest.Config, h *http.Client) (*SchedulingV2alpha2C
 	return &SchedulingV2alpha2Client{client}, nil
 }
 
-// NewForConfigOrDie creates a new SchedulingV2alpha2Client for the given config and panics if there is an error in the
-// config.
+// NewForConfigOrDie creates a new SchedulingV2alpha2Client for the given config and
+// panics if there is an error in the config.
 func NewForConfigOrDie(c *rest.Config) *SchedulingV2alpha2Client {
 	client, err := NewForConfig(c)
 	if err != nil {
@@ -76,7 +77,8 @@ func setConfigDefaults(config *rest.Config) {
 	}
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *SchedulingV2alpha2Client) RESTClient() rest.Interface {
 	if c == nil {
 		return nil

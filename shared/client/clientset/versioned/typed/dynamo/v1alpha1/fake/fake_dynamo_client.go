@@ -26,7 +26,8 @@ func (c *FakeNvidiaV1alpha1) DynamoWorkerMetadatas(namespace string) v1alpha1.Dy
 	return newFakeDynamoWorkerMetadatas(c, namespace)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeNvidiaV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret

@@ -46,8 +46,7 @@ func newFakeDynamoGraphDeploymentScalingAdapters(fake *FakeNvidiaV1alpha1, names
 	}
 }
 
-// GetScale takes name of the dynamoGraphDeploymentScalingAdapter, and returns the corresponding scale object, and an
-// error if there is any.
+// GetScale takes name of the dynamoGraphDeploymentScalingAdapter, and returns the corresponding scale object, and an error if there is any.
 func (c *fakeDynamoGraphDeploymentScalingAdapters) GetScale(ctx context.Context, dynamoGraphDeploymentScalingAdapterName string, options v1.GetOptions) (result *autoscalingv1.Scale, err error) {
 	emptyResult := &autoscalingv1.Scale{}
 	obj, err := c.Fake.
@@ -59,8 +58,7 @@ func (c *fakeDynamoGraphDeploymentScalingAdapters) GetScale(ctx context.Context,
 	return obj.(*autoscalingv1.Scale), err
 }
 
-// UpdateScale takes the representation of a scale and updates it. Returns the server's representation of the scale, and
-// an error, if there is any.
+// UpdateScale takes the representation of a scale and updates it. Returns the server's representation of the scale, and an error, if there is any.
 func (c *fakeDynamoGraphDeploymentScalingAdapters) UpdateScale(ctx context.Context, dynamoGraphDeploymentScalingAdapterName string, scale *autoscalingv1.Scale, opts v1.UpdateOptions) (result *autoscalingv1.Scale, err error) {
 	emptyResult := &autoscalingv1.Scale{}
 	obj, err := c.Fake.

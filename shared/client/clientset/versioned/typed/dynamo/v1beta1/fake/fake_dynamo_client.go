@@ -18,7 +18,8 @@ func (c *FakeNvidiaV1beta1) DynamoGraphDeployments(namespace string) v1beta1.Dyn
 	return newFakeDynamoGraphDeployments(c, namespace)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeNvidiaV1beta1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret

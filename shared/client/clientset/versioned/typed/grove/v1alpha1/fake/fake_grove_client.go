@@ -34,7 +34,8 @@ func (c *FakeGroveV1alpha1) PodCliqueSets(namespace string) v1alpha1.PodCliqueSe
 	return newFakePodCliqueSets(c, namespace)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeGroveV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret

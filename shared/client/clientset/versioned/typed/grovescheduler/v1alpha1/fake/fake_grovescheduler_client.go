@@ -18,7 +18,8 @@ func (c *FakeSchedulerV1alpha1) PodGangs(namespace string) v1alpha1.PodGangInter
 	return newFakePodGangs(c, namespace)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeSchedulerV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret

@@ -18,7 +18,8 @@ func (c *FakeKaiV1alpha1) Topologies() v1alpha1.TopologyInterface {
 	return newFakeTopologies(c)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeKaiV1alpha1) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret

@@ -18,7 +18,8 @@ func (c *FakeSchedulingV2alpha2) PodGroups(namespace string) v2alpha2.PodGroupIn
 	return newFakePodGroups(c, namespace)
 }
 
-// RESTClient returns a RESTClient that is used to communicate with API server by this client implementation.
+// RESTClient returns a RESTClient that is used to communicate
+// with API server by this client implementation.
 func (c *FakeSchedulingV2alpha2) RESTClient() rest.Interface {
 	var ret *rest.RESTClient
 	return ret
