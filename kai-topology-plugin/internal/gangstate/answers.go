@@ -198,7 +198,9 @@ func (s *State) Refused(
 }
 
 func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer, about []*corev1.Pod) {
-	r.last = &answer{given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID]()}
+	r.last = &answer{
+		given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID](),
+	}
 	for _, pending := range about {
 		r.last.about.Insert(pending.UID)
 	}

@@ -300,7 +300,9 @@ func (s *State) NodeSeen(node *corev1.Node) Effects {
 	s.mu.Lock()
 	s.nodes[node.Name] = node
 	s.mu.Unlock()
-	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool { return !s.takes(node.Name, pod) })
+	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool {
+		return !s.takes(node.Name, pod)
+	})
 }
 
 // NodeGone records that a node is no more.

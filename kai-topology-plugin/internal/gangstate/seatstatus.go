@@ -69,8 +69,8 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 		return
 	}
 	hold, purpose := HoldOf(r.podGroup), vacated
-	if moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned); moved != nil &&
-		moved.Reason == scheduling.ReasonMoving {
+	moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if moved != nil && moved.Reason == scheduling.ReasonMoving {
 		hold, purpose = MoveHold(r.podGroup), moving
 	}
 	if hold <= 0 {

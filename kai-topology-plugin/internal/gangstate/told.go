@@ -34,7 +34,8 @@ func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
 
 func toldBefore(podGroup *scheduling.PodGroup) *Told {
 	told := &Told{
-		podGroup: podGroup.UID, generation: podGroup.Generation, Reasons: sets.New[string](), Strays: sets.New[types.UID](),
+		podGroup: podGroup.UID, generation: podGroup.Generation,
+		Reasons: sets.New[string](), Strays: sets.New[types.UID](),
 	}
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
 	// A gang that was changed and stands as before is no news either.

@@ -57,7 +57,8 @@ Where the output is no terminal it prints what tree prints.`,
 	from.bind(command)
 	named.bind(command)
 	command.Flags().StringVar(&asked.Topology, "topology", "", "show this Topology only")
-	command.Flags().StringVar(&asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
+	command.Flags().StringVar(&asked.Resource, "resource", "",
+		"the resource to show; GPUs if any node has them, else cpu")
 	return command
 }
 

@@ -66,8 +66,10 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&asked.Topology, "topology", "", "draw this Topology only")
-	flags.StringVar(&level, "level", "", "the narrowest level to draw: host, a node label key, or its last part, such as rack")
-	flags.StringVar(&asked.Resource, "resource", "", "the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
+	flags.StringVar(&level, "level", "",
+		"the narrowest level to draw: host, a node label key, or its last part, such as rack")
+	flags.StringVar(&asked.Resource, "resource", "",
+		"the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
 	p.completeTree(command)
 	return command
@@ -102,7 +104,9 @@ func (p *plugin) tree(command *cobra.Command, from *source, asked overview.Quest
 }
 
 // overview is what was read, with the notes about it, of the namespace that is given, if one is.
-func (p *plugin) overview(ctx context.Context, read *live.Cluster, asked overview.Question) (*overview.Overview, error) {
+func (p *plugin) overview(
+	ctx context.Context, read *live.Cluster, asked overview.Question,
+) (*overview.Overview, error) {
 	if name, given, err := p.namespace(); err == nil && given {
 		asked.Namespace = name
 	}
@@ -128,7 +132,8 @@ func checkLevel(seen *overview.Overview, level string) error {
 			there[key] = true
 		}
 	}
-	return fmt.Errorf("--level: no Topology has level %q, there is: %s", level, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
+	return fmt.Errorf("--level: no Topology has level %q, there is: %s",
+		level, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
 }
 
 func hosts(level string) bool { return level == "host" || named(corev1.LabelHostname, level) }

@@ -94,9 +94,11 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.recording, "recording", "",
 		"show what simulate -o recording has written, with a time line, instead of a cluster")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
-	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
+	flags.StringVar(&options.asked.Resource, "resource", "",
+		"the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
-	flags.IntVar(&options.health, "health-port", 0, "a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
+	flags.IntVar(&options.health, "health-port", 0,
+		"a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
 	return command
 }
@@ -137,7 +139,9 @@ func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) e
 }
 
 // writePage writes a page to a file, which has its name only once it is whole.
-func writePage(command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments) error {
+func writePage(
+	command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments,
+) error {
 	var page bytes.Buffer
 	if err := view.Export(&page, content, taken, moments); err != nil {
 		return err
@@ -180,10 +184,13 @@ func (p *plugin) decided(ctx context.Context, read *live.Cluster, asked overview
 }
 
 // decide decides the gangs of an overview that wait, until a time. A note says how many are left then.
-func (p *plugin) decide(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time) error {
+func (p *plugin) decide(
+	ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, until time.Time,
+) error {
 	left, err := explanation.Decide(ctx, cluster, seen.Gangs, func() bool { return p.now().After(until) })
 	if left > 0 {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
+		seen.Notes = append(seen.Notes,
+			fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
 	}
 	return err
 }

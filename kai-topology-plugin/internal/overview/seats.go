@@ -30,7 +30,8 @@ func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 		for _, told := range podGroup.Status.Seats {
 			for _, node := range told.Nodes {
 				held = append(held, Seat{
-					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: told.SubGroup, Node: node, Until: told.Until,
+					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: told.SubGroup, Node: node,
+					Until: told.Until,
 				})
 			}
 		}

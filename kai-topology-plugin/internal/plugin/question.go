@@ -33,7 +33,9 @@ type reader struct {
 
 func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
 	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
-	r.keeper = overtaking.Keeper{Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question, Wanted: lister.WantedSpares}
+	r.keeper = overtaking.Keeper{
+		Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question, Wanted: lister.WantedSpares,
+	}
 	return r
 }
 
@@ -66,8 +68,9 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 	from := r.keptFrom(ctx, assembled, nodes)
 	return solve.Request{
 		Question: decision.Question{
-			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room, Placement: r.placement,
-			Hops: true,
+			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
+			Placement: r.placement,
+			Hops:      true,
 		},
 		Followers: followers, Note: from.note, Spares: from.spares, Mends: from.mends,
 	}, from, nil
@@ -167,7 +170,9 @@ func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
 	reserved := r.gangs.ReservedForAny()
 	return spares.Cluster{
 		Nodes: nodes, PodGroup: r.lister.PodGroup,
-		Taken: func(node string) bool { return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0 },
+		Taken: func(node string) bool {
+			return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0
+		},
 	}
 }
 

@@ -106,7 +106,9 @@ func placement(observed Observed) *scheduling.PlacementStatus {
 	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 }) {
 		holds.Domains, holds.Fewest = 0, ""
 	}
-	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Placed > 1 && group.Domains != nil }) {
+	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool {
+		return group.Placed > 1 && group.Domains != nil
+	}) {
 		holds.Hops = nil
 	}
 	if holds == (scheduling.PlacementStatus{}) {
@@ -124,7 +126,9 @@ func conditionOf(observed Observed) metav1.Condition {
 	case observed.Gang.Finishing() && len(observed.Gang.Standing) == 0:
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: finished}
 	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed)),
+		}
 	case lost(observed):
 		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
 	case observed.Hold != nil:
@@ -149,7 +153,8 @@ func lost(observed Observed) bool {
 		return false
 	}
 	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
-	return present != nil && (present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
+	return present != nil &&
+		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
 		observed.Hold != nil || refused(observed.Last)
 }
 

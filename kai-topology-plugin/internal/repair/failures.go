@@ -37,7 +37,9 @@ func Failures(cluster *inventory.Inventory) []Failure {
 			all[at].Nodes = append(all[at].Nodes, node)
 		}
 	}
-	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	alone := map[string]bool{}
 	for depth := range deepest(cluster) {
 		for _, name := range sortedNames(cluster) {

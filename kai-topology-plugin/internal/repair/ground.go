@@ -70,7 +70,9 @@ func (g *ground) addLeaf(of *gang.Gang, leaf *podgrouptree.Group, left []*corev1
 		if at.Constraint.RequiredTopologyLevel == "" {
 			continue
 		}
-		standing := slices.DeleteFunc(slices.Clone(of.Standing), func(pod *corev1.Pod) bool { return !inside(of, at, pod) })
+		standing := slices.DeleteFunc(slices.Clone(of.Standing), func(pod *corev1.Pod) bool {
+			return !inside(of, at, pod)
+		})
 		if len(standing) == 0 {
 			outermost = at
 			continue

@@ -70,7 +70,9 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 			if mended[hit] != nil {
 				continue
 			}
-			later := slices.DeleteFunc(slices.Clone(hits[i+1:]), func(other *breach) bool { return mended[other] != nil })
+			later := slices.DeleteFunc(slices.Clone(hits[i+1:]), func(other *breach) bool {
+				return mended[other] != nil
+			})
 			if err := s.mendOne(ctx, hit, later, mended, cheapest); err != nil {
 				return nil, err
 			}

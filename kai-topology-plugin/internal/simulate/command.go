@@ -117,14 +117,14 @@ func CommandOn(source Source) *cobra.Command {
 	flags.StringVar(&asked.decider, "decider", "",
 		"who decides in the scheduler's place: first-fit, best-fit, or a program, which is run by sh -c")
 	flags.StringArrayVar(&asked.compare, "compare", nil,
-		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], decider=NAME or "+
-			"placement=NAME; may be repeated")
+		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], "+
+			"decider=NAME or placement=NAME; may be repeated")
 	flags.StringVar(&asked.resume, "resume", "",
-		"a file for decisions: a simulation that was interrupted goes on after those in it, and of a comparison those that "+
-			"are finished are not run again")
+		"a file for decisions: a simulation that was interrupted goes on after those in it, and of a comparison "+
+			"those that are finished are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
-		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; "+
-			"of a comparison text (the default), json or html")
+		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree "+
+			"view; of a comparison text (the default), json or html")
 	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
 		"the domains of gangs that do not say it themselves: Pack or Spread")
 	command.AddCommand(generateCommand(source), importCommand())

@@ -145,7 +145,8 @@ func generateCommand(source Source) *cobra.Command {
 	load := &Load{}
 	var sizes map[string]string
 	command := &cobra.Command{
-		Use:   strings.Replace(source.Use, "simulate", "generate", 1) + " --requests RESOURCE=AMOUNT --sizes PODS=WEIGHT[,…]",
+		Use: strings.Replace(source.Use, "simulate", "generate", 1) +
+			" --requests RESOURCE=AMOUNT --sizes PODS=WEIGHT[,…]",
 		Short: "Draw a stream of gangs for a cluster",
 		Long: `generate prints a stream for simulate: gangs that arrive independently of each other (Poisson), of sizes drawn by their weights
 and durations drawn exponentially, so many that they ask for a share of the cluster in the mean. With --diurnal arrivals

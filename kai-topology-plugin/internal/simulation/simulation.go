@@ -199,7 +199,8 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}
 	answer := &decision.Answer{
-		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes, Groups: where.Groups, Steps: r.steps,
+		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes,
+		Groups: where.Groups, Steps: r.steps,
 	}
 	if result.refused != nil {
 		answer.Message = result.refused.sentence()
@@ -213,7 +214,8 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 // refused is the answer for a gang that would fit, were it not for the rules among its pods.
 func (r *simulation) refused() *decision.Answer {
 	hold := &gang.Hold{
-		Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods",
+		Reason:  scheduling.ReasonUnknown,
+		Message: "no placement was found that keeps the rules among the gang's own pods",
 	}
 	if r.last != nil {
 		hold.Message += ": " + r.last.sentence()

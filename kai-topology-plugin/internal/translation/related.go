@@ -44,7 +44,8 @@ func anchors(g *gang.Gang) []packing.Anchor {
 	var anchors []packing.Anchor
 	for _, other := range g.Shared.Others {
 		anchors = append(anchors, packing.Anchor{
-			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes, Whose: "gang " + other.Gang.Name,
+			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes,
+			Whose: "gang " + other.Gang.Name,
 		})
 	}
 	return anchors

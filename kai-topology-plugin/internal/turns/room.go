@@ -87,7 +87,9 @@ func (t *Table) fill(pod *corev1.Pod) {
 	key, _ := gang.KeyOf(pod)
 	seats := t.seats[key]
 	alike := func(seat gangstate.Placement) bool { return gang.LeafOf(seat.Pod) == gang.LeafOf(pod) }
-	at := slices.IndexFunc(seats, func(seat gangstate.Placement) bool { return alike(seat) && seat.Node == pod.Spec.NodeName })
+	at := slices.IndexFunc(seats, func(seat gangstate.Placement) bool {
+		return alike(seat) && seat.Node == pod.Spec.NodeName
+	})
 	if at < 0 {
 		at = slices.IndexFunc(seats, alike)
 	}

@@ -214,7 +214,8 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 	return &Table{
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler),
+		placement: cluster.Placement, podGroup: cluster.PodGroup,
 		podGroups: cluster.PodGroups,
 	}, nil
 }
@@ -250,7 +251,9 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	return t.solve(ctx, turn, t.spares(turn), adjust)
 }
 
-func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
+func (t *Table) solve(
+	ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question),
+) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
 	answer, err := solve.Solve(ctx, solve.Request{
@@ -266,8 +269,10 @@ func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust f
 func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
 	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
-		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), both(t.reserved, t.SeatsFrom(turn.Rank))),
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement,
+		Terse: t.terse, Absent: t.absent,
+		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)),
+			both(t.reserved, t.SeatsFrom(turn.Rank))),
 	}
 }
 
@@ -300,9 +305,11 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 // Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
 // preemption.CandidatesBelow: those whom mayLeave accepts leave whatever the priority of the gang.
 func (t *Table) Preempt(
-	ctx context.Context, turn Turn, podGroups preemption.PodGroups, mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
+	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
+	mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
 ) (*preemption.Choice, error) {
-	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes, podGroups, preemption.Budgets{}, mayLeave)
+	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes,
+		podGroups, preemption.Budgets{}, mayLeave)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +318,9 @@ func (t *Table) Preempt(
 
 // PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or
 // one of its pods must not preempt.
-func (t *Table) PreemptLower(ctx context.Context, turn Turn, podGroups preemption.PodGroups) (*preemption.Choice, error) {
+func (t *Table) PreemptLower(
+	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
+) (*preemption.Choice, error) {
 	if turn.Gang.PreemptsNobody() {
 		return nil, nil
 	}
@@ -342,7 +351,9 @@ func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
 	}
-	answer, err := decision.Stand(decision.Question{Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes})
+	answer, err := decision.Stand(decision.Question{
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}

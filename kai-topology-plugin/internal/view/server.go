@@ -85,7 +85,8 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 }
 
 // policy lets the page load what it is made of from here, and nothing from anywhere else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
 const whatIfPath = "what-if"
@@ -111,7 +112,8 @@ func (s *Server) guarded(page http.Handler) http.Handler {
 			http.Error(w, "pages of other sites get no answer", http.StatusForbidden)
 		case !inside || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 			http.Error(w, "the address lacks the token that kubectl packtree view has printed", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || path != whatIfPath):
+		case r.Method != http.MethodGet && r.Method != http.MethodHead &&
+			(r.Method != http.MethodPost || path != whatIfPath):
 			http.Error(w, "there is nothing to be changed here", http.StatusMethodNotAllowed)
 		default:
 			r.URL.Path = path
