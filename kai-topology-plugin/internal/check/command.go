@@ -54,8 +54,8 @@ Exit codes: 0 everything holds, 3 something does not (one line each), 1 the inpu
 		},
 	}
 	render.BindFiles(command, &files)
-	const usage = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
-	command.Flags().Lookup("filename").Usage = usage
+	const inputs = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
+	command.Flags().Lookup("filename").Usage = inputs
 	return command
 }
 

@@ -22,8 +22,8 @@ const (
 var (
 	domainFree = metrics.NewDesc(subsystem+"_domain_free",
 		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned "+
-			"nodes; CPU in cores, else in units or bytes. Reported for levels of at most 256 domains, broadest first up "+
-			"to 2048 domains in all.",
+			"nodes; CPU in cores, else in units or bytes. Reported for levels of at most 256 domains, broadest first "+
+			"up to 2048 domains in all.",
 		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
 	domainOffered = metrics.NewDesc(subsystem+"_domain_allocatable",
 		"What the nodes of a topology domain offer to pods, without cordoned nodes. "+

@@ -95,7 +95,8 @@ func uidOf(j *Job, pod string) types.UID { return types.UID(j.Name + "/" + pod) 
 // shape reads a gang of which only numbers are given.
 func (r *reader) shape(written *line) (*shape, error) {
 	key := shapeKey{
-		topology: written.Topology, required: written.Required, preferred: written.Preferred, priority: written.Priority,
+		topology: written.Topology, required: written.Required, preferred: written.Preferred,
+		priority: written.Priority,
 	}
 	if err := json.Unmarshal(written.Pods, &key.count); err != nil || key.count < 1 {
 		return nil, wrong("pods",

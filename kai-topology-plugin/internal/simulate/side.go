@@ -55,8 +55,8 @@ func (a *asked) sides() ([]side, error) {
 		}
 		switch {
 		case !ok || value == "":
-			return nil, fmt.Errorf("--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not %q",
-				change)
+			return nil, fmt.Errorf(
+				"--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not %q", change)
 		case len(changed.jobs) != len(base.jobs):
 			return nil, fmt.Errorf(
 				"--compare %s: there are %d streams, and --jobs has %d", change, len(changed.jobs), len(base.jobs))

@@ -285,7 +285,8 @@ func remediesOf(decided *explanation.Gang) []row {
 // groupRow says of a group how many pods it has and needs, and whether its constraints hold.
 func groupRow(group *explanation.SubGroup) row {
 	r := row{
-		name: strings.Repeat("  ", group.Depth) + defaulted(group.Name, "(the gang)"), text: fmt.Sprintf("%d of %d", group.Scheduled, group.Minimum),
+		name: strings.Repeat("  ", group.Depth) + defaulted(group.Name, "(the gang)"),
+		text: fmt.Sprintf("%d of %d", group.Scheduled, group.Minimum),
 	}
 	if group.Required != "" {
 		in := group.Domains[group.Required]
@@ -340,7 +341,8 @@ func (n oneNode) rows(m *Model) []row {
 			continue
 		}
 		r := row{
-			name: pod.Namespace + "/" + pod.Name, text: fmt.Sprintf("%s  no gang  %s", amount(pod.Amount), pod.Scheduler), mood: quiet,
+			name: pod.Namespace + "/" + pod.Name, mood: quiet,
+			text: fmt.Sprintf("%s  no gang  %s", amount(pod.Amount), pod.Scheduler),
 		}
 		if pod.Gang != "" {
 			key := pod.Namespace + "/" + pod.Gang

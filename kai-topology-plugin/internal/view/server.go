@@ -85,8 +85,8 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 }
 
 // policy lets the page load what it is made of from here, and nothing from anywhere else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
-	"frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
 const whatIfPath = "what-if"
