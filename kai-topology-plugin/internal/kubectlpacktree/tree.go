@@ -23,20 +23,22 @@ func (p *plugin) treeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tree [--topology NAME] [--level LEVEL] [--resource NAME] [--shape SHAPE]... [-n NAMESPACE]",
 		Short: "Draw the topologies: used and free in each domain, and which gang stands where",
-		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there is of a resource,
-how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has. Hosts are left out unless
---level host asks for them. Free domains that are alike are drawn in one line.
+		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there
+is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
+Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
 
-The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most gangs have
-and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes empty for repair says so.
+The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most
+gangs have and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes
+empty for repair says so.
 
-Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible of the
-levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
-for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes that lack a label of the topology are
-drawn where their labels end.
+Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
+of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
+for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes
+that lack a label of the topology are drawn where their labels end.
 
 -o json prints all of it, hosts included:
-  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster}, waiting[]{namespace, name, pending, reason, message},
+  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster},
+  waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
   reservations[]{namespace, gang, reason, level, domain, resources[], nodes[]},

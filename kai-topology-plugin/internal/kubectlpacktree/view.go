@@ -45,17 +45,18 @@ func (p *plugin) viewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "view [-f BUNDLE | --recording FILE] [--export FILE] [--shape SHAPE]...",
 		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
-		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are many, with a colour for
-each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster by watches as long as it runs.
+		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are
+many, with a colour for each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster
+by watches as long as it runs.
 
-The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to whoever
-knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
+The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to
+whoever knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
 
---export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as explain does,
-for up to 10 seconds; so they are for a page of a dump.
+--export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as
+explain does, for up to 10 seconds; so they are for a page of a dump.
 
---recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all moments are
-in the file, and the gangs that wait at them are decided for up to a minute in all.
+--recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all
+moments are in the file, and the gangs that wait at them are decided for up to a minute in all.
 
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view

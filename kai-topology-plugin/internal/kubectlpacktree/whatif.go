@@ -52,18 +52,19 @@ func (p *plugin) whatIfCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml] [--repairability]",
 		Short: "Decide manifests on the cluster as it is, and change nothing",
-		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and decides the PodGroups
-as the scheduler would. An object that the cluster has too is replaced; pods take the place of all pods that their gang has.
-Gangs of the cluster that wait and rank higher (priority, then age) go first and take what room they get; their names are
-told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the cluster that wait.
+		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and
+decides the PodGroups as the scheduler would. An object that the cluster has too is replaced; pods take the place of all
+pods that their gang has. Gangs of the cluster that wait and rank higher (priority, then age) go first and take what
+room they get; their names are told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the
+cluster that wait.
 
 A workload becomes PodGroups and Pods by the very code of the controllers:
   ` + pipe + `
 (leave out dynamo-operator for a PodCliqueSet, and both operators for a Job).
 
---repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests and
-with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that would
-stand anew. Where pods are printed as YAML it says so on standard error.
+--repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests
+and with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that
+would stand anew. Where pods are printed as YAML it says so on standard error.
 
 -o json prints what "kai-topology-plugin place" prints (podGroups[], searchNodes, elapsedMicroseconds) and in addition
 decidedFirst[], notes[] and, with --repairability, repairability{worse[], better[], new[]}, each {gang,
