@@ -31,7 +31,7 @@ left out.
 ` + traceFiles(known),
 		Example: `  kai-topology-plugin simulate import --from helios cluster_log.csv --topology net \
     --preferred example.com/rack > venus.jsonl`,
-		Args:    cobra.ExactArgs(1),
+		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			of, ok := traces[from]
 			if !ok {
