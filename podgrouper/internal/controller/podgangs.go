@@ -111,8 +111,8 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-// placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its pods share
-// domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is known.
+// placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its pods
+// share domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is known.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
 	if podGroup == nil || podGroup.Status.Placement == nil {
 		return nil
