@@ -188,7 +188,7 @@ func judgeOne(
 	return g, err
 }
 
-// about tells how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
+// about reports how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
 func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
 	g, err := standing(table, turn)
 	if err != nil || g.State == Runs {
@@ -202,8 +202,8 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	return g, answer, nil
 }
 
-// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing
-// is decided. The table is that of the cluster.
+// Standing reports how each gang of a cluster is doing and where its groups stand, in the order of the scheduler.
+// Nothing is decided. The table is that of the cluster.
 func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error) {
 	gangs := []*Gang{}
 	for _, turn := range turns.In(cluster) {
@@ -250,7 +250,7 @@ func Decide(
 	return left, nil
 }
 
-// standing tells how a gang is doing and where its groups stand.
+// standing reports how a gang is doing and where its groups stand.
 func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
 	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}

@@ -179,7 +179,7 @@ func (s *State) take(taking Taking) {
 	}
 }
 
-// Recount tells of the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
+// Recount records the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
 // does not remember. Those that have come and gone are lost, so that a waiting gang can be overtaken up to
 // MaxOvertakes more times in each domain for each restart.
 func (s *State) Recount(key gang.Key, standing []Taking) {

@@ -66,7 +66,7 @@ func hasSuccessor(pod *corev1.Pod) bool {
 }
 
 // done reports whether a pod of a restart policy has done its work. One that is to run for ever succeeds when it is
-// told to stop, too.
+// asked to stop, too.
 func done(pod *corev1.Pod, restarts corev1.RestartPolicy) bool {
 	ends := restarts == corev1.RestartPolicyNever || restarts == corev1.RestartPolicyOnFailure
 	return pod.Status.Phase == corev1.PodSucceeded && (ends || pod.DeletionTimestamp == nil)

@@ -61,7 +61,7 @@ func (s *State) Concluded(key gang.Key, reason string) (before string, complete 
 	return before, complete
 }
 
-// Unspoken forgets what was said of a gang: it is no more, or somebody else tells of it. It returns the reason for
+// Unspoken forgets what was said of a gang: it is no more, or somebody else reports it. It returns the reason for
 // which it waited.
 func (s *State) Unspoken(key gang.Key) (before string) {
 	s.change(key, func(r *record, _ *Effects) {

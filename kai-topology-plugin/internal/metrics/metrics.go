@@ -105,7 +105,7 @@ var register = sync.OnceFunc(func() {
 	} {
 		legacyregistry.MustRegister(metric)
 	}
-	// What is told of from the start has an increase when it happens for the first time.
+	// What is reported from the start has an increase when it happens for the first time.
 	for _, reason := range invalidations {
 		plansBroken.WithLabelValues(string(reason)).Add(0)
 	}

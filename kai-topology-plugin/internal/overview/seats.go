@@ -21,7 +21,7 @@ type Seat struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// seats lists those that the statuses of PodGroups tell of, by gang, then node.
+// seats lists those that the statuses of PodGroups list, by gang, then node.
 func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 	for _, podGroup := range read.PodGroups {
 		if !shows(gang.KeyOfPodGroup(podGroup)) {

@@ -76,8 +76,8 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 	}, from, nil
 }
 
-// meetRelated tells a gang where those stand, or are about to, that it shares a constraint with or that its relations
-// count.
+// meetRelated records for a gang where those stand, or are about to, that it shares a constraint with or that its
+// relations count.
 func (r *reader) meetRelated(assembled *gang.Gang) {
 	r.gangs.Relate(assembled)
 	if assembled.Shared == nil {
@@ -120,7 +120,7 @@ type kept struct {
 	spares spares.Kept
 	// mends says that the gang may use them for what it has lost.
 	mends bool
-	// stale are pods that were told a node by a plan that did not come true.
+	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
 
@@ -176,7 +176,7 @@ func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
 	}
 }
 
-// undecided reports whether a pod was told its node by a scheduler that died since, and its gang has not had its turn
+// undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn
 // here. Up to then gangs that are not above it leave the room alone.
 func (r *reader) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
 	pod = r.lister.Latest(pod)

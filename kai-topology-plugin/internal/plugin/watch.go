@@ -202,7 +202,7 @@ func (p *Plugin) sparesChanged(topology *kai.Topology) {
 	p.effects.do(p.gangs.RoomOpened())
 }
 
-// nodeHandler tells of nodes that can make a domain fit for a gang, or unfit, and of those that are deleted or get
+// nodeHandler reports nodes that can make a domain fit for a gang, or unfit, and those that are deleted or get
 // into another domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{

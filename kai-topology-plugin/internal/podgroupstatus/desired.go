@@ -1,4 +1,4 @@
-// Package podgroupstatus tells in the status of PodGroups where their gangs stand, and why they wait.
+// Package podgroupstatus records in the status of PodGroups where their gangs stand, and why they wait.
 package podgroupstatus
 
 import (
@@ -19,13 +19,13 @@ import (
 
 // Observed is what is known of a gang.
 type Observed struct {
-	// Elsewhere is set if another profile of the process tells of the gang.
+	// Elsewhere is set if another profile of the process reports the gang.
 	Elsewhere bool
 	// Gang has the pods as the API server shows them.
 	Gang *gang.Gang
 	// Hold says why the gang cannot be planned; nil if it can.
 	Hold *gang.Hold
-	// Groups tell where the standing pods are; nil if the PodGroup is invalid.
+	// Groups say where the standing pods are; nil if the PodGroup is invalid.
 	Groups []decision.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *decision.Answer

@@ -16,7 +16,7 @@ import (
 
 // ground is where in the cluster a forecast looked: nodes elsewhere do not matter to it. It follows from the
 // constraints. Pods of a group that is tied to a domain go nowhere else. A group that is not may go to any domain
-// that has room for it, which is told by counting pods as if all nodes took them: a domain that has no room by that
+// that has room for it, which is found by counting pods as if all nodes took them: a domain that has no room by that
 // count has none.
 type ground struct {
 	rooms *rooms

@@ -49,7 +49,7 @@ type Forecaster struct {
 	on map[string][]int
 	// empty are the nodes without pods.
 	empty []string
-	// ground, if it is set, is told where forecasts look.
+	// ground, if it is set, records where forecasts look.
 	ground *ground
 }
 

@@ -23,7 +23,7 @@ type scene struct {
 	reserved clusterview.Reserved
 	// left are pods that had to move, of gangs that are mended, and leaving all that are evicted for it.
 	left, leaving []*corev1.Pod
-	// ground, if it is set, is told where the answers look.
+	// ground, if it is set, records where the answers look.
 	ground *ground
 }
 

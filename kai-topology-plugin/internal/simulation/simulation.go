@@ -107,7 +107,7 @@ type simulation struct {
 
 // attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer
 // is nil if there are plans, but none that works; and what the engine says if it has no plan from the start. Only what
-// it says from the start, of the last way to read the rules, is proved: nobody is told of the others.
+// it says from the start, of the last way to read the rules, is proved: the others are not reported.
 func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {

@@ -13,7 +13,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/spares"
 )
 
-// KeepingRoom returns the table with the room kept from gangs of which manifests tell: spares that Topologies ask for,
+// KeepingRoom returns the table with the room kept from gangs that manifests show: spares that Topologies ask for,
 // and seats that the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that was
 // read is not known.
 func (t *Table) KeepingRoom() *Table {

@@ -84,7 +84,7 @@ func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, 
 	return refused, blocked
 }
 
-// Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand;
+// Standing returns the gangs of an inventory with their pods that stand alone, each with where its related gangs stand;
 // those that have none, or are wrong, are left out.
 func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	byBase, counted := related(cluster.PodGroups)
@@ -102,7 +102,7 @@ func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	return gangs
 }
 
-// meet tells a gang where its related gangs stand.
+// meet records for a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
 	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
 		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
@@ -346,7 +346,7 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	})
 }
 
-// Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
+// Stand reports where the standing pods of a gang whose PodGroup has a valid tree are.
 func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.

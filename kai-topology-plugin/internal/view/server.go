@@ -39,7 +39,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// goodbye is how long answers that are under way may take once the server is told to end.
+// goodbye is how long answers that are under way may take once the server is asked to end.
 const goodbye = 3 * time.Second
 
 // Listen opens the server on the loopback interface, on a free port if port is 0.
@@ -66,7 +66,7 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		// Whoever waits for events is told that there will be none.
+		// Whoever waits for events learns that there will be none.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
@@ -171,7 +171,7 @@ func (s *Server) overview(w http.ResponseWriter) {
 	send(w, "application/json", latest.overview)
 }
 
-// events tells whenever there is another overview, or a reason why there is none.
+// events reports each further overview, or a reason why there is none.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	answer := http.NewResponseController(w)
