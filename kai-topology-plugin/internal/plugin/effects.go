@@ -95,7 +95,7 @@ func (e *executor) announce(key gang.Key, news gangevents.News) {
 	e.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
-// unnominate takes back what was said to pods about their future nodes: at once in the scheduler, and then in the API
+// unnominate takes back the future nodes that were recorded for pods: at once in the scheduler, and then in the API
 // server. The latter is an improvement only: who reads it next finds that the gang has no claim.
 func (e *executor) unnominate(placements []gangstate.Placement) {
 	if len(placements) == 0 {

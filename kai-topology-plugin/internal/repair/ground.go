@@ -185,7 +185,7 @@ func (r *rooms) changesOf(nodes []clusterview.Changed) *changes {
 	return all
 }
 
-// in reports whether a domain is in another one, as far as one can tell by one Topology.
+// in reports whether a domain is in another one, as far as one Topology shows.
 func (d domain) in(outer domain) bool {
 	return d.topology != outer.topology || d.path == outer.path || strings.HasPrefix(d.path, outer.path+"/")
 }

@@ -13,9 +13,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/spares"
 )
 
-// KeepingRoom returns the table with the room kept from gangs that manifests show: spares that Topologies ask for,
-// and seats that the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that was
-// read is not known.
+// KeepingRoom returns the table in which the room that manifests show is kept from gangs: spares that Topologies ask
+// for, and seats that the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that
+// was read is not known.
 func (t *Table) KeepingRoom() *Table {
 	keeping := *t.KeepingSpares()
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
