@@ -244,7 +244,8 @@ func (p *Page) Drop(selector, name, content string) {
 		const dropped = new DataTransfer();
 		dropped.items.add(new File([%q], %q));
 		for (const type of ["dragover", "drop"]) {
-			document.querySelector(%q).dispatchEvent(new DragEvent(type, {dataTransfer: dropped, bubbles: true, cancelable: true}));
+			const event = new DragEvent(type, {dataTransfer: dropped, bubbles: true, cancelable: true});
+			document.querySelector(%q).dispatchEvent(event);
 		}
 		return true;
 	})()`, content, name, selector))

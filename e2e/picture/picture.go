@@ -41,7 +41,8 @@ func SVG(hosts []Host) string {
 	}
 	c.legend(groups, bottom+margin)
 	return fmt.Sprintf(
-		`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" `+
+			`font-family="sans-serif" font-size="12">
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %[3]s</svg>
 `, x, bottom+3*margin+cell, c.drawn.String())

@@ -63,5 +63,6 @@ func Scan(get func(string) string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(destination, name+".spdx.json"), content, 0o644) //nolint:gosec // BuildKit reads it
+	file := filepath.Join(destination, name+".spdx.json")
+	return os.WriteFile(file, content, 0o644) //nolint:gosec // BuildKit reads it
 }

@@ -140,7 +140,8 @@ func Parse(annotations map[string]string) ([]Relation, field.ErrorList) {
 	if len(written) > longest {
 		return nil, field.ErrorList{field.TooLong(Path(), "", longest)}
 	}
-	const shape = `must be a JSON list of relations, such as [{"name":"apart","podsOf":"worker","level":"example.com/rack","maxPerDomain":1}]`
+	const shape = `must be a JSON list of relations, such as ` +
+		`[{"name":"apart","podsOf":"worker","level":"example.com/rack","maxPerDomain":1}]`
 	// If the value has another shape, only that is reported.
 	var shaped []json.RawMessage
 	if err := json.Unmarshal([]byte(written), &shaped); err != nil || shaped == nil {

@@ -63,7 +63,8 @@ func (s Standing) fails(component *v1beta1.ComponentSpec) string {
 func (s Standing) heldForTopology() string {
 	judged := meta.FindStatusCondition(s.PodCliqueSet.Status.Conditions,
 		grovev1alpha1.ConditionTopologyLevelsUnavailable)
-	if s.PodCliqueSet.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel] != grovev1alpha1.MissingTopologyLevelHold ||
+	missing := s.PodCliqueSet.Annotations[grovev1alpha1.AnnotationMissingTopologyLevel]
+	if missing != grovev1alpha1.MissingTopologyLevelHold ||
 		judged == nil || judged.Status == metav1.ConditionFalse {
 		return ""
 	}

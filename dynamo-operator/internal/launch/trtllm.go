@@ -63,7 +63,8 @@ var clientSetup = []string{
 	"chmod 600 ~/.ssh/id_rsa ~/.ssh/authorized_keys",
 	"chmod 644 ~/.ssh/id_rsa.pub",
 	fmt.Sprintf(
-		`printf 'Host *\n  IdentityFile ~/.ssh/id_rsa\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  Port %d\n' > ~/.ssh/config`, sshPort),
+		`printf 'Host *\n  IdentityFile ~/.ssh/id_rsa\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n`+
+			`  Port %d\n' > ~/.ssh/config`, sshPort),
 	"chmod 600 ~/.ssh/config",
 }
 
@@ -74,7 +75,9 @@ var serverSetup = []string{
 	"rm -f ~/.ssh/host_keys/ssh_host_rsa_key",     // A key of an earlier container, if the home is a volume.
 	"ssh-keygen -q -t rsa -N '' -f ~/.ssh/host_keys/ssh_host_rsa_key",
 	fmt.Sprintf(
-		`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\nAuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\nStrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
+		`printf "Port %d\nHostKey $HOME/.ssh/host_keys/ssh_host_rsa_key\nPidFile $HOME/.ssh/run/sshd.pid\n`+
+			`AuthorizedKeysFile $HOME/.ssh/authorized_keys\nPubkeyAuthentication yes\nPasswordAuthentication no\n`+
+			`StrictModes no\n" > ~/.ssh/sshd_config`, sshPort),
 }
 
 func workerScript() string {
@@ -91,13 +94,15 @@ func leaderScript(node Node, main *corev1.Container) string {
 		hosts = append(hosts, fmt.Sprintf("%s:%d", node.WorkerAddress(index), perNode))
 	}
 	run := fmt.Sprintf(
-		`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 --mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
+		`mpirun --allow-run-as-root -n %d -H %s --mca pml ob1 `+
+			`--mca plm_rsh_args "-p %d -o StrictHostKeyChecking=no -i $HOME/.ssh/id_rsa"%s trtllm-llmapi-launch %s`,
 		perNode*int64(node.Count), strings.Join(hosts, ","), sshPort, exports(main), shellLine(main))
 	return strings.Join(append(slices.Clone(clientSetup), run), " && ")
 }
 
 // namesOfAll prints the names of all variables except those that a shell on another host sets itself.
-const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|OMPI_[A-Za-z0-9_]*|PWD|SHLVL|TERM|USER|_)')`
+const namesOfAll = `$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/-x \1/p' | ` +
+	`grep -vxE -e '-x (HOME|HOSTNAME|OLDPWD|OMPI_[A-Za-z0-9_]*|PWD|SHLVL|TERM|USER|_)')`
 
 // exports passes the leader's environment on: a shell that is started over SSH has none of it. Variables that come from
 // Secrets and ConfigMaps have names that are only known in the container.

@@ -67,7 +67,8 @@ func waitForLeader(node Node, pod *corev1.PodSpec, main *corev1.Container) {
 // WaitForLeader is the name of the container that holds a worker until the leader listens.
 const WaitForLeader = "wait-for-leader-mp"
 
-const waitScript = `until (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; do echo "the leader does not listen yet at $1:$2"; sleep 5; done`
+const waitScript = `until (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; ` +
+	`do echo "the leader does not listen yet at $1:$2"; sleep 5; done`
 
 func usesRay(node Node, main *corev1.Container) bool {
 	if node.Executor == "" {

@@ -85,7 +85,8 @@ func TestDevicesComeFirstAndNotEverythingIsToldOf(t *testing.T) {
 
 var everything = capacity.Bounds{PerLevel: 100, InAll: 1000}
 
-// What is told of a level adds up to what its nodes have, and to what is told of the level above as far as labels go.
+// What is reported of a level adds up to what its nodes have, and to what is reported of the level above as far as
+// labels go.
 func TestLevelsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]string{"", "1", "2", "3"})

@@ -160,7 +160,7 @@ func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
 	}
 }
 
-// model is what the tracker was told, plainly.
+// model is what the tracker was given, plainly.
 type model struct {
 	nodes map[string]*corev1.Node
 	offer map[string]packing.Resources

@@ -29,17 +29,18 @@ func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check -f INPUT [-f INPUT ...] -f ANSWER",
 		Short: "Verify an answer of place against the manifests alone",
-		Long: `check verifies what place -o json said about PodGroups. The last FILE is the answer, the others are the manifests that place
-was given. It goes through the PodGroups in the order of the answer, each on what the placements before it left:
+		Long: `check verifies what place -o json said about PodGroups. The last FILE is the answer, the others are the
+manifests that place was given. It goes through the PodGroups in the order of the answer, each on what the placements
+before it left:
 
-  Placed      every pod is on a node that kube-scheduler's filters accept and that has room; required levels, anchors and
-              minima hold; the domains told are those where the pods stand
+  Placed      every pod is on a node that kube-scheduler's filters accept and that has room; required levels, anchors
+              and minima hold; the domains told are those where the pods stand
   Infeasible  the certificate (place --certificate) proves that no placement exists
   Incomplete, Invalid  the PodGroup and its pods are so
   Unknown     claims nothing
 
-It shares no code with the search. What the filters say of a node (selectors, affinity, taints, cordons, spread) is asked of the
-same offline filters as for place: volumes and device claims need a cluster and are not looked at.
+It shares no code with the search. What the filters say of a node (selectors, affinity, taints, cordons, spread) is
+asked of the same offline filters as for place: volumes and device claims need a cluster and are not looked at.
 
 Exit codes: 0 everything holds, 3 something does not (one line each), 1 the input is unusable, 2 wrong flags.`,
 		Example: `  kai-topology-plugin place -f cluster.yaml -f gang.yaml --certificate > answer.json
@@ -54,8 +55,8 @@ Exit codes: 0 everything holds, 3 something does not (one line each), 1 the inpu
 		},
 	}
 	render.BindFiles(command, &files)
-	command.Flags().Lookup(
-		"filename").Usage = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
+	const inputs = "file or directory with manifests, or - for standard input; repeated; the last one is the answer"
+	command.Flags().Lookup("filename").Usage = inputs
 	return command
 }
 

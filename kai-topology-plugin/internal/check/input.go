@@ -36,7 +36,8 @@ func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, erro
 				return nil, err
 			}
 		}
-		nodes = append(nodes, certificate.Node{Name: node.Node().Name, Free: free, Domains: domainsOf(node.Node(), levels)})
+		domains := domainsOf(node.Node(), levels)
+		nodes = append(nodes, certificate.Node{Name: node.Node().Name, Free: free, Domains: domains})
 	}
 	return packing.InputOf(asked, levels, nodes), nil
 }

@@ -56,7 +56,8 @@ func (v *verifier) follows(ctx context.Context, waiting turns.Turn, key gang.Key
 	}
 	leader, placed := v.placed[follower.Gang.Shared.Base]
 	if !placed || leader.Rank.Priority < waiting.Rank.Priority || leader.Rank.Gang == waiting.Rank.Gang {
-		return fmt.Errorf("the PodGroup %s that it follows is not placed, or ranks below this one", follower.Gang.Shared.Base)
+		return fmt.Errorf("the PodGroup %s that it follows is not placed, or ranks below this one",
+			follower.Gang.Shared.Base)
 	}
 	released := gang.Released(v.members[key])
 	assembled, hold := gang.Assemble(follower.Gang.PodGroup, released, v.cluster.Levels)

@@ -134,7 +134,8 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	case given.Verdict == scheduling.ReasonPlaced:
 		faults, err = v.judge(ctx, turn, given.Assignments)
 	case given.Verdict == scheduling.ReasonInfeasible && !given.certified():
-		v.fault(given.key(), "it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
+		v.fault(given.key(),
+			"it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
 	case given.Verdict == scheduling.ReasonInfeasible:
 		faults, err = v.certificate(ctx, given, turn)
 	}
@@ -186,7 +187,8 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 	}
 	faults, err = proves(ctx, question, proof)
 	// Whatever nodes are kept as spares: these are closed.
-	if closed, _ := v.table.SparesFrom(turn).Proved(spares.Reads(turn.Gang.Pending)); err == nil && len(faults) > 0 && len(closed) > 0 {
+	closed, _ := v.table.SparesFrom(turn).Proved(spares.Reads(turn.Gang.Pending))
+	if err == nil && len(faults) > 0 && len(closed) > 0 {
 		question.Absent = slices.Concat(question.Absent, closed)
 		faults, err = proves(ctx, question, proof)
 	}

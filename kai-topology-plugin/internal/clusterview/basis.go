@@ -40,7 +40,10 @@ func (t *Trial) Basis() Basis {
 	if !all || len(t.ports) > 0 || len(t.shapes.Passing()) > 0 {
 		return Basis{}
 	}
-	return Basis{moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved, absent: t.absent, unprovided: t.unprovided}
+	return Basis{
+		moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved,
+		absent: t.absent, unprovided: t.unprovided,
+	}
 }
 
 // Reserves reports whether the answer rests on room that was kept for others, or on nodes that were.
@@ -64,7 +67,8 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 			return false
 		}
 	}
-	return (basis.reserved == 0 || basis.reserved == fingerprint(reserved)) && (basis.absent == 0 || basis.absent == fingerprintOf(absent))
+	return (basis.reserved == 0 || basis.reserved == fingerprint(reserved)) &&
+		(basis.absent == 0 || basis.absent == fingerprintOf(absent))
 }
 
 // Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody
@@ -138,7 +142,9 @@ func grew(before, after packing.Resources) bool {
 // admits reports whether a node may take pods that it did not take before: it lost a cordon or a taint.
 func admits(before, after *offer) bool {
 	return before.cordoned && !after.cordoned || slices.ContainsFunc(before.taints, func(taint corev1.Taint) bool {
-		return !slices.ContainsFunc(after.taints, func(other corev1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+		return !slices.ContainsFunc(after.taints, func(other corev1.Taint) bool {
+			return taint.MatchTaint(&other) && taint.Value == other.Value
+		})
 	})
 }
 

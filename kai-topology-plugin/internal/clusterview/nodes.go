@@ -46,7 +46,8 @@ type offer struct {
 func offerOf(info fwk.NodeInfo) *offer {
 	node := info.Node()
 	return &offer{
-		labels: node.Labels, taints: node.Spec.Taints, cordoned: node.Spec.Unschedulable, allocatable: kubeframework.Allocatable(info),
+		labels: node.Labels, taints: node.Spec.Taints, cordoned: node.Spec.Unschedulable,
+		allocatable: kubeframework.Allocatable(info),
 	}
 }
 

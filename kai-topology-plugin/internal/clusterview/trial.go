@@ -40,7 +40,10 @@ func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, askin
 		v.mu.Unlock()
 		return nil, err
 	}
-	trial := &Trial{Cluster: v.cluster, view: v, ports: eligibility.HostPortsOf(asking), checkpoint: v.cluster.Checkpoint(), labels: sets.New[string]()}
+	trial := &Trial{
+		Cluster: v.cluster, view: v, ports: eligibility.HostPortsOf(asking),
+		checkpoint: v.cluster.Checkpoint(), labels: sets.New[string](),
+	}
 	trial.shapes = v.memory.Decision(v, asking, trial.ports)
 	trial.offerPorts()
 	trial.offerDevices(v.Resources().ByDevices(asking...))
@@ -173,7 +176,9 @@ func (t *Trial) offerDevices(resources []string) {
 		t.Cluster.OfferEverywhere(resource, plenty)
 		for _, known := range t.view.seen {
 			if known.offer.allocatable[resource] > 0 {
-				t.Cluster.Assign(packing.Pod{ID: resource + " of " + known.name, Node: known.name, Requests: packing.Resources{resource: plenty}})
+				t.Cluster.Assign(packing.Pod{
+					ID: resource + " of " + known.name, Node: known.name, Requests: packing.Resources{resource: plenty},
+				})
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (q Question) placement() packing.Placement {
 	case packing.Pack, packing.Spread:
 		return asked
 	default:
-		return q.Placement // Of what it may say instead the pod grouper tells.
+		return q.Placement // The pod grouper reports what it may say instead.
 	}
 }
 
@@ -86,7 +86,7 @@ type Answer struct {
 	Optimal bool
 	// Steps is what the search took of its budget.
 	Steps int
-	// Basis tells later whether the answer to a gang that has no place still holds.
+	// Basis shows later whether the answer to a gang that has no place still holds.
 	Basis clusterview.Basis
 }
 
@@ -116,7 +116,7 @@ func Decide(ctx context.Context, q Question) (*Answer, error) {
 	return session.Decide()
 }
 
-// Stand tells where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters,
+// Stand reports where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters,
 // and of the nodes only those matter that the pods stand on.
 func Stand(q Question) (*Answer, error) {
 	standing := *q.Gang

@@ -53,7 +53,9 @@ func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pa
 	orderGroup(root, topology, members, nodes, path)
 }
 
-func orderGroup(group *packing.Group, topology string, members map[string][]*corev1.Pod, nodes map[string]string, path pathOf) {
+func orderGroup(
+	group *packing.Group, topology string, members map[string][]*corev1.Pod, nodes map[string]string, path pathOf,
+) {
 	if group.Constraint.Topology != "" {
 		topology = group.Constraint.Topology
 	}
@@ -63,7 +65,8 @@ func orderGroup(group *packing.Group, topology string, members map[string][]*cor
 	if len(group.Children) > 0 || len(group.Pending) == 0 || topology == "" {
 		return
 	}
-	for _, pod := range ranks.Arrange(indexed(group, members[group.Name], nodes, func(node string) []string { return path(topology, node) })) {
+	pathIn := func(node string) []string { return path(topology, node) }
+	for _, pod := range ranks.Arrange(indexed(group, members[group.Name], nodes, pathIn)) {
 		if pod.Kind != "" {
 			nodes[pod.Name] = pod.Path[len(pod.Path)-1]
 		}
@@ -71,7 +74,9 @@ func orderGroup(group *packing.Group, topology string, members map[string][]*cor
 }
 
 // indexed are the pods of a leaf that have a node, and none if one of them has no index of its own.
-func indexed(leaf *packing.Group, members []*corev1.Pod, nodes map[string]string, path func(node string) []string) []ranks.Pod {
+func indexed(
+	leaf *packing.Group, members []*corev1.Pod, nodes map[string]string, path func(node string) []string,
+) []ranks.Pod {
 	kinds := map[string]string{}
 	for _, pods := range leaf.Pending {
 		for _, name := range pods.Names {

@@ -37,7 +37,8 @@ func (a *Answer) hops() *scheduling.HopsStatus {
 			if all == nil {
 				all = &scheduling.HopsStatus{}
 			}
-			all.Pairs, all.Sum, all.Least, all.Most = all.Pairs+h.Pairs, all.Sum+h.Sum, all.Least+h.Least, all.Most+h.Most
+			all.Pairs, all.Sum = all.Pairs+h.Pairs, all.Sum+h.Sum
+			all.Least, all.Most = all.Least+h.Least, all.Most+h.Most
 		}
 	}
 	return all

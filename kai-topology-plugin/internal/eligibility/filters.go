@@ -37,7 +37,8 @@ type filtered struct {
 // prefilter runs the PreFilter plugins.
 func (m *Memory) prefilter(ctx context.Context, pod *corev1.Pod, nodes Nodes) (*filtered, error) {
 	f := &filtered{
-		filters: m.filters, pod: pod, state: kubeframework.Simulation(), affinity: nodeaffinity.GetRequiredNodeAffinity(pod),
+		filters: m.filters, pod: pod, state: kubeframework.Simulation(),
+		affinity:  nodeaffinity.GetRequiredNodeAffinity(pod),
 		selecting: *m.selects, byTaints: map[string]string{}, byLabels: map[string]string{},
 	}
 	narrowed, status, _ := m.filters.RunPreFilterPlugins(ctx, f.state, pod)

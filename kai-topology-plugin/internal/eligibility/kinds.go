@@ -76,9 +76,8 @@ func twins(a, b *corev1.Pod) bool {
 	bare := func(pod *corev1.Pod) bool {
 		spec := &pod.Spec
 		return len(pod.Labels) == 0 && spec.NodeSelector == nil && spec.Affinity == nil && spec.Tolerations == nil &&
-			spec.Volumes == nil &&
-			spec.TopologySpreadConstraints == nil && spec.ResourceClaims == nil && spec.OS == nil && !spec.HostNetwork &&
-			spec.HostUsers == nil
+			spec.Volumes == nil && spec.TopologySpreadConstraints == nil && spec.ResourceClaims == nil &&
+			spec.OS == nil && !spec.HostNetwork && spec.HostUsers == nil
 	}
 	return a.Namespace == b.Namespace && kubeframework.Alike(a, b) && bare(a) && bare(b)
 }

@@ -49,7 +49,8 @@ type Shapes struct {
 func (m *Memory) Decision(nodes Nodes, asking []*corev1.Pod, ports HostPorts) *Shapes {
 	m.decisions++
 	return &Shapes{
-		memory: m, nodes: nodes, ports: ports, shared: kubeframework.SharedClaims(asking), known: map[string]packing.Shape{},
+		memory: m, nodes: nodes, ports: ports, shared: kubeframework.SharedClaims(asking),
+		known:  map[string]packing.Shape{},
 		labels: sets.New[string](),
 	}
 }

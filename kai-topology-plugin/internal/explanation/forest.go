@@ -66,7 +66,8 @@ func grow(cluster *inventory.Inventory, namespace string) *forest {
 	f := &forest{objects: map[string]*Object{}}
 	owners := map[*Object][]metav1.OwnerReference{}
 	for _, workload := range cluster.Workloads {
-		if workload.GetNamespace() == namespace || workload.GetNamespace() == "" && namespace == metav1.NamespaceDefault {
+		if workload.GetNamespace() == namespace ||
+			workload.GetNamespace() == "" && namespace == metav1.NamespaceDefault {
 			object := f.add(workload.GetKind(), namespace, workload.GetName())
 			object.Conditions = conditionsIn(workload)
 			owners[object] = workload.GetOwnerReferences()
@@ -160,8 +161,9 @@ func refusals(podGroup *scheduling.PodGroup) []Condition {
 	var refused []Condition
 	for _, pool := range podGroup.Status.SchedulingConditions {
 		if pool.Type == scheduling.UnschedulableOnNodePool && pool.Status == corev1.ConditionTrue {
-			refused = append(refused,
-				Condition{Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message})
+			refused = append(refused, Condition{
+				Type: string(pool.Type), Status: string(pool.Status), Reason: pool.Reason, Message: pool.Message,
+			})
 		}
 	}
 	return refused
@@ -170,8 +172,10 @@ func refusals(podGroup *scheduling.PodGroup) []Condition {
 func podConditions(pod *corev1.Pod) []Condition {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
-			return []Condition{{Type: string(condition.Type), Status: string(condition.Status), Reason: condition.Reason,
-				Message: condition.Message}}
+			return []Condition{{
+				Type: string(condition.Type), Status: string(condition.Status),
+				Reason: condition.Reason, Message: condition.Message,
+			}}
 		}
 	}
 	return nil

@@ -188,7 +188,7 @@ func judgeOne(
 	return g, err
 }
 
-// about tells how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
+// about reports how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
 func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
 	g, err := standing(table, turn)
 	if err != nil || g.State == Runs {
@@ -202,8 +202,8 @@ func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *de
 	return g, answer, nil
 }
 
-// Standing tells how each gang of a cluster is doing and where its groups stand, in the order of the scheduler. Nothing
-// is decided. The table is that of the cluster.
+// Standing reports how each gang of a cluster is doing and where its groups stand, in the order of the scheduler.
+// Nothing is decided. The table is that of the cluster.
 func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error) {
 	gangs := []*Gang{}
 	for _, turn := range turns.In(cluster) {
@@ -218,7 +218,9 @@ func Standing(cluster *inventory.Inventory, table *turns.Table) ([]*Gang, error)
 
 // Decide says of those gangs that wait why, and what would help, in their order, until enough says so; it returns how
 // many are left. The gangs are some of the cluster's, and are completed.
-func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool) (left int, err error) {
+func Decide(
+	ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, enough func() bool,
+) (left int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	table, err := turns.Set(ctx, cluster)
@@ -248,7 +250,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []*Gang, en
 	return left, nil
 }
 
-// standing tells how a gang is doing and where its groups stand.
+// standing reports how a gang is doing and where its groups stand.
 func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
 	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}
@@ -258,7 +260,8 @@ func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: len(assembled.Gated),
 		SubGroups: []SubGroup{}, Nodes: map[string]string{}, Placement: assembled.PodGroup.Status.Placement,
 	}
-	if planned := meta.FindStatusCondition(assembled.PodGroup.Status.Conditions, scheduling.ConditionRepairPlanned); planned != nil {
+	conditions := assembled.PodGroup.Status.Conditions
+	if planned := meta.FindStatusCondition(conditions, scheduling.ConditionRepairPlanned); planned != nil {
 		g.Repair = planned.Message
 	}
 	for _, pod := range assembled.Standing {
@@ -298,8 +301,9 @@ func subGroups(tree *podgrouptree.Tree, stand *decision.Answer) []SubGroup {
 		}
 		result = append(result, SubGroup{
 			Name: group.Name, Depth: depth, Scheduled: group.Placed, Minimum: group.Needed,
-			Topology: group.Constraint.Topology, Required: group.Constraint.Required, Preferred: group.Constraint.Preferred,
-			Domains: group.Domains,
+			Topology: group.Constraint.Topology, Required: group.Constraint.Required,
+			Preferred: group.Constraint.Preferred,
+			Domains:   group.Domains,
 		})
 	}
 	return result
@@ -314,9 +318,13 @@ func decisionOf(answer *decision.Answer) *Decision {
 }
 
 func reasonOf(e *packing.Explanation) Reason {
-	r := Reason{Group: e.Group, Level: e.Level, Domain: e.Domain.String(), Fit: e.Fit, Wanted: e.Wanted, Sentence: e.Sentence}
+	r := Reason{
+		Group: e.Group, Level: e.Level, Domain: e.Domain.String(), Fit: e.Fit, Wanted: e.Wanted, Sentence: e.Sentence,
+	}
 	for _, short := range e.Short {
-		r.Short = append(r.Short, Shortage{Resource: short.Resource, Amount: short.Amount, Needed: short.Needed, Free: short.Free})
+		r.Short = append(r.Short, Shortage{
+			Resource: short.Resource, Amount: short.Amount, Needed: short.Needed, Free: short.Free,
+		})
 	}
 	for _, excluded := range e.Excluded {
 		r.Excluded = append(r.Excluded, Exclusion{Reason: excluded.Reason, Nodes: excluded.Nodes})

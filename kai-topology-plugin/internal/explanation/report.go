@@ -82,7 +82,8 @@ func turnsOf(cluster *inventory.Inventory, object *Object) ([]turns.Turn, string
 	}
 	if len(asked) == 0 {
 		return nil, fmt.Sprintf(
-			"%s %s has no PodGroup yet: what its conditions say, or the component that makes the next object, is holding it up",
+			"%s %s has no PodGroup yet: what its conditions say, or the component that makes the next object, "+
+				"is holding it up",
 			object.Kind, object.Name)
 	}
 	return asked, ""
@@ -101,8 +102,10 @@ func collect(object *Object, wanted map[gang.Key]bool) {
 func alone(cluster *inventory.Inventory, pod *corev1.Pod) turns.Turn {
 	one := int32(1)
 	podGroup := &scheduling.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: pod.CreationTimestamp},
-		Spec:       scheduling.PodGroupSpec{MinMember: &one},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: pod.CreationTimestamp,
+		},
+		Spec: scheduling.PodGroupSpec{MinMember: &one},
 	}
 	assembled, hold := gang.Assemble(podGroup, []*corev1.Pod{pod}, cluster.Levels)
 	return turns.Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()}

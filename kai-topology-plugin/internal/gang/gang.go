@@ -229,7 +229,8 @@ func (g *Gang) Losses() string {
 	var lacking []string
 	for _, leaf := range g.Tree.Leaves() {
 		if have := counts[leaf.Name]; have < int(leaf.MinMember) {
-			lacking = append(lacking, fmt.Sprintf("%s has %d of %d pods on nodes", describe(leaf), have, leaf.MinMember))
+			lacking = append(lacking,
+				fmt.Sprintf("%s has %d of %d pods on nodes", describe(leaf), have, leaf.MinMember))
 		}
 	}
 	return strings.Join(lacking, ", ")

@@ -13,15 +13,16 @@ import (
 // pods of a gang that turns to another topology before the gang turns; whoever sees the new pods and still the old
 // PodGroup would place them under the old one.
 func MadeForOther(podGroup *scheduling.PodGroup, pod *corev1.Pod) bool {
-	refers, made := podGroup.Annotations[scheduling.AnnotationPodsTopology], pod.Annotations[grove.AnnotationTopologyName]
+	refers := podGroup.Annotations[scheduling.AnnotationPodsTopology]
+	made := pod.Annotations[grove.AnnotationTopologyName]
 	return refers != "" && made != "" && made != refers
 }
 
 // OtherTopologyMessage says what holds a pod that was made for another topology.
 func OtherTopologyMessage(podGroup *scheduling.PodGroup, pod *corev1.Pod) string {
 	return fmt.Sprintf(
-		"pod %s was made for topology %s while PodGroup %s refers to %s: waiting until the PodGroup changes or the pod is "+
-			"replaced",
+		"pod %s was made for topology %s while PodGroup %s refers to %s: waiting until the PodGroup changes or the "+
+			"pod is replaced",
 		pod.Name, pod.Annotations[grove.AnnotationTopologyName], podGroup.Name,
 		podGroup.Annotations[scheduling.AnnotationPodsTopology])
 }

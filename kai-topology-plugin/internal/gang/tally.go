@@ -85,7 +85,9 @@ func (t Tally) members(leaf *podgrouptree.Group) int {
 
 // OnNodes reports whether the minima of the whole tree are met by the pods that stand or have been put on a node.
 func (t Tally) OnNodes(tree *podgrouptree.Tree) bool {
-	return tree.Root.Satisfied(func(leaf *podgrouptree.Group) int { return t[leaf.Name].Standing + t[leaf.Name].Assumed })
+	return tree.Root.Satisfied(func(leaf *podgrouptree.Group) int {
+		return t[leaf.Name].Standing + t[leaf.Name].Assumed
+	})
 }
 
 func (t Tally) placed() bool {
@@ -180,7 +182,8 @@ func leafAdvice(tree *podgrouptree.Tree) string {
 }
 
 func foreignMessage(first *corev1.Pod, foreign int) string {
-	return fmt.Sprintf("pod %s waits for another scheduler, %s", first.Name, first.Spec.SchedulerName) + further(foreign) +
+	return fmt.Sprintf("pod %s waits for another scheduler, %s", first.Name, first.Spec.SchedulerName) +
+		further(foreign) +
 		": all pods of a gang need one spec.schedulerName"
 }
 

@@ -182,7 +182,7 @@ func (a *api) patch(name string, patch []byte) (*corev1.Pod, error) {
 	return after.DeepCopy(), nil
 }
 
-// settle brings the cache up to date until nothing is left to be told.
+// settle brings the cache up to date until nothing is left to be reported.
 func (a *api) settle(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !a.conditions.Idle(); time.Sleep(time.Millisecond) {

@@ -93,7 +93,7 @@ func (l *Lister) VersionOf(podGroup *scheduling.PodGroup) gangstate.Version {
 }
 
 // Latest returns the pod as the cache has it. The queue can lag behind: it may hold a pod from before the pod grouper
-// told it its gang.
+// gave it its gang.
 func (l *Lister) Latest(pod *corev1.Pod) *corev1.Pod {
 	current, err := l.Pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {

@@ -148,7 +148,7 @@ func TestAVersionChangesWithTheTopology(t *testing.T) {
 func TestAPodOfTheSameNameIsAnotherPod(t *testing.T) {
 	read := lister(t)
 	known, other, unknown := member("pending", ""), member("pending", ""), member("unknown", "")
-	known.Annotations = nil // The queue has it from before it was told its gang.
+	known.Annotations = nil // The queue has it from before it was given its gang.
 	other.UID = "other"
 	if got, is := read.KeyOf(known); got != key || !is || read.IsGone(known) {
 		t.Errorf("the pod is of gang %v, gone %t", got, read.IsGone(known))

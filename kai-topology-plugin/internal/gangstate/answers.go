@@ -109,8 +109,8 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 	return reply, effects
 }
 
-// repeat returns the last answer to a pod that has not been told it yet. All pods of a gang wake up together; the
-// first one asks, and the others share its answer. One that has been told comes back because something happened, and
+// repeat returns the last answer to a pod that has not had it yet. All pods of a gang wake up together; the
+// first one asks, and the others share its answer. One that has had it comes back because something happened, and
 // asks anew.
 func (r *record) repeat(version Version, pod types.UID) *decision.Answer {
 	if !r.holds(version) || r.last.told.Has(pod) {
@@ -179,7 +179,7 @@ func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.Placement
 }
 
 // Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
-// what to tell that pod.
+// the answer for that pod.
 func (s *State) Refused(
 	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment,
 ) (told *decision.Answer, effects Effects) {
@@ -190,7 +190,7 @@ func (s *State) Refused(
 		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
 		s.settleDebt(e, r)
 		if before != nil && before.given.Message != told.Message {
-			e.activate(others(asked, pod)...) // They have been told something else, and do not ask by themselves.
+			e.activate(others(asked, pod)...) // They have had another answer, and do not ask by themselves.
 		}
 		e.writeStatus(r.key)
 	})
@@ -198,7 +198,9 @@ func (s *State) Refused(
 }
 
 func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer, about []*corev1.Pod) {
-	r.last = &answer{given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID]()}
+	r.last = &answer{
+		given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID](),
+	}
 	for _, pending := range about {
 		r.last.about.Insert(pending.UID)
 	}

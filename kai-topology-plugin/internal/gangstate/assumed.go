@@ -91,7 +91,8 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		case !lost.refused:
 			seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
 			r.keep(&reservation{
-				purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife), pods: map[types.UID]Placement{pod: seat},
+				purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife),
+				pods: map[types.UID]Placement{pod: seat},
 			})
 			e.again(SeatLife)
 		}

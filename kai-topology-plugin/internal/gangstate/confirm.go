@@ -36,7 +36,9 @@ type Taker struct {
 // who did so since the gang was read, at the given version, could not know of it. It returns what has changed, and
 // breaks the plan then; otherwise seats of less important gangs that have no room beside the pods of the plan are given
 // up.
-func (s *State) Confirm(asked *gang.Gang, version Version, placements []Placement, seen Seen) (changed string, effects Effects) {
+func (s *State) Confirm(
+	asked *gang.Gang, version Version, placements []Placement, seen Seen,
+) (changed string, effects Effects) {
 	changed = s.overtaken(asked, version, seen)
 	if changed == "" {
 		coming := map[string][]*corev1.Pod{}
@@ -81,7 +83,9 @@ func (s *State) overtaken(asked *gang.Gang, version Version, seen Seen) string {
 // Respect gives up the seats of less important gangs that have no room beside pods which come to nodes, given by the
 // names of these. Where pods would take the room of other seats, these came to be after the nodes were looked at: what
 // changed is said then, and no seat is given up.
-func (s *State) Respect(by Taker, coming map[string][]*corev1.Pod, seen Seen) (changed string, effects Effects, err error) {
+func (s *State) Respect(
+	by Taker, coming map[string][]*corev1.Pod, seen Seen,
+) (changed string, effects Effects, err error) {
 	var taken []*corev1.Pod
 	for node, pods := range coming {
 		unheard, err := s.unheard(node, seen)
@@ -97,7 +101,8 @@ func (s *State) Respect(by Taker, coming map[string][]*corev1.Pod, seen Seen) (c
 			case err != nil:
 				return "", Effects{}, err
 			case displaced && kubeframework.Priority(seat) >= by.Priority:
-				return fmt.Sprintf("planned anew, since room on node %s is held for the successor of pod %s", node, seat.Name), Effects{}, nil
+				return fmt.Sprintf("planned anew, since room on node %s is held for the successor of pod %s",
+					node, seat.Name), Effects{}, nil
 			case displaced:
 				taken = append(taken, seat)
 			}

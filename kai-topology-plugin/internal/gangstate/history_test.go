@@ -29,7 +29,7 @@ const (
 	gatedPod  phase = "gated"   // PreEnqueue holds it.
 	activePod phase = "active"  // It is taken next.
 	parked    phase = "parked"  // It was turned away, and waits for an event.
-	told      phase = "told"    // Permit told it to wait, and it is not in the list of those that wait yet.
+	told      phase = "told"    // Permit has it wait, and it is not in the list of those that wait yet.
 	waits     phase = "waits"   // It is in that list.
 	binding   phase = "binding" // Its binding is under way.
 	bound     phase = "bound"
@@ -65,7 +65,7 @@ type scheduler struct {
 	events []func() Effects
 	// refusedWith are the nodes that were free for a gang when it got none.
 	refusedWith map[gang.Key][]string
-	// held are the seats that the metrics tell of.
+	// held are the seats that the metrics report.
 	held int
 	// settling is set once nothing happens any more but what follows from what has.
 	settling bool

@@ -114,7 +114,8 @@ func (s *State) RepairsPlanned(round map[gang.Key]Repair) (effects Effects) {
 		}
 		r.repair, r.repairOf = round[key], r.podGroup.UID
 		// What the first round says of none may still stand in its status, as an earlier process wrote it.
-		stale := first && meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
+		stale := first &&
+			meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned) != nil
 		if before != r.repair || stale {
 			effects.writeStatus(key)
 		}

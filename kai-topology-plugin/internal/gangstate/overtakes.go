@@ -179,7 +179,7 @@ func (s *State) take(taking Taking) {
 	}
 }
 
-// Recount tells of the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
+// Recount records the gangs that stand and took their room while a gang waited, which a scheduler that starts anew
 // does not remember. Those that have come and gone are lost, so that a waiting gang can be overtaken up to
 // MaxOvertakes more times in each domain for each restart.
 func (s *State) Recount(key gang.Key, standing []Taking) {
@@ -241,7 +241,8 @@ func (o *overtaken) pass(domain string, times int) {
 // goesFirst reports whether a gang that waits has its turn before another. Of two that have lost pods, that is the one
 // which has nowhere else to go: no seats are held for a move of it.
 func (s *State) goesFirst(waits *record, other gang.Rank) bool {
-	claim, moves, otherMoves := waits.overtaken.claim, len(waits.moveSeats()) > 0, len(s.known(other.Gang).moveSeats()) > 0
+	claim := waits.overtaken.claim
+	moves, otherMoves := len(waits.moveSeats()) > 0, len(s.known(other.Gang).moveSeats()) > 0
 	if moves != otherMoves && claim.Rank.Priority == other.Priority && claim.Rank.Begun == other.Begun {
 		return otherMoves
 	}

@@ -14,7 +14,7 @@ type Placement struct {
 	Turn int
 }
 
-// Place is where a node stands in some topologies: the labels that tell its domains.
+// Place is where a node stands in some topologies: the labels that name its domains.
 type Place []label
 
 type label struct {

@@ -234,7 +234,7 @@ func (s *State) activateFollowing(e *Effects, near gang.Key) {
 	}
 }
 
-// Relate tells the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
+// Relate gives the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
 func (s *State) Relate(assembled *gang.Gang) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

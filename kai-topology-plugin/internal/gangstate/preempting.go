@@ -87,7 +87,7 @@ func (s *State) endPreemptionsOn(e *Effects, of *record, seat *reservation) {
 	}
 }
 
-// PreemptionFailed records that those who were to leave for a gang could not be told to. The gang is decided anew,
+// PreemptionFailed records that those who were to leave for a gang could not be asked to. The gang is decided anew,
 // and finds its domain half cleared.
 func (s *State) PreemptionFailed(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) {

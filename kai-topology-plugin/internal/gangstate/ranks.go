@@ -59,7 +59,7 @@ func (s *State) RankOf(key gang.Key, pod types.UID) (rank int, ok bool) {
 	return rank, ok
 }
 
-// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each is told its own by
+// Rank gives all members of a group their ranks, the pod among them, whose rank it returns. Each gets its own by
 // another request, and all have to go together.
 func (s *State) Rank(key gang.Key, pod types.UID, members []Member) (rank int) {
 	s.change(key, func(r *record, _ *Effects) {

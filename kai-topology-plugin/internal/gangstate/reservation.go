@@ -218,7 +218,7 @@ func (s *State) settleDebt(e *Effects, r *record) {
 }
 
 // Keep records the room that a planned gang needs for its further pods, and for those that follow it, in place of
-// what was kept for them before. Priority is that of the gang: whoever is above it may take the room. Until tells
+// what was kept for them before. Priority is that of the gang: whoever is above it may take the room. Until says
 // when the room of a gang is given back; the zero time is no end.
 func (s *State) Keep(
 	leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time,

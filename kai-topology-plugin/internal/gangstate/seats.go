@@ -66,7 +66,7 @@ func hasSuccessor(pod *corev1.Pod) bool {
 }
 
 // done reports whether a pod of a restart policy has done its work. One that is to run for ever succeeds when it is
-// told to stop, too.
+// asked to stop, too.
 func done(pod *corev1.Pod, restarts corev1.RestartPolicy) bool {
 	ends := restarts == corev1.RestartPolicyNever || restarts == corev1.RestartPolicyOnFailure
 	return pod.Status.Phase == corev1.PodSucceeded && (ends || pod.DeletionTimestamp == nil)
@@ -300,7 +300,9 @@ func (s *State) NodeSeen(node *corev1.Node) Effects {
 	s.mu.Lock()
 	s.nodes[node.Name] = node
 	s.mu.Unlock()
-	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool { return !s.takes(node.Name, pod) })
+	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool {
+		return !s.takes(node.Name, pod)
+	})
 }
 
 // NodeGone records that a node is no more.

@@ -63,14 +63,14 @@ func statusOf(seat *reservation) scheduling.SeatsStatus {
 	return one
 }
 
-// restoreSeats holds those that the status of a PodGroup tells of: the scheduler that held them has ended.
+// restoreSeats holds those that the status of a PodGroup lists: the scheduler that held them has ended.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
 	}
 	hold, purpose := HoldOf(r.podGroup), vacated
-	if moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned); moved != nil &&
-		moved.Reason == scheduling.ReasonMoving {
+	moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	if moved != nil && moved.Reason == scheduling.ReasonMoving {
 		hold, purpose = MoveHold(r.podGroup), moving
 	}
 	if hold <= 0 {
@@ -95,7 +95,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	s.trimSeats(e, r)
 }
 
-// ToldSeats returns the room that the status of a PodGroup tells of as held for successors, but for that of pods on
+// ToldSeats returns the room that the status of a PodGroup lists as held for successors, but for that of pods on
 // their way out: their nodes show them.
 func ToldSeats(podGroup *scheduling.PodGroup) (seats []Placement) {
 	for i, told := range podGroup.Status.Seats {
@@ -128,5 +128,5 @@ func remembered(key gang.Key, told scheduling.SeatsStatus, uid string) *corev1.P
 	return pod
 }
 
-// IsSeat reports whether a pod stands for a seat of which a status tells. No object has a name with spaces.
+// IsSeat reports whether a pod stands for a seat that a status lists. No object has a name with spaces.
 func IsSeat(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, "seat ") }

@@ -2,7 +2,7 @@
 //
 // A record has the pods of the gang and those that PreEnqueue holds, what its PodGroup asks for, where its pods are
 // planned and which room is kept for them, the last answer, who leaves for it, and how often others took room that it
-// waits for. What happens is told by a call of one method, which returns what is to be done about it: see Effects.
+// waits for. What happens is reported by a call of one method, which returns what is to be done about it: see Effects.
 // Nothing here calls anybody, and the time is always given, so that whole histories of a gang can be played through
 // in a test.
 //
@@ -79,7 +79,7 @@ type record struct {
 	begun bool
 
 	plan *plan
-	// owes is set if others have not been told of the room of its last plan, because the gang is to be planned anew in
+	// owes is set if others have not heard of the room of its last plan, because the gang is to be planned anew in
 	// a moment.
 	owes bool
 	// assumed are pods that the scheduler has put on a node, until the API server shows them there.
@@ -120,7 +120,7 @@ type record struct {
 	// successors is the last answer to a question of its PodGroup.
 	successors successors.Answer
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
-	// that was told.
+	// that was reported.
 	waits    string
 	complete time.Time
 }
@@ -247,7 +247,7 @@ func (s *State) RoomGrew() {
 }
 
 // RoomSeen records that a decision saw nodes that were bettered so often. If they had room that no decision saw before,
-// room became free, whether the event that tells of it has come or not; it returns by how much Room grew.
+// room became free, whether the event that reports it has come or not; it returns by how much Room grew.
 func (s *State) RoomSeen(bettered int) (grew int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *State) Room() int64 {
 	return s.room
 }
 
-// Tick tells the time. Effects.Again says when it is to be told.
+// Tick gives the time. Effects.Again says when it is to be given.
 func (s *State) Tick(now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,8 @@ func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
 
 func toldBefore(podGroup *scheduling.PodGroup) *Told {
 	told := &Told{
-		podGroup: podGroup.UID, generation: podGroup.Generation, Reasons: sets.New[string](), Strays: sets.New[types.UID](),
+		podGroup: podGroup.UID, generation: podGroup.Generation,
+		Reasons: sets.New[string](), Strays: sets.New[types.UID](),
 	}
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
 	// A gang that was changed and stands as before is no news either.
@@ -60,7 +61,7 @@ func (s *State) Concluded(key gang.Key, reason string) (before string, complete 
 	return before, complete
 }
 
-// Unspoken forgets what was said of a gang: it is no more, or somebody else tells of it. It returns the reason for
+// Unspoken forgets what was said of a gang: it is no more, or somebody else reports it. It returns the reason for
 // which it waited.
 func (s *State) Unspoken(key gang.Key) (before string) {
 	s.change(key, func(r *record, _ *Effects) {

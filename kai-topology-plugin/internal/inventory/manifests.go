@@ -77,7 +77,8 @@ func (in *Inventory) addPod(document manifests.Document) []manifests.Finding {
 
 func (in *Inventory) addTopology(document manifests.Document) []manifests.Finding {
 	topology := &kai.Topology{}
-	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{WithoutRules: true, Validate: unreadableSpares})
+	admission := offline.Admission[*kai.Topology]{WithoutRules: true, Validate: unreadableSpares}
+	findings := offline.Admit(document, topology, admission)
 	in.Topologies[topology.Name] = topology
 	return findings
 }

@@ -18,20 +18,22 @@ func (p *plugin) explainCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "explain POD|PODGROUP|DGD|KIND/NAME [-n NAMESPACE]",
 		Short: "Say why a pod or a gang waits and what would have to change, or where it went",
-		Long: `explain walks from the workload to its pods (DynamoGraphDeployment, PodCliqueSet, PodGang, PodGroup), shows the conditions on
-the way and where each subgroup stands, and decides each gang that waits again: by itself, on the cluster as it is, with the
-scheduler's own filters and search. For a gang that does not fit it names the nearest domain, what it lacks there and what
-filters exclude, and tries what would help: each remedy was made on a copy of the cluster and the gang decided once more.
+		Long: `explain walks from the workload to its pods (DynamoGraphDeployment, PodCliqueSet, PodGang, PodGroup),
+shows the conditions on the way and where each subgroup stands, and decides each gang that waits again: by itself, on
+the cluster as it is, with the scheduler's own filters and search. For a gang that does not fit it names the nearest
+domain, what it lacks there and what filters exclude, and tries what would help: each remedy was made on a copy of the
+cluster and the gang decided once more.
 
-KIND is pod, podgroup, podgang, pcs or dgd. A bare name is looked for as dgd, pcs, podgang, podgroup, pod, in this order.
-Volumes and device claims are not looked at.
+KIND is pod, podgroup, podgang, pcs or dgd. A bare name is looked for as dgd, pcs, podgang, podgroup, pod, in this
+order. Volumes and device claims are not looked at.
 
 -o json prints
   target{kind, namespace, name}, chain{kind, namespace, name, conditions[], objects[]}, notes[],
   gangs[]{namespace, name, state (Runs, RunsPartly, Waits), scheduled, pending, gated, priority,
        placement{domains, fewest, hops{pairs, sum, least, most}}, nodes{pod: node},
     subGroups[]{name, depth, scheduled, minimum, topology, required, preferred, domains{level: []}},
-    decision{verdict, message, assignments{pod: node}, reasons[]{group, level, domain, fit, wanted, short[], excluded[], sentence}},
+    decision{verdict, message, assignments{pod: node},
+             reasons[]{group, level, domain, fit, wanted, short[], excluded[], sentence}},
     behind[], remedies[]{kind, change, fits}}`,
 		Example: `  kubectl packtree explain dgd/vllm-disagg -n inference
   kubectl packtree explain my-pod

@@ -31,7 +31,8 @@ func drawExplanation(pen *drawing.Pen, report *explanation.Report) string {
 	}
 	for i, gang := range report.Gangs {
 		if i == maxGangs {
-			fmt.Fprintf(&b, "\n%s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", count(len(report.Gangs)-i, "more gang"))))
+			more := count(len(report.Gangs)-i, "more gang")
+			fmt.Fprintf(&b, "\n%s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", more)))
 			break
 		}
 		b.WriteString("\n")
@@ -246,7 +247,8 @@ func drawPods(b *strings.Builder, pen *drawing.Pen, report *explanation.Report, 
 	}
 	for i, node := range slices.Sorted(maps.Keys(onNode)) {
 		if i == maxNodes {
-			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", count(len(onNode)-i, "more node"))))
+			more := count(len(onNode)-i, "more node")
+			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %s: -o json has all", more)))
 			return
 		}
 		slices.Sort(onNode[node])

@@ -36,7 +36,8 @@ func drawPlacements(b *strings.Builder, pen *drawing.Pen, gangs []*explanation.G
 			break
 		}
 		name := gang.Namespace + "/" + gang.Name
-		text := fmt.Sprintf("%s %s  %s", pen.Careful("?"), pen.Own(name, name), explanation.PlacementText(gang.Placement))
+		text := fmt.Sprintf("%s %s  %s", pen.Careful("?"), pen.Own(name, name),
+			explanation.PlacementText(gang.Placement))
 		b.WriteString(pen.Wrap("  ", "    ", text))
 	}
 	b.WriteString("\n")

@@ -29,22 +29,22 @@ func (p *plugin) repairabilityCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "repairability [-o json]",
 		Short: "Foretell for each node and domain which gangs would survive its failure, and how",
-		Long: `repairability lets each node, and each domain of each Topology, fail on a copy of the cluster, and decides the gangs
-that stand there anew, as the scheduler would. A gang is mended in place if only its lost pods need new nodes, or if it has
-enough pods without them. Otherwise the smallest groups with a topology constraint of their own move as a whole, then those
-around them, and at last the gang: the fewest pods for which there is proof that they fit. A gang for which that is not
-enough is lost.
+		Long: `repairability lets each node, and each domain of each Topology, fail on a copy of the cluster, and
+decides the gangs that stand there anew, as the scheduler would. A gang is mended in place if only its lost pods need
+new nodes, or if it has enough pods without them. Otherwise the smallest groups with a topology constraint of their own
+move as a whole, then those around them, and at last the gang: the fewest pods for which there is proof that they fit. A
+gang for which that is not enough is lost.
 
-Gangs that already lack pods are left out, and so are pods without a gang. Several gangs that one failure hits are mended
-one after the other: those that stay in place first, then by their rank.
+Gangs that already lack pods are left out, and so are pods without a gang. Several gangs that one failure hits are
+mended one after the other: those that stay in place first, then by their rank.
 
-Spares are the fewest nodes that have to stay empty for the failure of any one node to be mended as it would be now, while
-nodes with pods keep what is free on them. They are counted in each domain around them. Where there are too many sets of
-nodes to try all, none of the spares can be done without, but fewer others might do.
+Spares are the fewest nodes that have to stay empty for the failure of any one node to be mended as it would be now,
+while nodes with pods keep what is free on them. They are counted in each domain around them. Where there are too many
+sets of nodes to try all, none of the spares can be done without, but fewer others might do.
 
 -o json prints all of it:
-  failures[]{level, domain, mendedInPlace[], mendedByMoving[]{gang, subGroup, pods}, lost[]}, spares{LEVEL: {DOMAIN: nodes}},
-  spareNodes[]`,
+  failures[]{level, domain, mendedInPlace[], mendedByMoving[]{gang, subGroup, pods}, lost[]},
+  spares{LEVEL: {DOMAIN: nodes}}, spareNodes[]`,
 		Example: `  kubectl packtree repairability
   kubectl packtree repairability -o json | jq '.failures[] | select(.lost != [])'
   kubectl get nodes,pods,topologies,podgroups -A -o yaml | kubectl packtree repairability -f -`,

@@ -34,7 +34,7 @@ func drawSeats(b *strings.Builder, pen *drawing.Pen, seats []overview.Seat) {
 	b.WriteString("\n")
 }
 
-// seatsText tells of the seats of one gang.
+// seatsText lists the seats of one gang.
 func seatsText(seats []overview.Seat) string {
 	var names []string
 	var last time.Time

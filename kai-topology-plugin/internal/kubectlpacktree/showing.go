@@ -40,7 +40,8 @@ func (s *showing) follow(command *cobra.Command, from *source) (func(context.Con
 		}
 		s.reader = reader
 		return func(ctx context.Context) error {
-			return reader.Watch(ctx, func(read *live.Cluster) { s.show(ctx, read) }, func(err error) { s.trouble(err.Error()) })
+			return reader.Watch(ctx, func(read *live.Cluster) { s.show(ctx, read) },
+				func(err error) { s.trouble(err.Error()) })
 		}, nil
 	}
 	read, err := from.read(command, live.Wanted{})
@@ -144,7 +145,8 @@ func (l *latest) explain(ctx context.Context, namespace, name string) (*explanat
 	if err != nil {
 		return nil, err
 	}
-	report, err := explanation.Of(ctx, read.Inventory, namespace, explanation.Target{Kind: explanation.KindPodGroup, Name: name})
+	target := explanation.Target{Kind: explanation.KindPodGroup, Name: name}
+	report, err := explanation.Of(ctx, read.Inventory, namespace, target)
 	if err != nil {
 		return nil, err
 	}

@@ -20,11 +20,11 @@ func (p *plugin) topCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "top [-f DUMP] [--shape SHAPE]... [-n NAMESPACE]",
 		Short: "Follow domains, gangs and nodes in the terminal",
-		Long: `top shows what tree shows, follows the cluster by watches, and can be gone into: from domains to nodes and their pods, from
-gangs to their groups, what they wait for and what would help.
+		Long: `top shows what tree shows, follows the cluster by watches, and can be gone into: from domains to nodes
+and their pods, from gangs to their groups, what they wait for and what would help.
 
-Keys: j and k or the arrows move, enter goes in, esc out, tab changes between domains and gangs, s counts the slots of the next
-shape, / leaves rows with a text only, g and G go to the first and the last row, q quits.
+Keys: j and k or the arrows move, enter goes in, esc out, tab changes between domains and gangs, s counts the slots of
+the next shape, / leaves rows with a text only, g and G go to the first and the last row, q quits.
 
 Where the output is no terminal it prints what tree prints.`,
 		Example: `  kubectl packtree top
@@ -57,7 +57,8 @@ Where the output is no terminal it prints what tree prints.`,
 	from.bind(command)
 	named.bind(command)
 	command.Flags().StringVar(&asked.Topology, "topology", "", "show this Topology only")
-	command.Flags().StringVar(&asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
+	command.Flags().StringVar(&asked.Resource, "resource", "",
+		"the resource to show; GPUs if any node has them, else cpu")
 	return command
 }
 

@@ -23,20 +23,22 @@ func (p *plugin) treeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "tree [--topology NAME] [--level LEVEL] [--resource NAME] [--shape SHAPE]... [-n NAMESPACE]",
 		Short: "Draw the topologies: used and free in each domain, and which gang stands where",
-		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there is of a resource,
-how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has. Hosts are left out unless
---level host asks for them. Free domains that are alike are drawn in one line.
+		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there
+is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
+Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
 
-The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most gangs have
-and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes empty for repair says so.
+The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most
+gangs have and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes
+empty for repair says so.
 
-Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible of the
-levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
-for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes that lack a label of the topology are
-drawn where their labels end.
+Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
+of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
+for the successors of pods that left, the room that is kept for gangs that wait, and the nodes that take no pods. Nodes
+that lack a label of the topology are drawn where their labels end.
 
 -o json prints all of it, hosts included:
-  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster}, waiting[]{namespace, name, pending, reason, message},
+  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster},
+  waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
   reservations[]{namespace, gang, reason, level, domain, resources[], nodes[]},
@@ -66,8 +68,10 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&asked.Topology, "topology", "", "draw this Topology only")
-	flags.StringVar(&level, "level", "", "the narrowest level to draw: host, a node label key, or its last part, such as rack")
-	flags.StringVar(&asked.Resource, "resource", "", "the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
+	flags.StringVar(&level, "level", "",
+		"the narrowest level to draw: host, a node label key, or its last part, such as rack")
+	flags.StringVar(&asked.Resource, "resource", "",
+		"the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
 	p.completeTree(command)
 	return command
@@ -102,7 +106,9 @@ func (p *plugin) tree(command *cobra.Command, from *source, asked overview.Quest
 }
 
 // overview is what was read, with the notes about it, of the namespace that is given, if one is.
-func (p *plugin) overview(ctx context.Context, read *live.Cluster, asked overview.Question) (*overview.Overview, error) {
+func (p *plugin) overview(
+	ctx context.Context, read *live.Cluster, asked overview.Question,
+) (*overview.Overview, error) {
 	if name, given, err := p.namespace(); err == nil && given {
 		asked.Namespace = name
 	}
@@ -128,7 +134,8 @@ func checkLevel(seen *overview.Overview, level string) error {
 			there[key] = true
 		}
 	}
-	return fmt.Errorf("--level: no Topology has level %q, there is: %s", level, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
+	return fmt.Errorf("--level: no Topology has level %q, there is: %s",
+		level, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
 }
 
 func hosts(level string) bool { return level == "host" || named(corev1.LabelHostname, level) }

@@ -61,7 +61,9 @@ func drawTree(pen *drawing.Pen, report *overview.Overview, level string) string 
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func drawTopology(b *strings.Builder, pen *drawing.Pen, resourceName string, topology overview.Topology, names []string, level string) {
+func drawTopology(
+	b *strings.Builder, pen *drawing.Pen, resourceName string, topology overview.Topology, names []string, level string,
+) {
 	title := "Nodes"
 	switch {
 	case len(names) > 1:
@@ -326,7 +328,8 @@ func (l *layout) amount(value float64) string {
 
 func amountText(name string, value float64) string {
 	switch {
-	case name == string(corev1.ResourceMemory) || name == string(corev1.ResourceEphemeralStorage) || strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
+	case name == string(corev1.ResourceMemory) || name == string(corev1.ResourceEphemeralStorage) ||
+		strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
 		const step = 1024
 		units := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
 		at := 0

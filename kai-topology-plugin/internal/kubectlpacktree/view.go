@@ -45,17 +45,18 @@ func (p *plugin) viewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "view [-f BUNDLE | --recording FILE] [--export FILE] [--shape SHAPE]...",
 		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
-		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are many, with a colour for
-each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster by watches as long as it runs.
+		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are
+many, with a colour for each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster
+by watches as long as it runs.
 
-The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to whoever
-knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
+The page is served on this machine only, at an address with a secret that view prints. It shows what you may see to
+whoever knows the address. Nothing is installed in the cluster, and nothing is asked of any other host.
 
---export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as explain does,
-for up to 10 seconds; so they are for a page of a dump.
+--export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as
+explain does, for up to 10 seconds; so they are for a page of a dump.
 
---recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all moments are
-in the file, and the gangs that wait at them are decided for up to a minute in all.
+--recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all
+moments are in the file, and the gangs that wait at them are decided for up to a minute in all.
 
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
@@ -94,7 +95,8 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.recording, "recording", "",
 		"show what simulate -o recording has written, with a time line, instead of a cluster")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
-	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
+	flags.StringVar(&options.asked.Resource, "resource", "",
+		"the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
 	flags.IntVar(&options.health, "health-port", 0,
 		"a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
@@ -138,7 +140,9 @@ func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) e
 }
 
 // writePage writes a page to a file, which has its name only once it is whole.
-func writePage(command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments) error {
+func writePage(
+	command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments,
+) error {
 	var page bytes.Buffer
 	if err := view.Export(&page, content, taken, moments); err != nil {
 		return err
@@ -186,7 +190,8 @@ func (p *plugin) decide(
 ) error {
 	left, err := explanation.Decide(ctx, cluster, seen.Gangs, func() bool { return p.now().After(until) })
 	if left > 0 {
-		seen.Notes = append(seen.Notes, fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
+		seen.Notes = append(seen.Notes,
+			fmt.Sprintf("%d gangs that wait were not decided again: there are too many of them", left))
 	}
 	return err
 }

@@ -24,7 +24,8 @@ import (
 )
 
 // pipe is how workloads become PodGroups and Pods without a cluster being changed.
-const pipe = `kubectl get clustertopologies,clustertopologybindings -o yaml | cat - FILE | dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kubectl packtree what-if -f -`
+const pipe = `kubectl get clustertopologies,clustertopologybindings -o yaml | cat - FILE | ` +
+	`dynamo-operator render -f - | grove-operator render -f - | podgrouper render -f - | kubectl packtree what-if -f -`
 
 // whatIfResult is what what-if prints as JSON: what place prints, and more.
 type whatIfResult struct {
@@ -51,18 +52,19 @@ func (p *plugin) whatIfCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml] [--repairability]",
 		Short: "Decide manifests on the cluster as it is, and change nothing",
-		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and decides the PodGroups
-as the scheduler would. An object that the cluster has too is replaced; pods take the place of all pods that their gang has.
-Gangs of the cluster that wait and rank higher (priority, then age) go first and take what room they get; their names are
-told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the cluster that wait.
+		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and
+decides the PodGroups as the scheduler would. An object that the cluster has too is replaced; pods take the place of all
+pods that their gang has. Gangs of the cluster that wait and rank higher (priority, then age) go first and take what
+room they get; their names are told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the
+cluster that wait.
 
 A workload becomes PodGroups and Pods by the very code of the controllers:
   ` + pipe + `
 (leave out dynamo-operator for a PodCliqueSet, and both operators for a Job).
 
---repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests and
-with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that would
-stand anew. Where pods are printed as YAML it says so on standard error.
+--repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests
+and with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that
+would stand anew. Where pods are printed as YAML it says so on standard error.
 
 -o json prints what "kai-topology-plugin place" prints (podGroups[], searchNodes, elapsedMicroseconds) and in addition
 decidedFirst[], notes[] and, with --repairability, repairability{worse[], better[], new[]}, each {gang,
@@ -79,7 +81,8 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 				return usage(command, "-o is tree, json or yaml, not %q", flags.output)
 			}
 			if budget := flags.options.Budget; budget < 0 {
-				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
+				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d",
+					budget)
 			}
 			flags.options.Placement = packing.Placement(placement)
 			if err := flags.options.Check(); err != nil {
@@ -150,7 +153,8 @@ func try(
 	}
 	decided.DropCertificates()
 	if len(decided.PodGroups) == 0 {
-		notes = append(notes, "the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
+		notes = append(notes,
+			"the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
 	}
 	return &tried{whatIfResult{Result: decided, DecidedFirst: question.first, Notes: notes}, cluster, past}, nil
 }
@@ -199,7 +203,8 @@ func (p *plugin) readAsked(command *cobra.Command, files []string) (*inventory.I
 // askedBy reads what manifests ask for; those that name no namespace are for this one.
 func askedBy(documents []manifests.Document, namespace string) (*inventory.Inventory, []manifests.Finding) {
 	for _, document := range documents {
-		if kind := document.Object.GetKind(); document.Object.GetNamespace() == "" && (kind == "Pod" || kind == "PodGroup") {
+		kind := document.Object.GetKind()
+		if document.Object.GetNamespace() == "" && (kind == "Pod" || kind == "PodGroup") {
 			document.Object.SetNamespace(namespace)
 		}
 	}
@@ -234,7 +239,8 @@ func priorityNotes(read *live.Cluster, asked *inventory.Inventory) []string {
 	for class := range named {
 		notes = append(notes,
 			fmt.Sprintf(
-				"the cluster has no PriorityClass %s, so it would refuse the pods that name it; they are decided with priority 0",
+				"the cluster has no PriorityClass %s, so it would refuse the pods that name it; "+
+					"they are decided with priority 0",
 				class))
 	}
 	slices.Sort(notes)

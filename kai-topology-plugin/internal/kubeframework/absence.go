@@ -50,7 +50,8 @@ func emptiable(nodes fwk.NodeInfoLister, name string) (*emptied, error) {
 	}
 	info, ok := node.(*framework.NodeInfo)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's node %T cannot be emptied: this Kubernetes minor is not supported", node)
+		return nil, fmt.Errorf("kube-scheduler's node %T cannot be emptied: this Kubernetes minor is not supported",
+			node)
 	}
 	return &emptied{info: info, before: info.SnapshotConcrete()}, nil
 }

@@ -47,7 +47,7 @@ func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error
 }
 
 // Alike reports whether two pods have the very same containers in memory and nothing else that takes resources, so that
-// they request the same. Most pods that do are not told by it.
+// they request the same. Most pods that do are not found by it.
 func Alike(a, b *corev1.Pod) bool {
 	bare := func(pod *corev1.Pod) bool {
 		return len(pod.Spec.InitContainers) == 0 && pod.Spec.Overhead == nil && pod.Spec.Resources == nil

@@ -36,7 +36,8 @@ type assumedPod struct {
 type assumingFramework interface {
 	Filters
 	RunPreFilterExtensionAddPod(
-		ctx context.Context, state fwk.CycleState, podToSchedule *corev1.Pod, podInfoToAdd fwk.PodInfo, nodeInfo fwk.NodeInfo,
+		ctx context.Context, state fwk.CycleState, podToSchedule *corev1.Pod, podInfoToAdd fwk.PodInfo,
+		nodeInfo fwk.NodeInfo,
 	) *fwk.Status
 	RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status
 	RunReservePluginsUnreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string)

@@ -134,7 +134,8 @@ func (c *Claims) usedByPods(key string) bool {
 func requestOf(claim *corev1.PersistentVolumeClaim) *volumeRequest {
 	request := &volumeRequest{
 		Class: volumehelpers.GetPersistentVolumeClaimClass(claim), Access: claim.Spec.AccessModes,
-		Storage: claim.Spec.Resources.Requests.Storage().String(), Node: claim.Annotations[volumehelpers.AnnSelectedNode],
+		Storage: claim.Spec.Resources.Requests.Storage().String(),
+		Node:    claim.Annotations[volumehelpers.AnnSelectedNode],
 	}
 	if claim.Spec.Selector != nil {
 		request.Selector = claim.Spec.Selector.String()

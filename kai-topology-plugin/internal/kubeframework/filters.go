@@ -18,7 +18,9 @@ import (
 
 // Filters runs the PreFilter and Filter plugins of a profile.
 type Filters interface {
-	RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
+	RunPreFilterPlugins(
+		ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
+	) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string])
 	RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status
 	// ListPlugins names the plugins of the profile by extension point.
 	ListPlugins() *config.Plugins

@@ -50,7 +50,8 @@ func NewOffline(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod) (
 	}
 	runner, ok := filters.(assumingFramework)
 	if !ok {
-		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported", filters)
+		return nil, fmt.Errorf("kube-scheduler's framework %T cannot simulate: this Kubernetes minor is not supported",
+			filters)
 	}
 	o.assumingFramework = runner
 	return o, o.Change(Change{Up: nodes, Stand: onKnownNodes(pods, nodes)})

@@ -49,7 +49,9 @@ func (o *ownNodes) replace(gone, come []*corev1.Node) {
 		o.byName[node.Name] = made
 	}
 	// Whoever was given the list keeps it as it was.
-	sorted := slices.SortedFunc(maps.Values(o.byName), func(a, b *ownNode) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
+	sorted := slices.SortedFunc(maps.Values(o.byName), func(a, b *ownNode) int {
+		return cmp.Compare(a.Node().Name, b.Node().Name)
+	})
 	o.all, o.changed = make([]fwk.NodeInfo, len(sorted)), nil
 	for place, node := range sorted {
 		o.all[place], node.place, node.changed = node.NodeInfo, place, false

@@ -104,7 +104,8 @@ func (r *Resources) Provides(name string) bool {
 // Claims reports whether volumes or devices are set aside for a pod before it is bound, which later pods cannot have
 // then.
 func (r *Resources) Claims(pod *corev1.Pod) bool {
-	return r.readsDevices() && r.asksForDevices(pod) || r.readsVolumes() && slices.ContainsFunc(pod.Spec.Volumes, claimed)
+	return r.readsDevices() && r.asksForDevices(pod) ||
+		r.readsVolumes() && slices.ContainsFunc(pod.Spec.Volumes, claimed)
 }
 
 // Supplied reports whether a pod asks for volumes or devices, whatever the filters of the profile.
@@ -170,7 +171,8 @@ func (r *Resources) offersTooLittle(name string) bool {
 		return corev1.ResourceList{corev1.ResourceName(name): *resource.NewQuantity(count, resource.DecimalSI)}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
-	pod.Spec.Containers = []corev1.Container{{Name: "probe", Resources: corev1.ResourceRequirements{Requests: amount(2)}}}
+	requests := corev1.ResourceRequirements{Requests: amount(2)}
+	pod.Spec.Containers = []corev1.Container{{Name: "probe", Resources: requests}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}
 	node.Status.Allocatable = amount(1)
 	node.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)

@@ -70,7 +70,8 @@ func (c *Cluster) priorityOf(pod *corev1.Pod) *int32 {
 	var found *schedulingv1.PriorityClass
 	for _, class := range c.Priorities {
 		byName := pod.Spec.PriorityClassName != "" && class.Name == pod.Spec.PriorityClassName
-		byDefault := pod.Spec.PriorityClassName == "" && class.GlobalDefault && (found == nil || class.Value < found.Value)
+		byDefault := pod.Spec.PriorityClassName == "" && class.GlobalDefault &&
+			(found == nil || class.Value < found.Value)
 		if byName || byDefault {
 			found = class
 		}

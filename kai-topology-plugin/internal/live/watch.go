@@ -139,7 +139,8 @@ func (w *watching) start() error {
 			continue
 		}
 		registered, err := k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { w.dirty() }, UpdateFunc: func(_, _ any) { w.dirty() }, DeleteFunc: func(any) { w.dirty() },
+			AddFunc: func(any) { w.dirty() }, UpdateFunc: func(_, _ any) { w.dirty() },
+			DeleteFunc: func(any) { w.dirty() },
 		})
 		if err != nil {
 			return err

@@ -21,38 +21,46 @@ const (
 
 var (
 	domainFree = metrics.NewDesc(subsystem+"_domain_free",
-		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned nodes; CPU in cores, "+
-			"else in units or bytes. Reported for levels of at most 256 domains, broadest first up to 2048 domains in all.",
+		"Free capacity of a topology domain: what its nodes offer less what their pods ask for, without cordoned "+
+			"nodes; CPU in cores, else in units or bytes. Reported for levels of at most 256 domains, broadest first "+
+			"up to 2048 domains in all.",
 		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
 	domainOffered = metrics.NewDesc(subsystem+"_domain_allocatable",
-		"What the nodes of a topology domain offer to pods, without cordoned nodes. Reported for the domains of domain_free.",
+		"What the nodes of a topology domain offer to pods, without cordoned nodes. "+
+			"Reported for the domains of domain_free.",
 		[]string{"topology", "level", "domain", "resource"}, nil, metrics.STABLE, "")
 	levelDomains = metrics.NewDesc(subsystem+"_level_domains",
 		"How many domains a level of a Topology has. Reported for every level, also those too large to list.",
 		[]string{"topology", "level"}, nil, metrics.STABLE, "")
 	levelMost = metrics.NewDesc(subsystem+"_level_largest_free",
-		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the resource than "+
-			"this cannot be placed, however much is free in all. Reported for every level.",
+		"The most that is free in any one domain of a level: a gang that requires the level and asks for more of the "+
+			"resource than this cannot be placed, however much is free in all. Reported for every level.",
 		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
 	domainSlots = metrics.NewDesc(subsystem+"_domain_slots",
-		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level that the shape "+
-			"requires, by what is free, node selectors, node affinity and taints. Shapes are the named ones, and the 8 that most groups of "+
-			"gangs have. Reported for levels of at most 256 domains, up to 2048 series in all.",
+		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level "+
+			"that the shape requires, by what is free, node selectors, node affinity and taints. Shapes are the named "+
+			"ones, and the 8 that most groups of gangs have. Reported for levels of at most 256 domains, up to 2048 "+
+			"series in all.",
 		[]string{"shape", "topology", "level", "domain"}, nil, metrics.STABLE, "")
 	levelSlots = metrics.NewDesc(subsystem+"_level_slots",
-		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level and "+
-			"of the one that the shape requires. Reported for every level.",
+		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level "+
+			"and of the one that the shape requires. Reported for every level.",
 		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
 	spareNodes = metrics.NewDesc(subsystem+"_spare_nodes",
-		"Nodes that are kept empty for repair in the domains of a level: how many are wanted, and how many of these are there.",
+		"Nodes that are kept empty for repair in the domains of a level: how many are wanted, "+
+			"and how many of these are there.",
 		[]string{"topology", "level", "which"}, nil, metrics.STABLE, "")
 	spareDomains = metrics.NewDesc(subsystem+"_spare_domains",
 		"Domains of a level that are to keep nodes empty for repair, by whether they have as many.",
 		[]string{"topology", "level", "enough"}, nil, metrics.STABLE, "")
 	relations = metrics.NewDesc(subsystem+"_relations",
-		"Relations of gangs of which pods stand, by whether they are required or preferred and whether they hold of these pods.",
+		"Relations of gangs of which pods stand, by whether they are required or preferred "+
+			"and whether they hold of these pods.",
 		[]string{"requirement", "holds"}, nil, metrics.STABLE, "")
-	domainDescs = []*metrics.Desc{domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, spareNodes, spareDomains, relations}
+	domainDescs = []*metrics.Desc{
+		domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, spareNodes, spareDomains,
+		relations,
+	}
 )
 
 // Domains count what is in domains, as the running scheduler knows them.

@@ -44,17 +44,15 @@ var (
 
 	budgetUsed = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "search_budget_used_ratio", StabilityLevel: metrics.STABLE,
-		Help: "Share of the search budget that one decision used. A decision at 1 was cut short: its verdict is Unknown, " +
-			"or the " +
-			"placement is valid but could have been closer together.",
+		Help: "Share of the search budget that one decision used. A decision at 1 was cut short: its verdict is " +
+			"Unknown, or the placement is valid but could have been closer together.",
 		Buckets: []float64{0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.99},
 	})
 
 	plansBroken = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "plan_invalidations_total", StabilityLevel: metrics.STABLE,
 		Help: "Plans of gangs that did not come true and were made anew, by what broke them: NodeRefused, PodLost, " +
-			"GangChanged, " +
-			"Preempted.",
+			"GangChanged, Preempted.",
 	}, []string{"reason"})
 
 	gangsLetGo = metrics.NewCounter(&metrics.CounterOpts{
@@ -65,9 +63,8 @@ var (
 
 	gangsPlaced = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "gangs_placed_total", StabilityLevel: metrics.STABLE,
-		Help: "Gangs with a group that prefers a level, counted with gangs_let_go_total, " +
-			"by whether they certainly use the fewest domains " +
-			"of these levels that were possible: Yes, or NotProved.",
+		Help: "Gangs with a group that prefers a level, counted with gangs_let_go_total, by whether they certainly " +
+			"use the fewest domains of these levels that were possible: Yes, or NotProved.",
 	}, []string{"fewest"})
 
 	excessHops = metrics.NewHistogram(&metrics.HistogramOpts{
@@ -81,17 +78,16 @@ var (
 
 	boundSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "gang_complete_to_bound_seconds", StabilityLevel: metrics.STABLE,
-		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: " +
-			"what a user waits for the " +
-			"scheduler, to a tenth of a second. A gang that was complete before this process started counts from the start.",
+		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: what a user " +
+			"waits for the scheduler, to a tenth of a second. A gang that was complete before this process started " +
+			"counts from the start.",
 		Buckets: metrics.ExponentialBuckets(0.05, 2, 16),
 	})
 
 	preemptions = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "preemptions_total", StabilityLevel: metrics.STABLE,
-		Help: "Times that room was made for a gang by stopping others, by the most that was stopped: " +
-			"Pods (only such as their gangs " +
-			"can spare, or pods without a gang) or Gangs (at least one whole gang).",
+		Help: "Times that room was made for a gang by stopping others, by the most that was stopped: Pods (only such " +
+			"as their gangs can spare, or pods without a gang) or Gangs (at least one whole gang).",
 	}, []string{"victims"})
 
 	preemptedPods = metrics.NewCounter(&metrics.CounterOpts{
@@ -103,12 +99,13 @@ var (
 // register makes everything readable at /metrics, once for all profiles of the process.
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
-		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, excessHops, boundSeconds,
+		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, excessHops,
+		boundSeconds,
 		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded, repairMoves, repairMovedPods,
 	} {
 		legacyregistry.MustRegister(metric)
 	}
-	// What is told of from the start has an increase when it happens for the first time.
+	// What is reported from the start has an increase when it happens for the first time.
 	for _, reason := range invalidations {
 		plansBroken.WithLabelValues(string(reason)).Add(0)
 	}

@@ -34,7 +34,8 @@ type LevelForecast struct {
 var (
 	worstFailureGangs = metrics.NewDesc(subsystem+"_worst_failure_gangs",
 		"What would become of gangs if the worst single domain of a level, or the worst single node, failed now: how "+
-			"many would be mended in place (InPlace), by moving some of their other pods (Moving), or not at all (Lost). "+
+			"many would be mended in place (InPlace), by moving some of their other pods (Moving), "+
+			"or not at all (Lost). "+
 			"Only if failures are foretold: see the argument repairabilityInterval.",
 		[]string{"level", "outcome"}, nil, metrics.STABLE, "")
 	failureDomains = metrics.NewDesc(subsystem+"_failure_domains",

@@ -5,7 +5,8 @@ import "k8s.io/component-base/metrics"
 var (
 	seatsHeld = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem: subsystem, Name: "seats_held", StabilityLevel: metrics.STABLE,
-		Help: "Pods that left their node, and whose room there is held for the pods that their owners make in their place.",
+		Help: "Pods that left their node, and whose room there is held for the pods " +
+			"that their owners make in their place.",
 	})
 
 	seatsEnded = metrics.NewCounterVec(&metrics.CounterOpts{

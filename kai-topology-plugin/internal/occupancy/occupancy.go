@@ -14,7 +14,7 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// GPU is the resource that is told of unless another is asked for, wherever some node has it.
+// GPU is the resource that is reported unless another is asked for, wherever some node has it.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
 // Domain is a topology domain, or the whole cluster, or a node.
@@ -84,7 +84,7 @@ type Occupant struct {
 	Amount    float64 `json:"amount"`
 }
 
-// Resource returns the one to tell of: GPUs if any node has them, else CPUs.
+// Resource returns the one to report: GPUs if any node has them, else CPUs.
 func Resource(nodes []*corev1.Node) corev1.ResourceName {
 	for _, node := range nodes {
 		if amount, ok := node.Status.Allocatable[GPU]; ok && !amount.IsZero() {

@@ -101,7 +101,8 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	var closed closedDomains
 	terrain := sync.OnceValue(func() int { return k.View.Version(nodes) })
 	for _, domain := range all {
-		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) || !k.couldHold(ctx, domain, nodes, terrain) {
+		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) ||
+			!k.couldHold(ctx, domain, nodes, terrain) {
 			continue
 		}
 		closed.add(domain)
@@ -167,7 +168,9 @@ func noteOf(domain gangstate.KeptDomain) string {
 
 // couldHold reports whether the gang of a domain would fit into the domain if nothing stood there. The answer is
 // kept until the gang or a node changes.
-func (k *Keeper) couldHold(ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo, terrain func() int) bool {
+func (k *Keeper) couldHold(
+	ctx context.Context, domain gangstate.KeptDomain, nodes []fwk.NodeInfo, terrain func() int,
+) bool {
 	podGroup, err := k.PodGroup(domain.For)
 	if err != nil {
 		return false

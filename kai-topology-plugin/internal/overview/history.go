@@ -13,7 +13,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// mostEvents is how many events of a gang are told, the latest: a pod that restarts over and over has any number of
+// mostEvents is how many events of a gang are listed, the latest: a pod that restarts over and over has any number of
 // them.
 const mostEvents = 300
 

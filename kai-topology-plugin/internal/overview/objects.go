@@ -71,7 +71,8 @@ func nodes(cluster *inventory.Inventory) []Node {
 
 func nodeOf(node *corev1.Node, used corev1.ResourceList) Node {
 	seen := Node{
-		Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !occupancy.Ready(node), Resources: map[string]Stock{},
+		Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !occupancy.Ready(node),
+		Resources: map[string]Stock{},
 	}
 	for i := range node.Spec.Taints {
 		if taint := &node.Spec.Taints[i]; taint.Key != corev1.TaintNodeUnschedulable {
@@ -107,8 +108,9 @@ func podOf(pod *corev1.Pod, resource corev1.ResourceName) Pod {
 	key, member := gang.KeyOf(pod)
 	requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[resource]
 	seen := Pod{
-		Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Gang: key.Name, Amount: requested.AsApproximateFloat64(),
-		Gated: len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == "", Leaving: pod.DeletionTimestamp != nil,
+		Namespace: pod.Namespace, Name: pod.Name, Node: pod.Spec.NodeName, Gang: key.Name,
+		Amount: requested.AsApproximateFloat64(),
+		Gated:  len(pod.Spec.SchedulingGates) > 0 && pod.Spec.NodeName == "", Leaving: pod.DeletionTimestamp != nil,
 	}
 	if member {
 		seen.SubGroup = gang.LeafOf(pod)

@@ -150,7 +150,8 @@ func topologies(cluster *inventory.Inventory, only string) ([]string, error) {
 		return names, nil
 	}
 	if cluster.Topologies[only] == nil {
-		return nil, fmt.Errorf("--topology: no Topology is called %q, there is: %s", only, cmp.Or(strings.Join(names, ", "), "none"))
+		return nil, fmt.Errorf("--topology: no Topology is called %q, there is: %s",
+			only, cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	return []string{only}, nil
 }
@@ -160,7 +161,9 @@ func gangs(cluster *inventory.Inventory, table *turns.Table, shows func(gang.Key
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(g *explanation.Gang) bool { return !shows(gang.Key{Namespace: g.Namespace, Name: g.Name}) })
+	all = slices.DeleteFunc(all, func(g *explanation.Gang) bool {
+		return !shows(gang.Key{Namespace: g.Namespace, Name: g.Name})
+	})
 	for _, g := range all {
 		g.Nodes = nil
 	}
@@ -177,7 +180,8 @@ func offered(nodes []*corev1.Node, resource corev1.ResourceName) error {
 	if len(nodes) == 0 || there[string(resource)] {
 		return nil
 	}
-	return fmt.Errorf("--resource: no node has %s, they have: %s", resource, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
+	return fmt.Errorf("--resource: no node has %s, they have: %s",
+		resource, strings.Join(slices.Sorted(maps.Keys(there)), ", "))
 }
 
 // waiting lists the gangs that want pods placed.

@@ -213,7 +213,7 @@ func TestWhatTheClusterDoesNotHave(t *testing.T) {
 	}
 }
 
-// BenchmarkOf tells of 5,000 nodes and 20,000 pods of 1,250 gangs.
+// BenchmarkOf reads 5,000 nodes and 20,000 pods of 1,250 gangs.
 func BenchmarkOf(b *testing.B) {
 	cluster := inventory.New()
 	cluster.Topologies["racks"] = &kai.Topology{Spec: kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: rack}, {NodeLabel: corev1.LabelHostname}}}}

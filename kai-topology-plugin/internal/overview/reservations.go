@@ -54,7 +54,7 @@ func NodeNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:namedNodes], ", "), len(names)-namedNodes)
 }
 
-// reservations lists those that the statuses of PodGroups tell of, by gang. What is kept for others is shown whoever
+// reservations lists those that the statuses of PodGroups list, by gang. What is kept for others is shown whoever
 // asks: it is why room that looks free is not.
 func reservations(read *inventory.Inventory) (kept []Reservation) {
 	for _, podGroup := range read.PodGroups {

@@ -21,7 +21,7 @@ type Seat struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// seats lists those that the statuses of PodGroups tell of, by gang, then node.
+// seats lists those that the statuses of PodGroups list, by gang, then node.
 func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 	for _, podGroup := range read.PodGroups {
 		if !shows(gang.KeyOfPodGroup(podGroup)) {
@@ -30,7 +30,8 @@ func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 		for _, told := range podGroup.Status.Seats {
 			for _, node := range told.Nodes {
 				held = append(held, Seat{
-					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: told.SubGroup, Node: node, Until: told.Until,
+					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: told.SubGroup, Node: node,
+					Until: told.Until,
 				})
 			}
 		}

@@ -145,7 +145,8 @@ func levelOf(shape *shapes.Named, topologies map[string][]string) (string, error
 			return key, nil
 		}
 	}
-	return "", fmt.Errorf("--shape %s: no Topology has level %q, there is: %s", shape.Name, wanted, strings.Join(keys, ", "))
+	return "", fmt.Errorf("--shape %s: no Topology has level %q, there is: %s",
+		shape.Name, wanted, strings.Join(keys, ", "))
 }
 
 // LevelName is what people call a level: the last part of the label key, and host for the host.

@@ -25,7 +25,8 @@ func countSpares(cluster *inventory.Inventory, table *turns.Table, seen *Overvie
 		counts := map[levelDomain]*occupancy.Spares{}
 		for _, domain := range kept {
 			if domain.Topology == topology.Name {
-				counts[levelDomain{domain.Level(), domain.Path.String()}] = &occupancy.Spares{Wanted: domain.Nodes, There: len(domain.There)}
+				at := levelDomain{domain.Level(), domain.Path.String()}
+				counts[at] = &occupancy.Spares{Wanted: domain.Nodes, There: len(domain.There)}
 			}
 		}
 		setSpares(seen.Topologies[i].Cluster, counts)

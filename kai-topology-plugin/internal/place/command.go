@@ -47,9 +47,9 @@ func Command() *cobra.Command {
 		Use: "place -f FILE [-f FILE ...] [-o json|tree|yaml] [--placement Pack|Spread] [--search-budget N] " +
 			"[--certificate]",
 		Short: "Decide PodGroups from manifests, without a cluster",
-		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup in the order in
-which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with spec.nodeName is
-running and uses capacity, the others are pending.
+		Long: `place reads Node, Topology, PodGroup and Pod manifests, ignores other kinds, and decides every PodGroup
+in the order in which the scheduler would: priority, creation time, name; each on what the earlier ones left. A Pod with
+spec.nodeName is running and uses capacity, the others are pending.
 
 It uses kube-scheduler's own filters for node selectors, affinity, taints, cordons, host ports, spread and resources.
 Volumes and device claims need a cluster and are not looked at.

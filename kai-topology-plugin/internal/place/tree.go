@@ -153,7 +153,8 @@ func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 		if len(occupants) == 0 {
 			continue
 		}
-		drawn := path[len(path)-1].child(node.Name, fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name])))
+		text := fmt.Sprintf("%s (%s)", node.Name, utilisation(node, standing[node.Name]))
+		drawn := path[len(path)-1].child(node.Name, text)
 		for _, occupant := range occupants {
 			drawn.child("", occupant)
 		}

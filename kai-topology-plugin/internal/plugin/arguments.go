@@ -79,7 +79,8 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 		return arguments{}, err
 	}
 	if interval := read.RepairabilityInterval.Duration; interval != 0 && interval < minRepairabilityInterval {
-		return arguments{}, fmt.Errorf("pluginConfig of %s: args.repairabilityInterval: must be 0 or at least %s, not %s",
+		return arguments{}, fmt.Errorf(
+			"pluginConfig of %s: args.repairabilityInterval: must be 0 or at least %s, not %s",
 			Name, minRepairabilityInterval, interval)
 	}
 	var err error

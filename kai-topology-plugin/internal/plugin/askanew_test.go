@@ -39,7 +39,7 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 	rig.eventuallyAllBound(t, 2)
 }
 
-// refusedGang is a gang of two for which there is no room, and whose pod a was told so.
+// refusedGang is a gang of two for which there is no room, and whose pod a has that answer.
 func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	t.Helper()
 	a, b = newPod("gang", "a"), newPod("gang", "b")
@@ -73,7 +73,7 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 }
 
 // The pods of a gang are read before it is decided, and the answer is remembered after. Here another gang, which may
-// rank above this one or stand in its way, changes in between: nobody is to be told the answer again, but it is what
+// rank above this one or stand in its way, changes in between: nobody is to get the answer again, but it is what
 // was decided last, and no event may come that has the gang asked for once more.
 func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)

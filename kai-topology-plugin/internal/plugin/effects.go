@@ -29,7 +29,7 @@ type executor struct {
 	clock  clock.PassiveClock
 	status *podgroupstatus.Writer
 	tell   *gangevents.Announcer
-	// roomChanged is told that room is kept, or kept no more, other than by pods on nodes.
+	// roomChanged is called when room is kept, or kept no more, other than by pods on nodes.
 	roomChanged func()
 }
 
@@ -90,12 +90,12 @@ func (e *executor) activate(pods []*corev1.Pod) {
 func (e *executor) announce(key gang.Key, news gangevents.News) {
 	podGroup, err := e.lister.PodGroup(key)
 	if err != nil {
-		return // Deleted: there is nobody to tell.
+		return // Deleted: there is nothing to report on.
 	}
 	e.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
-// unnominate takes back what pods were told about their future nodes: at once in the scheduler, and then in the API
+// unnominate takes back the future nodes that were recorded for pods: at once in the scheduler, and then in the API
 // server. The latter is an improvement only: who reads it next finds that the gang has no claim.
 func (e *executor) unnominate(placements []gangstate.Placement) {
 	if len(placements) == 0 {

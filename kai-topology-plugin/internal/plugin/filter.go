@@ -59,7 +59,8 @@ func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *co
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	plan, err := state.Read(plannedKey)
 	if err == nil && plan.(planned).node != node.Node().Name {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node is not the one that the gang's plan has for the pod")
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+			"node is not the one that the gang's plan has for the pod")
 	}
 	if needed, err := state.Read(sparesKey); err == nil {
 		if why, kept := needed.(keptEmpty)[node.Node().Name]; kept {

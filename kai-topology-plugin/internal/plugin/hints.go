@@ -47,7 +47,8 @@ func (h *queueingHints) nodeHelps(_ klog.Logger, waiting *corev1.Pod, before, af
 	node, exists := after.(*corev1.Node)
 	switch {
 	case h.gangs.Barred(keyOf(h.lister.Latest(waiting))):
-		return fwk.Queue, nil // What is kept for a gang of higher rank is kept no more if the domain could not hold that.
+		// What is kept for a gang of higher rank is kept no more if the domain could not hold that.
+		return fwk.Queue, nil
 	case known && !exists:
 		return h.nodeGone(waiting), nil
 	case !exists:

@@ -182,7 +182,9 @@ func (m *measure) Relations() (tally relationstatus.Tally) {
 }
 
 // relationsOf judges the relations of a gang; none if no pod of it stands.
-func (m *measure) relationsOf(podGroup *scheduling.PodGroup, domains *relationstatus.Domains) []relationstatus.Relation {
+func (m *measure) relationsOf(
+	podGroup *scheduling.PodGroup, domains *relationstatus.Domains,
+) []relationstatus.Relation {
 	key := gang.KeyOfPodGroup(podGroup)
 	pods, err := m.lister.Shown(key)
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })

@@ -83,7 +83,7 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 	}
 }
 
-// The plan is broken when the pod has been told to wait, and before it is in the list of those that do.
+// The plan is broken when the pod has been made to wait, and before it is in the list of those that do.
 func TestAPodOfABrokenPlanDoesNotHoldItsNode(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
 	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))

@@ -133,7 +133,7 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 }
 
 // answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
-// that tell of room, or behind them: whose turn it is depends on the room that decisions see.
+// that report room, or behind them: whose turn it is depends on the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
 	question, from, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
 	if err != nil {

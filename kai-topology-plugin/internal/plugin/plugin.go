@@ -174,7 +174,8 @@ func newPluginAmong(
 		reader:   newReader(handle, lister, gangs, view),
 		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
 		effects: &executor{
-			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{}, tell: gangevents.New(handle.EventRecorder()),
+			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{},
+			tell: gangevents.New(handle.EventRecorder()),
 		},
 		view:     view,
 		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),

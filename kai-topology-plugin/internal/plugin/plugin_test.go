@@ -177,7 +177,7 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
-// A profile tells its filters only once all its plugins are made, ours among them.
+// A profile names its filters only once all its plugins are made, ours among them.
 func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 	a, repelling := newPod("gang", "a"), newPod("", "repelling")
 	a.Labels = map[string]string{"app": "x"}

@@ -146,7 +146,8 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	for _, placement := range placements {
 		p.effects.nominate(ctx, placement)
 	}
-	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements, awaited.Difference(waiting), choice.String()))
+	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements,
+		awaited.Difference(waiting), choice.String()))
 	p.missed(choice.Awaited)
 	if len(choice.Victims) == 0 {
 		return
@@ -154,7 +155,9 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	klog.FromContext(ctx).Info("Making room for a gang", "podGroup", asked.Key(), "priority", asked.Priority(),
 		"pods", len(choice.Victims), "wholeGangs", choice.Broken, "where", choice.Where)
 	metrics.MadeRoom(len(choice.Victims), choice.Broken)
-	go p.effects.evict(context.WithoutCancel(ctx), eviction{Choice: choice, gang: asked.Gang, placements: placements, waiting: waiting})
+	go p.effects.evict(context.WithoutCancel(ctx), eviction{
+		Choice: choice, gang: asked.Gang, placements: placements, waiting: waiting,
+	})
 }
 
 // missed looks for pods that were gone before anybody waited for them.

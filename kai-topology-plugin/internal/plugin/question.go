@@ -33,7 +33,9 @@ type reader struct {
 
 func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
 	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
-	r.keeper = overtaking.Keeper{Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question, Wanted: lister.WantedSpares}
+	r.keeper = overtaking.Keeper{
+		Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question, Wanted: lister.WantedSpares,
+	}
 	return r
 }
 
@@ -66,15 +68,16 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 	from := r.keptFrom(ctx, assembled, nodes)
 	return solve.Request{
 		Question: decision.Question{
-			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room, Placement: r.placement,
-			Hops: true,
+			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
+			Placement: r.placement,
+			Hops:      true,
 		},
 		Followers: followers, Note: from.note, Spares: from.spares, Mends: from.mends,
 	}, from, nil
 }
 
-// meetRelated tells a gang where those stand, or are about to, that it shares a constraint with or that its relations
-// count.
+// meetRelated records for a gang where those stand, or are about to, that it shares a constraint with or that its
+// relations count.
 func (r *reader) meetRelated(assembled *gang.Gang) {
 	r.gangs.Relate(assembled)
 	if assembled.Shared == nil {
@@ -117,7 +120,7 @@ type kept struct {
 	spares spares.Kept
 	// mends says that the gang may use them for what it has lost.
 	mends bool
-	// stale are pods that were told a node by a plan that did not come true.
+	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
 
@@ -167,11 +170,13 @@ func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
 	reserved := r.gangs.ReservedForAny()
 	return spares.Cluster{
 		Nodes: nodes, PodGroup: r.lister.PodGroup,
-		Taken: func(node string) bool { return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0 },
+		Taken: func(node string) bool {
+			return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0
+		},
 	}
 }
 
-// undecided reports whether a pod was told its node by a scheduler that died since, and its gang has not had its turn
+// undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn
 // here. Up to then gangs that are not above it leave the room alone.
 func (r *reader) undecided(key gang.Key, pod *corev1.Pod, asking gang.Rank) bool {
 	pod = r.lister.Latest(pod)

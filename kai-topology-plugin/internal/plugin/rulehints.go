@@ -73,7 +73,9 @@ func (h *queueingHints) neighbourHelps(_ klog.Logger, asker *corev1.Pod, before,
 
 // suppliesHelp is for anything that volumes or devices come from.
 func (h *queueingHints) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
-	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) { return h.view.Resources().Supplied(waiting), nil })
+	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
+		return h.view.Resources().Supplied(waiting), nil
+	})
 }
 
 // deviceClassHelps is for a class of devices. It may provide a resource that no node has.

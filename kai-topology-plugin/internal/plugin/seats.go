@@ -27,7 +27,8 @@ func (e *executor) tellSeats(changes []gangstate.SeatChange) {
 		if seat.Ended == metrics.SeatTaken {
 			e.announce(seat.Gang, gangevents.News{
 				Type: corev1.EventTypeWarning, Reason: gangevents.SeatTaken,
-				Note: fmt.Sprintf("the room on node %s that was held for the successor of pod %s goes to %s, of higher priority",
+				Note: fmt.Sprintf(
+					"the room on node %s that was held for the successor of pod %s goes to %s, of higher priority",
 					seat.Node, seat.Pod, seat.By),
 			})
 		}

@@ -166,7 +166,8 @@ func (a *answerer) once(ctx context.Context) error {
 		case !a.speaksFor(key):
 		case unread[key] != nil:
 			answers[key] = successors.Answer{
-				ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered, Sentence: unread[key].Error(),
+				ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered,
+				Sentence: unread[key].Error(),
 			}
 		case !answered || question.Adds() || a.anyStands(key.Namespace, question):
 			granted := answered && last.Fits == metav1.ConditionTrue

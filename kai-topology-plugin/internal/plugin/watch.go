@@ -37,7 +37,9 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	p.lister.PodGroups, p.lister.Topologies = podGroups.Lister(), topologies.Lister()
 	p.profiles.know(p.lister.PodGroups)
 	p.stopper = staleness.NewStopper(p.handle.ClientSet().CoreV1(), p.lister.Gang, func(key gang.Key, reason string) {
-		p.effects.announce(key, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.Stopped, Note: reason})
+		p.effects.announce(key, gangevents.News{
+			Type: corev1.EventTypeWarning, Reason: gangevents.Stopped, Note: reason,
+		})
 	})
 	p.effects.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.effects.tell, p.gangs)
 
@@ -63,7 +65,9 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 	}
 	handlers = append(handlers, finished)
 	known := func() bool {
-		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool { return !handler.HasSynced() })
+		return !slices.ContainsFunc(handlers, func(handler cache.ResourceEventHandlerRegistration) bool {
+			return !handler.HasSynced()
+		})
 	}
 	metrics.Register()
 	metrics.ServeDomains(&p.measure)
@@ -198,7 +202,7 @@ func (p *Plugin) sparesChanged(topology *kai.Topology) {
 	p.effects.do(p.gangs.RoomOpened())
 }
 
-// nodeHandler tells of nodes that can make a domain fit for a gang, or unfit, and of those that are deleted or get
+// nodeHandler reports nodes that can make a domain fit for a gang, or unfit, and those that are deleted or get
 // into another domain.
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
@@ -218,7 +222,8 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				p.gangs.RoomGrew()
 				p.clusterChanged()
 			}
-			if old.Spec.Unschedulable != node.Spec.Unschedulable || !slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
+			if old.Spec.Unschedulable != node.Spec.Unschedulable ||
+				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
 				p.effects.do(p.gangs.NodeSeen(node))
 			}
 			if !sameLabels {

@@ -1,4 +1,4 @@
-// Package podgroupstatus tells in the status of PodGroups where their gangs stand, and why they wait.
+// Package podgroupstatus records in the status of PodGroups where their gangs stand, and why they wait.
 package podgroupstatus
 
 import (
@@ -19,13 +19,13 @@ import (
 
 // Observed is what is known of a gang.
 type Observed struct {
-	// Elsewhere is set if another profile of the process tells of the gang.
+	// Elsewhere is set if another profile of the process reports the gang.
 	Elsewhere bool
 	// Gang has the pods as the API server shows them.
 	Gang *gang.Gang
 	// Hold says why the gang cannot be planned; nil if it can.
 	Hold *gang.Hold
-	// Groups tell where the standing pods are; nil if the PodGroup is invalid.
+	// Groups say where the standing pods are; nil if the PodGroup is invalid.
 	Groups []decision.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *decision.Answer
@@ -125,7 +125,9 @@ func conditionOf(observed Observed) metav1.Condition {
 	case observed.Gang.Finishing() && len(observed.Gang.Standing) == 0:
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: finished}
 	case observed.Gang.Satisfied(gang.NoPending), observed.Gang.Finishing():
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed))}
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: short(furtherPods(observed)),
+		}
 	case lost(observed):
 		return waits(scheduling.ReasonBelowMinimum, belowMinimum(observed))
 	case observed.Hold != nil:
@@ -150,7 +152,8 @@ func lost(observed Observed) bool {
 		return false
 	}
 	present := meta.FindStatusCondition(observed.Gang.PodGroup.Status.Conditions, scheduling.ConditionScheduled)
-	return present != nil && (present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
+	return present != nil &&
+		(present.Status == metav1.ConditionTrue || present.Reason == scheduling.ReasonBelowMinimum) ||
 		observed.Hold != nil || refused(observed.Last)
 }
 

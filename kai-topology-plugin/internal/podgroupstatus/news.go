@@ -127,12 +127,17 @@ func strayNews(told *gangstate.Told, g *gang.Gang) []gangevents.News {
 			continue
 		}
 		told.Strays.Insert(pod.UID)
-		note := fmt.Sprintf("the pod names subgroup %q, which is no leaf of PodGroup %s, and is not scheduled", gang.LeafOf(pod), g.PodGroup.Name)
-		news = append(news, gangevents.News{Pod: pod, Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: note})
+		note := fmt.Sprintf("the pod names subgroup %q, which is no leaf of PodGroup %s, and is not scheduled",
+			gang.LeafOf(pod), g.PodGroup.Name)
+		news = append(news, gangevents.News{
+			Pod: pod, Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: note,
+		})
 	}
 	if len(news) > 0 && !told.Reasons.Has(gangevents.UnknownSubGroup) {
 		told.Reasons.Insert(gangevents.UnknownSubGroup)
-		news = append(news, gangevents.News{Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: g.StrayMessage()})
+		news = append(news, gangevents.News{
+			Type: corev1.EventTypeWarning, Reason: gangevents.UnknownSubGroup, Note: g.StrayMessage(),
+		})
 	}
 	return news
 }

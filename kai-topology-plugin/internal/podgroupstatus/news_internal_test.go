@@ -20,7 +20,7 @@ import (
 
 var start = time.Unix(1000, 0)
 
-// story is what has been told of gangs, and the one that it is about.
+// story is what has been reported of gangs, and the one that it is about.
 type story struct {
 	gangs *gangstate.State
 	gang  *gang.Gang
@@ -162,7 +162,7 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// Each step is told once, and another message about the same step is none.
+// Each step is reported once, and another message about the same step is none.
 func TestStepsOfARepairAreTold(t *testing.T) {
 	step := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 		return &metav1.Condition{Type: scheduling.ConditionRepairPlanned, Status: status, Reason: reason, Message: message}

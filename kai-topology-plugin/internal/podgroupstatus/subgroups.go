@@ -19,7 +19,9 @@ func subGroups(groups []decision.Group) []scheduling.SubGroupStatus {
 	limit := domainLimit(groups)
 	statuses := make([]scheduling.SubGroupStatus, 0, len(groups))
 	for _, group := range groups {
-		status := scheduling.SubGroupStatus{Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed)}
+		status := scheduling.SubGroupStatus{
+			Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed),
+		}
 		for level, domains := range group.Domains {
 			listDomains(&status, level, domains, limit)
 		}

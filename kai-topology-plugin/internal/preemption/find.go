@@ -85,7 +85,8 @@ func (r Request) cheapest(ctx context.Context) (*Answer, error) {
 
 func (c *Candidates) question(assembled *gang.Gang, nodes []fwk.NodeInfo) Question {
 	question := Question{
-		Priority: c.below, Workloads: c.workloads, Budgets: c.budgets.allowed, Device: isDevice, Begun: begunOn(assembled),
+		Priority: c.below, Workloads: c.workloads, Budgets: c.budgets.allowed, Device: isDevice,
+		Begun: begunOn(assembled),
 	}
 	for _, node := range nodes {
 		question.Nodes = append(question.Nodes, node.Node().Name)

@@ -184,7 +184,8 @@ func Read(from io.Reader) (*Recording, error) {
 				return nil, fmt.Errorf("line %d: arrivals: %w", number, err)
 			}
 			if last := len(read.moments) - 1; last >= 0 && next.At < read.moments[last].At {
-				return nil, fmt.Errorf("line %d: at: second %v comes after second %v", number, next.At, read.moments[last].At)
+				return nil, fmt.Errorf("line %d: at: second %v comes after second %v",
+					number, next.At, read.moments[last].At)
 			}
 			read.moments = append(read.moments, *next.Moment)
 		}

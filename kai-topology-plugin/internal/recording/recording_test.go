@@ -56,7 +56,7 @@ func told(cluster *inventory.Inventory) map[string]string {
 	return words
 }
 
-// Whatever happens, each moment is shown as it was told, in whatever order the moments are asked for.
+// Whatever happens, each moment is shown as it was recorded, in whatever order the moments are asked for.
 func TestEachMomentIsAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var written bytes.Buffer

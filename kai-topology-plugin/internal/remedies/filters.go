@@ -31,7 +31,8 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 		return nil, err
 	}
 	if !fits {
-		return []Remedy{{Kind: DropSelector, Change: "drop the node selectors and required node affinity of the pods"}}, nil
+		change := "drop the node selectors and required node affinity of the pods"
+		return []Remedy{{Kind: DropSelector, Change: change}}, nil
 	}
 	var found []Remedy
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -53,12 +54,15 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		if fits {
-			found = append(found, Remedy{Kind: DropSelector, Change: "drop the required node affinity of the pods", Fits: true})
+			found = append(found, Remedy{
+				Kind: DropSelector, Change: "drop the required node affinity of the pods", Fits: true,
+			})
 		}
 	}
 	if len(found) == 0 {
-		found = append(found,
-			Remedy{Kind: DropSelector, Change: "drop all node selectors and required node affinity of the pods", Fits: true})
+		found = append(found, Remedy{
+			Kind: DropSelector, Change: "drop all node selectors and required node affinity of the pods", Fits: true,
+		})
 	}
 	return found, nil
 }
@@ -101,7 +105,8 @@ func (p *unplaced) tolerate(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		if fits {
-			change := fmt.Sprintf("tolerate taint %s (on %s)", taint.ToString(), preemption.Count(onNodes[taint], "node"))
+			change := fmt.Sprintf("tolerate taint %s (on %s)",
+				taint.ToString(), preemption.Count(onNodes[taint], "node"))
 			found = append(found, Remedy{Kind: Tolerate, Change: change, Fits: true})
 		}
 	}

@@ -66,7 +66,9 @@ type unplaced struct {
 
 // Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or
 // Unknown. What helps comes first.
-func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer) ([]Remedy, error) {
+func Find(
+	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer,
+) ([]Remedy, error) {
 	if turn.Hold != nil || turns.Placed(answer) || len(answer.Explanations) == 0 {
 		return nil, nil
 	}
@@ -76,7 +78,8 @@ func Find(ctx context.Context, cluster *inventory.Inventory, table *turns.Table,
 	}
 	var found []Remedy
 	for _, try := range []func(context.Context) ([]Remedy, error){
-		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon, p.mendNodes, p.keepFewerSpares, p.freeRoom, p.addNodes,
+		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon,
+		p.mendNodes, p.keepFewerSpares, p.freeRoom, p.addNodes,
 	} {
 		more, err := try(ctx)
 		if err != nil {
@@ -137,7 +140,9 @@ func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decisi
 	return answer, nil
 }
 
-func (p *unplaced) decide(ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*decision.Answer, error) {
+func (p *unplaced) decide(
+	ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod,
+) (*decision.Answer, error) {
 	assembled, hold := gang.Assemble(podGroup, pods, p.cluster.Levels)
 	if hold != nil {
 		return nil, nil

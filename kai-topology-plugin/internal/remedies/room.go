@@ -50,7 +50,7 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 	}
 	standsInside := func(pod *corev1.Pod) bool { return inside[pod.Spec.NodeName] }
 	around := map[string]*occupant{}
-	choice, err := table.KeepingRoom().Preempt(ctx, p.turn, p.cluster.PodGroup, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
+	mayLeave := func(workload *preemption.Workload, pods []*corev1.Pod) bool {
 		if !slices.ContainsFunc(pods, standsInside) || slices.ContainsFunc(pods, ofDaemonSet) {
 			return false
 		}
@@ -60,7 +60,8 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 			workload.Protected, workload.Priority = false, math.MaxInt32-1
 		}
 		return true
-	})
+	}
+	choice, err := table.KeepingRoom().Preempt(ctx, p.turn, p.cluster.PodGroup, mayLeave)
 	switch {
 	case err != nil:
 		return nil, err
@@ -95,7 +96,9 @@ func occupantOf(pod *corev1.Pod) string {
 
 // ofDaemonSet reports whether a pod would be back at once.
 func ofDaemonSet(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == "DaemonSet" })
+	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "DaemonSet"
+	})
 }
 
 // String names what stops of the occupant.
@@ -114,7 +117,8 @@ func (o *occupant) String() string {
 func (p *unplaced) freed(gone map[string]*occupant) string {
 	names, sum, outranked := []string{}, 0.0, true
 	for _, one := range slices.SortedFunc(maps.Values(gone), func(a, b *occupant) int {
-		return cmp.Or(gang.CompareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
+		return cmp.Or(gang.CompareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority),
+			cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
 	}) {
 		names = append(names, one.String())
 		sum += one.amount
@@ -122,7 +126,8 @@ func (p *unplaced) freed(gone map[string]*occupant) string {
 	}
 	change := "stop " + listed(names) + " in " + p.nearest()
 	if sum > 0 {
-		change = fmt.Sprintf("free %s %s in %s: stop %s", amount(p.scarce(), sum), p.scarce(), p.nearest(), listed(names))
+		change = fmt.Sprintf("free %s %s in %s: stop %s", amount(p.scarce(), sum), p.scarce(),
+			p.nearest(), listed(names))
 	}
 	if outranked {
 		change += "; all of lower priority than this gang"
@@ -190,7 +195,8 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Remedy{{Kind: AddNodes, Change: fmt.Sprintf("add %s like %s to %s", preemption.Count(least, "node"), model.Name, p.nearest()), Fits: true}}, nil
+	change := fmt.Sprintf("add %s like %s to %s", preemption.Count(least, "node"), model.Name, p.nearest())
+	return []Remedy{{Kind: AddNodes, Change: change, Fits: true}}, nil
 }
 
 // model is the node of the nearest domain that offers most of what is short, and takes pods.
@@ -201,7 +207,8 @@ func (p *unplaced) model() *corev1.Node {
 	for _, node := range p.cluster.Nodes {
 		quantity := node.Status.Allocatable[scarce]
 		offers := quantity.AsApproximateFloat64()
-		if !node.Spec.Unschedulable && p.inNearest(node) && (best == nil || offers > offered || offers == offered && node.Name < best.Name) {
+		if !node.Spec.Unschedulable && p.inNearest(node) &&
+			(best == nil || offers > offered || offers == offered && node.Name < best.Name) {
 			best, offered = node, offers
 		}
 	}

@@ -31,8 +31,10 @@ func (p *unplaced) keepFewerSpares(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		found = append(found, Remedy{Kind: KeepFewerSpares, Fits: true, Change: fmt.Sprintf(
-			"keep %s of each %s as spares instead of %d (annotation %s of Topology %s); gangs that lose pods may then have no way out",
-			preemption.Count(wanted.Nodes-fewer, "node"), wanted.Level(), wanted.Nodes, kai.AnnotationSpares, wanted.Topology)})
+			"keep %s of each %s as spares instead of %d (annotation %s of Topology %s); "+
+				"gangs that lose pods may then have no way out",
+			preemption.Count(wanted.Nodes-fewer, "node"), wanted.Level(), wanted.Nodes,
+			kai.AnnotationSpares, wanted.Topology)})
 	}
 	return found, nil
 }

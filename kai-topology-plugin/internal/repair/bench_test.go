@@ -133,8 +133,8 @@ func BenchmarkPlansForALostRack(b *testing.B) {
 	planAgain(b, cluster, asked)
 }
 
-// planAgain plans on a copy of a cluster that has followed everything but one pod. It tells how many pods are to leave,
-// and the time of the processor that a plan takes beside the clock's.
+// planAgain plans on a copy of a cluster that has followed everything but one pod. It reports how many pods are to
+// leave, and the time of the processor that a plan takes beside the clock's.
 func planAgain(b *testing.B, cluster *inventory.Inventory, asked []repair.Asked) {
 	var copied turns.Copy
 	began := usedTime(b)

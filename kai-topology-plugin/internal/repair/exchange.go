@@ -13,9 +13,12 @@ import (
 // whose move costs more, or that has no place. Before is the scene without anybody mended, and fixed are gangs that
 // stay without anybody's leaving.
 func (s *scene) exchange(
-	ctx context.Context, before scene, hits []*breach, mended map[*breach]*option, fixed sets.Set[*breach], cheapest mover,
+	ctx context.Context, before scene, hits []*breach, mended map[*breach]*option,
+	fixed sets.Set[*breach], cheapest mover,
 ) error {
-	costly := slices.SortedStableFunc(slices.Values(hits), func(a, b *breach) int { return mended[b].compare(mended[a]) })
+	costly := slices.SortedStableFunc(slices.Values(hits), func(a, b *breach) int {
+		return mended[b].compare(mended[a])
+	})
 	for _, hit := range costly {
 		for _, other := range hits {
 			own, stays := mended[hit], mended[other]

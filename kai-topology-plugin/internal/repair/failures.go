@@ -12,9 +12,9 @@ import (
 
 // Failure is nodes that fail together: all of a domain, or one.
 type Failure struct {
-	// Level is the node label by which the domain is told; corev1.LabelHostname for a single node.
+	// Level is the node label whose value names the domain; corev1.LabelHostname for a single node.
 	Level string `json:"level"`
-	// Domain is the domain as the status of PodGroups has it; a single node that no Topology tells by its host has its
+	// Domain is the domain as the status of PodGroups has it; a single node that no Topology has as a domain has its
 	// name.
 	Domain string `json:"domain"`
 	// Nodes are the names of the nodes, sorted.
@@ -22,7 +22,7 @@ type Failure struct {
 }
 
 // Failures returns every single failure of a domain of the Topologies and of a node: the broadest domains of the first
-// Topology first, nodes last. Topologies that tell the same domain by the same level have it once.
+// Topology first, nodes last. Topologies that have the same domain at the same level have it once.
 func Failures(cluster *inventory.Inventory) []Failure {
 	var all []Failure
 	known := map[[2]string]int{}
@@ -37,7 +37,9 @@ func Failures(cluster *inventory.Inventory) []Failure {
 			all[at].Nodes = append(all[at].Nodes, node)
 		}
 	}
-	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	nodes := slices.SortedFunc(slices.Values(cluster.Nodes), func(a, b *corev1.Node) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	alone := map[string]bool{}
 	for depth := range deepest(cluster) {
 		for _, name := range sortedNames(cluster) {

@@ -16,7 +16,7 @@ import (
 
 // ground is where in the cluster a forecast looked: nodes elsewhere do not matter to it. It follows from the
 // constraints. Pods of a group that is tied to a domain go nowhere else. A group that is not may go to any domain
-// that has room for it, which is told by counting pods as if all nodes took them: a domain that has no room by that
+// that has room for it, which is found by counting pods as if all nodes took them: a domain that has no room by that
 // count has none.
 type ground struct {
 	rooms *rooms
@@ -70,7 +70,9 @@ func (g *ground) addLeaf(of *gang.Gang, leaf *podgrouptree.Group, left []*corev1
 		if at.Constraint.RequiredTopologyLevel == "" {
 			continue
 		}
-		standing := slices.DeleteFunc(slices.Clone(of.Standing), func(pod *corev1.Pod) bool { return !inside(of, at, pod) })
+		standing := slices.DeleteFunc(slices.Clone(of.Standing), func(pod *corev1.Pod) bool {
+			return !inside(of, at, pod)
+		})
 		if len(standing) == 0 {
 			outermost = at
 			continue
@@ -183,7 +185,7 @@ func (r *rooms) changesOf(nodes []clusterview.Changed) *changes {
 	return all
 }
 
-// in reports whether a domain is in another one, as far as one can tell by one Topology.
+// in reports whether a domain is in another one, as far as one Topology shows.
 func (d domain) in(outer domain) bool {
 	return d.topology != outer.topology || d.path == outer.path || strings.HasPrefix(d.path, outer.path+"/")
 }

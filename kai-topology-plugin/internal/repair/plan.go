@@ -72,7 +72,7 @@ type Rules struct {
 	Budgets preemption.Budgets
 }
 
-// Plans decides about gangs together, so that no two are told of the same room: first those for which seats are held,
+// Plans decides about gangs together, so that no two get the same room: first those for which seats are held,
 // then those that need no move, then the others in the order of the scheduler, each with the move that costs least. A
 // gang that cannot be planned has no plan. The table has the cluster as it is.
 func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {

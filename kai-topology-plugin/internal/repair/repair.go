@@ -49,7 +49,7 @@ type Forecaster struct {
 	on map[string][]int
 	// empty are the nodes without pods.
 	empty []string
-	// ground, if it is set, is told where forecasts look.
+	// ground, if it is set, records where forecasts look.
 	ground *ground
 }
 
@@ -71,7 +71,9 @@ func forecasterOn(table *turns.Table) *Forecaster {
 	}
 	for _, turn := range turns.In(cluster) {
 		// Pods whose node is gone are lost already.
-		turn.Gang.Standing = slices.DeleteFunc(turn.Gang.Standing, func(pod *corev1.Pod) bool { return !there.Has(pod.Spec.NodeName) })
+		turn.Gang.Standing = slices.DeleteFunc(turn.Gang.Standing, func(pod *corev1.Pod) bool {
+			return !there.Has(pod.Spec.NodeName)
+		})
 		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
 			continue
 		}
@@ -110,7 +112,8 @@ func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []str
 	}
 	// Gangs of which some pods are left go before those of which none is.
 	slices.SortStableFunc(hit, func(x, y *breach) int { return x.turn.Rank.Compare(y.turn.Rank) })
-	err := f.table.Under(turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}, func(table *turns.Table) error {
+	change := turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}
+	err := f.table.Under(change, func(table *turns.Table) error {
 		scene.table = table
 		mended, err := scene.mend(ctx, hit, scene.cheapest)
 		for _, next := range hit {
@@ -171,14 +174,18 @@ func seatsOf(turn turns.Turn, answer *decision.Answer) (seats []Seat) {
 }
 
 // decide answers for a gang on the scene: its lost pods, and those of the groups that move, are to be placed.
-func (s *scene) decide(ctx context.Context, hit *breach, moved []*group) (*decision.Answer, turns.Turn, []*corev1.Pod, error) {
+func (s *scene) decide(
+	ctx context.Context, hit *breach, moved []*group,
+) (*decision.Answer, turns.Turn, []*corev1.Pod, error) {
 	turn, moving := hit.without(moved)
 	answer, err := s.answer(ctx, turn, moving)
 	return answer, turn, moving, err
 }
 
 // answer answers for a gang of which pods have left their nodes.
-func (s *scene) answer(ctx context.Context, turn turns.Turn, moving []*corev1.Pod) (answer *decision.Answer, err error) {
+func (s *scene) answer(
+	ctx context.Context, turn turns.Turn, moving []*corev1.Pod,
+) (answer *decision.Answer, err error) {
 	change := turns.Change{Gone: slices.Concat(s.left, moving), Reserved: s.reserved}
 	err = s.table.Under(change, func(table *turns.Table) (err error) {
 		answer, err = table.Decide(ctx, turn, 0)

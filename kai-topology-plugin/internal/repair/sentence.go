@@ -44,7 +44,8 @@ func (p Plan) Sentence(due time.Time) string {
 	case scheduling.ReasonMoveUnowned:
 		return helps + fmt.Sprintf("but pod %s has no controller that would make it again", p.Obstacle)
 	case scheduling.ReasonMoveTied:
-		return "moving " + p.What() + fmt.Sprintf(" might help, but it is not known whether %s can be used there", p.Obstacle)
+		return "moving " + p.What() +
+			fmt.Sprintf(" might help, but it is not known whether %s can be used there", p.Obstacle)
 	case scheduling.ReasonNoPlace:
 		return "no place was found for the gang, even if all its pods moved"
 	default:

@@ -195,7 +195,7 @@ func (f Failure) sameDomain(other Failure) bool {
 	return f.Level == other.Level && f.Domain == other.Domain
 }
 
-// Node is the name of the node if the failure is of a single one, told by its host; empty if it is of a domain.
+// Node is the name of the node if the failure is of a single one, named by its host; empty if it is of a domain.
 func (f Failure) Node() string {
 	if f.Level == corev1.LabelHostname && len(f.Nodes) == 1 {
 		return f.Nodes[0]

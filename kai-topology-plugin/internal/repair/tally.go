@@ -16,7 +16,9 @@ func (r *rooms) have(free *freeGroup, at *place) (bool, error) {
 	if free.within != (domain{}) && !at.in(free.within) {
 		return false, nil
 	}
-	t := &tally{rooms: r, needs: free.needs, extra: map[int]packing.Resources{}, pods: map[use]int{}, usable: map[use]bool{}}
+	t := &tally{
+		rooms: r, needs: free.needs, extra: map[int]packing.Resources{}, pods: map[use]int{}, usable: map[use]bool{},
+	}
 	for _, pod := range free.left {
 		if err := t.leave(pod, at); err != nil {
 			return false, err

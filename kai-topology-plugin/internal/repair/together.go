@@ -23,7 +23,7 @@ type scene struct {
 	reserved clusterview.Reserved
 	// left are pods that had to move, of gangs that are mended, and leaving all that are evicted for it.
 	left, leaving []*corev1.Pod
-	// ground, if it is set, is told where the answers look.
+	// ground, if it is set, records where the answers look.
 	ground *ground
 }
 
@@ -70,7 +70,9 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 			if mended[hit] != nil {
 				continue
 			}
-			later := slices.DeleteFunc(slices.Clone(hits[i+1:]), func(other *breach) bool { return mended[other] != nil })
+			later := slices.DeleteFunc(slices.Clone(hits[i+1:]), func(other *breach) bool {
+				return mended[other] != nil
+			})
 			if err := s.mendOne(ctx, hit, later, mended, cheapest); err != nil {
 				return nil, err
 			}

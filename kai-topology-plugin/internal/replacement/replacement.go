@@ -35,7 +35,7 @@ type Asked struct {
 type Kept func(asking gang.Key, priority int32) clusterview.Reserved
 
 // Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced
-// already. Thus no two are told of the same room. The answers are in the order of the questions. The table has the
+// already. Thus no two get the same room. The answers are in the order of the questions. The table has the
 // cluster as it is. Spares are kept from pods that come beside others, not from those for which seats will be held.
 func Answers(ctx context.Context, table *turns.Table, kept Kept, asked []Asked) ([]successors.Answer, error) {
 	cluster := table.Inventory()

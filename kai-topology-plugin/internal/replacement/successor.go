@@ -106,7 +106,8 @@ func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group
 	}
 	assembled, hold := gang.Assemble(podGroup, append(present, made.successors...), s.cluster.Levels)
 	made.turn = turns.Turn{
-		Gang: assembled, Hold: hold, Rank: assembled.Rank(), Seated: len(made.leaving) > 0 && gangstate.HoldOf(podGroup) > 0,
+		Gang: assembled, Hold: hold, Rank: assembled.Rank(),
+		Seated: len(made.leaving) > 0 && gangstate.HoldOf(podGroup) > 0,
 	}
 	return made
 }
@@ -141,12 +142,16 @@ func count(pods []*corev1.Pod, leaf string) (there int) {
 }
 
 // successorOf is the pod that somebody will create when one is gone.
-func successorOf(podGroup *scheduling.PodGroup, leaf, of string, template corev1.PodTemplateSpec, priority *int32) *corev1.Pod {
+func successorOf(
+	podGroup *scheduling.PodGroup, leaf, of string, template corev1.PodTemplateSpec, priority *int32,
+) *corev1.Pod {
 	name := of + "-successor"
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: podGroup.Namespace, Name: name, UID: types.UID(strings.Join([]string{podGroup.Namespace, name}, "/")),
-			Labels: map[string]string{}, Annotations: map[string]string{scheduling.AnnotationPodGroupName: podGroup.Name},
+			Namespace: podGroup.Namespace, Name: name,
+			UID:         types.UID(strings.Join([]string{podGroup.Namespace, name}, "/")),
+			Labels:      map[string]string{},
+			Annotations: map[string]string{scheduling.AnnotationPodGroupName: podGroup.Name},
 		},
 		Spec: template.Spec,
 	}

@@ -44,9 +44,9 @@ func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "kai-topology-plugin",
 		Short: "kube-scheduler that binds gangs all or nothing, packed into topology domains",
-		Long: `kai-topology-plugin is kube-scheduler with one more plugin: pods that belong to a PodGroup are planned together, bound all
-or nothing, and stand in the topology domains that the PodGroup asks for. Pods without a PodGroup are scheduled as
-kube-scheduler does. It takes the flags and the configuration file of kube-scheduler.
+		Long: `kai-topology-plugin is kube-scheduler with one more plugin: pods that belong to a PodGroup are planned
+together, bound all or nothing, and stand in the topology domains that the PodGroup asks for. Pods without a PodGroup
+are scheduled as kube-scheduler does. It takes the flags and the configuration file of kube-scheduler.
 
 Subcommands:
   place           decide PodGroups from manifests, without a cluster

@@ -74,7 +74,7 @@ func leaving(namespace, selector string) func() []string {
 	}
 }
 
-// nominated are the nodes that pods have been told they would get.
+// nominated are the nodes that pods have been promised.
 func nominated(namespace, selector string) func() []string {
 	return func() []string {
 		nodes := []string{}

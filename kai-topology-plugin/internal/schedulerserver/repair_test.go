@@ -298,7 +298,7 @@ func nodesOf(namespace, selector string) map[string]string {
 	return nodes
 }
 
-// seatsOf returns how many seats the status of a PodGroup tells of.
+// seatsOf returns how many seats the status of a PodGroup lists.
 func seatsOf(namespace, name string) func() int {
 	return func() (seats int) {
 		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, name, metav1.GetOptions{})

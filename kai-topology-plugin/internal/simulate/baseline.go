@@ -264,7 +264,9 @@ func (f *fitting) leaf(pods []*corev1.Pod, nodes []int) (taken int, err error) {
 			if f.best {
 				device := f.scarcest(pod)
 				nodes = slices.Clone(nodes)
-				slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(f.free[a][device], f.free[b][device]) })
+				slices.SortStableFunc(nodes, func(a, b int) int {
+					return cmp.Compare(f.free[a][device], f.free[b][device])
+				})
 			}
 		}
 		for at < len(nodes) && (fits(requests, f.free[nodes[at]]) == 0 || !accepts(f.nodes[nodes[at]].Node(), pod)) {

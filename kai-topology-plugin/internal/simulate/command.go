@@ -49,11 +49,12 @@ func Command() *cobra.Command {
 	})
 }
 
-const long = `simulate reads Node and Topology manifests, and PodGroups and Pods that stand already and stay, and runs a stream of gangs
-on them: they arrive, wait, run for their duration and end; nodes fail and return. Order, overtaking, kept room, preemption
-and placement are decided by the scheduler's own code.
+const long = `simulate reads Node and Topology manifests, and PodGroups and Pods that stand already and stay, and runs a
+stream of gangs on them: they arrive, wait, run for their duration and end; nodes fail and return. Order, overtaking,
+kept room, preemption and placement are decided by the scheduler's own code.
 
-generate draws a stream, and import reads one from a public trace. A stream is a file of JSON lines in the order of "at", in seconds:
+generate draws a stream, and import reads one from a public trace. A stream is a file of JSON lines in the order of
+"at", in seconds:
   {"at": 0, "name": "g1", "duration": 3600, "pods": 16, "requests": {"nvidia.com/gpu": "8"},
    "topology": "net", "required": "example.com/rack", "preferred": "", "priority": 0}
   {"at": 5, "name": "g2", "duration": 60, "podGroup": {…}, "pods": [{…}]}     whole manifests
@@ -67,20 +68,22 @@ pods leave, and it runs what is left of its duration when it fits again. So does
   gangs[]{name, arrived, started, ended, state, nodes{NODE: pods}, domains{LEVEL: count}, leastDomains{LEVEL: count},
           preemptions, moves}, capacity{RESOURCE: amount}, series[]{at, used, waiting, running}, device, until,
   idle{noDemand, filters, reserved, unavoidable, avoidable}, metrics{NAME: value}
-where idle is in resource-seconds of the device that the stream asks for most; used and idle add up to what nodes that are
-not down offer. -o csv prints a line per gang, -o html a page with plots that needs no other file. -o recording prints JSON
-lines for "kubectl packtree view --recording": {"cluster": {…}}, and for each moment at which anything happened
+where idle is in resource-seconds of the device that the stream asks for most; used and idle add up to what nodes that
+are not down offer. -o csv prints a line per gang, -o html a page with plots that needs no other file. -o recording
+prints JSON lines for "kubectl packtree view --recording": {"cluster": {…}}, and for each moment at which anything
+happened
   {"at", over[] (gangs), arrivals[]{podGroup, pods}, changes[] (as below)}
 
 --compare simulates the same streams with one thing changed, and prints by how much the metrics differ; with several
 streams, such as those of several seeds, with confidence intervals of 95 %. -o json then prints
-  base, streams, confidence, metrics{NAME: mean}, variants[]{name, differences[]{metric, base, value, difference, plusMinus}}
+  base, streams, confidence, metrics{NAME: mean},
+  variants[]{name, differences[]{metric, base, value, difference, plusMinus}}
 
 The deciders first-fit and best-fit are built in. Any other is a program, which gets a JSON line for each decision on
 standard input,
   {"cluster": {"nodes": […], "topologies": […], "pods": […]}, "changes": […], "gang": {"podGroup": {…}, "pods": […]}}
-(cluster in the first line only; changes since the last one: {"pod": "ns/name", "node": "n1"}, where an empty node means that
-the pod is gone, and {"node": "n1", "down": true}), and answers with one: {"assignments": {"POD": "NODE"}} or
+(cluster in the first line only; changes since the last one: {"pod": "ns/name", "node": "n1"}, where an empty node means
+that the pod is gone, and {"node": "n1", "down": true}), and answers with one: {"assignments": {"POD": "NODE"}} or
 {"refused": "reason"}. A placement that breaks the gang's constraints or a node's capacity ends the simulation.
 
 The same input gives the same bytes. Exit codes: 0 simulated, 1 the input was rejected, 2 wrong flags.`
@@ -117,14 +120,14 @@ func CommandOn(source Source) *cobra.Command {
 	flags.StringVar(&asked.decider, "decider", "",
 		"who decides in the scheduler's place: first-fit, best-fit, or a program, which is run by sh -c")
 	flags.StringArrayVar(&asked.compare, "compare", nil,
-		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], decider=NAME or "+
-			"placement=NAME; may be repeated")
+		"simulate the same with one thing changed, and print what differs: cluster=FILE[,…], jobs=FILE[,…], "+
+			"decider=NAME or placement=NAME; may be repeated")
 	flags.StringVar(&asked.resume, "resume", "",
-		"a file for decisions: a simulation that was interrupted goes on after those in it, and of a comparison those that "+
-			"are finished are not run again")
+		"a file for decisions: a simulation that was interrupted goes on after those in it, and of a comparison "+
+			"those that are finished are not run again")
 	flags.StringVarP(&asked.output, "output", "o", "",
-		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree view; "+
-			"of a comparison text (the default), json or html")
+		"json (the default), csv with a line per gang, html: a page with plots, or recording, for kubectl packtree "+
+			"view; of a comparison text (the default), json or html")
 	flags.StringVar(&asked.placement, "placement", string(packing.Pack),
 		"the domains of gangs that do not say it themselves: Pack or Spread")
 	command.AddCommand(generateCommand(source), importCommand())

@@ -77,13 +77,13 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	return false, s.start(r, answer.Nodes)
 }
 
-// refusal is what a gang was told that does not fit: in which state of the room, and what it is short of.
+// refusal is the answer to a gang that does not fit: in which state of the room, and what it is short of.
 type refusal struct {
 	room  int64
 	short []packing.Explanation
 }
 
-// refuse records that a gang does not fit, and has it preempt others. What another one of its shape was told holds for
+// refuse records that a gang does not fit, and has it preempt others. The answer to another one of its shape holds for
 // it, too: that it does not fit, and that nobody can be preempted.
 func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, answer *decision.Answer) (bool, error) {
 	if s.gangs.Waits(r.rank.Gang) {
@@ -208,9 +208,9 @@ func (s *simulator) misjudges(ctx context.Context, request solve.Request) (bool,
 	return err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0, err
 }
 
-// refusedAlready tells without a search that a gang of which only numbers are given does not fit, and what it is short
-// of: one of its shape was refused, room only gets less within one state of the room, and what is closed to a gang is
-// closed to those that rank below it; or all that is free together is too little.
+// refusedAlready reports without a search that a gang of which only numbers are given does not fit, and what it is
+// short of: one of its shape was refused, room only gets less within one state of the room, and what is closed to a
+// gang is closed to those that rank below it; or all that is free together is too little.
 func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
 	if last := s.refused[r.job.shape]; last.room == s.gangs.Room() {
 		return last.short, true
@@ -273,7 +273,7 @@ func (s *simulator) question(podGroup *scheduling.PodGroup) (*decision.Question,
 	}, nil
 }
 
-// meet tells a gang where its related gangs stand.
+// meet records for a gang where its related gangs stand.
 func (s *simulator) meet(r *run) {
 	r.assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
 		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {

@@ -145,13 +145,15 @@ func generateCommand(source Source) *cobra.Command {
 	load := &Load{}
 	var sizes map[string]string
 	command := &cobra.Command{
-		Use:   strings.Replace(source.Use, "simulate", "generate", 1) + " --requests RESOURCE=AMOUNT --sizes PODS=WEIGHT[,…]",
+		Use: strings.Replace(source.Use, "simulate", "generate", 1) +
+			" --requests RESOURCE=AMOUNT --sizes PODS=WEIGHT[,…]",
 		Short: "Draw a stream of gangs for a cluster",
-		Long: `generate prints a stream for simulate: gangs that arrive independently of each other (Poisson), of sizes drawn by their weights
-and durations drawn exponentially, so many that they ask for a share of the cluster in the mean. With --diurnal arrivals
-swing within each day. The same flags and seed give the same bytes.`,
-		Example: `  kai-topology-plugin simulate generate -f cluster.yaml --seconds 604800 --load 0.9 --requests nvidia.com/gpu=8 \
-    --sizes 1=60,4=25,16=10,64=5 --duration 14400 --topology net --required example.com/rack --seed 1 > week.jsonl`,
+		Long: `generate prints a stream for simulate: gangs that arrive independently of each other (Poisson), of sizes
+drawn by their weights and durations drawn exponentially, so many that they ask for a share of the cluster in the mean.
+With --diurnal arrivals swing within each day. The same flags and seed give the same bytes.`,
+		Example: `  kai-topology-plugin simulate generate -f cluster.yaml --seconds 604800 --load 0.9 \
+    --requests nvidia.com/gpu=8 --sizes 1=60,4=25,16=10,64=5 --duration 14400 \
+    --topology net --required example.com/rack --seed 1 > week.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := load.check(sizes); err != nil {

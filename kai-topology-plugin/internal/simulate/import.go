@@ -22,14 +22,16 @@ func importCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import --from TRACE FILE",
 		Short: "Make a stream of a public trace",
-		Long: `import reads a file of a public trace, which you have, and prints it as a stream for simulate. Jobs arrive when they were
-submitted, counted from the first, and run as long as they ran. Pods of a gang are alike: they ask for the largest number
-of GPUs that its job could have had in equal parts on as many nodes as it had, or on more. A part of a GPU counts as one.
-Jobs that ask for no GPU, that were never started, or that did not end before the trace did are left out.
+		Long: `import reads a file of a public trace, which you have, and prints it as a stream for simulate. Jobs
+arrive when they were submitted, counted from the first, and run as long as they ran. Pods of a gang are alike: they ask
+for the largest number of GPUs that its job could have had in equal parts on as many nodes as it had, or on more. A part
+of a GPU counts as one. Jobs that ask for no GPU, that were never started, or that did not end before the trace did are
+left out.
 
 ` + traceFiles(known),
-		Example: `  kai-topology-plugin simulate import --from helios cluster_log.csv --topology net --preferred example.com/rack > venus.jsonl`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  kai-topology-plugin simulate import --from helios cluster_log.csv --topology net \
+    --preferred example.com/rack > venus.jsonl`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			of, ok := traces[from]
 			if !ok {

@@ -94,9 +94,13 @@ func uidOf(j *Job, pod string) types.UID { return types.UID(j.Name + "/" + pod) 
 
 // shape reads a gang of which only numbers are given.
 func (r *reader) shape(written *line) (*shape, error) {
-	key := shapeKey{topology: written.Topology, required: written.Required, preferred: written.Preferred, priority: written.Priority}
+	key := shapeKey{
+		topology: written.Topology, required: written.Required, preferred: written.Preferred,
+		priority: written.Priority,
+	}
 	if err := json.Unmarshal(written.Pods, &key.count); err != nil || key.count < 1 {
-		return nil, wrong("pods", "must be how many pods the gang has, 1 to %d, or, with podGroup, a list of Pods", math.MaxInt32)
+		return nil, wrong("pods",
+			"must be how many pods the gang has, 1 to %d, or, with podGroup, a list of Pods", math.MaxInt32)
 	}
 	if written.Requests == nil {
 		return nil, wrong("requests", "is missing: what each pod asks for, by resource")
@@ -179,7 +183,8 @@ func sentence(err *field.Error) string {
 // whole reads the PodGroup and the pods of a gang as they are written.
 func (r *reader) whole(job *Job, written *line) error {
 	if written.Requests != nil || written.Topology+written.Required+written.Preferred != "" || written.Priority != 0 {
-		return wrong("podGroup", "says all of the gang: requests, topology, required, preferred and priority are for gangs without it")
+		return wrong("podGroup",
+			"says all of the gang: requests, topology, required, preferred and priority are for gangs without it")
 	}
 	var pods []json.RawMessage
 	if err := json.Unmarshal(written.Pods, &pods); err != nil || len(pods) == 0 {
@@ -260,7 +265,8 @@ func join(job *Job, pod *corev1.Pod) *fault {
 		key, _ = gang.KeyOf(pod)
 	}
 	if key != gang.KeyOfPodGroup(job.podGroup) {
-		return wrong("metadata.annotations["+scheduling.AnnotationPodGroupName+"]", "is %s: the PodGroup is %s", key, gang.KeyOfPodGroup(job.podGroup))
+		return wrong("metadata.annotations["+scheduling.AnnotationPodGroupName+"]",
+			"is %s: the PodGroup is %s", key, gang.KeyOfPodGroup(job.podGroup))
 	}
 	pod.UID, pod.Status, pod.DeletionTimestamp = uidOf(job, pod.Name), corev1.PodStatus{}, nil
 	return nil

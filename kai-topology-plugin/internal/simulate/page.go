@@ -90,7 +90,8 @@ func (r *Result) HTML(w io.Writer) error { return writePage(w, r.pageData()) }
 
 // HTML writes a page with the differences, which needs no other file.
 func (c *Comparison) HTML(w io.Writer) error {
-	data := &pageComparison{Summary: fmt.Sprintf("%s is what others are compared with, on %s.", c.Base, counted(c.Streams))}
+	summary := fmt.Sprintf("%s is what others are compared with, on %s.", c.Base, counted(c.Streams))
+	data := &pageComparison{Summary: summary}
 	for _, variant := range c.Variants {
 		data.Comparisons = append(data.Comparisons, pageVariant{Name: variant.Name, Base: c.Base, Rows: variant.rows()})
 	}

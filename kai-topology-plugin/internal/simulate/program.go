@@ -71,7 +71,8 @@ type programAnswer struct {
 func startProgram(ctx context.Context, line string, stderr io.Writer, cluster *inventory.Inventory) (*program, error) {
 	p := &program{command: exec.CommandContext(ctx, "sh", "-c", line), on: map[string]string{}, up: map[string]bool{}}
 	p.cluster = &programCluster{
-		Nodes: cluster.Nodes, Topologies: []*kai.Topology{}, Pods: append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...),
+		Nodes: cluster.Nodes, Topologies: []*kai.Topology{},
+		Pods: append([]*corev1.Pod{}, inventory.Standing(cluster.Pods)...),
 	}
 	for _, name := range slices.Sorted(maps.Keys(cluster.Topologies)) {
 		p.cluster.Topologies = append(p.cluster.Topologies, cluster.Topologies[name])

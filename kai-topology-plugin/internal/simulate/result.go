@@ -139,7 +139,8 @@ func (r *Result) gang(i int) *Gang {
 	of := r.runs[i]
 	gang := &Gang{
 		Name: of.job.Name, Arrived: of.arrived, Started: told(of.started), Ended: told(of.ended), State: r.states[i],
-		Nodes: map[string]int{}, Domains: of.domains, LeastDomains: of.least, Preemptions: of.preemptions, Moves: of.moves,
+		Nodes: map[string]int{}, Domains: of.domains, LeastDomains: of.least, Preemptions: of.preemptions,
+		Moves: of.moves,
 	}
 	if of.nodes != nil {
 		gang.Nodes = of.nodes

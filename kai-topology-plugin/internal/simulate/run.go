@@ -61,7 +61,8 @@ func (s *simulator) arrive(job *Job) error {
 		return fmt.Errorf("gang %s: %w", job.Name, err)
 	}
 	r := &run{
-		job: job, size: size, arrived: s.now, started: math.NaN(), ended: math.NaN(), left: job.Duration, least: size.least, tried: -1,
+		job: job, size: size, arrived: s.now, started: math.NaN(), ended: math.NaN(), left: job.Duration,
+		least: size.least, tried: -1,
 		domains: map[string]int{},
 	}
 	s.runs = append(s.runs, r)

@@ -55,7 +55,8 @@ func (a *asked) sides() ([]side, error) {
 		}
 		switch {
 		case !ok || value == "":
-			return nil, fmt.Errorf("--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not %q", change)
+			return nil, fmt.Errorf(
+				"--compare is cluster=FILE[,…], jobs=FILE[,…], decider=CMD or placement=NAME, not %q", change)
 		case len(changed.jobs) != len(base.jobs):
 			return nil, fmt.Errorf(
 				"--compare %s: there are %d streams, and --jobs has %d", change, len(changed.jobs), len(base.jobs))
@@ -135,7 +136,9 @@ func (a *asked) measure(
 }
 
 // saved is the line by which a simulation is known again.
-func (a *asked) saved(command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string) (run savedRun, err error) {
+func (a *asked) saved(
+	command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string,
+) (run savedRun, err error) {
 	run.Run = side.name + " on " + jobs
 	if a.resume != "" {
 		run.Key, err = side.keyOf(cluster, jobs, a.end(command))
@@ -153,7 +156,8 @@ func (a *asked) end(command *cobra.Command) *float64 {
 
 // simulate simulates one side on one stream, from where it was interrupted.
 func (a *asked) simulate(
-	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory, jobs string, decisions *decisions,
+	ctx context.Context, command *cobra.Command, side *side, cluster *inventory.Inventory,
+	jobs string, decisions *decisions,
 ) (*Result, error) {
 	stream, err := readJobs(command, jobs, cluster)
 	if err != nil {

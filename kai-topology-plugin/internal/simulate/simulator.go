@@ -114,7 +114,9 @@ func moment(at float64) time.Time {
 	return time.Unix(int64(whole), int64(part*float64(time.Second)))
 }
 
-func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options) (*simulator, error) {
+func newSimulator(
+	ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options,
+) (*simulator, error) {
 	standing := inventory.Standing(cluster.Pods)
 	offline, err := kubeframework.NewOffline(ctx, cluster.Nodes, standing)
 	if err != nil {
@@ -123,7 +125,8 @@ func newSimulator(ctx context.Context, cluster *inventory.Inventory, stream []Ev
 	s := &simulator{
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
 		gangs: gangstate.New(func(string) bool { return true }),
-		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{}, counted: map[gang.Key][]*run{}, priorities: map[int32]int{},
+		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{},
+		counted: map[gang.Key][]*run{}, priorities: map[int32]int{},
 		refused: map[*shape]refusal{}, fits: map[*shape]bool{},
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}

@@ -125,7 +125,8 @@ type reader struct {
 
 func newReader(cluster *inventory.Inventory) *reader {
 	r := &reader{
-		cluster: cluster, names: map[string]int{}, gangs: map[gang.Key]int{}, nodes: map[string]bool{}, shapes: map[shapeKey]*shape{},
+		cluster: cluster, names: map[string]int{}, gangs: map[gang.Key]int{}, nodes: map[string]bool{},
+		shapes: map[shapeKey]*shape{},
 	}
 	for _, node := range cluster.Nodes {
 		r.nodes[node.Name] = true
@@ -168,12 +169,14 @@ func (r *reader) read(text []byte, number int) (Event, error) {
 
 func (r *reader) node(written *line) (name string, down bool, err error) {
 	switch {
-	case written.Name != "" || written.Pods != nil || written.PodGroup != nil || written.Duration != nil || written.Requests != nil:
+	case written.Name != "" || written.Pods != nil || written.PodGroup != nil ||
+		written.Duration != nil || written.Requests != nil:
 		return "", false, wrong("node", "a line is about a node or about a gang, not both")
 	case written.Node == "":
 		return "", false, wrong("node", "is missing: the node that is down, or well again")
 	case !r.nodes[written.Node]:
-		return "", false, wrong("node", "the cluster has no node %q%s", written.Node, meant(written.Node, slices.Collect(maps.Keys(r.nodes))))
+		return "", false, wrong("node", "the cluster has no node %q%s",
+			written.Node, meant(written.Node, slices.Collect(maps.Keys(r.nodes))))
 	case written.Down == nil:
 		return "", false, wrong("down", "is missing: true if the node fails, false if it is well again")
 	}

@@ -112,7 +112,8 @@ func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]
 	for _, pod := range result.waiting {
 		planned := plan[pod.Name]
 		// Alike pods that were planned for one domain have the same nodes to choose from.
-		choice, from := r.kinds[pod.Name]+r.domainOf(pod, planned), gang.LeafOf(pod)+"\x00"+r.kinds[pod.Name]+"\x00"+planned
+		choice := r.kinds[pod.Name] + r.domainOf(pod, planned)
+		from := gang.LeafOf(pod) + "\x00" + r.kinds[pod.Name] + "\x00" + planned
 		if r.opened || r.spent() || stuck[choice] {
 			rest = append(rest, pod)
 			continue

@@ -75,7 +75,9 @@ func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 	// A pod that stays in the domains that relations count in changes no count.
 	for i := range r.question.Gang.Relations {
 		if relation := &r.question.Gang.Relations[i]; relation.Counts(r.question.Gang.Tree, leaf) {
-			found = append(found, scheduling.TopologyConstraint{Topology: relation.Topology, RequiredTopologyLevel: relation.Level})
+			found = append(found, scheduling.TopologyConstraint{
+				Topology: relation.Topology, RequiredTopologyLevel: relation.Level,
+			})
 		}
 	}
 	return found
@@ -147,7 +149,9 @@ func (r *simulation) excludeDomainOf(result *outcome) bool {
 		return r.exclude(excludedDomain{whole: true, keys: keys, values: alike(near, keys)})
 	}
 	if domains := r.required(leaf); len(domains) > 0 {
-		return r.exclude(excludedDomain{leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0])})
+		return r.exclude(excludedDomain{
+			leaf: leaf, keys: domains[0], values: alike(result.refused.node.Node(), domains[0]),
+		})
 	}
 	return false
 }

@@ -107,7 +107,7 @@ type simulation struct {
 
 // attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer
 // is nil if there are plans, but none that works; and what the engine says if it has no plan from the start. Only what
-// it says from the start, of the last way to read the rules, is proved: nobody is told of the others.
+// it says from the start, of the last way to read the rules, is proved: the others are not reported.
 func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {
@@ -199,7 +199,8 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}
 	answer := &decision.Answer{
-		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes, Groups: where.Groups, Steps: r.steps,
+		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes,
+		Groups: where.Groups, Steps: r.steps,
 	}
 	if result.refused != nil {
 		answer.Message = result.refused.sentence()
@@ -213,7 +214,8 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 // refused is the answer for a gang that would fit, were it not for the rules among its pods.
 func (r *simulation) refused() *decision.Answer {
 	hold := &gang.Hold{
-		Reason: scheduling.ReasonUnknown, Message: "no placement was found that keeps the rules among the gang's own pods",
+		Reason:  scheduling.ReasonUnknown,
+		Message: "no placement was found that keeps the rules among the gang's own pods",
 	}
 	if r.last != nil {
 		hold.Message += ": " + r.last.sentence()

@@ -47,7 +47,8 @@ func now(
 		return fill(ctx, question, answer)
 	}
 	if answer.Message != "" {
-		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s", len(answer.Nodes)+room.pods, whole,
+		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s",
+			len(answer.Nodes)+room.pods, whole,
 			answer.Message)
 	}
 	if room.pods > 0 {

@@ -20,13 +20,15 @@ import (
 func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 	closed := request.Spares.Closed()
 	answer, err := closing(ctx, request, closed)
-	if err != nil || len(closed) == 0 || answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == len(request.Gang.Pending) {
+	if err != nil || len(closed) == 0 ||
+		answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == len(request.Gang.Pending) {
 		return answer, err
 	}
 	// Where the gang gets no more with all nodes either, spares have nothing to do with it.
 	free, err := place(ctx, request)
 	switch {
-	case err != nil || request.Mends || answer.Verdict != scheduling.ReasonPlaced && free.Verdict != scheduling.ReasonPlaced:
+	case err != nil || request.Mends ||
+		answer.Verdict != scheduling.ReasonPlaced && free.Verdict != scheduling.ReasonPlaced:
 		return free, err
 	case answer.Verdict == scheduling.ReasonPlaced:
 		if len(free.Nodes) > len(answer.Nodes) {
@@ -50,7 +52,9 @@ func closing(ctx context.Context, request Request, nodes []string) (*decision.An
 // otherwise is for a gang that fits nowhere beside the nodes that were closed first, and has a free place without
 // spares. Others are kept where it would go then. If that does not help, it is only known not to fit if it would not,
 // whichever are kept.
-func otherwise(ctx context.Context, request Request, first, free *decision.Answer, proved []string) (*decision.Answer, error) {
+func otherwise(
+	ctx context.Context, request Request, first, free *decision.Answer, proved []string,
+) (*decision.Answer, error) {
 	used := sets.New(slices.Collect(maps.Values(free.Nodes))...)
 	if request.Spares.Leave(used) {
 		return passing(free), nil

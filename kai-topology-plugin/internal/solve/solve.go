@@ -126,7 +126,7 @@ func most(ctx context.Context, question decision.Question, followers []*gang.Gan
 // fit finds room for the gang and all of the followers; nil if there is none.
 func fit(ctx context.Context, question decision.Question, followers []*gang.Gang) (*placedFollowers, error) {
 	question.With = followers
-	question.Terse = true // Nobody is told of it.
+	question.Terse = true // Nobody reads its message.
 	answer, err := decision.Decide(ctx, question)
 	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
 		return nil, err

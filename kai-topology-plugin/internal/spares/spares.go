@@ -106,7 +106,9 @@ func (w Wanted) domains(cluster Cluster) []Domain {
 		}
 		domain.Size++
 		if free, yielding := w.free(node, cluster); free {
-			domain.There = append(domain.There, Node{NodeInfo: node, yielding: yielding, below: node.Node().Labels[w.Below]})
+			domain.There = append(domain.There, Node{
+				NodeInfo: node, yielding: yielding, below: node.Node().Labels[w.Below],
+			})
 		}
 	}
 	domains := make([]Domain, 0, len(byPath))
@@ -266,7 +268,9 @@ func (d *Domain) alike(reads func(label string) bool) bool {
 // sameOffer reports whether two nodes offer the same to the same pods.
 func sameOffer(a, b Node) bool {
 	return kubeframework.Offers(a, kubeframework.Allocatable(b)) && kubeframework.TakesUp(a, kubeframework.Used(b)) &&
-		slices.EqualFunc(a.Node().Spec.Taints, b.Node().Spec.Taints, func(x, y corev1.Taint) bool { return x.ToString() == y.ToString() }) &&
+		slices.EqualFunc(a.Node().Spec.Taints, b.Node().Spec.Taints, func(x, y corev1.Taint) bool {
+			return x.ToString() == y.ToString()
+		}) &&
 		slices.EqualFunc(a.GetPods(), b.GetPods(), func(x, y fwk.PodInfo) bool { return owner(x) == owner(y) })
 }
 

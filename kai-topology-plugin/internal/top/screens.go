@@ -87,7 +87,8 @@ func (d domains) rows(m *Model) []row {
 		for i := range m.seen.Topologies {
 			topology := &m.seen.Topologies[i]
 			rows = append(rows, row{
-				name: topology.Name, bar: &topology.Cluster.Amounts, text: m.summary(topology.Cluster, m.counted(topology)),
+				name: topology.Name, bar: &topology.Cluster.Amounts,
+				text:  m.summary(topology.Cluster, m.counted(topology)),
 				opens: domains{topology: topology.Name},
 			})
 		}
@@ -124,7 +125,9 @@ func (d domains) rows(m *Model) []row {
 
 // of is the topology of the domains: the first, unless one was gone into.
 func (d domains) of(m *Model) *overview.Topology {
-	at := slices.IndexFunc(m.seen.Topologies, func(topology overview.Topology) bool { return topology.Name == d.topology })
+	at := slices.IndexFunc(m.seen.Topologies, func(topology overview.Topology) bool {
+		return topology.Name == d.topology
+	})
 	return &m.seen.Topologies[max(0, at)]
 }
 
@@ -189,7 +192,8 @@ func (gangs) rows(m *Model) []row {
 			continue
 		}
 		reason, sentence := said(m, g)
-		r.text, r.mood = strings.TrimSpace(fmt.Sprintf("%d/%d pods  %s  %s", g.Scheduled, g.Scheduled+g.Pending+g.Gated, reason, sentence)), bad
+		text := fmt.Sprintf("%d/%d pods  %s  %s", g.Scheduled, g.Scheduled+g.Pending+g.Gated, reason, sentence)
+		r.text, r.mood = strings.TrimSpace(text), bad
 		waiting = append(waiting, r)
 	}
 	return append(waiting, running...)
@@ -279,7 +283,10 @@ func remediesOf(decided *explanation.Gang) []row {
 
 // groupRow says of a group how many pods it has and needs, and whether its constraints hold.
 func groupRow(group *explanation.SubGroup) row {
-	r := row{name: strings.Repeat("  ", group.Depth) + defaulted(group.Name, "(the gang)"), text: fmt.Sprintf("%d of %d", group.Scheduled, group.Minimum)}
+	r := row{
+		name: strings.Repeat("  ", group.Depth) + defaulted(group.Name, "(the gang)"),
+		text: fmt.Sprintf("%d of %d", group.Scheduled, group.Minimum),
+	}
 	if group.Required != "" {
 		in := group.Domains[group.Required]
 		switch {
@@ -332,10 +339,14 @@ func (n oneNode) rows(m *Model) []row {
 		if pod.Node != string(n) {
 			continue
 		}
-		r := row{name: pod.Namespace + "/" + pod.Name, text: fmt.Sprintf("%s  no gang  %s", amount(pod.Amount), pod.Scheduler), mood: quiet}
+		r := row{
+			name: pod.Namespace + "/" + pod.Name, mood: quiet,
+			text: fmt.Sprintf("%s  no gang  %s", amount(pod.Amount), pod.Scheduler),
+		}
 		if pod.Gang != "" {
 			key := pod.Namespace + "/" + pod.Gang
-			r.text, r.mood, r.opens = fmt.Sprintf("%s  %s  %s", amount(pod.Amount), key, pod.SubGroup), calm, oneGang(key)
+			r.text = fmt.Sprintf("%s  %s  %s", amount(pod.Amount), key, pod.SubGroup)
+			r.mood, r.opens = calm, oneGang(key)
 		}
 		rows = append(rows, r)
 	}

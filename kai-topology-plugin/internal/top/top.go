@@ -55,7 +55,9 @@ type shown struct {
 
 // New returns the model of a terminal without an overview yet.
 func New(pen *drawing.Pen, explain Explain) *Model {
-	return &Model{pen: pen, explain: explain, stack: []*shown{{screen: domains{}}}, decided: map[string]*explanation.Gang{}}
+	return &Model{
+		pen: pen, explain: explain, stack: []*shown{{screen: domains{}}}, decided: map[string]*explanation.Gang{},
+	}
 }
 
 // Init asks for nothing: overviews are sent.
@@ -268,7 +270,8 @@ func (m *Model) heading() []string {
 			waits++
 		}
 	}
-	summary := fmt.Sprintf("%s %s/%s  %d nodes  %d gangs  %d waiting", m.seen.Resource, amount(cluster.Used), amount(cluster.Total),
+	summary := fmt.Sprintf("%s %s/%s  %d nodes  %d gangs  %d waiting",
+		m.seen.Resource, amount(cluster.Used), amount(cluster.Total),
 		cluster.Nodes, len(m.seen.Gangs), waits)
 	if cluster.Cordoned+cluster.NotReady > 0 {
 		summary += fmt.Sprintf("  %d cordoned  %d not ready", cluster.Cordoned, cluster.NotReady)
@@ -311,7 +314,8 @@ func (m *Model) footing(rows int) string {
 	case m.filter != "":
 		return drawing.Shorten(fmt.Sprintf("/%s  %d rows  esc all", m.filter, rows), m.width)
 	default:
-		return m.pen.Dim(drawing.Shorten("j/k move  enter in  esc out  tab domains, gangs  s slots  / filter  q quit", m.width))
+		return m.pen.Dim(drawing.Shorten("j/k move  enter in  esc out  tab domains, gangs  s slots  / filter  q quit",
+			m.width))
 	}
 }
 

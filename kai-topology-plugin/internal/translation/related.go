@@ -33,7 +33,7 @@ func besideRelated(root packing.Group, g *gang.Gang) packing.Group {
 }
 
 // anchors are the pods that the gang must join. Where it stands itself, it stays: gangs that were apart before anybody
-// told them to stay together are not kept from mending what they have.
+// asked them to stay together are not kept from mending what they have.
 func anchors(g *gang.Gang) []packing.Anchor {
 	shared := g.Shared.Constraint
 	if nodes := gang.NodesOf(g.Standing); len(nodes) > 0 {
@@ -44,7 +44,8 @@ func anchors(g *gang.Gang) []packing.Anchor {
 	var anchors []packing.Anchor
 	for _, other := range g.Shared.Others {
 		anchors = append(anchors, packing.Anchor{
-			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes, Whose: "gang " + other.Gang.Name,
+			Topology: shared.Topology, Level: shared.RequiredTopologyLevel, Nodes: other.Nodes,
+			Whose: "gang " + other.Gang.Name,
 		})
 	}
 	return anchors

@@ -17,7 +17,8 @@ func relate(root *packing.Group, g *gang.Gang) []packing.Relation {
 			continue
 		}
 		to := packing.Relation{
-			Name: r.Name, Topology: r.Topology, Level: r.Level, PerPod: r.PerPod(), Even: r.Even, Preferred: r.Preferred(),
+			Name: r.Name, Topology: r.Topology, Level: r.Level, PerPod: r.PerPod(), Even: r.Even,
+			Preferred: r.Preferred(),
 		}
 		if r.Near != "" {
 			to.Near, to.Whose = []string{}, "gang "+r.Near

@@ -13,9 +13,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/spares"
 )
 
-// KeepingRoom returns the table with the room kept from gangs of which manifests tell: spares that Topologies ask for,
-// and seats that the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that was
-// read is not known.
+// KeepingRoom returns the table in which the room that manifests show is kept from gangs: spares that Topologies ask
+// for, and seats that the statuses of PodGroups have. When a seat ends does not matter: the moment of a cluster that
+// was read is not known.
 func (t *Table) KeepingRoom() *Table {
 	keeping := *t.KeepingSpares()
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
@@ -87,7 +87,9 @@ func (t *Table) fill(pod *corev1.Pod) {
 	key, _ := gang.KeyOf(pod)
 	seats := t.seats[key]
 	alike := func(seat gangstate.Placement) bool { return gang.LeafOf(seat.Pod) == gang.LeafOf(pod) }
-	at := slices.IndexFunc(seats, func(seat gangstate.Placement) bool { return alike(seat) && seat.Node == pod.Spec.NodeName })
+	at := slices.IndexFunc(seats, func(seat gangstate.Placement) bool {
+		return alike(seat) && seat.Node == pod.Spec.NodeName
+	})
 	if at < 0 {
 		at = slices.IndexFunc(seats, alike)
 	}

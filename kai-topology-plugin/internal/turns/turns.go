@@ -84,7 +84,7 @@ func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, 
 	return refused, blocked
 }
 
-// Standing returns the gangs of an inventory with their pods that stand alone, each told where its related gangs stand;
+// Standing returns the gangs of an inventory with their pods that stand alone, each with where its related gangs stand;
 // those that have none, or are wrong, are left out.
 func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	byBase, counted := related(cluster.PodGroups)
@@ -102,7 +102,7 @@ func Standing(cluster *inventory.Inventory) []*gang.Gang {
 	return gangs
 }
 
-// meet tells a gang where its related gangs stand.
+// meet records for a gang where its related gangs stand.
 func (t *Table) meet(assembled *gang.Gang) {
 	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
 		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
@@ -214,7 +214,8 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 	return &Table{
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
-		levels: cluster.Levels, gangs: gangstate.New(anyScheduler), placement: cluster.Placement, podGroup: cluster.PodGroup,
+		levels: cluster.Levels, gangs: gangstate.New(anyScheduler),
+		placement: cluster.Placement, podGroup: cluster.PodGroup,
 		podGroups: cluster.PodGroups,
 	}, nil
 }
@@ -250,7 +251,9 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	return t.solve(ctx, turn, t.spares(turn), adjust)
 }
 
-func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question)) (*decision.Answer, error) {
+func (t *Table) solve(
+	ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question),
+) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
 	answer, err := solve.Solve(ctx, solve.Request{
@@ -266,8 +269,10 @@ func (t *Table) solve(ctx context.Context, turn Turn, kept spares.Kept, adjust f
 func (t *Table) Question(turn Turn) decision.Question {
 	t.meet(turn.Gang)
 	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
-		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)), both(t.reserved, t.SeatsFrom(turn.Rank))),
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement,
+		Terse: t.terse, Absent: t.absent,
+		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)),
+			both(t.reserved, t.SeatsFrom(turn.Rank))),
 	}
 }
 
@@ -300,9 +305,11 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 // Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
 // preemption.CandidatesBelow: those whom mayLeave accepts leave whatever the priority of the gang.
 func (t *Table) Preempt(
-	ctx context.Context, turn Turn, podGroups preemption.PodGroups, mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
+	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
+	mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
 ) (*preemption.Choice, error) {
-	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes, podGroups, preemption.Budgets{}, mayLeave)
+	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes,
+		podGroups, preemption.Budgets{}, mayLeave)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +318,9 @@ func (t *Table) Preempt(
 
 // PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or
 // one of its pods must not preempt.
-func (t *Table) PreemptLower(ctx context.Context, turn Turn, podGroups preemption.PodGroups) (*preemption.Choice, error) {
+func (t *Table) PreemptLower(
+	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
+) (*preemption.Choice, error) {
 	if turn.Gang.PreemptsNobody() {
 		return nil, nil
 	}
@@ -337,12 +346,14 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	})
 }
 
-// Stand tells where the standing pods of a gang whose PodGroup has a valid tree are.
+// Stand reports where the standing pods of a gang whose PodGroup has a valid tree are.
 func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
 		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
 	}
-	answer, err := decision.Stand(decision.Question{Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes})
+	answer, err := decision.Stand(decision.Question{
+		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}

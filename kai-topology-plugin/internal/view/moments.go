@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-// Moments are the overviews of a recording, packed for a page that has all of them: each is told by what of the one
+// Moments are the overviews of a recording, packed for a page that has all of them: each is given by what of the one
 // before is still so.
 type Moments struct {
 	before []string

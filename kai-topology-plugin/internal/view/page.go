@@ -38,14 +38,17 @@ func Export(w io.Writer, overview []byte, taken string, moments *Moments) error 
 	if err != nil {
 		return err
 	}
-	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", source(script), source(style))
+	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
+		source(script), source(style))
 	frame := string(asset("index.html"))
 	before, after, _ := strings.Cut(frame, "<head>")
 	head, rest, _ := strings.Cut(after, "</head>")
 	body, end, _ := strings.Cut(rest, "</body>")
 	for _, part := range []string{
-		before, "<head>\n", fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy), head, "<style>", string(style), "</style>\n</head>", body,
-		fmt.Sprintf(`<script type="application/json" id="overview" data-taken="%s">`, html.EscapeString(taken)), data.String(), "</script>\n",
+		before, "<head>\n", fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="%s">`, policy),
+		head, "<style>", string(style), "</style>\n</head>", body,
+		fmt.Sprintf(`<script type="application/json" id="overview" data-taken="%s">`, html.EscapeString(taken)),
+		data.String(), "</script>\n",
 		further,
 		"<script>", string(script), "</script>\n</body>", end,
 	} {
@@ -72,6 +75,7 @@ func source(content []byte) string {
 
 // served is the page as the server sends it: script and style come by requests of their own.
 func served() string {
-	frame := strings.Replace(string(asset("index.html")), "</head>", `<link rel="stylesheet" href="page.css">`+"\n</head>", 1)
+	styled := `<link rel="stylesheet" href="page.css">` + "\n</head>"
+	frame := strings.Replace(string(asset("index.html")), "</head>", styled, 1)
 	return strings.Replace(frame, "</body>", `<script src="page.js"></script>`+"\n</body>", 1)
 }

@@ -39,7 +39,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// goodbye is how long answers that are under way may take once the server is told to end.
+// goodbye is how long answers that are under way may take once the server is asked to end.
 const goodbye = 3 * time.Second
 
 // Listen opens the server on the loopback interface, on a free port if port is 0.
@@ -66,7 +66,7 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		// Whoever waits for events is told that there will be none.
+		// Whoever waits for events learns that there will be none.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
@@ -85,7 +85,8 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 }
 
 // policy lets the page load what it is made of from here, and nothing from anywhere else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
 const whatIfPath = "what-if"
@@ -111,7 +112,8 @@ func (s *Server) guarded(page http.Handler) http.Handler {
 			http.Error(w, "pages of other sites get no answer", http.StatusForbidden)
 		case !inside || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 			http.Error(w, "the address lacks the token that kubectl packtree view has printed", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || path != whatIfPath):
+		case r.Method != http.MethodGet && r.Method != http.MethodHead &&
+			(r.Method != http.MethodPost || path != whatIfPath):
 			http.Error(w, "there is nothing to be changed here", http.StatusMethodNotAllowed)
 		default:
 			r.URL.Path = path
@@ -169,7 +171,7 @@ func (s *Server) overview(w http.ResponseWriter) {
 	send(w, "application/json", latest.overview)
 }
 
-// events tells whenever there is another overview, or a reason why there is none.
+// events reports each further overview, or a reason why there is none.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	answer := http.NewResponseController(w)

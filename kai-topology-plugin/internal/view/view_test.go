@@ -206,7 +206,7 @@ func TestManifestsAreTakenFromThePageAlone(t *testing.T) {
 	}
 }
 
-// chunked sends a body whose length is not told beforehand.
+// chunked sends a body whose length is not given beforehand.
 func chunked(r *http.Request) { r.ContentLength = -1 }
 
 func TestStrangersAreRefused(t *testing.T) {

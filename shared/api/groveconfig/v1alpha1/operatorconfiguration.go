@@ -54,8 +54,8 @@ type StartupOrderConfiguration struct {
 	// ImagePullPolicy is Always, IfNotPresent or Never. Unset: the cluster decides by the image's tag.
 	// +optional
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
-	// Resources are the requests and limits of the init container. With requests equal to limits, pods keep their quality
-	// of service class Guaranteed. Unset: 50m CPU and 64Mi memory, both as request and limit. Empty: none.
+	// Resources are the requests and limits of the init container. With requests equal to limits, pods keep their
+	// quality of service class Guaranteed. Unset: 50m CPU and 64Mi memory, both as request and limit. Empty: none.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -197,8 +197,8 @@ type TopologyAwareSchedulingConfiguration struct {
 	// Enabled switches topology constraints on. Unset: off, and PodCliqueSets with constraints are rejected.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
-	// Levels are the levels of the default ClusterTopology, grove-topology, in any order; they are stored broadest first.
-	// At least one where topology awareness is on; domains and keys are unique.
+	// Levels are the levels of the default ClusterTopology, grove-topology, in any order; they are stored broadest
+	// first. At least one where topology awareness is on; domains and keys are unique.
 	// +optional
 	Levels []TopologyLevel `json:"levels,omitempty"`
 }
