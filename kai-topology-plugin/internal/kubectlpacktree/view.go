@@ -79,10 +79,10 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 			if options.recording != "" && len(options.from.files) > 0 {
 				return usage(command, "--recording has a cluster of its own, and takes no -f")
 			}
-			if options.export != "" && options.recording != "" {
+			switch {
+			case options.export != "" && options.recording != "":
 				return p.exportRecording(command, options)
-			}
-			if options.export != "" {
+			case options.export != "":
 				return p.exportView(command, options)
 			}
 			return p.serveView(command, options)

@@ -191,14 +191,7 @@ func newPluginAmong(
 	}
 	plugin.effects.roomChanged = plugin.clusterChanged
 	plugin.reader.keeper.Do = plugin.effects.do
-	common := beside{
-		lister: lister, gangs: gangs, effects: plugin.effects, clock: plugin.clock,
-		profiles: all, name: plugin.name, reader: plugin.reader,
-	}
-	plugin.forecaster = &forecaster{beside: common}
-	plugin.answerer = &answerer{beside: common, questions: newQuestions()}
-	plugin.mender = newMender(common, handle.ClientSet(), plugin.pdbs, plugin.claims)
-	all.listen(plugin.forecaster.foretold)
+	plugin.workBeside()
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err
 	}
@@ -206,6 +199,18 @@ func newPluginAmong(
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
 	}
 	return plugin, nil
+}
+
+// workBeside makes those who work beside the scheduling loop.
+func (p *Plugin) workBeside() {
+	common := beside{
+		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
+		profiles: p.profiles, name: p.name, reader: p.reader,
+	}
+	p.forecaster = &forecaster{beside: common}
+	p.answerer = &answerer{beside: common, questions: newQuestions()}
+	p.mender = newMender(common, p.handle.ClientSet(), p.pdbs, p.claims)
+	p.profiles.listen(p.forecaster.foretold)
 }
 
 // Name returns the name of the plugin.
