@@ -95,8 +95,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.recording, "recording", "",
 		"show what simulate -o recording has written, with a time line, instead of a cluster")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
-	flags.StringVar(&options.asked.Resource, "resource", "",
-		"the resource to show; GPUs if any node has them, else cpu")
+	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
 	flags.IntVar(&options.health, "health-port", 0,
 		"a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
