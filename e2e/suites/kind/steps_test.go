@@ -65,6 +65,20 @@ func says(args ...string) types.StepFunc {
 	}
 }
 
+// isTaken applies a file, again for as long as nodes have yet to learn that the programs which are ready serve webhooks.
+func isTaken(file string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		until(ctx, t, file+" is taken", func(ctx context.Context) (bool, string, error) {
+			said, err := kubectl(ctx, "apply", "-f", file)
+			if err != nil && !strings.Contains(err.Error(), "connection refused") {
+				t.Fatal(err)
+			}
+			return err == nil, said, err
+		})
+		return ctx
+	}
+}
+
 func answer(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	said, err := kubectl(ctx, args...)
