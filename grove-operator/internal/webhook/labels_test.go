@@ -31,8 +31,7 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 		GinkgoHelper()
 		return warnings(func(attentive client.Client) {
 			set := written("s",
-				template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+clique(
-					"a", "")+"]"))
+				template("clusterTopologyName: labelled, topologyConstraint: "+constraint+", cliques: ["+bare("a")+"]"))
 			Expect(attentive.Create(ctx, set, client.DryRunAll)).To(Succeed())
 		})
 	}
