@@ -121,6 +121,11 @@ func TestTheCheapestMoveIsMade(t *testing.T) {
 				pods("h", "", 1, "z-r2-n1", "z-r2-n1", "z-r2-n1", "z-r2-n2", "z-r2-n2", "z-r2-n2", ""),
 			want: []string{moves("g", "r1", "r2", "1 pod", " -g-0 +z-r2-n1 +z-r2-n2"),
 				moves("h", "r2", "r3", "6 pods", " -h-0 -h-1 -h-2 -h-3 -h-4 -h-5 +z-r3-n1 +z-r3-n2 +z-r3-n3 +z-r3-n4 +z-r3-n5 +z-r3-n6 +z-r3-n7")}},
+		"one without a place goes where another would, which goes to where the first was": {
+			cluster: topology + node("z-r1-n1", 1) + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 1, "z-r1-n1", "") +
+				node("z-r2-n1", 2) + podGroup("h", "minMember: 3, "+oneRack) + pods("h", "", 1, "z-r2-n1", "", "") + node("z-r3-n1", 3),
+			want: []string{moves("g", "r1", "r2", "1 pod", " -g-0 +z-r2-n1 +z-r2-n1"), moves("h", "r2", "r3", "1 pod", " -h-0 +z-r3-n1 +z-r3-n1 +z-r3-n1")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := owned(t, c.cluster)

@@ -52,7 +52,8 @@ type mover func(ctx context.Context, hit *breach) (*option, error)
 // mend decides about gangs together and returns how each is mended; those that are not are missing. First come the
 // gangs that can stay, in the order of the scheduler, then moves in this order. Where the move of one that comes later
 // costs less and lets the gang stay, that one moves instead. Gangs without a place are tried again when others have
-// moved. At last gangs that stay in room which others leave give it to those whose moves cost more than their own.
+// moved. At last gangs that stay in room which others leave give it to those whose moves cost more than their own, and
+// gangs still without a place go before others that move.
 func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*breach]*option, error) {
 	before, mended := *s, map[*breach]*option{}
 	before.reserved = maps.Clone(s.reserved)
@@ -79,7 +80,11 @@ func (s *scene) mend(ctx context.Context, hits []*breach, cheapest mover) (map[*
 			moved = moved || mended[hit] != nil
 		}
 	}
-	return mended, s.exchange(ctx, before, hits, mended, fixed, cheapest)
+	again := &revision{scene: s, before: before, hits: hits, mended: mended, fixed: fixed, cheapest: cheapest}
+	if err := again.exchange(ctx); err != nil {
+		return nil, err
+	}
+	return mended, again.precede(ctx)
 }
 
 // mendOne finds out how a gang is mended that cannot stay as things are.
