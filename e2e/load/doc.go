@@ -3,5 +3,6 @@
 //
 // Both schedulers take turns under the same conditions: pods exist before the measured scheduler starts, the clock runs
 // from the moment in which it holds its lease until the last pod has a node, and all other programs (the API server,
-// etcd, KWOK, which simulates the kubelets, and this program's own watch) do the same work for both.
+// etcd and this program's own watch) do the same work for both. The kubelets, which KWOK simulates, rest meanwhile: how
+// many of their writes fall into the time of a scheduler would depend on how it binds.
 package load

@@ -37,7 +37,7 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	}
 	b := &schedulersBench{options: o, report: &Report{
 		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS,
-		FlowControl: o.FlowControl,
+		FlowControl: o.FlowControl, Kubelets: o.Kubelets,
 	}}
 	if b.bench, err = connect(cluster, o.Common); err != nil {
 		return nil, err
@@ -45,14 +45,30 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	if err := errors.Join(b.Create(ctx, topology()), b.makeNamespace(ctx)); err != nil {
 		return nil, err
 	}
-	err = b.takeParts(ctx, part{Throughput, b.throughput}, part{Start, b.starts}, part{Memory, b.memory},
-		part{Refusal, b.refusals})
+	err = b.takeParts(ctx, part{Throughput, b.withoutKubelets(b.throughput)},
+		part{Start, b.withoutKubelets(b.starts)}, part{Memory, b.memory}, part{Refusal, b.refusals})
 	if err != nil {
 		return nil, err
 	}
 	counted, err := b.apiServerMetrics(ctx)
 	b.report.APIServer = flows(counted)
 	return b.report, err
+}
+
+// withoutKubelets has KWOK stopped meanwhile, unless the options want it: its writes about pods that are bound would
+// share the processors with the scheduler that binds the others.
+func (b *schedulersBench) withoutKubelets(measure func(context.Context) error) func(context.Context) error {
+	if b.options.Kubelets {
+		return measure
+	}
+	return func(ctx context.Context) (err error) {
+		const kubelets = "kwok"
+		if err := b.machine.Stop(ctx, kubelets); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.machine.Start(ctx, kubelets)) }()
+		return measure(ctx)
+	}
 }
 
 // next returns a new name for a workload.

@@ -60,6 +60,8 @@ type Options struct {
 	QPS, Burst int
 	// FlowControl reports whether our chart's FlowSchemas are installed.
 	FlowControl bool
+	// Kubelets reports whether KWOK's kubelets work while pods are bound: they set the status of each bound pod.
+	Kubelets bool
 }
 
 // part is one of the measurements, with its function.

@@ -16,6 +16,7 @@ type Report struct {
 	Running     int       `json:"runningPods,omitempty"`
 	QPS         int       `json:"qps"`
 	FlowControl bool      `json:"flowControl"`
+	Kubelets    bool      `json:"kubelets"`
 	Figures     []*Figure `json:"figures"`
 	// APIServer has the counters of the API server's flow control for the whole time, by flow schema.
 	APIServer []Flow `json:"apiServer"`
@@ -54,8 +55,9 @@ func (r *Report) unmodified(name string) float64 {
 // Print writes the report as tables.
 func (r *Report) Print(out io.Writer) error {
 	fmt.Fprintf(out,
-		"%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t\n",
-		r.Machine, r.Date, r.Nodes, r.Running, r.QPS, r.FlowControl)
+		"%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t, "+
+			"kubelets while pods are bound: %t\n",
+		r.Machine, r.Date, r.Nodes, r.Running, r.QPS, r.FlowControl, r.Kubelets)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nSCHEDULER\tSCENARIO\tFIGURE\tMEDIAN\tRATIO\tRUNS\n")
 	for _, f := range r.Figures {

@@ -33,7 +33,7 @@ scheduler that is measured.
 throughput  All pods are created while no scheduler runs. Then one starts and reads them; the clock runs from the moment
             in which it holds its lease until the last pod is bound. kube-scheduler binds plain pods; ours binds plain
             pods, and gangs in nested constraints: each gang in one zone, each of its groups, of up to 100 pods, in one
-            rack.
+            rack. KWOK rests meanwhile and during start, unless --kubelets is given.
 start       Our scheduler runs, a gang is created; the clock runs from the moment in which the API server has taken the
             last pod until all are bound.
 memory      Resident memory of each scheduler beside the running pods, which are in gangs, after it has bound 512 more.
@@ -65,5 +65,6 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&options.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
 	flags.IntVar(&options.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
 	flags.BoolVar(&options.FlowControl, "flow-control", true, "install our chart's FlowSchemas")
+	flags.BoolVar(&options.Kubelets, "kubelets", false, "have kubelets work in throughput and start")
 	return command
 }
