@@ -75,7 +75,8 @@ func (c Common) observe(
 	// All watches end before the cluster is taken down.
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := errors.Join(seen.makeNamespace(working), pods.watchPods(working, seen.core.CoreV1().RESTClient())); err != nil {
+	err = errors.Join(seen.makeNamespace(working), pods.watchPods(working, seen.core.CoreV1().RESTClient()))
+	if err != nil {
 		return nil, err
 	}
 	return report, do(working, seen)

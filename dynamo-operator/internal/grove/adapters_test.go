@@ -110,7 +110,8 @@ func TestAnAdapterThatNobodyAsksForGoes(t *testing.T) {
 
 func TestTheDeploymentHasItsNumberWhereTheKindOfAdaptersIsMissing(t *testing.T) {
 	for _, multinode := range []bool{false, true} {
-		component := &v1beta1.ComponentSpec{Name: "A", Replicas: new(int32(4)), ScalingAdapter: &v1beta1.ScalingAdapter{}}
+		component := &v1beta1.ComponentSpec{Name: "A", Replicas: new(int32(4)),
+			ScalingAdapter: &v1beta1.ScalingAdapter{}}
 		standing := standingOf(component, multinode, 1, 1, "")
 		standing.NoAdapters = true
 		if scalings := standing.Scalings(); len(scalings) != 1 || scalings[0].Replicas != 4 {

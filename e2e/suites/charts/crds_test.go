@@ -51,8 +51,8 @@ func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenConfigured sets the value by an upgrade, as a user does who decides it at the end. The
-// topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
+// TestUninstallRemovesTheKindsWhenConfigured sets the value by an upgrade, as a user does who decides it at the end.
+// The topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenConfigured(t *testing.T) {
 	installed := install(t, "packtree")
 	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples",

@@ -84,8 +84,8 @@ func lostTopology(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// reportsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice. If
-// operators die one may be missing: an operator that is killed after writing the status and before the event never
+// reportsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice.
+// If operators die one may be missing: an operator that is killed after writing the status and before the event never
 // records it.
 func (w *world) reportsOnce(name string, reasons ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {

@@ -18,8 +18,8 @@ const (
 
 	numaEnforced   = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on one host"
 	numaPreferred  = "NUMA zones are not distinguished yet: what is preferred is that the pods stand on one host"
-	numaOfTheLabel = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on nodes with one " +
-		"value of label example.com/numa"
+	numaOfTheLabel = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on nodes with " +
+		"one value of label example.com/numa"
 )
 
 // labelled is topology gb with its levels, and their status.

@@ -32,6 +32,7 @@ func TestAFailedLookupIsNotForgottenByTheNextOne(t *testing.T) {
 		t.Error("found a topology that nobody has")
 	}
 	if err := topologies.Err(); !errors.Is(err, away) {
-		t.Errorf("error %v, want that of the first lookup: the set would be judged as if its topology did not exist", err)
+		t.Errorf("error %v, want that of the first lookup: a set would be judged as if its topology did not exist",
+			err)
 	}
 }

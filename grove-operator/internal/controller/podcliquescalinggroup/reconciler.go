@@ -179,8 +179,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	applied := passes.Each(len(members), func(i int) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
-		desired.Spec.Replicas = termination.Replicas(scope.group.Status.GangTermination, termination.KindPodClique, desired,
-			desired.Spec.Replicas)
+		desired.Spec.Replicas = termination.Replicas(scope.group.Status.GangTermination, termination.KindPodClique,
+			desired, desired.Spec.Replicas)
 		children.KeepPodCliqueScale(desired, live)
 		_, err := r.Writer.Apply(ctx, desired, live)
 		if err == nil && live == nil {

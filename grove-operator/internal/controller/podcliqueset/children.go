@@ -90,8 +90,8 @@ func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		group := children.ScalingGroup(scope.set, replica, &groups[i])
-		group.Spec.Replicas = termination.Replicas(scope.set.Status.GangTermination, termination.KindScalingGroup, group,
-			group.Spec.Replicas)
+		group.Spec.Replicas = termination.Replicas(scope.set.Status.GangTermination, termination.KindScalingGroup,
+			group, group.Spec.Replicas)
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
 		live := scope.scalingGroups[group.Name]
 		children.KeepScalingGroupScale(group, live)

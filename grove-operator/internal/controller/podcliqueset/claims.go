@@ -102,7 +102,9 @@ func (r *ClaimsReconciler) observe(ctx context.Context, set *grovev1alpha1.PodCl
 
 // observePods records the indexes that pods of a PodClique have or will have: a leaving pod keeps its claim until it is
 // gone.
-func (r *ClaimsReconciler) observePods(ctx context.Context, observed *claimsScope, podClique *grovev1alpha1.PodClique) error {
+func (r *ClaimsReconciler) observePods(
+	ctx context.Context, observed *claimsScope, podClique *grovev1alpha1.PodClique,
+) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list,
 		append(lookup.OfPodClique(podClique), client.UnsafeDisableDeepCopy)...); err != nil {

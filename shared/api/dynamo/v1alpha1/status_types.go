@@ -24,8 +24,8 @@ type DynamoGraphDeploymentStatus struct {
 	// Restart says how far the last restart has come. Unset until one was asked for.
 	// +optional
 	Restart *RestartStatus `json:"restart,omitempty"`
-	// Placement says how close the placement of the deployment's pods is to the best possible one. Unset until anything was
-	// made for it.
+	// Placement says how close the placement of the deployment's pods is to the best possible one. Unset until anything
+	// was made for it.
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
 }
