@@ -70,7 +70,7 @@ func TestBindingsMeetTheirFate(t *testing.T) {
 					Target:     corev1.ObjectReference{Kind: "Node", Name: "there"},
 				}, metav1.CreateOptions{})
 				if !test.failed(err) {
-					t.Errorf("the scheduler is told: %v", err)
+					t.Errorf("the scheduler gets: %v", err)
 				}
 				want := apiproxy.Binding{Pod: types.NamespacedName{Namespace: "ns", Name: "pod"}, Node: "there"}
 				if got := <-asked; got != want {
@@ -119,7 +119,7 @@ func TestEventsOfAWatchPassAtOnce(t *testing.T) {
 	select {
 	case event := <-watch.ResultChan():
 		if pod, is := event.Object.(*corev1.Pod); !is || pod.Name != "first" {
-			t.Errorf("the watch tells of %v", event.Object)
+			t.Errorf("the watch has %v", event.Object)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the first event waits for a second one")

@@ -201,16 +201,14 @@ func (r *Run) choose(among int) int {
 
 // watchPods keeps a cache of the namespace's pods, for actions on them.
 func (r *Run) watchPods(ctx context.Context) error {
-	var pods cache.SharedIndexInformer
 	core, err := coreOf(r.Server)
 	if err != nil {
 		return err
 	}
-	pods = cache.NewSharedIndexInformer(
+	r.pods = cache.NewSharedIndexInformer(
 		cache.NewListWatchFromClient(core, "pods", r.Name, fields.Everything()), &corev1.Pod{}, 0, cache.Indexers{})
-	r.pods = pods
-	go pods.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+	go r.pods.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), r.pods.HasSynced) {
 		return fmt.Errorf("watching pods: %w", context.Cause(ctx))
 	}
 	return nil

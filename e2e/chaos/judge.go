@@ -121,12 +121,9 @@ func (s standing) whole() bool {
 	if s.group.Spec.MinMember != nil {
 		return s.bound[""] >= int(*s.group.Spec.MinMember)
 	}
-	for _, subGroup := range s.group.Spec.SubGroups {
-		if s.bound[subGroup.Name] < int(*subGroup.MinMember) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.group.Spec.SubGroups, func(subGroup scheduling.SubGroup) bool {
+		return s.bound[subGroup.Name] < int(*subGroup.MinMember)
+	})
 }
 
 // condition is the PodGroup's condition of its gang, if it is about the current generation; empty otherwise.

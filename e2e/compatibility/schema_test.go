@@ -154,7 +154,7 @@ func mergeBreaks(before, after *props) []string {
 	}
 	if !slices.Equal(before.XListMapKeys, after.XListMapKeys) {
 		breaks = append(breaks,
-			fmt.Sprintf("its items were told apart by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
+			fmt.Sprintf("its items were distinguished by %v and are by %v", before.XListMapKeys, after.XListMapKeys))
 	}
 	if earlier, later := orElse(before.XMapType, "granular"), orElse(after.XMapType, "granular"); earlier != later {
 		breaks = append(breaks, fmt.Sprintf("as a map it was merged as %s and is as %s", earlier, later))

@@ -115,7 +115,7 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 			t.Errorf("%d processes are left: %v", len(left), left)
 		}
 	})
-	t.Run("status tells what has died", func(t *testing.T) {
+	t.Run("status reports what has died", func(t *testing.T) {
 		status, err := devcluster.ReadStatus(ctx, directory)
 		if err != nil {
 			t.Fatal(err)

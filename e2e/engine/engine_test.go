@@ -41,7 +41,7 @@ func TestIdentityFrom(t *testing.T) {
 		"a worker answers at its system port": {listen: ":9090", address: "10.0.0.7:9090"},
 		"a frontend at that of users": {changes: []string{"DYN_COMPONENT=frontend"}, listen: ":8000",
 			address: "10.0.0.7:8000"},
-		"one beside the cluster where it is told": {
+		"one beside the cluster if it is configured": {
 			changes: []string{"ENGINE_ADDRESS=127.0.0.1:4711"}, listen: "127.0.0.1:4711", address: "127.0.0.1:4711",
 		},
 		"an environment that lacks something": {changes: []string{"POD_UID="},

@@ -4,13 +4,13 @@ package examples
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"packtree.dev/e2e/devcluster"
 	"packtree.dev/shared/manifests"
 )
 
@@ -36,23 +36,10 @@ type Example struct {
 	Fits bool
 }
 
-// Directory finds docs/examples from the working directory upward.
+// Directory is docs/examples of the clone around the working directory.
 func Directory() (string, error) {
-	directory, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding docs/examples: %w", err)
-	}
-	for {
-		candidate := filepath.Join(directory, "docs", "examples")
-		if _, err := os.Stat(filepath.Join(candidate, Nodes)); err == nil {
-			return candidate, nil
-		}
-		parent := filepath.Dir(directory)
-		if parent == directory {
-			return "", errors.New("no docs/examples here or above: run inside the repository")
-		}
-		directory = parent
-	}
+	root, err := devcluster.Repository()
+	return filepath.Join(root, "docs", "examples"), err
 }
 
 // Load reads every example with its objects in the given namespace, sorted by name and the one that cannot fit last: it

@@ -10,7 +10,7 @@ import (
 	"packtree.dev/e2e/devcluster"
 )
 
-func TestWhoWaitsIsToldWhenAProgramHasEndedForGood(t *testing.T) {
+func TestAWaitEndsWhenAProgramHasEndedForGood(t *testing.T) {
 	crashed := errors.New("etcd ended (signal: killed), its log ends with: out of memory")
 	for name, test := range map[string]struct {
 		end      devcluster.End

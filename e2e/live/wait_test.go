@@ -21,7 +21,7 @@ func TestWaitEndsWhenItHolds(t *testing.T) {
 	}
 }
 
-func TestWaitTellsWhatItSawLast(t *testing.T) {
+func TestWaitSaysWhatItSawLast(t *testing.T) {
 	for name, test := range map[string]struct {
 		look live.Look
 		says string

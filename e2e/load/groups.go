@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -39,8 +39,8 @@ const grouper = "podgrouper"
 
 // MeasureGroups brings up a dev cluster with podgrouper and no scheduler, measures, and takes it down again.
 func MeasureGroups(ctx context.Context, o GroupsOptions) (*OperatorReport, error) {
-	grouped := func(pod *corev1.Pod) bool { return pod.Annotations[scheduling.AnnotationPodGroupName] != "" }
-	return o.observe(ctx, map[string]any{}, &podCounter{done: grouped}, func(ctx context.Context,
+	grouped := func(pod metav1.Object) bool { return pod.GetAnnotations()[scheduling.AnnotationPodGroupName] != "" }
+	return o.observe(ctx, map[string]any{}, &counter{done: grouped}, func(ctx context.Context,
 		seen *observed) error {
 		b := &groupsBench{observed: seen, options: o}
 		return o.takeParts(ctx, []part{

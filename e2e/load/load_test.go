@@ -181,11 +181,11 @@ func gated(name string) *corev1.Pod {
 
 func TestPodsAreCountedFromTheirAppearanceUntilTheyGo(t *testing.T) {
 	counter := podsOfSets()
-	counter.pods = map[string]bool{}
+	counter.objects = map[string]bool{}
 	counter.see(gated("a"))
 	counter.see(gated("b"))
 	counter.see(podOf("run", "a", "nobody"))
-	if diff := cmp.Diff(map[string]bool{"a": true, "b": false}, counter.pods); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"a": true, "b": false}, counter.objects); diff != "" {
 		t.Errorf("pods that are done (-want +got):\n%s", diff)
 	}
 	appeared, changed := counter.appeared, counter.changed

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/e2e/devcluster"
 )
@@ -84,16 +84,16 @@ func (b *schedulersBench) place(
 ) (bound func(context.Context) (time.Time, error), err error) {
 	groups, pods := w.objects(name, by.takes)
 	// Pods that do not match yet enter the watch with the event of their binding, and no other pod is sent.
-	counter := &podCounter{
-		labels: runLabel + "=" + name, fields: "spec.nodeName!=", done: func(*corev1.Pod) bool { return true },
+	placed := &counter{
+		labels: runLabel + "=" + name, fields: "spec.nodeName!=", done: func(metav1.Object) bool { return true },
 	}
 	watching, stop := context.WithCancel(ctx)
-	err = errors.Join(counter.watch(watching, b.core), createAll(ctx, b.bench, groups))
+	err = errors.Join(placed.watchPods(watching, b.core.CoreV1().RESTClient()), createAll(ctx, b.bench, groups))
 	if err == nil {
 		err = createAll(ctx, b.bench, pods)
 	}
 	return func(ctx context.Context) (time.Time, error) {
 		defer stop()
-		return b.become(ctx, counter, len(pods))
+		return b.become(ctx, placed, len(pods))
 	}, err
 }

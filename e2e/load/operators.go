@@ -21,7 +21,7 @@ type observed struct {
 	others   []watched
 	profiles profiles
 	// pods are those of the namespace that count.
-	pods   *podCounter
+	pods   *counter
 	report *OperatorReport
 }
 
@@ -29,7 +29,7 @@ type observed struct {
 // and takes it down again. The values are those of the component's chart. Pods with the label count, and are done if
 // the function says so.
 func (c Common) observe(
-	ctx context.Context, values map[string]any, pods *podCounter, do func(context.Context, *observed) error,
+	ctx context.Context, values map[string]any, pods *counter, do func(context.Context, *observed) error,
 	component string, others ...string,
 ) (report *OperatorReport, err error) {
 	pprof, err := freeport.Port()
@@ -75,7 +75,8 @@ func (c Common) observe(
 	// All watches end before the cluster is taken down.
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := errors.Join(seen.makeNamespace(working), pods.watch(working, seen.core)); err != nil {
+	err = errors.Join(seen.makeNamespace(working), pods.watchPods(working, seen.core.CoreV1().RESTClient()))
+	if err != nil {
 		return nil, err
 	}
 	return report, do(working, seen)

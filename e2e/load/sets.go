@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
@@ -74,10 +75,13 @@ type setsBench struct {
 }
 
 // podsOfSets are done when they no longer have a gate of the operator.
-func podsOfSets() *podCounter {
-	return &podCounter{
+func podsOfSets() *counter {
+	return &counter{
 		labels: grovev1alpha1.LabelManagedBy + "=" + grovev1alpha1.LabelManagedByValue,
-		done:   func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 0 },
+		done: func(object metav1.Object) bool {
+			pod, is := object.(*corev1.Pod)
+			return is && len(pod.Spec.SchedulingGates) == 0
+		},
 	}
 }
 

@@ -72,60 +72,25 @@ func (b *setsBench) setLevels(ctx context.Context, name string, domains ...grove
 	return b.merge(ctx, clusterTopology(name), `{"spec":{"levels":[%s]}}`, levels)
 }
 
-// spread changes the levels of the used topology and waits until the conditions of all sets show it, by a watch.
+// spread changes the levels of the used topology and waits until the conditions of all sets show it.
 func (b *setsBench) spread(
 	ctx context.Context, name string, wanted metav1.ConditionStatus, domains ...grovev1alpha1.TopologyDomain,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, b.options.Patience)
-	defer cancel()
-	ofOurKinds, err := versioned.NewForConfig(b.config)
+	kinds, err := versioned.NewForConfig(b.config)
 	if err != nil {
 		return err
 	}
-	sets := ofOurKinds.GroveV1alpha1().PodCliqueSets(namespace)
-	list, err := sets.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	sets := &counter{done: func(object metav1.Object) bool {
+		set, is := object.(*grovev1alpha1.PodCliqueSet)
+		return is && (set.Spec.Template.ClusterTopologyName != used || meta.IsStatusConditionPresentAndEqual(
+			set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable, wanted))
+	}}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	err = sets.watch(watching, kinds.GroveV1alpha1().RESTClient(), "podcliquesets", &grovev1alpha1.PodCliqueSet{})
 	if err != nil {
 		return err
 	}
-	events, err := sets.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	if err != nil {
-		return err
-	}
-	defer events.Stop()
-	said := map[string]bool{}
-	see := func(set *grovev1alpha1.PodCliqueSet) {
-		if set.Spec.Template.ClusterTopologyName == used {
-			said[set.Name] = meta.IsStatusConditionPresentAndEqual(
-				set.Status.Conditions, grovev1alpha1.ConditionTopologyLevelsUnavailable, wanted)
-		}
-	}
-	for i := range list.Items {
-		see(&list.Items[i])
-	}
-	allSay := func(ctx context.Context) (time.Time, error) {
-		for count(said) < len(said) {
-			select {
-			case <-ctx.Done():
-				return time.Time{}, fmt.Errorf("waiting until the conditions of %d sets say so: %w; those of %d do",
-					len(said), context.Cause(ctx), count(said))
-			case event, open := <-events.ResultChan():
-				set, ok := event.Object.(*grovev1alpha1.PodCliqueSet)
-				if !open || !ok {
-					return time.Time{}, fmt.Errorf("the watch of sets ended: %v", event)
-				}
-				see(set)
-			}
-		}
-		return time.Now(), nil
-	}
-	return b.step(ctx, name, func() error { return b.setLevels(ctx, used, domains...) }, allSay)
-}
-
-func count(said map[string]bool) (yes int) {
-	for _, is := range said {
-		if is {
-			yes++
-		}
-	}
-	return yes
+	return b.step(ctx, name, func() error { return b.setLevels(ctx, used, domains...) },
+		func(ctx context.Context) (time.Time, error) { return b.become(ctx, sets, sets.count()) })
 }

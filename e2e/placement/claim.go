@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Workload is what a user asked for in one object.
@@ -165,15 +166,8 @@ func (w Workload) Running(pods []corev1.Pod) int {
 
 // labelled selects pods in a namespace by label values.
 func labelled(namespace string, values map[string]string) func(*corev1.Pod) bool {
+	selector := labels.SelectorFromSet(values)
 	return func(pod *corev1.Pod) bool {
-		if pod.Namespace != namespace {
-			return false
-		}
-		for key, value := range values {
-			if pod.Labels[key] != value {
-				return false
-			}
-		}
-		return true
+		return pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels))
 	}
 }

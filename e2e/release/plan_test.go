@@ -172,7 +172,7 @@ func TestTheLastVersionIsTheGreatest(t *testing.T) {
 	}
 }
 
-func TestAllRefusalsAreToldAtOnce(t *testing.T) {
+func TestAllRefusalsAreReportedAtOnce(t *testing.T) {
 	_, err := repository(t, allTags, nextGrouper(edit{
 		"podgrouper/go.mod": requiring("v0.0.0"), "charts/podgrouper/Chart.yaml": "version: 0.1.0\n",
 		"podgrouper/CHANGELOG/v0.2.0.md": "soon\n",

@@ -41,7 +41,7 @@ func read(t *testing.T, log string) []rights.Call {
 	return calls
 }
 
-func TestTheLogTellsWhoDidWhat(t *testing.T) {
+func TestTheLogSaysWhoDidWhat(t *testing.T) {
 	log := line("one", "list", pods, 200, complete) +
 		strings.Replace(line("one", "list", pods, 200, ""), "system:serviceaccount:ns:one", "somebody", 1) +
 		line("two", "create", binding, 201, complete) +

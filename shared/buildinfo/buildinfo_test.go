@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestTheMetricTellsComponentAndBuild(t *testing.T) {
+func TestTheMetricHasComponentAndBuild(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(Metric("podgrouper"))
 	families, err := registry.Gather()

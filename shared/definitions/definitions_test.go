@@ -25,7 +25,7 @@ func TestForFindsEveryDefinition(t *testing.T) {
 	}
 }
 
-func TestForTellsWhatIsMissing(t *testing.T) {
+func TestForSaysWhatIsMissing(t *testing.T) {
 	if _, err := definitions.For(schema.GroupKind{Group: "example.com", Kind: "Nothing"}); err == nil {
 		t.Error("a kind that does not exist was found")
 	}

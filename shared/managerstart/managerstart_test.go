@@ -93,7 +93,7 @@ func TestControllersThatCannotBeAddedEndTheProgram(t *testing.T) {
 	}
 }
 
-func TestMetricsTellWhichBuildRuns(t *testing.T) {
+func TestMetricsSayWhichBuildRuns(t *testing.T) {
 	enough := errors.New("enough seen")
 	var names []string
 	err := runUntilControllers(t, func() error {

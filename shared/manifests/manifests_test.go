@@ -219,7 +219,7 @@ func TestDecodeStrictFindsEverythingAtOnce(t *testing.T) {
 	}
 }
 
-func TestDecodeStrictTellsOfWhatIsNoObject(t *testing.T) {
+func TestDecodeStrictReportsWhatIsNoObject(t *testing.T) {
 	for written, want := range map[string]string{
 		`[]`:           "must be an object, not a list",
 		`{"spec": {]}`: "invalid character ']' looking for beginning of object key string",

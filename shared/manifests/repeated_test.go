@@ -9,7 +9,7 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
-func TestRepeatedTellsOfTheSecondObjectOfAName(t *testing.T) {
+func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 	documents, wrong := manifests.Parse("f", []byte(`
 {apiVersion: v1, kind: Pod, metadata: {name: a}}
 ---

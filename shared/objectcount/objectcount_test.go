@@ -46,10 +46,10 @@ func TestObjectsAreCountedByHowTheyStandNow(t *testing.T) {
 	expect(t, counted, `pods{phase="Failed"} 0`, `pods{phase="Running"} 2`)
 }
 
-func TestWhoeverDoesNotLeadTellsNothing(t *testing.T) {
+func TestWhoeverDoesNotLeadReportsNothing(t *testing.T) {
 	server := fake.NewClientBuilder().WithObjects(pod("a", "Running")).Build()
 	if series := testutil.CollectAndCount(newCollector(byPhase, server, make(chan struct{}))); series != 0 {
-		t.Errorf("%d series are told before the program leads", series)
+		t.Errorf("%d series are reported before the program leads", series)
 	}
 }
 
@@ -60,11 +60,11 @@ func TestAKindThatCannotBeReadDoesNotBreakTheScrape(t *testing.T) {
 		},
 	}).Build()
 	if series := testutil.CollectAndCount(newCollector(byPhase, server, leading())); series != 0 {
-		t.Errorf("%d series are told of what cannot be read", series)
+		t.Errorf("%d series are reported of what cannot be read", series)
 	}
 }
 
-func TestAConditionIsToldByItsReason(t *testing.T) {
+func TestAConditionIsReportedByItsReason(t *testing.T) {
 	conditions := []metav1.Condition{{Type: "Ready", Reason: "PodsNotReady"}}
 	if got := Reason(conditions, "Ready"); got != "PodsNotReady" {
 		t.Errorf("reason is %s", got)

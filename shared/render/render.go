@@ -4,10 +4,13 @@ package render
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -134,6 +137,14 @@ func Execute(root *cobra.Command) int {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{err} })
 	command, err := root.ExecuteC()
 	return exitCode(os.Stderr, command, err)
+}
+
+// ExecuteUntilStopped is Execute with a context that ends when the program is asked to stop, or its terminal is closed.
+func ExecuteUntilStopped(root *cobra.Command) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root.SetContext(ctx)
+	return Execute(root)
 }
 
 func exitCode(stderr io.Writer, command *cobra.Command, err error) int {

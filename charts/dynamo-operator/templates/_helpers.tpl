@@ -129,7 +129,7 @@ Not empty where a CRD exists that another release, or nobody's, has brought: tha
 {{- end -}}
 
 {{/*
-Arguments that no other operator has: where the infrastructure is that pods are told of.
+Arguments that no other operator has: where the infrastructure is whose addresses pods get.
 */}}
 {{- define "dynamo-operator.arguments" -}}
 {{- with .Values.infrastructure.natsAddress }}

@@ -119,7 +119,7 @@ profiles:
 {{/* What the pods of a NetworkPolicy may reach, of .Values.networkPolicy. */}}
 {{- define "kai-topology-plugin.egress" -}}
 egress:
-  # The API server, whom the program asks all and tells all. Mostly a policy sees its own address and port, behind the Service kubernetes.
+  # The API server, by which the program reads and writes everything. Mostly a policy sees its own address and port, behind the Service kubernetes.
   - ports:
       {{- range .apiServer.ports }}
       - {port: {{ . }}, protocol: TCP}

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"packtree.dev/dynamo-operator/internal/backend"
-	"packtree.dev/dynamo-operator/internal/restart"
 	"packtree.dev/dynamo-operator/internal/status"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	"packtree.dev/shared/apply"
@@ -52,7 +51,7 @@ func (r *Reconciler) Reconcile(
 		return reconcile.Result{}, fmt.Errorf("observing %s: %w", client.ObjectKeyFromObject(deployment), err)
 	}
 	observed := standing.Observation()
-	restarting := restart.Next(deployment, observed)
+	restarting := status.NextRestart(deployment, observed)
 	if observed.Missing != "" {
 		// The installation of the kinds brings the next pass, which may come before the API server serves them.
 		failure := notInstalled(observed.Missing)

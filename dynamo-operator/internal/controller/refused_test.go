@@ -46,7 +46,7 @@ func (unscaledStanding) Leftovers([]client.Object) []client.Object {
 }
 
 // A test has no means to make a real API server refuse these.
-func TestWhatCannotBeWrittenIsToldInTheStatus(t *testing.T) {
+func TestWhatCannotBeWrittenIsInTheStatus(t *testing.T) {
 	cliques := schema.GroupResource{Group: grovev1alpha1.GroupName, Resource: "podcliques"}
 	services := schema.GroupResource{Resource: "services"}
 	scheme := runtime.NewScheme()

@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"packtree.dev/dynamo-operator/internal/backend"
-	"packtree.dev/dynamo-operator/internal/metrics"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/objectcount"
 )
 
 // workers is how many deployments are reconciled at once, each by one worker only.
@@ -86,7 +86,7 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 			return err
 		}
 	}
-	return metrics.AddToManager(mgr)
+	return objectcount.Add(mgr, deployments, constraints)
 }
 
 // whenInstalled watches objects of kinds that others install as soon as these are installed, and enqueues all

@@ -62,7 +62,7 @@ var _ = Describe("A deployment", func() {
 		eventuallySet(ctx, namespace, "map")
 	})
 
-	It("says what Grove and the scheduler say, and tells transitions once", func(ctx SpecContext) {
+	It("says what Grove and the scheduler say, and reports transitions once", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, asMap))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "map")

@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,9 +94,7 @@ func laidOver(below, above map[string]string) map[string]string {
 	if len(above) > 0 && below == nil {
 		below = make(map[string]string, len(above))
 	}
-	for key, value := range above {
-		below[key] = value
-	}
+	maps.Copy(below, above)
 	return below
 }
 
@@ -136,19 +135,10 @@ func addResources(to *corev1.ResourceRequirements, from *v1alpha1.Resources) {
 	to.Requests = withAmounts(to.Requests, from.Requests)
 	to.Limits = withAmounts(to.Limits, from.Limits)
 	for _, claim := range from.Claims {
-		if !hasClaim(to.Claims, claim.Name) {
+		if !slices.ContainsFunc(to.Claims, func(c corev1.ResourceClaim) bool { return c.Name == claim.Name }) {
 			to.Claims = append(to.Claims, claim)
 		}
 	}
-}
-
-func hasClaim(claims []corev1.ResourceClaim, name string) bool {
-	for _, claim := range claims {
-		if claim.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func withAmounts(to corev1.ResourceList, from *v1alpha1.ResourceItem) corev1.ResourceList {
@@ -191,7 +181,7 @@ func addClaims(pod *corev1.PodSpec, main *corev1.Container, mounts []v1alpha1.Vo
 			continue
 		}
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: mount.Name, MountPath: mount.MountPoint})
-		if hasVolume(pod.Volumes, mount.Name) {
+		if slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) {
 			continue
 		}
 		pod.Volumes = append(pod.Volumes, corev1.Volume{
@@ -216,15 +206,6 @@ func compilationCache(mounts []v1alpha1.VolumeMount) *v1beta1.CompilationCache {
 		return nil
 	}
 	return &v1beta1.CompilationCache{PVCName: mounts[at].Name, MountPath: mounts[at].MountPoint}
-}
-
-func hasVolume(volumes []corev1.Volume, name string) bool {
-	for _, volume := range volumes {
-		if volume.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func sharedMemorySize(shared *v1alpha1.SharedMemory) *resource.Quantity {

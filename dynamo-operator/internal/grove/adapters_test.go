@@ -107,3 +107,20 @@ func TestAnAdapterThatNobodyAsksForGoes(t *testing.T) {
 		t.Errorf("what goes is deleted again: %v", left)
 	}
 }
+
+func TestTheDeploymentHasItsNumberWhereTheKindOfAdaptersIsMissing(t *testing.T) {
+	for _, multinode := range []bool{false, true} {
+		component := &v1beta1.ComponentSpec{Name: "A", Replicas: new(int32(4)),
+			ScalingAdapter: &v1beta1.ScalingAdapter{}}
+		standing := standingOf(component, multinode, 1, 1, "")
+		standing.NoAdapters = true
+		if scalings := standing.Scalings(); len(scalings) != 1 || scalings[0].Replicas != 4 {
+			t.Errorf("multinode %v: scaled to %v, want 4, as the status says", multinode, scalings)
+		}
+		standing = standingOf(component, multinode, 1, 7, "4")
+		standing.NoAdapters = true
+		if scalings := standing.Scalings(); len(scalings) > 0 {
+			t.Errorf("multinode %v: scaled to %v, although somebody else has set a number since", multinode, scalings)
+		}
+	}
+}

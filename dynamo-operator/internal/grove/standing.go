@@ -236,15 +236,15 @@ func (s Standing) Scalings() []backend.Scaling {
 }
 
 // scalingOf is the change of a component's replicas to make now; nil if there is none. With an adapter, the adapter's
-// number holds, whoever has set another one. Without one, only a change in the deployment counts: the PodCliqueSet's
-// template follows it, but never below the minimum, and a number that somebody else has set on the live object stays
-// until the deployment itself asks for another one.
+// number holds, whoever has set another one. Without one, or without the kind of adapters, only a change in the
+// deployment counts: the PodCliqueSet's template follows it, but never below the minimum, and a number that somebody
+// else has set on the live object stays until the deployment itself asks for another one.
 func (s Standing) scalingOf(component *v1beta1.ComponentSpec) *backend.Scaling {
 	object := s.scaled(component)
 	if object == nil {
 		return nil
 	}
-	if component.ScalingAdapter != nil {
+	if component.ScalingAdapter != nil && !s.NoAdapters {
 		adapter, live := s.adapter(component), s.liveReplicas(component)
 		if adapter == nil || live == nil || adapter.Spec.Replicas == *live {
 			return nil

@@ -86,7 +86,7 @@ func TestAnUpgradeReplacesNoPods(t *testing.T) {
 func TestTheSameVersionReplacesPodsThatAreToBeOthers(t *testing.T) {
 	l := newLife(t)
 	l.expect("at first", l.pass("v1", "one"), "one", "one")
-	l.expect("told another address", l.pass("v1", "two"), "two", "two")
+	l.expect("given another address", l.pass("v1", "two"), "two", "two")
 	l.set.Spec.Template.Cliques[0].Labels = maps.Clone(l.set.Spec.Template.Cliques[0].Labels)
 	l.set.Spec.Template.Cliques[0].Labels["somebody"] = "was here"
 	l.pass("v1", "two")
@@ -126,7 +126,7 @@ func TestPodsOfAVersionThatNotedNothingAreKept(t *testing.T) {
 	})
 	l.expect("with a further component", l.pass("v2", "two"), "one", "one")
 	if got := l.set.Spec.Template.Cliques[2].Spec.PodSpec.Containers[0].Env; len(got) == 0 {
-		t.Error("the new component is told nothing")
+		t.Error("the new component gets nothing")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestANewImageChangesNothingElse(t *testing.T) {
 	})
 	l.pass("v1", "one")
 	if got := l.set.Annotations[grovev1alpha1.AnnotationImageUpdate]; got != grovev1alpha1.ImageUpdateInPlace {
-		t.Errorf("the set is told %q of how images are updated", got)
+		t.Errorf("the set has %q for how images are updated", got)
 	}
 	before.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Image = "newer"
 	if diff := cmp.Diff(before.Spec, l.set.Spec); diff != "" {

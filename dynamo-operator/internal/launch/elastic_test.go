@@ -92,7 +92,7 @@ func TestElasticRanksTakeARayCluster(t *testing.T) {
 		}
 		if len(main.Env) != 2 || main.Env[1].Name != "VLLM_DP_MASTER_IP" ||
 			main.Env[1].ValueFrom.FieldRef.FieldPath != "status.podIP" {
-			t.Errorf("the engine is told %v", main.Env)
+			t.Errorf("the engine gets %v", main.Env)
 		}
 	})
 	for name, main := range map[string]*corev1.Container{
@@ -193,7 +193,7 @@ func TestWaitingEndsWhenTheLeaderListens(t *testing.T) {
 	}
 }
 
-func TestEveryNodeTellsItsAddress(t *testing.T) {
+func TestEveryNodeHasItsAddress(t *testing.T) {
 	for framework, want := range map[v1beta1.BackendFramework]string{
 		v1beta1.BackendFrameworkVLLM:   "VLLM_NIXL_SIDE_CHANNEL_HOST=status.podIP",
 		v1beta1.BackendFrameworkTRTLLM: "OMPI_MCA_orte_keep_fqdn_hostnames=1",

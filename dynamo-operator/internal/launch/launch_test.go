@@ -156,7 +156,7 @@ func TestCommands(t *testing.T) {
 			worker: []string{"sh", "-c", "exec python3 -m dynamo.vllm -tp=2 " + mp +
 				" --node-rank $((INDEX + 1)) --headless"},
 		},
-		"what others in the shell are told is no flag of the framework's": {
+		"what others in the shell get is no flag of the framework's": {
 			command: []string{"sh", "-c"}, args: []string{"echo -n x && python3 -m dynamo.vllm -tp 16"}, gpus: "8",
 			leader: []string{"sh", "-c", "echo -n x && python3 -m dynamo.vllm " + mp + " --node-rank 0 -tp 16"},
 			worker: []string{"sh", "-c",

@@ -37,7 +37,7 @@ func TestAShellHandsTheWordsOn(t *testing.T) {
 }
 
 // A line of the user's shell becomes one argument of mpirun, and variables from a Secret reach the other hosts.
-func TestMPIRunIsToldTheEnvironment(t *testing.T) {
+func TestMPIRunGetsTheEnvironment(t *testing.T) {
 	main := container([]string{"/bin/sh", "-c"},
 		[]string{"cd /work && python3 -m dynamo.trtllm --model 'a b' | tee log"}, "4")
 	main.EnvFrom = []corev1.EnvFromSource{

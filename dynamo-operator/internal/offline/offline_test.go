@@ -64,7 +64,7 @@ func TestWhatIsTurnedDown(t *testing.T) {
 				"spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: i}}}]}",
 			`in[1]: DynamoGraphDeployment ns/d: spec.topologyConstraint.packDomain: Invalid value: "rack": ClusterTopology "grove-topology" is not in the input; add its manifest`,
 		},
-		"a domain that the topology of the input does not have, which is told to have each of its own once": {
+		"a domain that the topology of the input does not have, which is reported to have each of its own once": {
 			good +
 				"spec: {topologyConstraint: {packDomain: rack}, services: [{name: A, extraPodSpec: {mainContainer: {image: " +
 				"i}}}]}\n" +
@@ -173,7 +173,7 @@ func compare(t *testing.T, golden, got string) {
 	}
 }
 
-func TestAServiceThatIsStoppedIsToldOf(t *testing.T) {
+func TestAServiceThatIsStoppedIsReported(t *testing.T) {
 	for input, want := range map[string]string{
 		"apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: d, namespace: ns}\n" +
 			"spec: {services: {B: {replicas: 0, minAvailable: 2, extraPodSpec: {mainContainer: {image: i}}}, A: " +

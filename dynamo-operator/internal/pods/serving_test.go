@@ -58,7 +58,7 @@ func laid(below, above map[string]string) map[string]string {
 	return all
 }
 
-func TestThePodsAreToldOfTheInfrastructure(t *testing.T) {
+func TestThePodsGetTheInfrastructure(t *testing.T) {
 	component := part("")
 	component.PodTemplate.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "ETCD_ENDPOINTS", Value: "mine"}}
 	made := pods.Make(deployment(), component, pods.Infrastructure{
@@ -138,7 +138,7 @@ func TestLabels(t *testing.T) {
 		"monitors find the pods": {part("worker"), nil, "nvidia.com/metrics-enabled", "true"},
 		"monitors pass the pods by": {part("worker"), annotated("nvidia.com/enable-metrics", "false"),
 			"nvidia.com/metrics-enabled", ""},
-		"a part is told of twice": {part("prefill"), nil,
+		"a part is given twice": {part("prefill"), nil,
 			"nvidia.com/dynamo-sub-component-type", "prefill"},
 		"a worker without a part is not":    {part("worker"), nil, "nvidia.com/dynamo-sub-component-type", ""},
 		"the type is the part":              {part("decode"), nil, "nvidia.com/dynamo-component-type", "decode"},
@@ -281,7 +281,7 @@ func TestCompilationCache(t *testing.T) {
 				t.Errorf("mounted: %v", mount)
 			}
 			if got := variables(made.Main())["VLLM_CACHE_ROOT"]; got != c.cacheRoot {
-				t.Errorf("vLLM is told %q, want %q", got, c.cacheRoot)
+				t.Errorf("vLLM gets %q, want %q", got, c.cacheRoot)
 			}
 			if claim := made.Spec.Volumes[0].PersistentVolumeClaim; (claim == nil) != (c.userVolumes != nil) ||
 				made.Spec.Volumes[0].Name != "compiled" {
@@ -323,7 +323,7 @@ func TestAFrontendBesideMain(t *testing.T) {
 	}
 	env := variables(beside)
 	if env["DYN_COMPONENT"] != "frontend" || env["DYN_NAMESPACE_PREFIX"] != "ns-d" || env["DYN_SYSTEM_ENABLED"] != "" {
-		t.Errorf("it is told %v", env)
+		t.Errorf("it gets %v", env)
 	}
 	if diff := cmp.Diff([]corev1.VolumeMount{{Name: "models", MountPath: "/models"}}, beside.VolumeMounts); diff != "" {
 		t.Errorf("it reads the model elsewhere (-want +got):\n%s", diff)
@@ -352,11 +352,11 @@ func TestDynamoBesideAnEngine(t *testing.T) {
 		"DYN_SYSTEM_ENABLED": "true", "DYN_SYSTEM_PORT": "9090",
 	}
 	if diff := cmp.Diff(want, variables(sidecar)); diff != "" {
-		t.Errorf("the runtime is told (-want +got):\n%s", diff)
+		t.Errorf("the runtime gets (-want +got):\n%s", diff)
 	}
 }
 
-func TestWorkersAreToldWhereTheyStand(t *testing.T) {
+func TestWorkersKnowWhereTheyStand(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy            v1beta1.KVTransferPolicy
 		label, annotation string
@@ -391,10 +391,10 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 			env := variables(made.Main())
 			if env["DYN_KV_TRANSFER_DOMAIN"] != c.policy.Domain || env["DYN_KV_TRANSFER_ENFORCEMENT"] != c.enforcement ||
 				env["DYN_TOPOLOGY_MOUNT_PATH"] != "/etc/dynamo/topology" {
-				t.Errorf("told %v", env)
+				t.Errorf("it gets %v", env)
 			}
 			if _, weighed := env["DYN_KV_TRANSFER_PREFERRED_WEIGHT"]; weighed != (c.policy.PreferredWeight != nil) {
-				t.Errorf("told %v", env)
+				t.Errorf("it gets %v", env)
 			}
 			if other := pods.Make(whole, part("frontend"), pods.Infrastructure{}); len(other.Spec.Volumes) != 1 {
 				t.Errorf("a frontend transfers nothing, and has %v", other.Spec.Volumes)
@@ -403,7 +403,7 @@ func TestWorkersAreToldWhereTheyStand(t *testing.T) {
 	}
 }
 
-func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
+func TestWorkersAskForTheLabelByWhichTheyKnow(t *testing.T) {
 	const asked = "packtree.dev/node-labels"
 	byTopology := &v1beta1.KVTransferPolicy{Domain: "rack", ClusterTopologyName: "gb200"}
 	for name, c := range map[string]struct {
@@ -422,7 +422,7 @@ func TestWorkersAskForTheLabelByWhichTheyAreTold(t *testing.T) {
 			"nvidia.com/dynamo-topology.rack=example.com/rack"},
 		"a level that nobody knows":         {byTopology, "prefill", "", "", ""},
 		"beside what the template asks for": {byTopology, "worker", "b", "r", "b,nvidia.com/dynamo-topology.rack=r"},
-		"a frontend is not told":            {byTopology, "frontend", "", "example.com/rack", ""},
+		"a frontend gets none":              {byTopology, "frontend", "", "example.com/rack", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, component := deployment(), part(c.component)

@@ -1,4 +1,4 @@
-// Package status decides a deployment's status from the state of its objects.
+// Package status decides a deployment's status from the state of its objects, and which components restart next.
 package status
 
 import (

@@ -183,7 +183,7 @@ func TestTheTimeOfATransitionStays(t *testing.T) {
 	}
 }
 
-func TestEventsTellEachTransitionOnce(t *testing.T) {
+func TestEventsReportEachTransitionOnce(t *testing.T) {
 	notApplied := &backend.Enforcement{Status: "Unknown", Reason: v1beta1.ReasonTopologyNotYetApplied, Message: "m"}
 	unknown := &backend.Enforcement{Status: "Unknown", Reason: v1beta1.ReasonTopologyNotYetJudged, Message: "m"}
 	enforced := &backend.Enforcement{Status: "True", Reason: "R", Message: "m"}

@@ -31,9 +31,9 @@ func TestFieldsOfANewerRelease(t *testing.T) {
 			`{"metadata":{"name":"d"},"spec":{"newField":1,"services":{"a":{}}}}`, ""},
 		"can be released for deletion": {"v1beta1", stored,
 			`{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},` + spec + `}`, ""},
-		"are told when the rest is changed": {"v1beta1", stored,
+		"are warned of when the rest is changed": {"v1beta1", stored,
 			`{"metadata":{"name":"d"},"spec":{"newField":1,"components":[{"name":"b"}]}}`, unknown},
-		"are told of a new object": {"v1beta1", "", stored, unknown},
+		"are warned of for a new object": {"v1beta1", "", stored, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect(t, mutator{}.Handle(t.Context(), review(c.version, c.before, c.after)), c.refused)
@@ -54,12 +54,12 @@ func TestFieldsOfAnotherType(t *testing.T) {
 			`{"metadata":{"name":"d","labels":{"a":"b"}},` + alpha + `}`, ""},
 		"do not hinder deletion": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
 			`{"metadata":{"name":"d","deletionTimestamp":"2026-01-01T00:00:00Z"},"spec":{}}`, ""},
-		"are told when the rest is changed": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`,
+		"are warned of when the rest is changed": {"v1beta1", `{"metadata":{"name":"d"},"spec":{"components":[]}}`,
 			`{"metadata":{"name":"d"},` + beta + `}`, unreadable},
 		"hinder a change of what cannot be compared": {"v1beta1", `{"metadata":{"name":"d"},` + beta + `}`,
 			`{"metadata":{"name":"d"},"spec":{"components":[]}}`,
 			"what stands cannot be compared, so it can only be deleted: "},
-		"are told of a new object, in either version": {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`,
+		"are warned of for a new object, in either version": {"v1alpha1", "", `{"metadata":{"name":"d"},` + alpha + `}`,
 			unreadable},
 		"are no matter in a change of something valid": {"v1beta1",
 			`{"metadata":{"name":"d"},"spec":{"components":[{"name":"a"}]}}`,
@@ -91,7 +91,7 @@ func TestConstraintsThatTheClusterLost(t *testing.T) {
 		"do not keep it from being scaled": {constrained("1"), []admission.Finding{constraint, name}, "",
 			[]string{"spec.components[0].topologyConstraint: not a level",
 				"spec.topologyConstraint.clusterTopologyName: gone"}},
-		"are told beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota},
+		"are warned of beside what does keep it from being": {constrained("1"), []admission.Finding{constraint, quota},
 			"spec: exceeded quota", []string{"spec.components[0].topologyConstraint: not a level"}},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,15 +17,7 @@ import (
 	"packtree.dev/shared/render"
 )
 
-func main() { os.Exit(execute()) }
-
-func execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	command := newCommand()
-	command.SetContext(ctx)
-	return render.Execute(command)
-}
+func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
 
 func newCommand() *cobra.Command {
 	options := chaos.Options{}

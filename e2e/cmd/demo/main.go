@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	os.Exit(render.Execute(newCommand()))
+	os.Exit(render.ExecuteUntilStopped(newCommand()))
 }
 
 func newCommand() *cobra.Command {
@@ -33,11 +33,10 @@ cluster down again.
 
 With KEEP=1 in the environment the cluster stays up, and the demo ends with how to reach it.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(command *cobra.Command, _ []string) error {
 			// When the pipe with the output is closed, the cluster still has to be taken down.
 			signal.Ignore(syscall.SIGPIPE)
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			defer stop()
+			ctx := command.Context()
 			err := run(ctx, newProgress(os.Stdout))
 			if ctx.Err() != nil && !errors.Is(err, errLeft) {
 				return interrupted{}

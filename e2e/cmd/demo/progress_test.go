@@ -32,7 +32,7 @@ func TestAFailedStepIsNamedAndTimed(t *testing.T) {
 	broken := errors.New("no room")
 	err := shown.step("pods run", func(func(string)) error { return broken })
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "pods run: ") {
-		t.Errorf("error %v does not tell step and reason", err)
+		t.Errorf("error %v does not name step and reason", err)
 	}
 	shown.table()
 	if !strings.Contains(out.String(), "all of it") || !strings.Contains(out.String(), "✗") {

@@ -2,10 +2,7 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,18 +11,7 @@ import (
 	"packtree.dev/shared/version"
 )
 
-func main() {
-	os.Exit(run())
-}
-
-func run() int {
-	// Closing the terminal ends it too.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	root := newCommand()
-	root.SetContext(ctx)
-	return render.Execute(root)
-}
+func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -2,12 +2,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +13,7 @@ import (
 )
 
 func main() {
-	os.Exit(render.Execute(newCommand()))
+	os.Exit(render.ExecuteUntilStopped(newCommand()))
 }
 
 func newCommand() *cobra.Command {
@@ -28,14 +25,12 @@ every workload that fits runs, and stores the CRDs, the nodes and all objects, s
 e2e/compatibility/testdata/vX.Y.Z. From then on the tests compare every later version with them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			defer stop()
 			root, err := devcluster.Repository()
 			if err != nil {
 				return err
 			}
 			testdata := filepath.Join(root, "e2e", "compatibility", "testdata")
-			if err := freeze(ctx, testdata, args[0]); err != nil {
+			if err := freeze(command.Context(), testdata, args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintf(command.OutOrStdout(), "stored in %s: commit it with the changelog of the release\n",

@@ -11,24 +11,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/e2e/krew"
+	"packtree.dev/shared/render"
 )
 
-func main() {
-	if err := command().Execute(); err != nil {
-		fmt.Fprintf(os.Stderr, "krew: %v\n", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(render.Execute(command())) }
 
 func command() *cobra.Command {
 	var about, output string
 	release := krew.Release{}
 	command := &cobra.Command{
-		Use:           "krew OS/ARCH=PROGRAM...",
-		Short:         "make the archives and the manifest from which Krew installs a kubectl plugin",
-		Args:          cobra.MinimumNArgs(1),
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "krew OS/ARCH=PROGRAM...",
+		Short: "make the archives and the manifest from which Krew installs a kubectl plugin",
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var err error
 			if release.About, err = krew.Read(about); err != nil {

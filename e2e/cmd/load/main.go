@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,17 +12,7 @@ import (
 	"packtree.dev/shared/render"
 )
 
-func main() {
-	os.Exit(run())
-}
-
-func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	root := newCommand()
-	root.SetContext(ctx)
-	return render.Execute(root)
-}
+func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
 
 const explanation = `Brings up a dev cluster whose nodes KWOK simulates, and has the unmodified kube-scheduler and
 ours take turns on it. Everything runs on this machine and shares its processors: etcd, the API server, KWOK and the

@@ -2,35 +2,20 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"packtree.dev/e2e/release"
+	"packtree.dev/shared/render"
 )
 
-func main() { os.Exit(execute()) }
-
-func execute() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "release: %v\n", err)
-		return 1
-	}
-	return 0
-}
+func main() { os.Exit(render.ExecuteUntilStopped(command())) }
 
 func command() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "release",
-		Short:         "check and make the releases that files of a CHANGELOG ask for",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "release",
+		Short: "check and make the releases that files of a CHANGELOG ask for",
 	}
 	var module string
 	var repository release.Repository

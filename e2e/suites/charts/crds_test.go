@@ -29,7 +29,7 @@ func kept(objects []*unstructured.Unstructured) []string {
 	return names
 }
 
-func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
+func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 	for _, chart := range charts["packtree"].deployments {
 		t.Run(chart, func(t *testing.T) {
 			set := "crds.keep=true"
@@ -45,15 +45,15 @@ func TestCRDsAreKeptUnlessToldOtherwise(t *testing.T) {
 				t.Errorf("kept (-all +kept):\n%s", diff)
 			}
 			if names := kept(rendered(t, chart, set, "crds.keep=false")); len(names) > 0 {
-				t.Errorf("kept although told otherwise: %v", names)
+				t.Errorf("kept although configured otherwise: %v", names)
 			}
 		})
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenTold sets the value by an upgrade, as a user does who decides it at the end. The
-// topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
-func TestUninstallRemovesTheKindsWhenTold(t *testing.T) {
+// TestUninstallRemovesTheKindsWhenConfigured sets the value by an upgrade, as a user does who decides it at the end.
+// The topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
+func TestUninstallRemovesTheKindsWhenConfigured(t *testing.T) {
 	installed := install(t, "packtree")
 	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples",
 		examples.DefaultTopology))

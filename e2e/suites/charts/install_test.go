@@ -209,7 +209,7 @@ func (i installation) followsNotes(t *testing.T) {
 		}
 	}
 	if run < 2 || !strings.Contains(i.notes, "deployment") {
-		t.Errorf("the notes tell too little of what comes next:\n%s", i.notes)
+		t.Errorf("the notes say too little about what comes next:\n%s", i.notes)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestChartsTellWhatTheyAre reads the fields that catalogues of charts show.
-func TestChartsTellWhatTheyAre(t *testing.T) {
+// TestChartsSayWhatTheyAre reads the fields that catalogues of charts show.
+func TestChartsSayWhatTheyAre(t *testing.T) {
 	picture, err := os.ReadFile(filepath.Join(repository(t), "docs", "images", "icon.svg"))
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func TestPodsCallTheAPIServerAlone(t *testing.T) {
 			got := called("networkPolicy.apiServer.cidrs={10.0.0.1/32}", "networkPolicy.apiServer.ports={8443}",
 				"networkPolicy.dns=false")
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("when told where the API server is (-want +got):\n%s", diff)
+				t.Errorf("when configured where the API server is (-want +got):\n%s", diff)
 			}
 		})
 	}

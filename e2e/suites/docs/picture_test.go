@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"packtree.dev/e2e/examples"
-	"packtree.dev/e2e/picture"
 )
 
 var update = flag.Bool("update", false, "draw the pictures of the documentation anew")
@@ -47,16 +46,16 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var hosts []picture.Host
+	var hosts []host
 	for _, node := range nodes {
 		labels := node.GetLabels()
-		hosts = append(hosts, picture.Host{
+		hosts = append(hosts, host{
 			Zone: labels["topology.kubernetes.io/zone"], Block: labels["topology.packtree.dev/block"],
 			Rack: labels["topology.packtree.dev/rack"],
 			Name: node.GetName(), Group: group[node.GetName()],
 		})
 	}
-	got := picture.SVG(hosts)
+	got := draw(hosts)
 	if err := wellFormed(got); err != nil {
 		t.Fatalf("the picture is no XML: %v", err)
 	}

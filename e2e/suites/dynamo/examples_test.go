@@ -57,10 +57,10 @@ func runExample(t *testing.T, file string, count int) {
 		Assess("every pod runs, and it says so", w.hasPods(name, count)).
 		Assess("every constraint holds by the labels of the nodes", w.isPlaced(name)).
 		Assess("the status has every replica of every service", w.countsAll(name)).
-		Assess("the constraints are enforced, which is told once", suite.AllOf(
+		Assess("the constraints are enforced, which is reported once", suite.AllOf(
 			w.says(name, dynamo.ConditionTopologyConstraintsEnforced, metav1.ConditionTrue,
 				dynamo.ReasonAllTopologyLevelsAvailable),
-			w.tellsOnce(name, dynamo.EventTopologyConstraintsApplied))).
+			w.reportsOnce(name, dynamo.EventTopologyConstraintsApplied))).
 		Assess("its frontend has a Service with all of its pods", w.servesFrontend(name)).
 		Assess("both versions can be read, and written back without a change", w.isStable(name)).
 		Assess("nothing of it is left when it is deleted", suite.AllOf(w.Kubectl("delete", "dgd", name),

@@ -31,7 +31,7 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, story := range life {
-		if !suite.Told(name, operatorDies, "restart", "deletion") {
+		if !suite.Runs(name, operatorDies, "restart", "deletion") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// TestADeploymentTellsHowCloseItStands follows the score of a gang from the scheduler to the deployment.
-func TestADeploymentTellsHowCloseItStands(t *testing.T) {
+// TestADeploymentReportsHowCloseItStands follows the score of a gang from the scheduler to the deployment.
+func TestADeploymentReportsHowCloseItStands(t *testing.T) {
 	w := newWorld(false)
 	cluster.Test(t, features.New("placement").
 		Setup(w.sevenTightRacks).

@@ -28,7 +28,7 @@ func serving(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("a deployment runs", suite.AllOf(w.Applies("serving.yaml"), w.runs("chat", all))).
 		Assess("requests pass the frontend, each prefill worker and each decode worker", engines.answer("chat")).
-		Assess("workers are told the racks of their nodes, as the topology names them", w.tellsWorkersTheirRacks).
+		Assess("workers get the racks of their nodes, as the topology names them", w.workersHaveTheirRacks).
 		Assess("who asks for types by worker and subComponentType has them", engines.areOfTheirTypes("chat")).
 		Assess("a decode service gets another image", suite.AllOf(
 			w.patches(
@@ -49,8 +49,8 @@ func serving(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// tellsWorkersTheirRacks checks the labels from which the pods' files are made. A frontend has none.
-func (w *world) tellsWorkersTheirRacks(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+// workersHaveTheirRacks checks the labels from which the pods' files are made. A frontend has none.
+func (w *world) workersHaveTheirRacks(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
 	found, err := w.podsOf(ctx, "chat")
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *world) tellsWorkersTheirRacks(ctx context.Context, t *testing.T, _ *env
 			want, count = node.Labels[w.Name+"/rack"], count+1
 		}
 		if got := found[i].Labels[dynamo.LabelTopologyPrefix+"rack"]; got != want {
-			t.Errorf("pod %s on node %s is told rack %q, want %q", found[i].Name, node.Name, got, want)
+			t.Errorf("pod %s on node %s has rack %q, want %q", found[i].Name, node.Name, got, want)
 		}
 	}
 	if count != 4 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -158,7 +158,7 @@ func (w *world) podsOfServices(name string, services ...string) suite.Look {
 		seen := suite.Memory{}
 		for i := range found {
 			service := found[i].Labels[dynamo.LabelComponent]
-			if len(services) == 0 || strings.Contains(strings.Join(services, " "), service) {
+			if len(services) == 0 || slices.Contains(services, service) {
 				seen[service+" "+found[i].Name] = found[i].UID
 			}
 		}

@@ -49,7 +49,7 @@ func lostLevel(w *world) *features.FeatureBuilder {
 			w.says("by-default", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable))).
 		Assess("nothing has moved in all this",
 			suite.AllOf(w.runs("by-default", more), w.IsAsIn(&grown, w.podsOfServices("by-default")))).
-		Assess("each change was told once", w.tellsOnce("by-default",
+		Assess("each change was reported once", w.reportsOnce("by-default",
 			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost,
 			dynamo.EventTopologyConstraintsRestored)).
 		Teardown(w.remove)
@@ -78,26 +78,26 @@ func lostTopology(w *world) *features.FeatureBuilder {
 			w.Applies("world.yaml"), w.TheOperatorDies,
 			w.says("llm", enforced, metav1.ConditionTrue, dynamo.ReasonAllTopologyLevelsAvailable),
 			w.stands("llm", asApplied()), w.IsAsIn(&running, w.podsOfServices("llm")))).
-		Assess("each change was told once", w.tellsOnce("llm",
+		Assess("each change was reported once", w.reportsOnce("llm",
 			dynamo.EventTopologyConstraintsApplied, dynamo.EventTopologyConstraintsLost,
 			dynamo.EventTopologyConstraintsRestored)).
 		Teardown(w.remove)
 }
 
-// tellsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice. If
-// operators die one may be missing: an operator that is killed after writing the status and before the event never
+// reportsOnce waits until each of these events was recorded on a deployment, and checks that none was recorded twice.
+// If operators die one may be missing: an operator that is killed after writing the status and before the event never
 // records it.
-func (w *world) tellsOnce(name string, reasons ...string) types.StepFunc {
+func (w *world) reportsOnce(name string, reasons ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 		for _, reason := range reasons {
 			if !w.OperatorDies {
-				w.Tells("DynamoGraphDeployment", name, reason)(ctx, t, config)
+				w.HasEvent("DynamoGraphDeployment", name, reason)(ctx, t, config)
 			}
 			counts := w.Answer(ctx, t, "get", "events.v1.events.k8s.io",
 				"--field-selector=reason="+reason, "-o",
 				`jsonpath={range .items[?(@.regarding.name=="`+name+`")]}{.metadata.name} {.series.count};{end}`)
 			if times := strings.Count(counts, ";"); times > 1 || times == 1 && !strings.HasSuffix(counts, " ;") {
-				t.Errorf("event %s of %s was told more than once: %s\n%s", reason, name, counts, w.Report(ctx))
+				t.Errorf("event %s of %s was recorded more than once: %s\n%s", reason, name, counts, w.Report(ctx))
 			}
 		}
 		return ctx

@@ -30,7 +30,7 @@ func units(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("two copies run, each in one rack", suite.AllOf(
 			w.Applies("units.yaml"), w.stands("units", copies(2)), w.copiesStandInOneRack, w.Remembers(rest, &first))).
-		Assess("what may be moved is told to the scheduler", suite.AllOf(
+		Assess("what may be moved is handed to the scheduler", suite.AllOf(
 			w.Reads("subgroup 90s", "podgroup", "units-0", repairOf), w.Kubectl("patch", "dgd", "units", "--type=merge",
 				`--patch={"spec":{"repair":{"move":"none"}}}`),
 			w.Reads("none 90s", "podgroup", "units-0", repairOf), w.IsAsIn(&first, rest))).

@@ -33,9 +33,9 @@ func mistakes(w *world) *features.FeatureBuilder {
 	}
 	return features.New("mistakes").
 		Setup(w.create).
-		Assess("a Topology that does not exist is told of", suite.AllOf(
+		Assess("a Topology that does not exist is reported", suite.AllOf(
 			w.Undisturbed(w.WhileTheOperatorIsDead(w.Applies("unknown-topology.yaml")),
-				w.Tells("Job", "early", "InvalidGrouping", noTopology...)),
+				w.HasEvent("Job", "early", "InvalidGrouping", noTopology...)),
 			w.says("early", scheduling.ConditionValid, metav1.ConditionFalse, noTopology...),
 			w.says("early", scheduling.ConditionScheduled, metav1.ConditionFalse, noTopology[1:]...),
 			w.noneStands(early, 4))).
@@ -43,8 +43,8 @@ func mistakes(w *world) *features.FeatureBuilder {
 			w.TheOperatorDies, w.Applies("topology-later.yaml"), w.stands(w.inRack("early", 4, early)),
 			w.says("early", scheduling.ConditionValid, metav1.ConditionTrue),
 			w.says("early", scheduling.ConditionScheduled, metav1.ConditionTrue))).
-		Assess("all that is wrong is told of at once", suite.AllOf(
-			w.Undisturbed(w.Applies("wrong.yaml"), w.Tells("Job", "wrong", "InvalidGrouping", allWrong...)),
+		Assess("all that is wrong is reported at once", suite.AllOf(
+			w.Undisturbed(w.Applies("wrong.yaml"), w.HasEvent("Job", "wrong", "InvalidGrouping", allWrong...)),
 			w.says("wrong", scheduling.ConditionValid, metav1.ConditionFalse, allWrong...),
 			w.says("wrong", scheduling.ConditionScheduled, metav1.ConditionFalse, "requiredTopologyLevel", "/rock"),
 			w.noneStands(wrong, 4))).

@@ -26,7 +26,7 @@ func TestGroupingWithAPodGrouperThatDies(t *testing.T) { runStories(t, true) }
 
 func runStories(t *testing.T, podGrouperDies bool) {
 	for name, story := range stories {
-		if !suite.Told(name, podGrouperDies, "jobset", "statefulset") {
+		if !suite.Runs(name, podGrouperDies, "jobset", "statefulset") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

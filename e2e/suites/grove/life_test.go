@@ -34,7 +34,7 @@ func TestLifeWithAnOperatorThatDies(t *testing.T) { runLife(t, true) }
 
 func runLife(t *testing.T, operatorDies bool) {
 	for name, scenario := range life {
-		if !suite.Told(name, operatorDies, "rolling update", "update beyond its rack", "update with a copy more",
+		if !suite.Runs(name, operatorDies, "rolling update", "update beyond its rack", "update with a copy more",
 			"deletion") {
 			continue
 		}

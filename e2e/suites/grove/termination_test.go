@@ -63,7 +63,7 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 			w.groupSays("llm-0-g", "gang termination is recorded", func(group *grove.PodCliqueScalingGroup) bool {
 				return group.Status.GangTermination != nil && group.Status.GangTermination.Index == 1
 			})).
-		Assess("and runs on other nodes once somebody has told the cluster that the node is gone", suite.AllOf(
+		Assess("and runs on other nodes once somebody has marked the node as gone", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
 		Assess("all of the copy is new", w.isNew(&before, "llm", "PodClique llm-0-g-1-leader",
@@ -256,7 +256,7 @@ func (w *world) isUnchanged(remembered *suite.Memory, set string, words ...strin
 // happened waits until an event was recorded on a set.
 func (w *world) happened(set, reason string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, "an event of "+set+" tells "+reason, func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "an event of "+set+" has the reason "+reason, func(ctx context.Context) (bool, string, error) {
 			var events corev1.EventList
 			err := cluster.List(ctx, &events, client.InNamespace(w.Name))
 			for i := range events.Items {

@@ -65,7 +65,8 @@ func says(args ...string) types.StepFunc {
 	}
 }
 
-// isTaken applies a file, again for as long as nodes have yet to learn that the programs which are ready serve webhooks.
+// isTaken applies a file, and repeats that as long as nodes do not know yet that the programs which are ready serve
+// webhooks.
 func isTaken(file string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		until(ctx, t, file+" is taken", func(ctx context.Context) (bool, string, error) {
@@ -329,12 +330,12 @@ func gangIsMadeAgain(set string) types.StepFunc {
 			same := slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(before, pod) })
 			return len(now) == 2 && !same, fmt.Sprint(now), err
 		})
-		events := answer(ctx, t, "get", "events", "--field-selector=reason=GangTerminated", "-o",
+		events := answer(ctx, t, "get", "events",
+			"--field-selector=reason=GangTerminated,involvedObject.kind=PodCliqueSet,involvedObject.name="+set, "-o",
 			"jsonpath={.items[*].message}")
-		if !strings.Contains(events, set) && events == "" {
-			t.Errorf("no event tells of the termination: %q", events)
+		if events == "" {
+			t.Errorf("no event of set %s reports the termination", set)
 		}
-		t.Log(events)
 		return ctx
 	}
 }

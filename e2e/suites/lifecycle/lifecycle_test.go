@@ -40,7 +40,7 @@ func TestWorkloadsOutliveTheRelease(t *testing.T) {
 			w.Reads("True", "dgd", "vllm-rack", `{.status.conditions[?(@.type=="Ready")].status}`),
 			w.Reads("True", "pcs", "disaggregated-inference", `{.status.conditions[?(@.type=="Ready")].status}`))).
 		Assess("the workloads go", w.removes).
-		Assess("a release that was told so takes the definitions of its kinds along", suite.AllOf(
+		Assess("a release that is configured so takes the definitions of its kinds along", suite.AllOf(
 			w.upgrades(releasing), w.uninstalls,
 			// Of the remaining objects, ClusterTopologies wait for an operator that is gone.
 			w.Kubectl("patch", "clustertopologies", "grove-topology", "--type=merge",

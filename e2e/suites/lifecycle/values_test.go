@@ -76,7 +76,7 @@ func (w *world) isUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config)
 		}
 	}
 	for _, name := range logging {
-		w.Until(ctx, t, name+" logs as it was told", func(context.Context) (bool, string, error) {
+		w.Until(ctx, t, name+" logs as it is configured", func(context.Context) (bool, string, error) {
 			return w.logsDebug(name), "", nil
 		})
 	}
@@ -87,7 +87,7 @@ func (w *world) isUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config)
 func (w *world) isNotYetUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, name := range logging {
 		if w.logsDebug(name) {
-			t.Errorf("%s logs more than it was told: %s", name, cluster.LogLines(name, debugLevel, 1))
+			t.Errorf("%s logs more than it is configured to: %s", name, cluster.LogLines(name, debugLevel, 1))
 		}
 	}
 	return ctx

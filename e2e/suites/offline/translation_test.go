@@ -60,7 +60,7 @@ func TestGroveTakesWhateverDynamoLetsPass(t *testing.T) {
 	}
 	t.Logf("dynamo-operator refuses %d of %d", len(refused), drawn)
 	if len(refused) == 0 || len(deployments) < drawn/2 {
-		t.Errorf("%d of %d are refused: too few or too many to tell anything", len(refused), drawn)
+		t.Errorf("%d of %d are refused: too few or too many to prove anything", len(refused), drawn)
 	}
 	sets := translated(t, manifestOf(deployments, levels))
 	if got := len(decode[grovev1alpha1.PodCliqueSet](t, sets, "PodCliqueSet")); got != len(deployments) {

@@ -171,7 +171,7 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 			}
 			for _, want := range append(test.want, " at 1767323045\n") {
 				if !strings.Contains(printed, want) {
-					t.Errorf("docker is not told %q:\n%s", want, printed)
+					t.Errorf("docker is not called with %q:\n%s", want, printed)
 				}
 			}
 			for _, platform := range []string{"linux-amd64", "linux-arm64"} {
@@ -200,7 +200,7 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 			"cosign sign --yes --recursive registry.example/team/packtree/grove-startup@sha256:0123abcd\n",
 			"0123abcd  registry.example/team/packtree/grove-startup\n", false},
 		"what was not pushed": {"", `echo "cosign $@"`,
-			"dist/images/grove-startup.json tells no digest of grove-startup", "", true},
+			"dist/images/grove-startup.json has no digest of grove-startup", "", true},
 		"what nobody can sign":      {metadata, "", "cosign is missing", "", true},
 		"what cosign does not sign": {metadata, "exit 3", "", "", true},
 	} {

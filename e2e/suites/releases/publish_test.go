@@ -55,7 +55,7 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 	}
 	for _, want := range []string{"--output type=image,name=" + host + "/team/packtree/grove-startup:", "--sbom=true"} {
 		if !strings.Contains(string(calls), want) {
-			t.Errorf("docker is not told %q:\n%s", want, calls)
+			t.Errorf("docker is not called with %q:\n%s", want, calls)
 		}
 	}
 	program := filepath.Join(checkout.Root, "dist", "linux-"+runtime.GOARCH, "grove-startup")
@@ -105,7 +105,7 @@ func registryHere(t *testing.T) string {
 func dockerHere(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
-	calls := filepath.Join(directory, "told")
+	calls := filepath.Join(directory, "calls")
 	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+calls+"\n"),
 		0o700); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (w *world) saysWhatItLacks(ctx context.Context, t *testing.T, config *envco
 	return suite.AllOf(
 		w.without(scheduler, "create", "pods/binding",
 			w.Applies("lacking-pod.yaml"),
-			w.Tells("Pod", "lacking", "FailedScheduling", `cannot create resource "pods/binding"`)),
+			w.HasEvent("Pod", "lacking", "FailedScheduling", `cannot create resource "pods/binding"`)),
 		w.bound("lacking"),
 		w.without(groveOperator, "create", "pods", w.Applies("edited.yaml"),
 			w.logs(groveOperator, "cannot create resource", "pods")),

@@ -101,7 +101,7 @@ func (w *world) orphan(owner schema.GroupVersionKind) *corev1.Pod {
 func (w *world) asksForWhatIsNot(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	const annotation = "kai.scheduler/topology-required-placement="
 	return suite.AllOf(
-		w.Applies("wrong.yaml"), w.Tells("Job", "wrong", "InvalidGrouping"),
+		w.Applies("wrong.yaml"), w.HasEvent("Job", "wrong", "InvalidGrouping"),
 		w.Kubectl("annotate", "--overwrite", "job", "wrong", annotation+"another"),
 		w.untilNeeded(func(context.Context, *testing.T, int) {}, "ClusterRole podgrouper: patch events"),
 	)(ctx, t, config)

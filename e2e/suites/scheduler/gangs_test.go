@@ -22,7 +22,7 @@ func TestGangIsBoundAllOrNothing(t *testing.T) {
 		Setup(w.create).
 		Assess("with three of four pods it waits for the fourth",
 			suite.AllOf(g.exists(3), g.waits(scheduling.ReasonIncomplete, ""))).
-		Assess("complete, it is told that no rack has room",
+		Assess("complete, it says that no rack has room",
 			suite.AllOf(g.podComes(3), g.waits(scheduling.ReasonInfeasible, ""))).
 		Assess("with one more node in a rack it is bound there", suite.AllOf(w.nodeComes(1, 3), g.stands(4))).
 		Assess("a pod above the minimum follows when there is room in that rack",

@@ -168,7 +168,7 @@ func TestGroupMovesToTheRackThatHasRoom(t *testing.T) {
 		Assess("it is said what will be moved, and when",
 			suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
 		Assess("the group moves, and the other stays",
-			suite.AllOf(g.isMovedTo("r2"), w.Tells("PodGroup", g.name, "Moved",
+			suite.AllOf(g.isMovedTo("r2"), w.HasEvent("PodGroup", g.name, "Moved",
 				"2 pods evicted, moving subgroup four"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }

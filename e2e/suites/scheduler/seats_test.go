@@ -117,7 +117,7 @@ func TestPodAboveTheMinimumTakesNoSeatOfItsOwnGang(t *testing.T) {
 // sees waits until the scheduler has tried a pod and said why it has no node.
 func (w *world) sees(pod string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, "pod "+pod+" is told why it has no node", func(ctx context.Context) (bool, string, error) {
+		w.Until(ctx, t, "pod "+pod+" says why it has no node", func(ctx context.Context) (bool, string, error) {
 			pods, err := w.Pods(ctx)
 			for i := range pods {
 				for _, condition := range pods[i].Status.Conditions {
@@ -164,7 +164,7 @@ func TestSchedulerThatStartsTakesGangsInTheirOrder(t *testing.T) {
 // keeps waits until the status of the gang has so many domains that are kept for it.
 func (g *gang) keeps(domains int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s tells of %d domains that are kept for it", g.name, domains),
+		g.world.Until(ctx, t, fmt.Sprintf("PodGroup %s names %d domains that are kept for it", g.name, domains),
 			func(ctx context.Context) (bool, string, error) {
 				group := &scheduling.PodGroup{}
 				err := cluster.Get(ctx, client.ObjectKeyFromObject(g.group), group)
@@ -205,7 +205,7 @@ func TestRoomIsKeptForAGangThatOthersHaveOvertaken(t *testing.T) {
 			}
 			return ctx
 		}).
-		Assess("the next one is told whom the room is kept for", suite.AllOf(
+		Assess("the next one says whom the room is kept for", suite.AllOf(
 			late.exists(1), late.waits(scheduling.ReasonInfeasible, "is kept for gang "+w.Name+"/big"))).
 		Assess("the status of the big one says where", big.keeps(1)).
 		Assess("with the first one gone the big one stands, and the status of the other says what was decided last",

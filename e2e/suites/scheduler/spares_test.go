@@ -30,8 +30,8 @@ func TestSparesAreKeptForAGangThatLosesANode(t *testing.T) {
 	cluster.Test(t, features.New("a rack keeps a spare").
 		Setup(suite.AllOf(w.create, w.keepsASpare, w.classComes(-1))).
 		Assess("a gang has room beside it", suite.AllOf(stands.exists(3), stands.stands(3))).
-		Assess("it is told to be there", w.packtreeSays([]string{"1 spare kept"}, "tree")).
-		Assess("another gang has none, and is told why", suite.AllOf(comes.exists(1),
+		Assess("it is reported", w.packtreeSays([]string{"1 spare kept"}, "tree")).
+		Assess("another gang has none, and its PodGroup says why", suite.AllOf(comes.exists(1),
 			comes.waits("Infeasible", "kept as spares: 1 of 4 nodes in "+rackLabel),
 			w.packtreeSays([]string{"keep 0 nodes of each " + rackLabel + " as spares instead of 1"}, "explain", "comes"))).
 		Assess("one that yields may stand there", suite.AllOf(yields.exists(1), yields.stands(1),
@@ -43,7 +43,7 @@ func TestSparesAreKeptForAGangThatLosesANode(t *testing.T) {
 			yields.awaitBound(ctx, t, 0)
 			return ctx
 		}, comes.waits("Infeasible", ""))).
-		Assess("the spare is told to be missing", w.packtreeSays([]string{"0 of 1 spare there"}, "tree")).
+		Assess("the spare is reported missing", w.packtreeSays([]string{"0 of 1 spare there"}, "tree")).
 		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }
 

@@ -86,7 +86,7 @@ func TestHigherPriorityTakesASeatAndSaysSo(t *testing.T) {
 		Assess("a pod leaves a full cluster", suite.AllOf(g.isOwned, g.stands(2), g.podIsDeleted(0), g.holds(1))).
 		Assess("a gang of higher priority gets its node, and the event says so", suite.AllOf(
 			urgent.exists(1), urgent.stands(1),
-			w.Tells("PodGroup", g.name, "SeatTaken", "goes to PodGroup "+w.Name+"/urgent, of higher priority"),
+			w.HasEvent("PodGroup", g.name, "SeatTaken", "goes to PodGroup "+w.Name+"/urgent, of higher priority"),
 			g.holds(0))).
 		Teardown(suite.AllOf(w.classGoes, w.remove)))
 }

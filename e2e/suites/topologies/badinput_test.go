@@ -108,8 +108,8 @@ func TestWarnings(t *testing.T) {
 		Setup(w.Applies("numa.yaml")).
 		Assess("nobody has the label of the narrowest level",
 			w.Reads("0", "ct", w.Name+"-numa", "{.status.levels[2].nodes}")).
-		Assess("who asks for it is told so, and what is enforced", w.isWarned("in-a-numa-zone.yaml",
-			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not told apart yet: "+
+		Assess("who asks for it is warned, and what is enforced", w.isWarned("in-a-numa-zone.yaml",
+			"Warning: spec.template.cliques[0].topologyConstraint: NUMA zones are not distinguished yet: "+
 				"what is enforced is that the pods stand on one host",
 			"Warning: spec.template.cliques[0].topologyConstraint: no node carries label "+w.Name+
 				"/numa of level numa of ClusterTopology",

@@ -56,8 +56,8 @@ func drift(w *world) *features.FeatureBuilder {
 			w.gangsAre("drifts", "all wishes", asks(true)),
 			w.remembers("drifts", &placed))).
 		Assess("the operator is started with fewer levels, and the set says which it misses", suite.AllOf(
-			w.Undisturbed(w.GroveOperatorRestartsWith(host, zone), w.tells("drifts", "TopologyUnavailable",
-				"block, rack")),
+			w.Undisturbed(w.GroveOperatorRestartsWith(host, zone),
+				w.HasEvent("PodCliqueSet", "drifts", "TopologyUnavailable", "block, rack")),
 			w.topologyIs(defaultTopology, zoneKey, hostKey),
 			w.says("drifts", metav1.ConditionTrue, grove.ReasonClusterTopologyLevelsUnavailable, "block, rack"))).
 		Assess("so does one that would rather wait than do without", w.says(
@@ -82,7 +82,8 @@ func drift(w *world) *features.FeatureBuilder {
 			"spec.template.topologyConstraint", "block", defaultTopology, "available domains: zone, host")).
 		Assess("its own metadata stays editable", w.Kubectl("annotate", "pcs", "drifts", "example.com/touched=yes")).
 		Assess("the levels come back, in whatever order, and all is as it was", suite.AllOf(
-			w.Undisturbed(w.GroveOperatorRestartsWith(host, rack, zone, block), w.tells("drifts", "TopologyAvailable")),
+			w.Undisturbed(w.GroveOperatorRestartsWith(host, rack, zone, block),
+				w.HasEvent("PodCliqueSet", "drifts", "TopologyAvailable")),
 			w.topologyIs(defaultTopology, zoneKey, blockKey, rackKey, hostKey),
 			w.says("drifts", metav1.ConditionFalse, grove.ReasonAllClusterTopologyLevelsAvailable),
 			w.gangsAre("drifts", "all wishes", asks(true)), w.isReady("drifts"), w.hasKept("drifts", &more))).

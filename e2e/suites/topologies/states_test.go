@@ -269,8 +269,3 @@ func (w *world) hasKept(name string, remembered *standing) e2e.StepFunc {
 		return ctx
 	}
 }
-
-// tells waits until there is an event on a set.
-func (w *world) tells(set, reason string, words ...string) e2e.StepFunc {
-	return w.Tells("PodCliqueSet", set, reason, words...)
-}

@@ -29,7 +29,7 @@ func TestTopologiesWithAnOperatorThatDies(t *testing.T) { runStories(t, true) }
 
 func runStories(t *testing.T, operatorDies bool) {
 	for name, story := range stories {
-		if !suite.Told(name, operatorDies, "drift", "protection") {
+		if !suite.Runs(name, operatorDies, "drift", "protection") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

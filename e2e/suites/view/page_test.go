@@ -114,7 +114,7 @@ func TestThePage(t *testing.T) {
 		screenshot(t, page, "spares")
 	})
 
-	t.Run("room that is kept for a gang is told of the gang, the domain, the node, and on the map", func(t *testing.T) {
+	t.Run("room that is kept for a gang is shown with gang, domain, node, and on the map", func(t *testing.T) {
 		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"
 		for hash, want := range map[string][]string{

@@ -47,7 +47,7 @@ func TestExamples(t *testing.T) {
 			feature.Assess("every pod runs", everyPodRuns(namespace, example.Objects)).
 				Assess("every constraint holds by the labels of the nodes", constraintsHold(example.Objects))
 		} else {
-			feature.Assess("nothing is bound and the reason is told", cannotFit(example.Objects[0]))
+			feature.Assess("nothing is bound and the reason is reported", cannotFit(example.Objects[0]))
 		}
 		testenv.Test(t, feature.
 			Teardown(removed(namespace, example.Objects)).Feature())

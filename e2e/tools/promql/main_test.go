@@ -68,7 +68,7 @@ func TestWhatAQueryNeeds(t *testing.T) {
 	}
 }
 
-func TestPanelsAndAlertsAreToldApart(t *testing.T) {
+func TestPanelsAndAlertsAreDistinguished(t *testing.T) {
 	files, err := chartsWith(charts, "dashboard.json")
 	if err != nil {
 		t.Fatal(err)

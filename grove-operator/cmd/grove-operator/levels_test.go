@@ -34,7 +34,7 @@ func TestWrongLevelsEndTheProgram(t *testing.T) {
 		"a level below single hosts": {
 			"{domain: zone, key: kubernetes.io/hostname}, {domain: rack, key: a/rack}",
 			"topologyAwareScheduling.levels[0].key: Invalid value: \"kubernetes.io/hostname\": " +
-				"the label tells single hosts apart, so that no level can be below it but numa, and rack is",
+				"the label distinguishes single hosts, so that no level can be below it but numa, and rack is",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"packtree.dev/shared/version"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // Exit codes. Zero means that all minima were seen ready at the same time, and nothing else.
@@ -54,7 +54,7 @@ func main() {
 
 // options are the flags of the command line.
 type options struct {
-	parents             []startup.Parent
+	parents             []layout.Parent
 	server, credentials string
 	version             bool
 }
@@ -101,7 +101,7 @@ func parse(args []string, getenv func(string) string, stdout io.Writer) (options
 	flags := flag.NewFlagSet("grove-startup", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Func("after", "`PODCLIQUE:MINIMUM` to wait for; repeat it for more", func(text string) error {
-		parent, err := startup.ParseParent(text)
+		parent, err := layout.ParseParent(text)
 		chosen.parents = append(chosen.parents, parent)
 		return err
 	})

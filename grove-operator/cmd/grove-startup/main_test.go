@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // pod is the environment of a container in a cluster.
@@ -20,7 +20,7 @@ func outside(string) string { return "" }
 func TestArgumentsOfAPod(t *testing.T) {
 	var out bytes.Buffer
 	chosen, err := parse([]string{"--after=s-0-a:2", "--after", "s-0-b:1"}, pod, &out)
-	want := []startup.Parent{{PodClique: "s-0-a", MinAvailable: 2}, {PodClique: "s-0-b", MinAvailable: 1}}
+	want := []layout.Parent{{PodClique: "s-0-a", MinAvailable: 2}, {PodClique: "s-0-b", MinAvailable: 1}}
 	if err != nil || !slices.Equal(chosen.parents, want) || chosen.server != "https://[fd00::1]:443" ||
 		chosen.credentials != "/var/run/secrets/kubernetes.io/serviceaccount" {
 		t.Errorf("options %+v, error %v, output %q", chosen, err, out.String())

@@ -7,18 +7,18 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
-	"packtree.dev/grove-operator/internal/startup"
 )
 
 // progress counts the ready pods of a PodClique's parents. It keeps only the names of ready pods.
 type progress struct {
-	parents []startup.Parent
+	parents []layout.Parent
 	ready   map[string]sets.Set[string]
 }
 
 // progressOf returns the progress of parents before any pod was seen.
-func progressOf(parents []startup.Parent) *progress {
+func progressOf(parents []layout.Parent) *progress {
 	progress := &progress{parents: parents}
 	progress.Replace(nil)
 	return progress

@@ -9,7 +9,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // podOf returns a pod of a PodClique that is ready, unless a change says otherwise.
@@ -49,7 +49,7 @@ func TestWhatCounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			progress := progressOf([]startup.Parent{{PodClique: "a", MinAvailable: 1}})
+			progress := progressOf([]layout.Parent{{PodClique: "a", MinAvailable: 1}})
 			progress.Set(c.pod)
 			if got := progress.Ready()[0]; got != c.want {
 				t.Errorf("%d ready, want %d", got, c.want)
@@ -59,7 +59,7 @@ func TestWhatCounts(t *testing.T) {
 }
 
 func TestMinimaMustBeMetAtTheSameTime(t *testing.T) {
-	progress := progressOf([]startup.Parent{{PodClique: "a", MinAvailable: 2}, {PodClique: "b", MinAvailable: 1}})
+	progress := progressOf([]layout.Parent{{PodClique: "a", MinAvailable: 2}, {PodClique: "b", MinAvailable: 1}})
 	for _, step := range []struct {
 		what  string
 		do    func()

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // store receives the events of a reflector, from its one goroutine. A list replaces all pods at once, so that pods from
 // before and after an outage never count together.
 type store struct {
 	progress *progress
-	parents  []startup.Parent
+	parents  []layout.Parent
 	log      *slog.Logger
 	// logged are the counts that were logged last; nil before the first.
 	logged []int

@@ -19,12 +19,12 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // await returns nil once it has seen every parent with its minimum at the same time, and an error when the context ends
 // before. It survives any outage of the API server. It logs the counts, and errors of the connection.
-func await(ctx context.Context, from connection, parents []startup.Parent, log *slog.Logger) error {
+func await(ctx context.Context, from connection, parents []layout.Parent, log *slog.Logger) error {
 	client, codec, err := from.client()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func await(ctx context.Context, from connection, parents []startup.Parent, log *
 }
 
 // selectorOf selects exactly the pods of the parents.
-func selectorOf(parents []startup.Parent) (labels.Selector, error) {
+func selectorOf(parents []layout.Parent) (labels.Selector, error) {
 	var podCliques []string
 	for _, parent := range parents {
 		podCliques = append(podCliques, parent.PodClique)

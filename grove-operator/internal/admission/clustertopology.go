@@ -154,8 +154,8 @@ func ValidateKeptLevels(kept, clusterTopology *grovev1alpha1.ClusterTopology) fi
 	return field.ErrorList{field.Forbidden(levelsPath, reason)}
 }
 
-// ScheduledUsersTold is how many PodCliqueSets an error names whose pods keep a topology's levels from being changed.
-const ScheduledUsersTold = 5
+// ScheduledUsersNamed is how many PodCliqueSets an error names whose pods keep a topology's levels from being changed.
+const ScheduledUsersNamed = 5
 
 // ScheduledUser is a PodCliqueSet that uses a topology, and how many of its pods are on nodes.
 type ScheduledUser struct {
@@ -178,11 +178,11 @@ func ValidateLevelChange(old, clusterTopology *topology.Topology, users []Schedu
 		path = referencesPath
 	}
 	var named []string
-	for _, user := range users[:min(len(users), ScheduledUsersTold)] {
+	for _, user := range users[:min(len(users), ScheduledUsersNamed)] {
 		named = append(named, fmt.Sprintf("%s (%d)", user.Set, user.Pods))
 	}
 	words := strings.Join(named, ", ")
-	if len(users) > ScheduledUsersTold {
+	if len(users) > ScheduledUsersNamed {
 		words += " and others"
 	}
 	return field.ErrorList{

@@ -61,7 +61,7 @@ func TestUpdateManaged(t *testing.T) {
 			"metadata.annotations[packtree.dev/pod-template]"},
 		"what autoscalers count": {"Pod", "{}", "metadata: {labels: {packtree.dev/stands-for-copy: 'true'}}",
 			"metadata.labels[packtree.dev/stands-for-copy]"},
-		"a spec, and the first field is told": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}",
+		"a spec, and the first field is named": {"PodClique", "spec: {podSpec: {b: 1, a: 1}}",
 			"spec: {podSpec: {b: 2, a: 2}}", "spec.podSpec.a may not"},
 		"replicas of an autoscaler": {"HorizontalPodAutoscaler", "spec: {maxReplicas: 1}", "spec: {maxReplicas: 2}",
 			"spec.maxReplicas"},

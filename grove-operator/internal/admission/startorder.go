@@ -11,7 +11,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 // validateStartOrder checks every clique's startsAfter: it names other cliques of the set, each once, and there are no
@@ -57,15 +57,15 @@ func validateReserved(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 	var errs field.ErrorList
 	for i := range set.Spec.Template.Cliques {
 		clique := &set.Spec.Template.Cliques[i]
-		if !startup.Waits(set, clique) {
+		if !layout.Waits(set, clique) {
 			continue
 		}
 		path, spec := cliquePath(i).Child("spec", "podSpec"), &clique.Spec.PodSpec
-		errs = append(errs, reserved(path.Child("initContainers"), spec.InitContainers, startup.ContainerName,
+		errs = append(errs, reserved(path.Child("initContainers"), spec.InitContainers, layout.StartupContainer,
 			func(container corev1.Container) string { return container.Name })...)
-		errs = append(errs, reserved(path.Child("containers"), spec.Containers, startup.ContainerName,
+		errs = append(errs, reserved(path.Child("containers"), spec.Containers, layout.StartupContainer,
 			func(container corev1.Container) string { return container.Name })...)
-		errs = append(errs, reserved(path.Child("volumes"), spec.Volumes, startup.VolumeName,
+		errs = append(errs, reserved(path.Child("volumes"), spec.Volumes, layout.StartupVolume,
 			func(volume corev1.Volume) string { return volume.Name })...)
 	}
 	return errs

@@ -48,11 +48,13 @@ func doubts(constraint *grovev1alpha1.TopologyConstraint, clusterTopology *topol
 	required, preferred := constraint.RequiredDomain(), constraint.PreferredDomain()
 	if required == grovev1alpha1.TopologyDomainNuma {
 		reasons = append(reasons,
-			"NUMA zones are not told apart yet: what is enforced is that the pods stand on "+oneHost(clusterTopology))
+			"NUMA zones are not distinguished yet: what is enforced is that the pods stand on "+
+				oneHost(clusterTopology))
 	}
 	if preferred == grovev1alpha1.TopologyDomainNuma {
 		reasons = append(reasons,
-			"NUMA zones are not told apart yet: what is preferred is that the pods stand on "+oneHost(clusterTopology))
+			"NUMA zones are not distinguished yet: what is preferred is that the pods stand on "+
+				oneHost(clusterTopology))
 	}
 	if nobody := nobodyIn(required, clusterTopology); nobody != "" {
 		reasons = append(reasons, nobody+": the pods wait until one does")

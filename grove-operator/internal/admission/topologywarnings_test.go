@@ -16,10 +16,10 @@ const (
 	noHost = `no node stands in a host of ClusterTopology "gb", for none carries all of the labels example.com/zone, example.com/rack, example.com/host: the pods wait until one does`
 	noNuma = `no node carries label example.com/numa of level numa of ClusterTopology "gb": the pods wait until one does`
 
-	numaEnforced   = "NUMA zones are not told apart yet: what is enforced is that the pods stand on one host"
-	numaPreferred  = "NUMA zones are not told apart yet: what is preferred is that the pods stand on one host"
-	numaOfTheLabel = "NUMA zones are not told apart yet: what is enforced is that the pods stand on nodes with one " +
-		"value of label example.com/numa"
+	numaEnforced   = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on one host"
+	numaPreferred  = "NUMA zones are not distinguished yet: what is preferred is that the pods stand on one host"
+	numaOfTheLabel = "NUMA zones are not distinguished yet: what is enforced is that the pods stand on nodes with " +
+		"one value of label example.com/numa"
 )
 
 // labelled is topology gb with its levels, and their status.

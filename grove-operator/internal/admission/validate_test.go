@@ -248,7 +248,7 @@ func TestValidateCreate(t *testing.T) {
 			template: "clusterTopologyName: gb, cliques: [" + one("a", "") + "]",
 			want:     []string{"spec.template.clusterTopologyName: " + forbidden},
 		},
-		"a constraint without a name while there is no default topology is told at each place": {
+		"a constraint without a name while there is no default topology is reported at each place": {
 			alone: true,
 			template: "topologyConstraint: {packDomain: zone}, cliques: [" +
 				constrained("a", "{packDomain: rack}") + "]",

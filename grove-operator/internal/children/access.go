@@ -8,7 +8,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/startup"
 )
 
 // ServiceAccount is the account with which pods of a set may read each other.
@@ -45,7 +44,7 @@ func RoleBinding(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.Po
 		ObjectMeta: metadata(set, layout.Role(set.Name), grovev1alpha1.ComponentRoleBinding, nil, nil),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: layout.Role(set.Name)},
 	}
-	for _, account := range startup.Accounts(set, podCliques) {
+	for _, account := range layout.Accounts(set, podCliques) {
 		binding.Subjects = append(binding.Subjects, rbacv1.Subject{
 			Kind: rbacv1.ServiceAccountKind, Name: account, Namespace: set.Namespace,
 		})

@@ -123,7 +123,7 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 		}).Should(Succeed())
 
 		asked("two")
-		Eventually(handedOn).Should(Equal("two"), "the scheduler tells what is wrong")
+		Eventually(handedOn).Should(Equal("two"), "the scheduler reports what is wrong")
 		asked("")
 		Eventually(handedOn).Should(BeEmpty())
 	})

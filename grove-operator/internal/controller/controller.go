@@ -24,13 +24,13 @@ import (
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 	"packtree.dev/shared/apply"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/objectcount"
 
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
 	"packtree.dev/grove-operator/internal/controller/podclique"
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/controller/podgang"
-	"packtree.dev/grove-operator/internal/controller/resourceclaims"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/lookup"
 )
@@ -112,7 +112,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs, bindings)
 		},
 		"ResourceClaim": func() error {
-			reconciler := &resourceclaims.Reconciler{Client: cached, Writer: writer, Events: recorder}
+			reconciler := &podcliqueset.ClaimsReconciler{Client: cached, Writer: writer, Events: recorder}
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs)
 		},
 		"ClusterTopology": func() error {
@@ -127,5 +127,5 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return fmt.Errorf("adding the controller of %ss: %w", name, err)
 		}
 	}
-	return addMetrics(mgr)
+	return objectcount.Add(mgr, sets, constraints, gangs)
 }

@@ -169,7 +169,7 @@ var _ = Describe("A changed image, updated in place", func() {
 		Consistently(images(in)).Should(ContainElement("a x:1"))
 		Expect(finished(in)()).To(BeFalse())
 
-		By("telling why")
+		By("saying why")
 		broken := podsOf(in, ofUp)()[slices.IndexFunc(podsOf(in, ofUp)(),
 			func(pod corev1.Pod) bool { return pod.Spec.Containers[0].Image == "x:broken" })]
 		before := broken.DeepCopy()

@@ -3,7 +3,6 @@ package controller
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -11,11 +10,6 @@ import (
 )
 
 // Names and labels of metrics are stable: they may be added to, but do not change.
-
-// addMetrics serves the metrics of a manager's program.
-func addMetrics(mgr manager.Manager) error {
-	return objectcount.Add(mgr, sets, constraints, gangs)
-}
 
 var sets = objectcount.Gauge{
 	Name: "packtree_grove_podcliquesets",

@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("A clique that goes on with fewer pods than it starts with", func() {
-	It("is in breach, and its replica made anew, only below that; its gang tells the scheduler", func() {
+	It("is in breach, and its replica made anew, only below that; its gang says so to the scheduler", func() {
 		in := namespace()
 		createSet(in, `
 metadata: {name: few}

@@ -200,7 +200,7 @@ var _ = Describe("A PodCliqueSet", func() {
 		Expect(meta.FindStatusCondition(conditions, "Scheduled").Message).To(Equal("no zone has room for 3 pods"))
 	})
 
-	It("tells when it falls below its minimum, but only if it ever had it", func() {
+	It("reports when it falls below its minimum, but only if it ever had it", func() {
 		in, _ := running()
 		breached := func(podClique string) func() string {
 			return func() string {

@@ -91,7 +91,7 @@ spec:
 		}).Should(BeTrue())
 		Consistently(func() []string { return uids(podsOf(in, all)()) }).Should(ConsistOf(before))
 		Expect(recorded(in)()).To(BeEmpty())
-		By("telling autoscalers which pods to count")
+		By("showing autoscalers which pods to count")
 		group := get(in, "old-0-g", &grovev1alpha1.PodCliqueScalingGroup{})
 		Eventually(selectedBy(in, *group.Status.Selector)).Should(ConsistOf("old-0-g-0-b 0", "old-0-g-1-b 0"))
 		Eventually(selectedBy(in, *get(in, "old", &grovev1alpha1.PodCliqueSet{}).Status.HPAPodSelector)).Should(

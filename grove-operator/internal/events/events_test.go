@@ -67,7 +67,7 @@ func TestRecorderSaysWhatHappenedOnce(t *testing.T) {
 	}
 }
 
-func TestAFailureThatLastsIsToldOnce(t *testing.T) {
+func TestAFailureThatLastsIsReportedOnce(t *testing.T) {
 	heard := &sink{}
 	failures := func(descriptions ...string) []grovev1alpha1.LastError {
 		var all []grovev1alpha1.LastError

@@ -1,6 +1,8 @@
 package gangs
 
 import (
+	"slices"
+
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 )
@@ -26,15 +28,9 @@ type Base struct {
 }
 
 func (b *Base) scheduled() bool {
-	if b.Gang == nil {
-		return false
-	}
-	for _, group := range b.Gang.Spec.PodGroups {
-		if b.Scheduled(group.Name) < group.MinReplicas {
-			return false
-		}
-	}
-	return true
+	return b.Gang != nil && !slices.ContainsFunc(b.Gang.Spec.PodGroups, func(group schedulerv1alpha1.PodGroup) bool {
+		return b.Scheduled(group.Name) < group.MinReplicas
+	})
 }
 
 // heldFor says for which part of its topology a gang is held; empty if it is not.

@@ -1,5 +1,5 @@
-// Package layout says which PodCliques a replica of a PodCliqueSet has, and to which gang each belongs. All other
-// decisions iterate over it, so that they agree on names.
+// Package layout says which PodCliques a replica of a PodCliqueSet has, to which gang each belongs, and what its pods
+// start after. All other decisions iterate over it, so that they agree on names.
 package layout
 
 import (

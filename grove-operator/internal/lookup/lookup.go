@@ -50,7 +50,8 @@ func (t *Topologies) read(name string) *topology.Topology {
 			return topology.Of(clusterTopology)
 		}
 		binding, bindingErr := ClusterTopologyBinding(t.ctx, reader, name)
-		if t.err = errors.Join(err, bindingErr); t.err != nil {
+		if err := errors.Join(err, bindingErr); err != nil {
+			t.err = errors.Join(t.err, err)
 			return nil
 		}
 		if binding != nil {

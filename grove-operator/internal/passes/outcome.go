@@ -2,6 +2,8 @@ package passes
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -19,6 +21,16 @@ func Outcome(ctx context.Context, result reconcile.Result, err error) (reconcile
 	}
 	log.FromContext(ctx).V(1).Info("another pass follows", "because", err.Error())
 	return reconcile.Result{RequeueAfter: Window}, nil
+}
+
+// At is the result of a pass after which another one is due at the earliest of some moments; zero ones do not count.
+func At(now time.Time, moments ...time.Time) reconcile.Result {
+	moments = slices.DeleteFunc(moments, time.Time.IsZero)
+	if len(moments) == 0 {
+		return reconcile.Result{}
+	}
+	next := slices.MinFunc(moments, time.Time.Compare)
+	return reconcile.Result{RequeueAfter: max(next.Sub(now), time.Millisecond)}
 }
 
 // onlyConflicts checks the whole tree of an error, while errors.As is satisfied with one part.

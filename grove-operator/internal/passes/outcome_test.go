@@ -45,3 +45,20 @@ func TestOnlyConflictsAreNoError(t *testing.T) {
 		})
 	}
 }
+
+func TestTheNextPassIsDueAtTheEarliestMoment(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		moments []time.Time
+		want    time.Duration
+	}{
+		"no moment":                {[]time.Time{{}, {}}, 0},
+		"one":                      {[]time.Time{{}, now.Add(time.Hour)}, time.Hour},
+		"the earlier one":          {[]time.Time{now.Add(time.Hour), now.Add(time.Minute)}, time.Minute},
+		"one that is over is soon": {[]time.Time{now.Add(-time.Hour), now.Add(time.Minute)}, time.Millisecond},
+	} {
+		if got := passes.At(now, c.moments...).RequeueAfter; got != c.want {
+			t.Errorf("%s: after %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/grove-operator/internal/startup"
+	"packtree.dev/grove-operator/internal/layout"
 )
 
 const (
@@ -20,8 +20,8 @@ const (
 
 // startAfter makes a pod wait for its parents, before the user's own init containers run.
 func (m Maker) startAfter(spec *corev1.PodSpec) {
-	spec.ServiceAccountName = startup.Account(m.Set, m.Member.Clique, spec)
-	parents := startup.Parents(m.Set, m.Member)
+	spec.ServiceAccountName = layout.Account(m.Set, m.Member.Clique, spec)
+	parents := layout.Parents(m.Set, m.Member)
 	if len(parents) == 0 {
 		return
 	}
@@ -31,12 +31,12 @@ func (m Maker) startAfter(spec *corev1.PodSpec) {
 
 // waiting is the init container. It can only read from the API server, and is allowed in any namespace that enforces
 // the restricted Pod Security Standard.
-func (m Maker) waiting(parents []startup.Parent) corev1.Container {
+func (m Maker) waiting(parents []layout.Parent) corev1.Container {
 	container := corev1.Container{
-		Name:            startup.ContainerName,
+		Name:            layout.StartupContainer,
 		Image:           m.Startup.Image,
 		ImagePullPolicy: m.Startup.ImagePullPolicy,
-		VolumeMounts:    []corev1.VolumeMount{{Name: startup.VolumeName, MountPath: accessPath, ReadOnly: true}},
+		VolumeMounts:    []corev1.VolumeMount{{Name: layout.StartupVolume, MountPath: accessPath, ReadOnly: true}},
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:               new(false),
 			AllowPrivilegeEscalation: new(false),
@@ -61,7 +61,7 @@ func (m Maker) waiting(parents []startup.Parent) corev1.Container {
 // access is the token of the pod's service account, for the init container alone: a pod, or its account, may switch the
 // usual mount off.
 func access() corev1.Volume {
-	return corev1.Volume{Name: startup.VolumeName,
+	return corev1.Volume{Name: layout.StartupVolume,
 		VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",

@@ -13,7 +13,6 @@ import (
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
-	"packtree.dev/grove-operator/internal/startup"
 )
 
 const ordered = `
@@ -52,8 +51,8 @@ func TestPodsThatWaitDoSoFirst(t *testing.T) {
 	ours := pod.Spec.InitContainers[0]
 	got := []any{ours.Name, ours.Image, ours.Args, ours.VolumeMounts[0].Name, pod.Spec.Volumes[0].Name,
 		pod.Spec.Volumes[1].Name, pod.Spec.ServiceAccountName}
-	want := []any{startup.ContainerName, "i:1", []string{"--after=set-0-a:2"}, startup.VolumeName, "theirs",
-		startup.VolumeName, "set"}
+	want := []any{layout.StartupContainer, "i:1", []string{"--after=set-0-a:2"}, layout.StartupVolume, "theirs",
+		layout.StartupVolume, "set"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("name, image, arguments, mount, volumes, account (-want +got):\n%s", diff)
 	}

@@ -138,6 +138,6 @@ func TestNothingIsMadeTwice(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || want["PodCliqueSet"] == 0 {
-		t.Errorf("objects that are told to be there already (-want +got):\n%s", diff)
+		t.Errorf("objects that are said to exist already (-want +got):\n%s", diff)
 	}
 }

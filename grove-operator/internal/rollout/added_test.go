@@ -48,7 +48,7 @@ func TestSurges(t *testing.T) {
 			"the PodGangs' controller":              w.gangPass,
 			"the set's controller":                  w.setPass,
 			"a group's controller":                  func(t *rapid.T) { w.groupPass(pick(t, w.groups)) },
-			"the scheduler tells of a gang":         w.judge,
+			"the scheduler judges a gang":           w.judge,
 			"a pod becomes unready":                 func(t *rapid.T) { w.report(pick(t, w.pods), false) },
 			"a minute passes":                       func(*rapid.T) { w.now = w.now.Add(time.Minute) },
 			"the user edits":                        w.edit,

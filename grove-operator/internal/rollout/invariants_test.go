@@ -129,7 +129,7 @@ func (w *world) checkUpdated(podClique *grovev1alpha1.PodClique) {
 			return
 		}
 	}
-	w.t.Fatalf("%s tells of an update to %s, and its pods were only ever made from %v:\n%s", podClique.Name,
+	w.t.Fatalf("%s reports an update to %s, and its pods were only ever made from %v:\n%s", podClique.Name,
 		progress.PodTemplateHash,
 		slices.Sorted(maps.Keys(made)), w)
 }

@@ -36,7 +36,7 @@ func TestRollouts(t *testing.T) {
 			"a PodClique's controller, 2":        func(t *rapid.T) { w.podCliquePass(pick(t, w.podCliques)) },
 			"the PodGangs' controller":           w.gangPass,
 			"the scheduler":                      w.schedule,
-			"the scheduler tells of a gang":      w.judge,
+			"the scheduler judges a gang":        w.judge,
 			"the kubelet starts a pod":           func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet starts another":         func(t *rapid.T) { w.report(pick(t, w.pods), true) },
 			"the kubelet ends a pod":             func(t *rapid.T) { w.vanish(pick(t, w.pods)) },

@@ -251,11 +251,11 @@ func TestNext(t *testing.T) {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "Poo")}},
 			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
 		},
-		"why a pod does not become ready is told": {
+		"why a pod does not become ready is reported": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "OXo"))}},
 			waiting: "PodClique a has 2 of 3 ready pods", why: "the image cannot be pulled",
 		},
-		"why a replacement stands nowhere is told, also of a copy": {
+		"why a replacement stands nowhere is reported, also of a copy": {
 			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 1, 1, "o"),
 				troubled(clique("d", 2, 1, "XP")))}},
 			waiting: "PodClique d has 0 of 2 ready pods; some of them stand on no node yet", why: "no rack has room",

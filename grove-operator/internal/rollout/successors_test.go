@@ -189,7 +189,7 @@ func TestWhenNobodyIsAsked(t *testing.T) {
 			decision := b.prove(b.pod("s-0-a", "p1", "n"))
 			b.want(name, decision, "p1", 0)
 			if decision.Unproved != "" {
-				t.Errorf("it is told: %q", decision.Unproved)
+				t.Errorf("it says: %q", decision.Unproved)
 			}
 		})
 	}
@@ -217,12 +217,12 @@ func TestWhoNeverAnswersIsWaitedForOnce(t *testing.T) {
 	b.want("at the deadline", overdue, "p1", 0)
 	if overdue.Unproved != "copy 1: replaced without knowing whether what comes next has room: "+
 		"nobody has answered for 1m0s" {
-		t.Errorf("it is told: %q", overdue.Unproved)
+		t.Errorf("it says: %q", overdue.Unproved)
 	}
 	next := b.prove(b.pod("s-0-g-1-b", "q1", "n"))
 	b.want("the next step, of another gang", next, "q1", 0)
 	if next.Unproved != "" {
-		t.Errorf("it is told again: %q", next.Unproved)
+		t.Errorf("it says it again: %q", next.Unproved)
 	}
 	b.answer("s-0", metav1.ConditionTrue)
 	b.want("somebody answers after all", b.prove(b.pod("s-0-g-1-b", "q2", "n")), "", 1)

@@ -122,7 +122,7 @@ func TestCopiesComeWhenTheSchedulerSaysThatTheyHaveRoom(t *testing.T) {
 	b.want("the answer is yes", b.decide(), "", 0)
 	b.is("proved", 4, 4)
 	if b.objects.Gangs["s-0-g-1"].Annotations == nil {
-		t.Error("the question is gone before the copies are there, so that another may be told of their room")
+		t.Error("the question is gone before the copies are there, so that another may be given their room")
 	}
 	b.make(2)
 	b.make(3)
@@ -214,7 +214,7 @@ func TestWithoutRoomForCopies(t *testing.T) {
 	b.want("and taken", b.decide(), "p0", 0)
 	waiting := b.objects.Prove(rollout.Decision{Progress: b.progress, Waiting: "copy 0 is being updated"}, b.now)
 	if waiting.Without != why+"no rack has room" {
-		t.Errorf("while the step is under way it is told: %q", waiting.Without)
+		t.Errorf("while the step is under way it says: %q", waiting.Without)
 	}
 	b.answer("s-0-g-1", metav1.ConditionTrue)
 	b.want("there is room after all", b.decide(), "", 0)

@@ -157,7 +157,7 @@ func decide(situation rollout.Situation, observe func(replica int32) rollout.Rep
 	return update.End(steps)
 }
 
-func TestOfSeveralReplicasTheOneIsToldThatIsStopped(t *testing.T) {
+func TestOfSeveralReplicasTheOneIsReportedThatIsStopped(t *testing.T) {
 	all := states("ooo")
 	update := rollout.Begin(rollout.Situation{
 		Before: recorded(0, 1, 2), MaxUnavailable: 3, States: func() []rollout.State { return all }, Now: start.Time,
@@ -174,7 +174,7 @@ func TestOfSeveralReplicasTheOneIsToldThatIsStopped(t *testing.T) {
 	got := update.End(steps)
 	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" ||
 		!slices.Equal(got.Also, []int32{0, 2}) {
-		t.Errorf("told is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)
+		t.Errorf("reported is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)
 	}
 	if len(got.Delete) != 1 || got.Delete[0].Name != "c1" {
 		t.Errorf("replaced is %v", got.Delete)

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,12 +93,7 @@ func runByAll(group *grovev1alpha1.PodCliqueScalingGroup, all copies) *string {
 }
 
 func every(podCliques []*grovev1alpha1.PodClique, is func(*grovev1alpha1.PodClique) bool) bool {
-	for _, podClique := range podCliques {
-		if !is(podClique) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(podCliques, func(podClique *grovev1alpha1.PodClique) bool { return !is(podClique) })
 }
 
 // Scheduled reports whether a PodClique has its minimum of pods on nodes. The count may be older than the spec: how

@@ -57,7 +57,7 @@ func TestCopiesBeyondReplicasInAGroupsStatus(t *testing.T) {
 			}
 			for _, podClique := range got.UpdateProgress.UpdatedPodCliques {
 				if podClique == further.Name && c.copies > 2 {
-					t.Errorf("the update is told to lead to %s", podClique)
+					t.Errorf("the update leads to %s", podClique)
 				}
 			}
 			if breach := meta.FindStatusCondition(got.Conditions,

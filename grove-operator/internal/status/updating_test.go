@@ -23,7 +23,7 @@ func TestUpdating(t *testing.T) {
 		want     string
 		ready    string
 	}{
-		"a set that was never updated does not tell": {
+		"a set that was never updated has no condition": {
 			updating: status.Updating{Updated: 3, Pods: 3}, want: "absent", ready: "1 of 1 replicas are available",
 		},
 		"an update waits": {

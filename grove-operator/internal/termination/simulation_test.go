@@ -109,10 +109,8 @@ func (s *simulation) create() {
 			made.Labels = map[string]string{grovev1alpha1.LabelPodCliqueSetReplicaIndex: strconv.Itoa(int(replica))}
 			template := strconv.Itoa(int(made.Spec.Replicas))
 			made.Annotations = map[string]string{grovev1alpha1.AnnotationTemplateReplicas: template}
-			if record := s.set.Status.GangTermination; record != nil && record.Index == replica {
-				made.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, made.Name,
-					made.Spec.Replicas, template)
-			}
+			made.Spec.Replicas = termination.Replicas(s.set.Status.GangTermination, termination.KindPodClique, made,
+				made.Spec.Replicas)
 			s.live[member.Name] = made
 		}
 	}

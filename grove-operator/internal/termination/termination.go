@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -68,6 +69,11 @@ type Plan struct {
 	Delete []Object
 	// Recheck is when the next unit is due; zero if none is.
 	Recheck time.Time
+}
+
+// Holds reports whether nothing of a unit is created in this pass, because its objects are still being deleted.
+func (p Plan) Holds(unit int32) bool {
+	return len(p.Delete) > 0 && p.Record.Index == unit
 }
 
 // Decide returns what to do next. One unit is recreated at a time, and a unit that was begun is finished whatever
@@ -181,13 +187,14 @@ func (u *Unit) find(kind, name string) *Object {
 }
 
 // Replicas is how many replicas an object gets that does not exist: as many as the object had that was deleted to be
-// recreated, unless the template has another number by now.
-func Replicas(record *grovev1alpha1.GangTermination, kind, name string, template int32, templateReplicas string) int32 {
+// recreated, unless the template has another number than it had then. Desired is the object by the template.
+func Replicas(record *grovev1alpha1.GangTermination, kind string, desired client.Object, template int32) int32 {
 	if record == nil {
 		return template
 	}
 	for _, object := range record.Objects {
-		if object.Kind == kind && object.Name == name && object.TemplateReplicas == templateReplicas {
+		if object.Kind == kind && object.Name == desired.GetName() &&
+			object.TemplateReplicas == desired.GetAnnotations()[grovev1alpha1.AnnotationTemplateReplicas] {
 			return object.Replicas
 		}
 	}

@@ -192,8 +192,9 @@ func TestReplicas(t *testing.T) {
 		"others get what the template asks for":         {scaled, "z", 1, "1", 1},
 		"and so does everything without a record":       {nil, "a", 1, "1", 1},
 	} {
-		if got := termination.Replicas(c.record, termination.KindPodClique, c.name, c.template,
-			c.asked); got != c.want {
+		desired := &grovev1alpha1.PodClique{}
+		desired.Name, desired.Annotations = c.name, map[string]string{grovev1alpha1.AnnotationTemplateReplicas: c.asked}
+		if got := termination.Replicas(c.record, termination.KindPodClique, desired, c.template); got != c.want {
 			t.Errorf("%s: %d replicas, want %d", name, got, c.want)
 		}
 	}

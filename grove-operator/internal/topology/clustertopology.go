@@ -88,7 +88,7 @@ func KeyProblem(level grovev1alpha1.TopologyLevel, levels []grovev1alpha1.Topolo
 		if other.Domain != grovev1alpha1.TopologyDomainNuma &&
 			order.Narrower(string(other.Domain), string(level.Domain)) {
 			return fmt.Sprintf(
-				"the label tells single hosts apart, so that no level can be below it but numa, and %s is",
+				"the label distinguishes single hosts, so that no level can be below it but numa, and %s is",
 				other.Domain)
 		}
 	}

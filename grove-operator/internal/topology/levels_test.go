@@ -11,7 +11,7 @@ import (
 	"packtree.dev/grove-operator/internal/topology"
 )
 
-func TestWrongLevelsAreToldOnceEach(t *testing.T) {
+func TestWrongLevelsAreReportedOnceEach(t *testing.T) {
 	level := func(domain grovev1alpha1.TopologyDomain, key string) grovev1alpha1.TopologyLevel {
 		return grovev1alpha1.TopologyLevel{Domain: domain, Key: key}
 	}

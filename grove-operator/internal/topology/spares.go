@@ -21,7 +21,7 @@ func (t *Topology) Spares() ([]spares.Wanted, *field.Error) {
 }
 
 // sparesForScheduler are the annotations by which the scheduler's Topology asks for them. What is wrong, since it was
-// written past the webhooks or levels went, stays as it is: the scheduler tells of it.
+// written past the webhooks or levels went, stays as it is: the scheduler reports it.
 func (t *Topology) sparesForScheduler() map[string]string {
 	said := t.Annotations[kaiv1alpha1.AnnotationSpares]
 	if wanted, wrong := t.Spares(); wrong == nil {

@@ -46,7 +46,7 @@ func TestNameFor(t *testing.T) {
 const rackAndZone = "{topologyConstraint: {pack: {required: zone, preferred: rack}}, cliques: [{name: a, " +
 	"topologyConstraint: {packDomain: rack}, spec: {podSpec: {}}}]}"
 
-func TestResolveTellsWhatIsMissing(t *testing.T) {
+func TestResolveSaysWhatIsMissing(t *testing.T) {
 	const name = grovev1alpha1.DefaultClusterTopologyName
 	for title, c := range map[string]struct {
 		template string

@@ -126,7 +126,7 @@ func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]
 			scheduled = append(scheduled, admission.ScheduledUser{Set: users[i].Namespace + "/" +
 				users[i].Name, Pods: pods})
 		}
-		if len(scheduled) > admission.ScheduledUsersTold {
+		if len(scheduled) > admission.ScheduledUsersNamed {
 			break
 		}
 	}
@@ -137,7 +137,7 @@ func (w *clusterTopologies) scheduledUsers(ctx context.Context, name string) ([]
 }
 
 func (w *clusterTopologies) boundUsers(ctx context.Context, name string) ([]admission.ScheduledUser, error) {
-	counts, err := lookup.BoundUnder(ctx, w.live, name, admission.ScheduledUsersTold)
+	counts, err := lookup.BoundUnder(ctx, w.live, name, admission.ScheduledUsersNamed)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func validation(directive string) client.FieldValidation {
 }
 
 var _ = Describe("The form of a PodCliqueSet", func() {
-	DescribeTable("is told where it is wrong, however strict the client asks to be",
+	DescribeTable("is refused with where it is wrong, however strict the client asks to be",
 		func(spec string, want ...string) {
 			for _, directive := range []string{metav1.FieldValidationIgnore, metav1.FieldValidationWarn,
 				metav1.FieldValidationStrict} {

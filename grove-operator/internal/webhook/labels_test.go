@@ -47,10 +47,10 @@ var _ = Describe("The labels of nodes", Ordered, func() {
 		Expect(heard("{packDomain: rack}")).To(BeEmpty(), "when there is a rack")
 	})
 
-	It("tell nothing about NUMA zones, which a set that asks for them hears", func() {
+	It("say nothing about NUMA zones, of which a set that asks for them is warned", func() {
 		observe(3, 1)
 		Expect(heard("{packDomain: numa}")).To(ConsistOf(
-			ofTheSet + ": NUMA zones are not told apart yet: what is enforced is that the pods stand on one host"))
+			ofTheSet + ": NUMA zones are not distinguished yet: what is enforced is that the pods stand on one host"))
 	})
 })
 
@@ -128,7 +128,7 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 })
 
 var _ = Describe("The form of a ClusterTopology", func() {
-	It("is told where values of a wrong type are", func() {
+	It("is refused with where values of a wrong type are", func() {
 		written := written("flawed", "{levels: [{domain: zone, key: 7}, {domain: [rack], key: a/c}]}")
 		written.SetKind("ClusterTopology")
 		written.SetNamespace("")

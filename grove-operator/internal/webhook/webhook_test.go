@@ -105,7 +105,7 @@ cliques: [{name: a, topologyConstraint: {packDomain: zone}, spec: {replicas: 1, 
 		made.Spec.Template.ClusterTopologyName = "second"
 		Expect(c.Update(ctx, made)).To(Succeed())
 
-		By("looking at the pods themselves, which their PodClique does not tell of yet")
+		By("looking at the pods themselves, which their PodClique does not count yet")
 		pod := stand(made, "")
 		back := made.DeepCopy()
 		back.Spec.Template.ClusterTopologyName = "first"
@@ -255,7 +255,7 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 			return c.Update(ctx, changed, client.DryRunAll)
 		}
 
-		By("looking at the pods themselves, which no PodClique tells of yet")
+		By("looking at the pods themselves, which no PodClique counts yet")
 		elsewhere, ended := stand(user, "another"), stand(user, "used")
 		ended.Status.Phase = corev1.PodFailed
 		Expect(c.Status().Update(ctx, ended)).To(Succeed())
@@ -268,7 +268,7 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 		}
 		Expect(change()).To(Succeed())
 
-		By("believing what the PodCliques tell")
+		By("believing what the PodCliques report")
 		schedule(user, 1)
 		Eventually(change).ShouldNot(Succeed())
 		Expect(causes(change())).To(ConsistOf("spec.levels"))

@@ -13,7 +13,8 @@ import (
 	"packtree.dev/podgrouper/internal/owners"
 )
 
-// TestAPodThatComesWhenTheGangIsGone: a RayCluster that is deleted has a Job clean up after it, from the head's template.
+// TestAPodThatComesWhenTheGangIsGone: a RayCluster that is deleted has a Job clean up after it, from the template of
+// its head.
 func TestAPodThatComesWhenTheGangIsGone(t *testing.T) {
 	cleanup := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
 		"ray.io/node-type": "redis-cleanup", "ray.io/group": "headgroup",

@@ -32,7 +32,7 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 	onJob := func(annotations map[string]string) func(*batchv1.Job) {
 		return func(job *batchv1.Job) { job.Annotations = annotations }
 	}
-	DescribeTable("is told once on the owner, and stands in the PodGroup's condition",
+	DescribeTable("is reported once on the owner, and stands in the PodGroup's condition",
 		func(ctx SpecContext, write func(*batchv1.Job), message string) {
 			job := newJob("train", nil)
 			write(job)

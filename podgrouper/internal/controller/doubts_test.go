@@ -12,7 +12,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-func TestADoubtIsToldOnceItLasts(t *testing.T) {
+func TestADoubtIsReportedOnceItLasts(t *testing.T) {
 	start := time.Unix(1000, 0)
 	a, b := client.ObjectKey{Namespace: "ns", Name: "a"}, client.ObjectKey{Namespace: "ns", Name: "b"}
 	var d doubts
@@ -26,13 +26,13 @@ func TestADoubtIsToldOnceItLasts(t *testing.T) {
 	expect("on the way", a, settling/2, settling/2)
 	expect("another PodGroup has its own time", b, settling/2, settling)
 	expect("it lasted", a, settling, 0)
-	expect("once told, a new one begins anew", a, settling, settling)
+	expect("once reported, a new one begins anew", a, settling, settling)
 	d.over(b)
 	expect("what is over does not count", b, 5*settling, settling)
 }
 
 // A Topology whose levels change is gone for a moment, which is not reported; one that stays away is reported, once.
-func TestWorkloadsAreNotToldOfATopologyThatIsReplaced(t *testing.T) {
+func TestWorkloadsAreNotWarnedOfATopologyThatIsReplaced(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	k := &podGroups{clock: clock}
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
@@ -56,6 +56,6 @@ func TestWorkloadsAreNotToldOfATopologyThatIsReplaced(t *testing.T) {
 	}
 	podGroup.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionValid, Status: metav1.ConditionFalse}}
 	if wait := k.unsettled(podGroup, missing); wait != 0 {
-		t.Errorf("what was told stands, and it waits for %v", wait)
+		t.Errorf("what was reported stands, and it waits for %v", wait)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("With how many pods a gang goes on", func() {
-	It("is what the PodGang says, and nothing where that is more than it needs to start, which is told",
+	It("is what the PodGang says, and nothing where that is more than it needs to start, which is reported",
 		func(ctx SpecContext) {
 			gang := newPodGang("gang", "")
 			metav1.SetMetaDataAnnotation(&gang.ObjectMeta, scheduling.AnnotationMinRunning, `{"gang-workers":1}`)

@@ -84,7 +84,7 @@ var _ = Describe("An owner of any kind", func() {
 			Expect(err).NotTo(HaveOccurred())
 			warnings += len(notes)
 		}
-		Expect(warnings).To(BeNumerically("<=", 1), "one pod is told, not each")
+		Expect(warnings).To(BeNumerically("<=", 1), "one warning, not one for each pod")
 
 		allow(ctx, kind.Group)
 		for i := range 20 {
@@ -131,7 +131,7 @@ var _ = Describe("An owner of any kind", func() {
 		Eventually(podGroupNameOf(ctx, "barge-39"), "2m").Should(Equal("pg-barge-" + string(barge.GetUID())))
 	})
 
-	It("in a cycle is told of", func(ctx SpecContext) {
+	It("in a cycle is reported", func(ctx SpecContext) {
 		job := newJob("train", nil)
 		create(ctx, job)
 		stateful := newStatefulSet("web", job, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})

@@ -113,7 +113,7 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 
 // placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its
 // pods share domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is
-// known.
+// known, or where the numbers contradict each other.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
 	if podGroup == nil || podGroup.Status.Placement == nil {
 		return nil
@@ -122,7 +122,7 @@ func placementScore(podGroup *scheduling.PodGroup) *float64 {
 	switch hops := placed.Hops; {
 	case placed.Fewest == scheduling.FewestYes || hops != nil && hops.Sum <= hops.Least:
 		return ptr.To(1.0)
-	case hops == nil:
+	case hops == nil || hops.Sum > hops.Most:
 		return nil
 	default:
 		return ptr.To(float64(100*(hops.Most-hops.Sum)/(hops.Most-hops.Least)) / 100)

@@ -23,7 +23,6 @@ import (
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/podgrouper/internal/grouping"
-	"packtree.dev/podgrouper/internal/metrics"
 	"packtree.dev/podgrouper/internal/podgroups"
 	"packtree.dev/podgrouper/internal/topologies"
 )
@@ -304,7 +303,7 @@ func (k *podGroups) stated(
 }
 
 func (k *podGroups) warn(owner grouping.Owner, reason, message string) {
-	metrics.Warned(reason)
+	warnings.WithLabelValues(reason).Inc()
 	k.recorder.Eventf(referenceTo(owner), nil, corev1.EventTypeWarning, reason, actionGroup, "%s", message)
 }
 

@@ -142,7 +142,7 @@ var _ = Describe("A Job with a topology constraint", func() {
 			condition(metav1.ConditionTrue, scheduling.ReasonAccepted, "")))
 	})
 
-	It("is told that a level needs a topology", func(ctx SpecContext) {
+	It("is warned that a level needs a topology", func(ctx SpecContext) {
 		job := create(ctx, newJob("train", map[string]string{kai.AnnotationTopologyPreferred: "topology/rack"}))
 		create(ctx, newPod("train-0", job))
 		const reason = "metadata.annotations[kai.scheduler/topology]: Required value"
@@ -153,7 +153,7 @@ var _ = Describe("A Job with a topology constraint", func() {
 })
 
 var _ = Describe("A Job whose wishes no PodGroup can hold", func() {
-	It("is told so", func(ctx SpecContext) {
+	It("is warned of it", func(ctx SpecContext) {
 		job := create(ctx, newJob("train", map[string]string{
 			kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: strings.Repeat("x", 400),
 		}))

@@ -18,8 +18,8 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/objectcount"
 
-	"packtree.dev/podgrouper/internal/metrics"
 	"packtree.dev/podgrouper/internal/owners"
 	"packtree.dev/podgrouper/internal/podgroups"
 )
@@ -56,8 +56,7 @@ func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) 
 	if err := addPodGangs(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of PodGangs: %w", err)
 	}
-	metrics.Warns(eventInvalid, eventForeign, eventUnreadable, eventCycle, eventNoGroup)
-	return metrics.AddToManager(mgr)
+	return objectcount.Add(mgr, podGroupsMade)
 }
 
 func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {

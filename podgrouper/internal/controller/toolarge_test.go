@@ -32,7 +32,7 @@ func segmented(ctx SpecContext, segments int32) *batchv1.Job {
 }
 
 var _ = Describe("A PodGroup of thousands of groups", func() {
-	It("is told of where the API server cannot store it: its gang must not wait in silence", func(ctx SpecContext) {
+	It("is reported if the API server cannot store it: its gang must not wait in silence", func(ctx SpecContext) {
 		job := segmented(ctx, 8192)
 		Eventually(eventsOn(ctx, "Job", "train"), toStore).Should(ContainElement(And(
 			ContainSubstring(
@@ -43,7 +43,7 @@ var _ = Describe("A PodGroup of thousands of groups", func() {
 		Eventually(podGroupNameOf(ctx, "train-0"), toStore).Should(Equal(podGroupOfJob(job)))
 	})
 
-	It("is told of where only etcd finds it too large", func(ctx SpecContext) {
+	It("is reported if only etcd finds it too large", func(ctx SpecContext) {
 		segmented(ctx, 4500)
 		Eventually(eventsOn(ctx, "Job", "train"), toStore).Should(ContainElement(
 			ContainSubstring(

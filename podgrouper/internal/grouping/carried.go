@@ -170,12 +170,7 @@ func (r Related) where(errs field.ErrorList) field.ErrorList {
 
 // HasCarriedLabel reports whether one of the labels is carried over to a PodGroup.
 func HasCarriedLabel(labels map[string]string) bool {
-	for _, key := range CarriedLabelKeys() {
-		if labels[key] != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(CarriedLabelKeys(), func(key string) bool { return labels[key] != "" })
 }
 
 func labelSources(w Workload, templates []Template) []map[string]string {

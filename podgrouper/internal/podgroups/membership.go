@@ -26,12 +26,7 @@ func Concerned(pod *corev1.Pod) bool {
 
 // Skipped reports whether an owner of a pod asks the pod grouper to leave its pods alone.
 func Skipped(chain owners.Chain) bool {
-	for _, owner := range chain.Owners {
-		if SkipStated(owner) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(chain.Owners, func(owner grouping.Owner) bool { return SkipStated(owner) })
 }
 
 // SkipStated reports whether an object itself asks the pod grouper to leave its pods alone.

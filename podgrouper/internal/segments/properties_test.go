@@ -117,8 +117,8 @@ func replica(index int) map[string]string {
 		"training.kubeflow.org/replica-index": strconv.Itoa(index)}
 }
 
-// TestSegments checks, for every kind, size and minimum: each index is in one segment with its neighbours, a segment needs all
-// its pods, and the smallest number of segments is needed that surely has the minimum.
+// TestSegments checks, for every kind, size and minimum: each index is in one segment with its neighbours, a segment
+// needs all its pods, and the smallest number of segments is needed that surely has the minimum.
 func TestSegments(t *testing.T) {
 	for name, kind := range indexedKinds {
 		t.Run(name, func(t *testing.T) {

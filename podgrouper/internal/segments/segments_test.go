@@ -243,7 +243,7 @@ spec: {replicas: 0}`,
 			Want:     `minMember: 1`,
 			Expected: `{"":0}`,
 		},
-		"pods of a Deployment cannot be told apart": {
+		"pods of a Deployment cannot be distinguished": {
 			Manifest: `
 apiVersion: apps/v1
 kind: Deployment

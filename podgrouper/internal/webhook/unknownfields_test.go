@@ -52,7 +52,7 @@ var _ = Describe("A PodGroup with a field that does not exist", func() {
 
 		warnings.messages = nil
 		made.SetLabels(map[string]string{"team": "a"})
-		Expect(api.Update(ctx, made)).To(Succeed(), "who labels it is not told again")
+		Expect(api.Update(ctx, made)).To(Succeed(), "who labels it is not warned again")
 		Expect(warnings.messages).To(BeEmpty())
 	})
 })

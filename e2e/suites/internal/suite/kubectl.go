@@ -107,8 +107,8 @@ func (w *World) Reads(wanted, kind, name, path string) types.StepFunc {
 	}
 }
 
-// Tells waits until there is an event on an object.
-func (w *World) Tells(kind, name, reason string, words ...string) types.StepFunc {
+// HasEvent waits until an object has an event with a reason, whose message has these words.
+func (w *World) HasEvent(kind, name, reason string, words ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, name+" has an event "+reason, func(ctx context.Context) (bool, string, error) {
 			said, err := w.Cluster.Kubectl(ctx, w.Name, "get", "events",

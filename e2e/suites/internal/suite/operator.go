@@ -17,10 +17,10 @@ import (
 	config "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
 
-// Told reports whether a story runs in one of two ways: with an operator that is killed in the middle of it, or with
+// Runs reports whether a story runs in one of two ways: with an operator that is killed in the middle of it, or with
 // one that lives. Each story runs once, the named ones with an operator that dies, since nothing else is expected of
 // them then. If E2E_CRASHES is all, as in make e2e-crashes, each runs in both ways.
-func Told(story string, operatorDies bool, named ...string) bool {
+func Runs(story string, operatorDies bool, named ...string) bool {
 	return os.Getenv("E2E_CRASHES") == "all" || operatorDies == slices.Contains(named, story)
 }
 

@@ -104,7 +104,7 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 		Levels: []groveconfigv1alpha1.TopologyLevel{
 			{Domain: "host", Key: "kubernetes.io/hostname"}, {Domain: "rack", Key: "example.com/rack"},
 		}})
-	c.until("it tells of the Topology of somebody else", func() bool {
+	c.until("it reports the Topology of somebody else", func() bool {
 		ready := meta.FindStatusCondition(c.topology().Status.Conditions, grovev1alpha1.ClusterTopologyReady)
 		return ready != nil && ready.Reason == grovev1alpha1.ReasonSchedulerTopologyForeign
 	})

@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if podClique.DeletionTimestamp != nil {
 		next, err := r.finalize(ctx, scope)
-		return passes.Outcome(ctx, r.recheck(next), err)
+		return passes.Outcome(ctx, passes.At(r.Clock.Now(), next), err)
 	}
 	plan := pods.Plan{}
 	if scope.set != nil {
@@ -88,15 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if scope.stale {
 		return passes.Outcome(ctx, reconcile.Result{RequeueAfter: passes.Window}, err)
 	}
-	return passes.Outcome(ctx, r.recheck(plan.Overdue.Next), err)
-}
-
-// recheck requeues the PodClique at a moment; never if that is zero.
-func (r *Reconciler) recheck(moment time.Time) reconcile.Result {
-	if moment.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(moment.Sub(r.Clock.Now()), time.Millisecond)}
+	return passes.Outcome(ctx, passes.At(r.Clock.Now(), plan.Overdue.Next), err)
 }
 
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {

@@ -110,7 +110,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil {
 		r.announce(ctx, scope)
 	}
-	return passes.Outcome(ctx, r.requeue(scope), err)
+	return passes.Outcome(ctx, passes.At(r.Clock.Now(), scope.termination.Recheck), err)
 }
 
 // report emits events for the changes of this pass, after its status is written.
@@ -169,7 +169,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	for copyIndex := range rollout.Copies(scope.set, scope.group) {
 		for _, member := range layout.Copy(scope.set, scope.replica, scope.config, copyIndex) {
 			wanted[member.Name] = true
-			if scope.held(copyIndex) {
+			if scope.termination.Holds(copyIndex) {
 				continue
 			}
 			members = append(members, member)
@@ -179,7 +179,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	applied := passes.Each(len(members), func(i int) error {
 		live := scope.podCliques[members[i].Name]
 		desired := children.NextPodClique(scope.set, members[i], scope.group, live, reached)
-		scope.keepReplicas(desired)
+		desired.Spec.Replicas = termination.Replicas(scope.group.Status.GangTermination, termination.KindPodClique,
+			desired, desired.Spec.Replicas)
 		children.KeepPodCliqueScale(desired, live)
 		_, err := r.Writer.Apply(ctx, desired, live)
 		if err == nil && live == nil {
@@ -226,13 +227,9 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
-	var podCliques []*grovev1alpha1.PodClique
-	for _, podClique := range scope.podCliques {
-		podCliques = append(podCliques, podClique)
-	}
 	update := rollout.UpdateOf(scope.set, scope.replica, r.Clock.Now())
 	update.Copies = rollout.Copies(scope.set, scope.group)
-	judged := status.OfScalingGroup(scope.group, podCliques, update)
+	judged := status.OfScalingGroup(scope.group, scope.members(), update)
 	judged.GangTermination = scope.termination.Record
 	judged.LastErrors = status.LastErrors(scope.group.Status.LastErrors, outcome, r.Clock.Now())
 	write := r.Writer.Status

@@ -3,16 +3,14 @@ package podcliquescalinggroup
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
-	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/termination"
 )
@@ -57,31 +55,11 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, copyIndex int32)
 
 // members are the PodCliques of the group.
 func (s *scope) members() []*grovev1alpha1.PodClique {
-	var names []string
-	for name := range s.podCliques {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	members := make([]*grovev1alpha1.PodClique, 0, len(names))
-	for _, name := range names {
+	members := make([]*grovev1alpha1.PodClique, 0, len(s.podCliques))
+	for _, name := range slices.Sorted(maps.Keys(s.podCliques)) {
 		members = append(members, s.podCliques[name])
 	}
 	return members
-}
-
-// held reports whether nothing of a copy is created in this pass, because its objects are still being deleted.
-func (s *scope) held(copyIndex int32) bool {
-	return len(s.termination.Delete) > 0 && s.termination.Record.Index == copyIndex
-}
-
-// keepReplicas restores the scale of a recreated PodClique.
-func (s *scope) keepReplicas(desired *grovev1alpha1.PodClique) {
-	record := s.group.Status.GangTermination
-	if index, ok := layout.CopyOf(desired); record == nil || !ok || index != record.Index {
-		return
-	}
-	desired.Spec.Replicas = termination.Replicas(record, termination.KindPodClique, desired.Name,
-		desired.Spec.Replicas, desired.Annotations[grovev1alpha1.AnnotationTemplateReplicas])
 }
 
 // announce emits an event for a copy that is going to be recreated, once that is recorded.
@@ -92,12 +70,4 @@ func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	record := scope.termination.Record
 	log.FromContext(ctx).Info("recreating a copy", "copy", record.Index, "reason", record.Message)
 	r.Events.Warning(scope.group, events.GangTerminated, "copy %d is recreated: %s", record.Index, record.Message)
-}
-
-// requeue requeues the group for the moment at which the next copy may have to be recreated.
-func (r *Reconciler) requeue(scope *scope) reconcile.Result {
-	if scope.termination.Recheck.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(scope.termination.Recheck.Sub(r.Clock.Now()), time.Millisecond)}
 }

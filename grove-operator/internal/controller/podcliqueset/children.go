@@ -90,7 +90,8 @@ func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	groups := scope.set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
 		group := children.ScalingGroup(scope.set, replica, &groups[i])
-		scope.keepReplicas(termination.KindScalingGroup, group, &group.Spec.Replicas)
+		group.Spec.Replicas = termination.Replicas(scope.set.Status.GangTermination, termination.KindScalingGroup,
+			group, group.Spec.Replicas)
 		wanted.scalingGroups = append(wanted.scalingGroups, group.Name)
 		live := scope.scalingGroups[group.Name]
 		children.KeepScalingGroupScale(group, live)
@@ -99,13 +100,14 @@ func ofReplica(scope *scope, replica int32, wanted *childNames) []child {
 	for _, member := range layout.Standalone(scope.set, replica) {
 		podClique := children.NextPodClique(scope.set, member, nil, scope.podCliques[member.Name],
 			rollout.Reached(scope.set, replica))
-		scope.keepReplicas(termination.KindPodClique, podClique, &podClique.Spec.Replicas)
+		podClique.Spec.Replicas = termination.Replicas(scope.set.Status.GangTermination, termination.KindPodClique,
+			podClique, podClique.Spec.Replicas)
 		live := scope.podCliques[podClique.Name]
 		children.KeepPodCliqueScale(podClique, live)
 		wanted.podCliques = append(wanted.podCliques, podClique.Name)
 		all = append(all, child{desired: podClique, live: live, creates: live == nil})
 	}
-	if scope.held(replica) {
+	if scope.termination.Holds(replica) {
 		return nil
 	}
 	return all

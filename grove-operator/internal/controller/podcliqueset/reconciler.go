@@ -1,5 +1,6 @@
 // Package podcliqueset keeps the direct children of a PodCliqueSet: service account, Services, autoscalers,
-// PodCliqueScalingGroups and standalone PodCliques. It summarizes all of them in the set's status.
+// PodCliqueScalingGroups and standalone PodCliques, and the ResourceClaims that its pods share. It summarizes all of
+// them but the claims in the set's status.
 package podcliqueset
 
 import (
@@ -65,7 +66,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// A decision is carried out after it is recorded: a turn that one replica has is not given to another.
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
-	return passes.Outcome(ctx, r.requeue(scope), errors.Join(err, r.replace(ctx, scope)))
+	next := passes.At(r.Clock.Now(), scope.termination.Recheck, scope.update.Recheck)
+	return passes.Outcome(ctx, next, errors.Join(err, r.replace(ctx, scope)))
 }
 
 // adopt adds the finalizer to a new set before anything is created, and makes the objects that its pods need for

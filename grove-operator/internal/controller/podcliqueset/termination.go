@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -78,11 +76,6 @@ func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination
 	}), nil
 }
 
-// held reports whether nothing of a replica is created in this pass, because its objects are still being deleted.
-func (s *scope) held(replica int32) bool {
-	return len(s.termination.Delete) > 0 && s.termination.Record.Index == replica
-}
-
 // announce emits an event for a replica that is going to be recreated, once that is recorded.
 func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	if !scope.termination.Begun {
@@ -91,27 +84,4 @@ func (r *Reconciler) announce(ctx context.Context, scope *scope) {
 	record := scope.termination.Record
 	log.FromContext(ctx).Info("recreating a replica", "replica", record.Index, "reason", record.Message)
 	r.Events.Warning(scope.set, events.GangTerminated, "replica %d is recreated: %s", record.Index, record.Message)
-}
-
-// requeue requeues the set for the moment at which the next replica may have to be recreated, or an update goes on
-// without an answer.
-func (r *Reconciler) requeue(scope *scope) reconcile.Result {
-	next := scope.termination.Recheck
-	if update := scope.update.Recheck; next.IsZero() || !update.IsZero() && update.Before(next) {
-		next = update
-	}
-	if next.IsZero() {
-		return reconcile.Result{}
-	}
-	return reconcile.Result{RequeueAfter: max(next.Sub(r.Clock.Now()), time.Millisecond)}
-}
-
-// keepReplicas restores the scale of a recreated object.
-func (s *scope) keepReplicas(kind string, desired client.Object, replicas *int32) {
-	record := s.set.Status.GangTermination
-	if index, ok := layout.ReplicaOf(desired); record == nil || !ok || index != record.Index {
-		return
-	}
-	*replicas = termination.Replicas(record, kind, desired.GetName(), *replicas,
-		desired.GetAnnotations()[grovev1alpha1.AnnotationTemplateReplicas])
 }

@@ -31,7 +31,7 @@ type DynamoGraphDeployment struct {
 	// +required
 	// +structType=atomic
 	Spec DynamoGraphDeploymentSpec `json:"spec"`
-	// Status is what stands of it, as last observed.
+	// Status is what exists of the deployment, as last observed.
 	// +optional
 	Status DynamoGraphDeploymentStatus `json:"status,omitempty"`
 }
@@ -99,13 +99,13 @@ type DynamoGraphDeploymentSpec struct {
 	// deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the replicas of several services stand to one another. Unset means nothing.
+	// TopologySpread relates the domains of the replicas of several services. Unset means that they are not related.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpread []v1beta1.TopologySpread `json:"topologySpread,omitempty"`
-	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is configured
-	// for. It can be changed at any time, and replaces no pods.
+	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is
+	// configured for. It can be changed at any time, and replaces no pods.
 	// +optional
 	Repair *v1beta1.RepairPolicy `json:"repair,omitempty"`
 	// ProviderOverride changes the PodCliqueSet. See v1beta1.

@@ -19,8 +19,8 @@ type ServiceSpec struct {
 	// word for a service that gets none. Unset is such a word too.
 	// +optional
 	ComponentType string `json:"componentType,omitempty"`
-	// SubComponentType is the part that a worker has in disaggregated serving. A worker with prefill or decode is of that type, as
-	// v1beta1 has it. Any other word becomes a label of the pods.
+	// SubComponentType is the part that a worker has in disaggregated serving. A worker with prefill or decode is of
+	// that type, as v1beta1 has it. Any other word becomes a label of the pods.
 	// +optional
 	SubComponentType string `json:"subComponentType,omitempty"`
 	// Replicas of the service, 0 to 10000. Defaults to 1. It may change at any time and scales the service without
@@ -75,12 +75,12 @@ type ServiceSpec struct {
 	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
-	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with or
-	// without a constraint on the whole deployment, and may not be broader than that. Unset means that the
+	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with
+	// or without a constraint on the whole deployment, and may not be broader than that. Unset means that the
 	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the replicas of the service stand to one another. Unset means nothing.
+	// TopologySpread relates the domains of the service's replicas. Unset means that they are not related.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -108,7 +108,8 @@ type ServiceSpec struct {
 	// Checkpoint is an older spelling of experimental.checkpoint.
 	// +optional
 	Checkpoint *runtime.RawExtension `json:"checkpoint,omitempty"`
-	// FrontendSidecar is a container beside the main one that gets what a frontend's main container gets. Unset means none.
+	// FrontendSidecar is a container beside the main one that gets what a frontend's main container gets. Unset means
+	// none.
 	// +optional
 	FrontendSidecar *FrontendSidecar `json:"frontendSidecar,omitempty"`
 
@@ -120,7 +121,8 @@ type ServiceSpec struct {
 	// ModelRef is the model that the service serves. See v1beta1.
 	// +optional
 	ModelRef *v1beta1.ModelReference `json:"modelRef,omitempty"`
-	// GlobalDynamoNamespace puts the pods into the Dynamo namespace "dynamo", which deployments share. Defaults to false.
+	// GlobalDynamoNamespace puts the pods into the Dynamo namespace "dynamo", which deployments share. Defaults to
+	// false.
 	// +optional
 	GlobalDynamoNamespace *bool `json:"globalDynamoNamespace,omitempty"`
 	// EPPConfig is the configuration of a service of type epp. See v1beta1.
@@ -221,11 +223,12 @@ type VolumeMount struct {
 	// Name of a volume in extraPodSpec, or of a claim, whether the deployment's pvcs list it or not.
 	// +required
 	Name string `json:"name"`
-	// MountPoint is the directory in the container. Required unless useAsCompilationCache is true and the framework has a default.
+	// MountPoint is the directory in the container. Required unless useAsCompilationCache is true and the framework has
+	// a default.
 	// +optional
 	MountPoint string `json:"mountPoint,omitempty"`
-	// UseAsCompilationCache has the framework keep what it compiles in the volume, which is a claim then. Of several the first one
-	// counts. Defaults to false.
+	// UseAsCompilationCache has the framework keep what it compiles in the volume, which is a claim then. Of several
+	// the first one counts. Defaults to false.
 	// +optional
 	UseAsCompilationCache *bool `json:"useAsCompilationCache,omitempty"`
 }

@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DynamoGraphDeploymentStatus is what stands of a deployment.
+// DynamoGraphDeploymentStatus is the observed state of a deployment.
 type DynamoGraphDeploymentStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -24,15 +24,16 @@ type DynamoGraphDeploymentStatus struct {
 	// Restart says how far the last restart has come. Unset until one was asked for.
 	// +optional
 	Restart *RestartStatus `json:"restart,omitempty"`
-	// Placement says how close to the best possible the deployment's pods stand. Unset until anything was made for it.
+	// Placement says how close the placement of the deployment's pods is to the best possible one. Unset until anything
+	// was made for it.
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
 }
 
-// PlacementStatus says how close to the best possible the pods of a deployment stand.
+// PlacementStatus says how close the placement of a deployment's pods is to the best possible one.
 type PlacementStatus struct {
-	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible when they
-	// were placed. Unset where no gang has one.
+	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible
+	// when they were placed. Unset where no gang has one.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional

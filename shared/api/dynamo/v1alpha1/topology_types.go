@@ -23,8 +23,8 @@ const (
 //
 // +kubebuilder:validation:MinProperties=1
 type SpecTopologyConstraint struct {
-	// TopologyProfile is the name of the ClusterTopology that all constraints of the deployment refer to. Unset means the
-	// cluster's default topology. It needs a packDomain or a preferredDomain here or on a service.
+	// TopologyProfile is the name of the ClusterTopology that all constraints of the deployment refer to. Unset means
+	// the cluster's default topology. It needs a packDomain or a preferredDomain here or on a service.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	TopologyProfile string `json:"topologyProfile,omitempty"`

@@ -20,7 +20,7 @@ type ComponentSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Type string `json:"type,omitempty"`
 	// PodTemplate is the pod of the component. Its workload container is named main; further containers run beside it
-	// as they are. What it leaves open of main is filled in after the component's type.
+	// as they are. Fields of main that it leaves unset are filled in by the component's type.
 	// +required
 	PodTemplate corev1.PodTemplateSpec `json:"podTemplate"`
 	// Replicas of the component. Defaults to 1. It may change at any time and scales the component without restarting
@@ -47,28 +47,28 @@ type ComponentSpec struct {
 	// number to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
-	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with or
-	// without a constraint on the whole deployment, and may not be broader than that. Unset means that the
+	// TopologyConstraint packs the pods of each replica, or with single-node replicas all of them. It may be set with
+	// or without a constraint on the whole deployment, and may not be broader than that. Unset means that the
 	// deployment's constraint is the only one. Immutable: to change it, delete the deployment and create it again.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the replicas of the component stand to one another. Unset means nothing.
+	// TopologySpread relates the domains of the component's replicas. Unset means that they are not related.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
-	// Roles are the kinds of pods of a multinode component, leader and worker, where they differ. A role that is left out has the
-	// component's pod template. With roles, multinode is required.
+	// Roles are the kinds of pods of a multinode component, leader and worker, where they differ. A role that is left
+	// out has the component's pod template. With roles, multinode is required.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Roles []ComponentRole `json:"roles,omitempty"`
-	// ModelRef is the model that the component serves. Its pods are found under a headless Service by the model's hash. Unset means
-	// no such Service.
+	// ModelRef is the model that the component serves. Its pods are found under a headless Service by the model's hash.
+	// Unset means no such Service.
 	// +optional
 	ModelRef *ModelReference `json:"modelRef,omitempty"`
-	// GlobalDynamoNamespace puts the pods into the Dynamo namespace "dynamo", which deployments share, and not into the deployment's
-	// own. Defaults to false.
+	// GlobalDynamoNamespace puts the pods into the Dynamo namespace "dynamo", which deployments share, and not into the
+	// deployment's own. Defaults to false.
 	// +optional
 	GlobalDynamoNamespace bool `json:"globalDynamoNamespace,omitempty"`
 	// CompilationCache is a claim in which the framework keeps what it compiles. Unset means none.
@@ -77,19 +77,21 @@ type ComponentSpec struct {
 	// EPPConfig is the configuration of a component of type epp, which needs one. Other types may not have it.
 	// +optional
 	EPPConfig *EPPConfig `json:"eppConfig,omitempty"`
-	// FrontendSidecar names a container of the pod template, not main, that gets what main of a frontend gets: command, environment,
-	// port and probes, as far as it leaves them open. Unset means none.
+	// FrontendSidecar names a container of the pod template, not main, that gets what main of a frontend gets: command,
+	// environment, port and probes, as far as it leaves them open. Unset means none.
 	// +optional
 	FrontendSidecar *string `json:"frontendSidecar,omitempty"`
-	// DynamoSidecar names an init container of the pod template with restartPolicy Always that runs Dynamo's runtime: it gets a
-	// worker's environment, system port and probes, and main is left as it is. For single-node workers. Unset means that main runs it.
+	// DynamoSidecar names an init container of the pod template with restartPolicy Always that runs Dynamo's runtime:
+	// it gets a worker's environment, system port and probes, and main is left as it is. For single-node workers. Unset
+	// means that main runs it.
 	// +optional
 	DynamoSidecar *string `json:"dynamoSidecar,omitempty"`
-	// RuntimeVersionOverride is accepted and has no effect; admission warns. The pods do not depend on the version of the runtime.
+	// RuntimeVersionOverride is accepted and has no effect; admission warns. The pods do not depend on the version of
+	// the runtime.
 	// +optional
 	RuntimeVersionOverride string `json:"runtimeVersionOverride,omitempty"`
-	// ProviderOverride changes what the component becomes in Grove. Of it only `topologyConstraint` can be set. Unset means none.
-	// Immutable.
+	// ProviderOverride changes what the component becomes in Grove. Of it only `topologyConstraint` can be set. Unset
+	// means none. Immutable.
 	// +optional
 	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
 	// Experimental are features of the component whose shape may still change. Unset means none.

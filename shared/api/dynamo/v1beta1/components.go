@@ -1,6 +1,6 @@
 package v1beta1
 
-// ComponentsOf says in the words of status.components what status.services says; nil for nil.
+// ComponentsOf converts status.services into status.components; nil for nil.
 func ComponentsOf(services map[string]ServiceReplicaStatus) map[string]ComponentReplicaStatus {
 	if services == nil {
 		return nil

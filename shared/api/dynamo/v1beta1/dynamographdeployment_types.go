@@ -28,7 +28,7 @@ type DynamoGraphDeployment struct {
 	// Spec is the deployment that is wanted.
 	// +required
 	Spec DynamoGraphDeploymentSpec `json:"spec"`
-	// Status is what stands of it, as last observed.
+	// Status is what exists of the deployment, as last observed.
 	// +optional
 	Status DynamoGraphDeploymentStatus `json:"status,omitempty"`
 }
@@ -48,8 +48,8 @@ type DynamoGraphDeploymentList struct {
 
 // DynamoGraphDeploymentSpec describes the deployment that is wanted.
 //
-// Unknown fields are kept until admission, which refuses them by name: a misspelt constraint that was dropped in
-// silence would be a deployment that is in silence not packed.
+// Unknown fields are kept until admission, which refuses them by name: if a misspelt constraint were dropped silently,
+// the deployment would silently not be packed.
 type DynamoGraphDeploymentSpec struct {
 	// Components are the parts of the deployment. Which components there are, and which of them span several nodes,
 	// cannot change after creation. Names are unique without regard to case, since what is made for a component
@@ -95,17 +95,17 @@ type DynamoGraphDeploymentSpec struct {
 	// the deployment and create it again.
 	// +optional
 	TopologyConstraint *SpecTopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the replicas of several components stand to one another. Unset means nothing.
+	// TopologySpread relates the domains of the replicas of several components. Unset means that they are not related.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
-	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is configured
-	// for. It can be changed at any time, and replaces no pods.
+	// Repair is what may be moved when gangs of the deployment have lost pods. Unset means what the scheduler is
+	// configured for. It can be changed at any time, and replaces no pods.
 	// +optional
 	Repair *RepairPolicy `json:"repair,omitempty"`
-	// ProviderOverride changes the PodCliqueSet. Of it only `spec.template.topologyConstraint` can be set, in Grove's words.
-	// Unset means none. Immutable.
+	// ProviderOverride changes the PodCliqueSet. Of it only `spec.template.topologyConstraint` can be set, in Grove's
+	// words. Unset means none. Immutable.
 	// +optional
 	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
 	// Experimental are features of the deployment whose shape may still change. Unset means none.

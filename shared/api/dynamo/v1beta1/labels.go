@@ -39,12 +39,12 @@ const (
 	AnnotationQueue = "nvidia.com/kai-scheduler-queue"
 	// AnnotationVLLMExecutor on a deployment or a component's pod template says how vLLM spans nodes: mp or ray.
 	AnnotationVLLMExecutor = "nvidia.com/vllm-distributed-executor-backend"
-	// AnnotationDiscoveryBackend on a deployment says by what the pods find one another: kubernetes, or etcd. On pods
+	// AnnotationDiscoveryBackend on a deployment says how the pods find one another: by kubernetes, or by etcd. On pods
 	// it is what was chosen.
 	AnnotationDiscoveryBackend = LabelDiscoveryBackend
 	// AnnotationDiscoveryMode on a deployment says what is found: pod, by EndpointSlices, or container, by Pods.
 	AnnotationDiscoveryMode = "nvidia.com/dynamo-kube-discovery-mode"
-	// AnnotationEnableMetrics on a deployment is false where pod monitors are to pass its pods by.
+	// AnnotationEnableMetrics on a deployment is false if pod monitors are to ignore its pods.
 	AnnotationEnableMetrics = "nvidia.com/enable-metrics"
 	// AnnotationBaseModel is the name of the model that a component serves.
 	AnnotationBaseModel = "nvidia.com/dynamo-base-model"

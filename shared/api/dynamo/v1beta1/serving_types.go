@@ -7,13 +7,14 @@ import (
 
 // MultinodeRole is what sets one role of a multinode component apart.
 type MultinodeRole struct {
-	// PodTemplate is laid over the component's: lists with names by name, other values instead. Unset means the component's.
+	// PodTemplate is laid over the component's: lists with names by name, other values instead. Unset means the
+	// component's.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	PodTemplate *corev1.PodTemplateSpec `json:"podTemplate,omitempty"`
-	// ProviderOverride is accepted and has no effect; admission warns. The constraint of a multinode component holds leader and
-	// workers together.
+	// ProviderOverride is accepted and has no effect; admission warns. The constraint of a multinode component holds
+	// leader and workers together.
 	// +optional
 	ProviderOverride *ProviderOverride `json:"providerOverride,omitempty"`
 }
@@ -25,8 +26,8 @@ type ComponentRole struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// Replicas is the number of pods of the role: 1 of the leader, one less than the nodes of the workers. Unset means that number;
-	// no other is accepted.
+	// Replicas is the number of pods of the role: 1 of the leader, one less than the nodes of the workers. Unset means
+	// that number; no other is accepted.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
@@ -77,8 +78,8 @@ type ProviderOverride struct {
 	// APIVersion of the object: grove.io/v1alpha1.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Target is the kind of what is changed: PodCliqueSet, PodCliqueTemplateSpec or PodCliqueScalingGroupConfig. Unset means that
-	// which the place calls for.
+	// Target is the kind of what is changed: PodCliqueSet, PodCliqueTemplateSpec or PodCliqueScalingGroupConfig. Unset
+	// means that which the place calls for.
 	// +optional
 	Target string `json:"target,omitempty"`
 	// Value is laid over the object.
@@ -93,7 +94,8 @@ type ComponentExperimental struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	GPUMemoryService *runtime.RawExtension `json:"gpuMemoryService,omitempty"`
-	// Failover is accepted and has no effect; admission warns. There is no second engine; a pod that fails starts again.
+	// Failover is accepted and has no effect; admission warns. There is no second engine; a pod that fails starts
+	// again.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Failover *runtime.RawExtension `json:"failover,omitempty"`
@@ -113,20 +115,21 @@ type ComponentExperimental struct {
 
 // GroveExperimental says what a component becomes in Grove.
 type GroveExperimental struct {
-	// ForceScalingGroup makes a single-node component a scaling group of one pod for each replica, so that replicas beyond minAvailable are
-	// gangs of their own. Defaults to false. Immutable.
+	// ForceScalingGroup makes a single-node component a scaling group of one pod for each replica, so that replicas
+	// beyond minAvailable are gangs of their own. Defaults to false. Immutable.
 	// +optional
 	ForceScalingGroup *bool `json:"forceScalingGroup,omitempty"`
 }
 
 // DeploymentExperimental are features of a deployment whose shape may still change.
 type DeploymentExperimental struct {
-	// KVTransferPolicy gives workers their place in the topology, so that a router can keep transfers of the key-value cache near.
-	// Unset means that they do not get it.
+	// KVTransferPolicy gives workers their place in the topology, so that a router can keep transfers of the key-value
+	// cache near. Unset means that they do not get it.
 	// +optional
 	KVTransferPolicy *KVTransferPolicy `json:"kvTransferPolicy,omitempty"`
-	// ComponentGroups are components that scale together: each replica of a group has every component of it, as often as that
-	// component's replicas say. A component is in one group at most, and which are in which cannot change after creation.
+	// ComponentGroups are components that scale together: each replica of a group has every component of it, as often
+	// as that component's replicas say. A component is in one group at most, and which are in which cannot change after
+	// creation.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -151,15 +154,15 @@ type ComponentGroup struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// ScalingAdapter, if present, leaves the number of copies to whoever scales the group: replicas is then the number to
-	// start with, and later changes of it have no effect.
+	// ScalingAdapter, if present, leaves the number of copies to whoever scales the group: replicas is then the number
+	// to start with, and later changes of it have no effect.
 	// +optional
 	ScalingAdapter *ScalingAdapter `json:"scalingAdapter,omitempty"`
-	// TopologyConstraint packs the pods of each copy. It may not be broader than the deployment's, nor narrower than those of
-	// its components. Unset means that the deployment's constraint is the only one. Immutable.
+	// TopologyConstraint packs the pods of each copy. It may not be broader than the deployment's, nor narrower than
+	// those of its components. Unset means that the deployment's constraint is the only one. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the copies stand to one another. Unset means nothing.
+	// TopologySpread relates the domains of the copies. Unset means that they are not related.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -198,8 +201,8 @@ type KVTransferPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Enum=required;preferred
 	Enforcement string `json:"enforcement,omitempty"`
-	// PreferredWeight is how much a worker in the same domain is preferred, from 0, not at all, to 1. Required with enforcement
-	// preferred, and with nothing else.
+	// PreferredWeight is how much a worker in the same domain is preferred, from 0, not at all, to 1. Required with
+	// enforcement preferred, and with nothing else.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1

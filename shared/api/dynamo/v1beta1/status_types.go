@@ -2,7 +2,7 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DynamoGraphDeploymentStatus is what stands of a deployment.
+// DynamoGraphDeploymentStatus is the observed state of a deployment.
 type DynamoGraphDeploymentStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -15,7 +15,7 @@ type DynamoGraphDeploymentStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Services says how many replicas of each component stand, by the component's name.
+	// Services says how many replicas of each component exist, by the component's name.
 	// +optional
 	Services map[string]ServiceReplicaStatus `json:"services,omitempty"`
 	// Components says the same as Services, in the words that Dynamo's planner and tools read.
@@ -27,15 +27,16 @@ type DynamoGraphDeploymentStatus struct {
 	// Restart says how far the last restart has come. Unset until one was asked for.
 	// +optional
 	Restart *RestartStatus `json:"restart,omitempty"`
-	// Placement says how close to the best possible the deployment's pods stand. Unset until anything was made for it.
+	// Placement says how close the placement of the deployment's pods is to the best possible one. Unset until anything
+	// was made for it.
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
 }
 
-// PlacementStatus says how close to the best possible the pods of a deployment stand.
+// PlacementStatus says how close the placement of a deployment's pods is to the best possible one.
 type PlacementStatus struct {
-	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible when they
-	// were placed. Unset where no gang has one.
+	// Score is the lowest score of the gangs of the deployment that have one, from 0 to 1, which is the best possible
+	// when they were placed. Unset where no gang has one.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional
@@ -56,7 +57,7 @@ const (
 	PlacementReported PlacementScoreState = "Reported"
 	// PlacementPartial means that some gangs have a score and others do not.
 	PlacementPartial PlacementScoreState = "Partial"
-	// PlacementUnknown means that no gang has a score: it does not stand, has no constraint, or nobody knows how close
+	// PlacementUnknown means that no gang has a score: it has no nodes yet or no constraint, or nobody knows how close
 	// together it could have been placed.
 	PlacementUnknown PlacementScoreState = "Unknown"
 )
@@ -70,7 +71,7 @@ type DeploymentState string
 const (
 	// StateInitializing means that nothing of the deployment was observed yet.
 	StateInitializing DeploymentState = "initializing"
-	// StatePending means that replicas are not ready, and may become so without anybody's doing.
+	// StatePending means that replicas are not ready, and may become ready by themselves.
 	StatePending DeploymentState = "pending"
 	// StateSuccessful means that every replica is ready.
 	StateSuccessful DeploymentState = "successful"
@@ -78,7 +79,7 @@ const (
 	StateFailed DeploymentState = "failed"
 )
 
-// ComponentReplicaStatus is how many replicas of a component stand.
+// ComponentReplicaStatus is how many replicas of a component exist.
 type ComponentReplicaStatus struct {
 	// ComponentKind is the kind of the object that scales the component.
 	// +required
@@ -104,7 +105,7 @@ type ComponentReplicaStatus struct {
 	ScheduledReplicas int32 `json:"scheduledReplicas"`
 }
 
-// ServiceReplicaStatus is how many replicas of a component stand.
+// ServiceReplicaStatus is how many replicas of a component exist.
 type ServiceReplicaStatus struct {
 	// ComponentKind is the kind of the object that scales the component.
 	// +required

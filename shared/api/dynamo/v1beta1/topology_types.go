@@ -4,8 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TopologyDomain is a level of closeness that a constraint may name: any level that the topology has which it refers
-// to.
+// TopologyDomain is a level that a constraint may name: any level of the topology that the constraint refers to.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
@@ -70,8 +69,8 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MaxPerDomain *int32 `json:"maxPerDomain,omitempty"`
-	// MaxPercentPerDomain is the share of the replicas that may stand in one domain, rounded up to a whole replica. Unset means:
-	// see the other fields.
+	// MaxPercentPerDomain is the share of the replicas that may stand in one domain, rounded up to a whole replica.
+	// Unset means: see the other fields.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -79,32 +78,32 @@ type TopologySpread struct {
 	// Even says that each domain that has replicas has as many as the others. Defaults to false.
 	// +optional
 	Even bool `json:"even,omitempty"`
-	// PerDomain is how many replicas each domain has that has any. Unset means: see the other fields.
+	// PerDomain is how many replicas a domain has if it has any. Unset means: see the other fields.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	PerDomain *int32 `json:"perDomain,omitempty"`
-	// OfEachPerDomain is how many replicas of each name in among every domain has that has any: 1 puts one of each side by side.
-	// Unset means: see the other fields.
+	// OfEachPerDomain is how many replicas of each name in among a domain has if it has any: 1 puts one of each side by
+	// side. Unset means: see the other fields.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
-	// Near is the name of a gang of the namespace that is none of this deployment, which is that of its PodGroup, such as
-	// router-0 for the DynamoGraphDeployment router: the replicas stand in a domain in which that gang has pods. On the
-	// deployment it is for all gangs, without among. Unset means: see the other fields.
+	// Near is the name of a gang of the namespace that is none of this deployment, which is that of its PodGroup, such
+	// as router-0 for the DynamoGraphDeployment router: the replicas stand in a domain in which that gang has pods. On
+	// the deployment it is for all gangs, without among. Unset means: see the other fields.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Near string `json:"near,omitempty"`
-	// Among names the parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`, whose replicas are
-	// counted together. Required on the deployment unless near is given, and only there.
+	// Among names the parts of the deployment, multinode or with `experimental.grove.forceScalingGroup`, whose replicas
+	// are counted together. Required on the deployment unless near is given, and only there.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=25
 	Among []string `json:"among,omitempty"`
-	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is met as far
-	// as possible, after preferredDomain. Defaults to DoNotSchedule.
+	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is
+	// met as far as possible, after preferredDomain. Defaults to DoNotSchedule.
 	// +optional
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`

@@ -82,8 +82,8 @@ type ClusterTopologyStatus struct {
 	// Domains lists the domains of the levels, broadest first, for people who read it in a column.
 	// +optional
 	Domains string `json:"domains,omitempty"`
-	// Levels says for each level of the spec what the labels of the cluster's nodes say about it. It follows them within
-	// seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
+	// Levels says for each level of the spec what the labels of the cluster's nodes say about it. It follows them
+	// within seconds. Unset: not observed yet, or topology awareness is off in the operator's configuration.
 	// +listType=map
 	// +listMapKey=domain
 	// +optional
@@ -92,10 +92,10 @@ type ClusterTopologyStatus struct {
 	// levels.
 	// +optional
 	Nodes *int32 `json:"nodes,omitempty"`
-	// NodesMissingLevels is how many nodes carry the labels of some levels and not of others: they stand in the topology
-	// down to the first label that they lack, and in no domain from there on. Which labels are missing is reported level by
-	// level. Where a cluster has several topologies with labels in common, the nodes of the others are among them.
-	// Unset: as with levels.
+	// NodesMissingLevels is how many nodes carry the labels of some levels and not of others: they stand in the
+	// topology down to the first label that they lack, and in no domain from there on. Which labels are missing is
+	// reported level by level. Where a cluster has several topologies with labels in common, the nodes of the others
+	// are among them. Unset: as with levels.
 	// +optional
 	NodesMissingLevels *int32 `json:"nodesMissingLevels,omitempty"`
 }

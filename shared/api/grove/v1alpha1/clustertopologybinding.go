@@ -40,8 +40,8 @@ type ClusterTopologyBinding struct {
 
 // ClusterTopologyBindingSpec is the hierarchy of a network, and where schedulers find it.
 type ClusterTopologyBindingSpec struct {
-	// Levels are the levels of the network, broadest first: their order is that of this list, whatever they are called. They
-	// must not change while a PodCliqueSet that uses the topology has scheduled pods.
+	// Levels are the levels of the network, broadest first: their order is that of this list, whatever they are called.
+	// They must not change while a PodCliqueSet that uses the topology has scheduled pods.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(x, self.filter(y, y.domain == x.domain).size() == 1)",message="domain must be unique across all levels"
@@ -49,8 +49,8 @@ type ClusterTopologyBindingSpec struct {
 	// +listType=atomic
 	// +required
 	Levels []TopologyBindingLevel `json:"levels"`
-	// SchedulerTopologyBindings name, for schedulers, an existing topology to use instead of one that the operator makes of
-	// the levels. Unset: the operator makes a Topology of the binding's name.
+	// SchedulerTopologyBindings name, for schedulers, an existing topology to use instead of one that the operator
+	// makes of the levels. Unset: the operator makes a Topology of the binding's name.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=schedulerName
@@ -80,8 +80,9 @@ type SchedulerTopologyBinding struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	SchedulerName string `json:"schedulerName"`
-	// TopologyReference is the name of the scheduler's topology, for kai-scheduler of a Topology (topologies.kai.scheduler).
-	// Somebody else keeps it; the operator only reports whether it has the labels of the levels, in their order.
+	// TopologyReference is the name of the scheduler's topology, for kai-scheduler of a Topology
+	// (topologies.kai.scheduler). Somebody else keeps it; the operator only reports whether it has the labels of the
+	// levels, in their order.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
@@ -105,8 +106,8 @@ type SchedulerTopologyStatus struct {
 	// InSync reports whether the scheduler's topology has the labels of the levels, in their order.
 	// +required
 	InSync bool `json:"inSync"`
-	// SchedulerBackendTopologyObservedGeneration is the generation of the scheduler's topology that was compared. 0: there is
-	// none.
+	// SchedulerBackendTopologyObservedGeneration is the generation of the scheduler's topology that was compared. 0:
+	// there is none.
 	// +optional
 	SchedulerBackendTopologyObservedGeneration int64 `json:"schedulerBackendTopologyObservedGeneration,omitempty"`
 	// Message says what is the matter where they are not in sync.

@@ -41,19 +41,20 @@ type PodCliqueSpec struct {
 	// PodSpec is the pods' spec. Its nodeName and topologySpreadConstraints must be unset.
 	// +required
 	PodSpec corev1.PodSpec `json:"podSpec"`
-	// Replicas is how many pods the clique has. Unset: 1. In a template it is at least 1; a PodClique may be scaled to 0.
+	// Replicas is how many pods the clique has. Unset: 1. In a template it is at least 1; a PodClique may be scaled to
+	// 0.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// MinAvailable is how many pods must be scheduled together and stay ready for the gang to work, unless minRunning says
-	// that fewer may stay. At least 1, at most replicas. Unset: replicas. Immutable.
+	// MinAvailable is how many pods must be scheduled together and stay ready for the gang to work, unless minRunning
+	// says that fewer may stay. At least 1, at most replicas. Unset: replicas. Immutable.
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// MinRunning is with how many ready pods the clique goes on once it had minAvailable of them: only with fewer it is in
-	// breach. At least 1, at most minAvailable. Unset: minAvailable. It can be changed at any time, and replaces no pods.
-	// Grove does not have this field.
+	// MinRunning is how many ready pods are enough for the clique to go on once minAvailable of them were ready: it is
+	// in breach only with fewer. At least 1, at most minAvailable. Unset: minAvailable. It can be changed at any time,
+	// and replaces no pods. Grove does not have this field.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -97,9 +98,9 @@ type PodCliqueStatus struct {
 	// HPAPodSelector selects the clique's pods, in the form that the scale subresource needs.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
-	// ReachedMinAvailable is true once as many pods have been ready at one time as the clique needs, and stays true until
-	// it needs more because it is scaled out from below minAvailable. A clique that never got there is not in breach of its
-	// minimum.
+	// ReachedMinAvailable is true once as many pods have been ready at one time as the clique needs, and stays true
+	// until it needs more because it is scaled out from below minAvailable. A clique that never got there is not in
+	// breach of its minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
 	// Conditions are the latest observations: PodCliqueScheduled, MinAvailableBreached and PodsFailing.
@@ -107,11 +108,11 @@ type PodCliqueStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// CurrentPodCliqueSetGenerationHash is the set's currentGenerationHash that all pods of the clique run. Unset: the clique
-	// never had all its pods of one template since an edit came to it.
+	// CurrentPodCliqueSetGenerationHash is the set's currentGenerationHash that all pods of the clique run. Unset:
+	// since the last edit its pods were never all of one template.
 	// +optional
 	CurrentPodCliqueSetGenerationHash *string `json:"currentPodCliqueSetGenerationHash,omitempty"`
-	// CurrentPodTemplateHash is the hash of the template that all pods of the clique run which there are. Unset: there were
+	// CurrentPodTemplateHash is the hash of the template that all existing pods of the clique run. Unset: there were
 	// none yet, or they are of several templates.
 	// +optional
 	CurrentPodTemplateHash *string `json:"currentPodTemplateHash,omitempty"`
@@ -134,7 +135,8 @@ type PodCliqueUpdateProgress struct {
 	// PodTemplateHash is the hash of the template that the update leads to.
 	// +optional
 	PodTemplateHash string `json:"podTemplateHash,omitempty"`
-	// ReadyPodsSelectedToUpdate names the ready pods that were chosen for replacement. Unset: none yet, or the update has ended.
+	// ReadyPodsSelectedToUpdate names the ready pods that were chosen for replacement. Unset: none yet, or the update
+	// has ended.
 	// +optional
 	ReadyPodsSelectedToUpdate *PodsSelectedToUpdate `json:"readyPodsSelectedToUpdate,omitempty"`
 }

@@ -75,9 +75,9 @@ type PodCliqueScalingGroupStatus struct {
 	// +listType=atomic
 	// +optional
 	LastErrors []LastError `json:"lastErrors,omitempty"`
-	// ReachedMinAvailable is true once as many copies have been available at one time as the group needs, and stays true
-	// until it needs more because it is scaled out from below minAvailable. A group that never got there is not in breach
-	// of its minimum.
+	// ReachedMinAvailable is true once as many copies have been available at one time as the group needs, and stays
+	// true until it needs more because it is scaled out from below minAvailable. A group that never got there is not in
+	// breach of its minimum.
 	// +optional
 	ReachedMinAvailable bool `json:"reachedMinAvailable,omitempty"`
 	// Conditions are the latest observations: MinAvailableBreached and PodsFailing.

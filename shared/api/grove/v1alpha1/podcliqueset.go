@@ -57,8 +57,8 @@ type UpdateStrategyType string
 
 const (
 	// RollingRecreate replaces one replica of the set at a time, and inside it pods and scaling group replicas one by
-	// one, never below their minima. Where maxUnavailable says so, it is more of them at a time; where maxSurge says
-	// so, others come first.
+	// one, never below their minima. With maxUnavailable it replaces more of them at a time; with maxSurge it creates
+	// further copies first.
 	RollingRecreate UpdateStrategyType = "RollingRecreate"
 	// OnDelete replaces nothing by itself: a pod gets the new template when the user deletes the old pod.
 	OnDelete UpdateStrategyType = "OnDelete"
@@ -72,8 +72,8 @@ type PodCliqueSetUpdateStrategy struct {
 	// +kubebuilder:default=RollingRecreate
 	// +optional
 	Type UpdateStrategyType `json:"type,omitempty"`
-	// MaxUnavailable is how many replicas of the set RollingRecreate updates at the same time. Unset: 1. Grove does not have
-	// this field.
+	// MaxUnavailable is how many replicas of the set RollingRecreate updates at the same time. Unset: 1. Grove does not
+	// have this field.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -116,27 +116,29 @@ type PodCliqueSetTemplateSpec struct {
 	// +kubebuilder:default={publishNotReadyAddresses: true}
 	// +optional
 	HeadlessServiceConfig *HeadlessServiceConfig `json:"headlessServiceConfig,omitempty"`
-	// TerminationDelay is how long what once had its minimum may stay below it before it is recreated as a whole: a copy
-	// of a scaling group while its group keeps its minimum, else the replica of the set. Unset: 4h. 0s: never.
+	// TerminationDelay is how long a part of the set that once had its minimum may stay below it before that part is
+	// recreated as a whole: a copy of a scaling group if the group keeps its own minimum, else the replica of the set.
+	// Unset: 4h. 0s: never.
 	// +kubebuilder:default="4h"
 	// +optional
 	TerminationDelay *metav1.Duration `json:"terminationDelay,omitempty"`
-	// ClusterTopologyName is the ClusterTopology that maps the constraints' domains to node labels. It may only be given
-	// together with a constraint, and changes only while no pod of the set is scheduled. Unset: the default topology,
-	// where a constraint needs one.
+	// ClusterTopologyName is the ClusterTopology that maps the constraints' domains to node labels. It may only be
+	// given together with a constraint, and changes only while no pod of the set is scheduled. Unset: the default
+	// topology, where a constraint needs one.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
 	// TopologyConstraint holds for each replica of the set as a whole. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the replicas of the set stand to one another or, with among, the copies of several scaling groups in each replica. Unset: nothing.
+	// TopologySpread relates the domains of the set's replicas or, with among, of the copies of several scaling groups
+	// in each replica. Unset: they are not related.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
-	// Repair is what may be moved when gangs of the set have lost pods. Unset: what the scheduler is configured for. It can be
-	// changed at any time, and replaces no pods. Grove does not have this field.
+	// Repair is what may be moved when gangs of the set have lost pods. Unset: what the scheduler is configured for. It
+	// can be changed at any time, and replaces no pods. Grove does not have this field.
 	// +optional
 	Repair *RepairPolicy `json:"repair,omitempty"`
 	// PodCliqueScalingGroups are the groups of cliques that scale together. A clique is in one group at most.
@@ -145,7 +147,8 @@ type PodCliqueSetTemplateSpec struct {
 	// +listMapKey=name
 	// +optional
 	PodCliqueScalingGroups []PodCliqueScalingGroupConfig `json:"podCliqueScalingGroups,omitempty"`
-	// ResourceClaimTemplates are templates that resourceSharing refers to, here, on cliques and on scaling groups. Immutable.
+	// ResourceClaimTemplates are templates that resourceSharing refers to, here, on cliques and on scaling groups.
+	// Immutable.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
@@ -168,8 +171,8 @@ type HeadlessServiceConfig struct {
 
 // PodCliqueTemplateSpec is one role of the workload.
 type PodCliqueTemplateSpec struct {
-	// Name of the clique, unique in the set; a DNS label. Together with the names of the set and of the clique's scaling
-	// group it has at most 45 characters.
+	// Name of the clique, unique in the set; a DNS label. Together with the names of the set and of the clique's
+	// scaling group it has at most 45 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
@@ -180,17 +183,18 @@ type PodCliqueTemplateSpec struct {
 	// Annotations are put on the clique's PodCliques and pods.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// TopologyConstraint holds for the pods of each PodClique made from this clique. It must not be broader than the one
-	// of the set or of the clique's scaling group. Unset: none. Immutable.
+	// TopologyConstraint holds for the pods of each PodClique made from this clique. It must not be broader than the
+	// one of the set or of the clique's scaling group. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the pods of each PodClique made from this clique stand to one another. Unset: nothing.
+	// TopologySpread relates the domains of the pods of each PodClique made from this clique. Unset: they are not
+	// related.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	TopologySpread []TopologySpread `json:"topologySpread,omitempty"`
-	// ResourceSharing has the pods of each PodClique share ResourceClaims, or gives each pod its own that outlives it. Unset:
-	// none. Immutable.
+	// ResourceSharing has the pods of each PodClique share ResourceClaims, or gives each pod its own that outlives it.
+	// Unset: none. Immutable.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
@@ -223,17 +227,18 @@ type PodCliqueScalingGroupConfig struct {
 	// +kubebuilder:default=1
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
-	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may take
-	// away at the same time, as long as minAvailable of them stay available. 0, which needs a maxSurge of at least 1: none,
-	// so that the update waits while no further copy has room. Unset: 1. Grove does not have this field.
+	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may
+	// delete at the same time, as long as minAvailable of them stay available. 0, which needs a maxSurge of at least 1:
+	// none, so that the update waits while no further copy has room. Unset: 1. Grove does not have this field.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
-	// MaxSurge is how many copies of the group, in each replica of the set that is updated, RollingRecreate may make beyond
-	// replicas before it takes an old one away: as many as the scheduler proves to have room. While they are available, so
-	// many old copies go at a time, and as many as replicas stay available; they are taken away when the replica is updated.
-	// Where they have no room, maxUnavailable counts. 0, and unset: none. Grove does not have this field.
+	// MaxSurge is how many copies of the group, in each replica of the set that is updated, RollingRecreate may create
+	// beyond replicas before it deletes an old one: as many as the scheduler proves to have room. While they are
+	// available, so many old copies are replaced at a time, and as many as replicas stay available. They are deleted
+	// when the replica is updated. If they have no room, maxUnavailable counts. 0, and unset: none. Grove does not have
+	// this field.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -244,11 +249,12 @@ type PodCliqueScalingGroupConfig struct {
 	// ScaleConfig makes a HorizontalPodAutoscaler for each PodCliqueScalingGroup. Unset: none.
 	// +optional
 	ScaleConfig *AutoScalingConfig `json:"scaleConfig,omitempty"`
-	// TopologyConstraint holds for each copy of the group. It must not be broader than the set's, nor narrower than those
-	// of the group's cliques. Unset: none. Immutable.
+	// TopologyConstraint holds for each copy of the group. It must not be broader than the set's, nor narrower than
+	// those of the group's cliques. Unset: none. Immutable.
 	// +optional
 	TopologyConstraint *TopologyConstraint `json:"topologyConstraint,omitempty"`
-	// TopologySpread says how the copies of the group stand to one another, in each replica of the set. Unset: nothing.
+	// TopologySpread relates the domains of the group's copies, in each replica of the set. Unset: they are not
+	// related.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional

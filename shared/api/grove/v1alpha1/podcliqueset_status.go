@@ -9,7 +9,8 @@ type PodCliqueSetStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the latest observations: Ready, TopologyLevelsUnavailable, and TopologyKept and Updating where they apply.
+	// Conditions are the latest observations: Ready, TopologyLevelsUnavailable, and TopologyKept and Updating where
+	// they apply.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -31,9 +32,9 @@ type PodCliqueSetStatus struct {
 	// HPAPodSelector selects one pod of each replica of the set, in the form that the scale subresource needs.
 	// +optional
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`
-	// ClusterTopologyName is the ClusterTopology that the set's gangs are placed by: the one that its constraints refer to, by
-	// name or by default, or the one before it while pods that it placed keep it, see condition TopologyKept. Unset: the set
-	// has no constraint.
+	// ClusterTopologyName is the ClusterTopology that the set's gangs are placed by: the one that its constraints refer
+	// to, by name or by default, or the one before it while pods that it placed keep it, see condition TopologyKept.
+	// Unset: the set has no constraint.
 	// +optional
 	ClusterTopologyName string `json:"clusterTopologyName,omitempty"`
 
@@ -44,8 +45,8 @@ type PodCliqueSetStatus struct {
 	// +listType=atomic
 	// +optional
 	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
-	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have to
-	// be replaced.
+	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have
+	// to be replaced.
 	// +optional
 	CurrentGenerationHash *string `json:"currentGenerationHash,omitempty"`
 	// UpdateProgress says how far the last update of the template got. Unset: there has been none.
@@ -146,7 +147,7 @@ type PodCliqueSetReplicaUpdate struct {
 	// UpdateEndedAt is when it was complete. Unset: it still goes on.
 	// +optional
 	UpdateEndedAt *metav1.Time `json:"updateEndedAt,omitempty"`
-	// Surge names the scaling groups of which there are to be copies beyond replicas while the replica is updated. Unset: of none.
+	// Surge names the scaling groups that have copies beyond replicas while the replica is updated. Unset: none.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -161,8 +162,8 @@ type PodCliqueScalingGroupSurge struct {
 	// Copies is how many copies there are to be, those of replicas included.
 	// +required
 	Copies int32 `json:"copies"`
-	// Proved is set when the scheduler has said that those beyond replicas have room. Until then there are PodGangs for
-	// them, about which it is asked, and no pods.
+	// Proved is set when the scheduler has answered that the copies beyond replicas have room. Until then they have
+	// PodGangs, about which the scheduler is asked, and no pods.
 	// +optional
 	Proved bool `json:"proved,omitempty"`
 }

@@ -33,14 +33,14 @@ type ResourceClaimTemplateConfig struct {
 
 // ResourceSharing has pods share ResourceClaims that the operator makes, and deletes with what they are made for.
 type ResourceSharing struct {
-	// Name of a template in resourceClaimTemplates or, where that has none of this name, of a ResourceClaimTemplate of the
-	// cluster.
+	// Name of a template in resourceClaimTemplates or, where that has none of this name, of a ResourceClaimTemplate of
+	// the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name"`
-	// Namespace of a ResourceClaimTemplate of the cluster, which then is meant whatever resourceClaimTemplates has. Unset: the
-	// set's own.
+	// Namespace of a ResourceClaimTemplate of the cluster, which then is meant whatever resourceClaimTemplates has.
+	// Unset: the set's own.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`

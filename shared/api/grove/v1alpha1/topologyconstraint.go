@@ -38,9 +38,9 @@ type TopologyConstraint struct {
 	// Pack gives the hard and the soft form of the constraint. Unset: only packDomain holds.
 	// +optional
 	Pack *TopologyPack `json:"pack,omitempty"`
-	// TopologyName is the name of the ClusterTopology or ClusterTopologyBinding that maps the domains to node labels. Where it is given, it must
-	// equal clusterTopologyName, if that is given, and be the same in the whole PodCliqueSet. Unset: clusterTopologyName,
-	// else the default topology grove-topology.
+	// TopologyName is the name of the ClusterTopology or ClusterTopologyBinding that maps the domains to node labels.
+	// Where it is given, it must equal clusterTopologyName, if that is given, and be the same in the whole
+	// PodCliqueSet. Unset: clusterTopologyName, else the default topology grove-topology.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	TopologyName string `json:"topologyName,omitempty"`

@@ -18,8 +18,8 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxPerDomain *int32 `json:"maxPerDomain,omitempty"`
-	// MaxPercentPerDomain is the share of the items that may stand in one domain, rounded up to a whole item. Unset: see the
-	// other fields.
+	// MaxPercentPerDomain is the share of the items that may stand in one domain, rounded up to a whole item. Unset:
+	// see the other fields.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
@@ -27,7 +27,7 @@ type TopologySpread struct {
 	// Even says that each domain that has items has as many as the others. Unset: false.
 	// +optional
 	Even bool `json:"even,omitempty"`
-	// PerDomain is how many items each domain has that has any. Unset: see the other fields.
+	// PerDomain is how many items a domain has if it has any. Unset: see the other fields.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -38,22 +38,22 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
-	// Near is the name of a gang of the namespace that is none of this set, which is that of its PodGroup, such as other-0 for
-	// replica 0 of the set other: items stand in a domain in which that gang has pods. On the set the items are all gangs of
-	// all replicas. On a clique the item is the PodClique. Unset: see the other fields.
+	// Near is the name of a gang of the namespace that is none of this set, which is that of its PodGroup, such as
+	// other-0 for replica 0 of the set other: items stand in a domain in which that gang has pods. On the set the items
+	// are all gangs of all replicas. On a clique the item is the PodClique. Unset: see the other fields.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Near string `json:"near,omitempty"`
-	// Among names scaling groups and standalone cliques of the template, whose copies are the items, all of them together, in
-	// each replica of the set by itself. A clique with more pods than one has no copies: it needs a scaling group. Only on the
-	// set. Unset: the items are replicas of the set.
+	// Among names scaling groups and standalone cliques of the template, whose copies are the items, all of them
+	// together, in each replica of the set by itself. A clique with more pods than one has no copies: it needs a
+	// scaling group. Only on the set. Unset: the items are replicas of the set.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=set
 	// +optional
 	Among []string `json:"among,omitempty"`
-	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is met as far
-	// as possible, after the preferred domains of constraints. Unset: DoNotSchedule.
+	// WhenUnsatisfiable is DoNotSchedule where pods wait rather than stand against it, or ScheduleAnyway where it is
+	// met as far as possible, after the preferred domains of constraints. Unset: DoNotSchedule.
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 	// +optional
 	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`

@@ -136,17 +136,19 @@ type PodGangStatus struct {
 	// Phase sums up the conditions.
 	// +optional
 	Phase PodGangPhase `json:"phase,omitempty"`
-	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget. The Grove operator writes them. Scheduled it
-	// leaves to the pod grouper, which repeats the scheduler's words; where nobody else writes that one, it says where pods are.
-	// SuccessorsFit, which the pod grouper repeats too, is the scheduler's answer to the annotation packtree.dev/successors.
+	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget, which the Grove operator writes,
+	// and SuccessorsFit. Scheduled is written by the pod grouper, which repeats the scheduler's message; if nobody else
+	// writes it, the operator reports whether the pods have nodes. SuccessorsFit, which the pod grouper repeats too, is
+	// the scheduler's answer to the annotation packtree.dev/successors.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// PlacementScore is how close to the best possible the placement is, from 0 to 1. Unset: not judged. The pod grouper
-	// writes 1 where the scheduler has proved that no placement would have used fewer domains of the levels that the
-	// gang prefers. Else it writes at how many levels of the topology two pods share a domain, on average, by how many
-	// that could have been at best: in truth the placement may be closer to the best than that.
+	// PlacementScore is how close the placement is to the best possible one, from 0 to 1. Unset: not judged. The pod
+	// grouper writes 1 if the scheduler has proved that no placement would have used fewer domains of the levels that
+	// the gang prefers. Otherwise it writes the number of levels of the topology at which two pods share a domain, on
+	// average, divided by an upper bound of that number: the placement may be closer to the best one than the score
+	// says.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional

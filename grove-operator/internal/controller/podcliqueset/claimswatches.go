@@ -1,4 +1,4 @@
-package resourceclaims
+package podcliqueset
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // SetupWithManager watches sets that share claims, the objects on which their size depends, and deletions of claims:
 // the claim of a PodClique that is made anew has the name of one that the garbage collector still has to delete.
 // Clusters before Kubernetes 1.34 do not have the kind.
-func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
+func (r *ClaimsReconciler) SetupWithManager(mgr manager.Manager, workers int32) error {
 	resourceClaims, err := installation.Await(mgr, resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"))
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func gone() predicate.Funcs {
 }
 
 // sharing is the set of a child, if its pods share claims.
-func (r *Reconciler) sharing(ctx context.Context, child client.Object) []reconcile.Request {
+func (r *ClaimsReconciler) sharing(ctx context.Context, child client.Object) []reconcile.Request {
 	key := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
 	if r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy) != nil || !claims.Used(set) {

@@ -1,4 +1,4 @@
-package restart_test
+package status_test
 
 import (
 	"testing"
@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/dynamo-operator/internal/backend"
-	"packtree.dev/dynamo-operator/internal/restart"
+	"packtree.dev/dynamo-operator/internal/status"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-func TestNext(t *testing.T) {
+func TestNextRestart(t *testing.T) {
 	running := backend.Observation{Exists: true, Current: true, Settled: true,
 		Wanted:   map[string]int32{"A": 1, "B": 1, "C": 1},
 		Services: map[string]v1beta1.ServiceReplicaStatus{"A": ready, "B": ready, "C": ready}}
@@ -72,8 +72,8 @@ func TestNext(t *testing.T) {
 			if c.observed.Restarted == nil && c.last != nil {
 				c.observed.Restarted = bearing(c.last)
 			}
-			deployment := deployment(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
-			if diff := cmp.Diff(c.want, restart.Next(deployment, c.observed)); diff != "" {
+			deployment := restarted(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
+			if diff := cmp.Diff(c.want, status.NextRestart(deployment, c.observed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestNext(t *testing.T) {
 			if c.last != nil {
 				c.observed.Restarted = bearing(c.last)
 			}
-			if diff := cmp.Diff(c.want, restart.Next(deployment(nil, c.last), c.observed)); diff != "" {
+			if diff := cmp.Diff(c.want, status.NextRestart(restarted(nil, c.last), c.observed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -112,7 +112,7 @@ func bearing(last *v1beta1.RestartStatus) map[string]string {
 
 var ready = v1beta1.ServiceReplicaStatus{Replicas: 1, ReadyReplicas: 1, UpdatedReplicas: 1}
 
-func deployment(wanted *v1beta1.Restart, last *v1beta1.RestartStatus) *v1beta1.DynamoGraphDeployment {
+func restarted(wanted *v1beta1.Restart, last *v1beta1.RestartStatus) *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		Spec: v1beta1.DynamoGraphDeploymentSpec{
 			Restart: wanted, Components: []v1beta1.ComponentSpec{{Name: "A"}, {Name: "B"}, {Name: "C"}},

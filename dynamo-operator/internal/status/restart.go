@@ -1,5 +1,4 @@
-// Package restart decides which components of a deployment are to be restarted next.
-package restart
+package status
 
 import (
 	"slices"
@@ -8,10 +7,11 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-// Next is the new state of the last restart that the spec asked for; nil if there was none. The pods of the components
-// in Restarted are to be made by this restart. If the spec no longer has the restart, no further component is
-// restarted, and the restart is over when the components that it began are ready.
-func Next(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) *v1beta1.RestartStatus {
+// NextRestart decides which components are to be restarted next. It returns the new state of the last restart that the
+// spec asked for; nil if there was none. The pods of the components in Restarted are to be made by this restart. If the
+// spec no longer has the restart, no further component is restarted, and the restart is over when the components that
+// it began are ready.
+func NextRestart(deployment *v1beta1.DynamoGraphDeployment, observed backend.Observation) *v1beta1.RestartStatus {
 	wanted, last := deployment.Spec.Restart, deployment.Status.Restart
 	if wanted == nil {
 		return finish(last, observed)

@@ -1,5 +1,4 @@
-// Package startup decides what the pods of each PodClique wait for before their containers start.
-package startup
+package layout
 
 import (
 	"fmt"
@@ -10,16 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-
-	"packtree.dev/grove-operator/internal/layout"
 )
 
 // Names that a waiting pod has besides the user's; no container or volume of the user's may have them.
 const (
-	// ContainerName is the name of the init container.
-	ContainerName = "grove-startup"
-	// VolumeName is the name of the volume with its credentials.
-	VolumeName = "grove-startup-access"
+	// StartupContainer is the name of the init container.
+	StartupContainer = "grove-startup"
+	// StartupVolume is the name of the volume with its credentials.
+	StartupVolume = "grove-startup-access"
 )
 
 // Parent is a PodClique that must be ready before another one starts.
@@ -63,7 +60,7 @@ func Waits(set *grovev1alpha1.PodCliqueSet, clique *grovev1alpha1.PodCliqueTempl
 // Parents returns the PodCliques that a PodClique starts after: in a base gang those of the whole gang, in a scaled
 // gang only those of the same copy of the scaling group, since the base gang runs already. Standalone cliques come
 // first, then scaling groups, each in the order of the template.
-func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
+func Parents(set *grovev1alpha1.PodCliqueSet, member Member) []Parent {
 	if !Waits(set, member.Clique) {
 		return nil
 	}
@@ -73,7 +70,7 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
 	for _, other := range together {
 		if slices.Contains(before, other.Clique.Name) {
 			parents = append(parents, Parent{PodClique: other.Name,
-				MinAvailable: layout.MinAvailable(&other.Clique.Spec)})
+				MinAvailable: MinAvailable(&other.Clique.Spec)})
 		}
 	}
 	return parents
@@ -81,15 +78,15 @@ func Parents(set *grovev1alpha1.PodCliqueSet, member layout.Member) []Parent {
 
 // gang returns the PodCliques of a member's gang by the template: a group that is scaled below its minimum for some
 // time is missing, and has to be waited for.
-func gang(set *grovev1alpha1.PodCliqueSet, member layout.Member) []layout.Member {
+func gang(set *grovev1alpha1.PodCliqueSet, member Member) []Member {
 	if member.BaseGang != "" {
-		return layout.Copy(set, member.Replica, member.Group, member.Copy)
+		return Copy(set, member.Replica, member.Group, member.Copy)
 	}
-	members := layout.Standalone(set, member.Replica)
+	members := Standalone(set, member.Replica)
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for i := range groups {
-		for copyIndex := range layout.GroupMinAvailable(&groups[i]) {
-			members = append(members, layout.Copy(set, member.Replica, &groups[i], copyIndex)...)
+		for copyIndex := range GroupMinAvailable(&groups[i]) {
+			members = append(members, Copy(set, member.Replica, &groups[i], copyIndex)...)
 		}
 	}
 	return members
@@ -97,7 +94,7 @@ func gang(set *grovev1alpha1.PodCliqueSet, member layout.Member) []layout.Member
 
 // parentCliques returns the names of the cliques that a member starts after. InOrder means the order of the gang: in a
 // scaled gang, cliques outside of its scaling group are not between two cliques in it.
-func parentCliques(set *grovev1alpha1.PodCliqueSet, member layout.Member, together []layout.Member) []string {
+func parentCliques(set *grovev1alpha1.PodCliqueSet, member Member, together []Member) []string {
 	if set.Spec.Template.CliqueStartupType == grovev1alpha1.CliqueStartupTypeExplicit {
 		return member.Clique.Spec.StartsAfter
 	}
@@ -129,7 +126,7 @@ func Account(
 	case spec.DeprecatedServiceAccount != "":
 		return spec.DeprecatedServiceAccount
 	case Waits(set, clique):
-		return layout.ServiceAccount(set.Name)
+		return ServiceAccount(set.Name)
 	}
 	return ""
 }
@@ -137,7 +134,7 @@ func Account(
 // Accounts returns every service account that reads pods of the set: the set's own, and the user's accounts of waiting
 // pods, in the set's template or in that of a PodClique which an update has not reached yet; sorted.
 func Accounts(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodClique) []string {
-	accounts := []string{layout.ServiceAccount(set.Name)}
+	accounts := []string{ServiceAccount(set.Name)}
 	add := func(clique *grovev1alpha1.PodCliqueTemplateSpec, spec *corev1.PodSpec) {
 		if Waits(set, clique) {
 			accounts = append(accounts, Account(set, clique, spec))
@@ -147,7 +144,7 @@ func Accounts(set *grovev1alpha1.PodCliqueSet, podCliques []*grovev1alpha1.PodCl
 		add(&set.Spec.Template.Cliques[i], &set.Spec.Template.Cliques[i].Spec.PodSpec)
 	}
 	for _, podClique := range podCliques {
-		if member, ok := layout.Find(set, podClique); ok {
+		if member, ok := Find(set, podClique); ok {
 			add(member.Clique, &podClique.Spec.PodSpec)
 		}
 	}

@@ -1,4 +1,4 @@
-package startup_test
+package layout_test
 
 import (
 	"strings"
@@ -12,7 +12,6 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
-	"packtree.dev/grove-operator/internal/startup"
 )
 
 // members are all PodCliques of one replica, with the scaled gangs of the template.
@@ -32,7 +31,7 @@ func waits(set *grovev1alpha1.PodCliqueSet) map[string]string {
 	written := map[string]string{}
 	for _, member := range members(set, 0) {
 		var parents []string
-		for _, parent := range startup.Parents(set, member) {
+		for _, parent := range layout.Parents(set, member) {
 			parents = append(parents, parent.String())
 		}
 		if parents != nil {
@@ -108,20 +107,20 @@ func TestEveryoneStartsInTheEnd(t *testing.T) {
 		for progress := true; progress; {
 			progress = false
 			for _, member := range members(set, 1) {
-				if !started[member.Name] && allStarted(startup.Parents(set, member), started) {
+				if !started[member.Name] && allStarted(layout.Parents(set, member), started) {
 					started[member.Name], progress = true, true
 				}
 			}
 		}
 		for _, member := range members(set, 1) {
 			if !started[member.Name] {
-				t.Fatalf("%s never starts, it waits for %v", member.Name, startup.Parents(set, member))
+				t.Fatalf("%s never starts, it waits for %v", member.Name, layout.Parents(set, member))
 			}
 		}
 	})
 }
 
-func allStarted(parents []startup.Parent, started map[string]bool) bool {
+func allStarted(parents []layout.Parent, started map[string]bool) bool {
 	for _, parent := range parents {
 		if !started[parent.PodClique] {
 			return false
@@ -179,22 +178,22 @@ spec:
       - {name: again, spec: {podSpec: {serviceAccountName: theirs}}}
       - {name: without, spec: {podSpec: {}}}
 `)
-	if diff := cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, startup.Accounts(set, nil)); diff != "" {
+	if diff := cmp.Diff([]string{"by-the-old-field", "s", "theirs"}, layout.Accounts(set, nil)); diff != "" {
 		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
 	}
 	cliques := set.Spec.Template.Cliques
 	var got []string
 	for i := range cliques {
-		got = append(got, startup.Account(set, &cliques[i], &cliques[i].Spec.PodSpec))
+		got = append(got, layout.Account(set, &cliques[i], &cliques[i].Spec.PodSpec))
 	}
 	if diff := cmp.Diff([]string{"never-waits", "theirs", "by-the-old-field", "theirs", "s"}, got); diff != "" {
 		t.Errorf("account of each clique's pods (-want +got):\n%s", diff)
 	}
 	set.Spec.Template.CliqueStartupType = grovev1alpha1.CliqueStartupTypeAnyOrder
-	if account := startup.Account(set, &cliques[4], &cliques[4].Spec.PodSpec); account != "" {
+	if account := layout.Account(set, &cliques[4], &cliques[4].Spec.PodSpec); account != "" {
 		t.Errorf("pods that do not wait get account %q, want that of the namespace", account)
 	}
-	if diff := cmp.Diff([]string{"s"}, startup.Accounts(set, nil)); diff != "" {
+	if diff := cmp.Diff([]string{"s"}, layout.Accounts(set, nil)); diff != "" {
 		t.Errorf("accounts where nobody waits (-want +got):\n%s", diff)
 	}
 }
@@ -216,18 +215,18 @@ spec:
 	for i, account := range []string{"never-waits-either", "after"} {
 		set.Spec.Template.Cliques[i].Spec.PodSpec.ServiceAccountName = account
 	}
-	if diff := cmp.Diff([]string{"after", "before", "s"}, startup.Accounts(set, podCliques)); diff != "" {
+	if diff := cmp.Diff([]string{"after", "before", "s"}, layout.Accounts(set, podCliques)); diff != "" {
 		t.Errorf("accounts that look at pods (-want +got):\n%s", diff)
 	}
 }
 
 func TestParseParent(t *testing.T) {
-	want := startup.Parent{PodClique: "s-0-a", MinAvailable: 2}
-	if got, err := startup.ParseParent(want.String()); err != nil || got != want {
+	want := layout.Parent{PodClique: "s-0-a", MinAvailable: 2}
+	if got, err := layout.ParseParent(want.String()); err != nil || got != want {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	for _, text := range []string{"", "a", ":1", "a:", "a:0", "a:-1", "a:x", "a:99999999999"} {
-		if parent, err := startup.ParseParent(text); err == nil {
+		if parent, err := layout.ParseParent(text); err == nil {
 			t.Errorf("%q is read as %v", text, parent)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package resourceclaims keeps the ResourceClaims that the pods of a PodCliqueSet share. It is a controller of its own,
-// since most sets share none and clusters before Kubernetes 1.34 do not have the kind.
-package resourceclaims
+package podcliqueset
 
 import (
 	"context"
@@ -26,8 +24,9 @@ import (
 	"packtree.dev/grove-operator/internal/rollout"
 )
 
-// Reconciler keeps the claims of each set.
-type Reconciler struct {
+// ClaimsReconciler keeps the ResourceClaims that the pods of a PodCliqueSet share. It is a controller of its own, since
+// most sets share none and clusters before Kubernetes 1.34 do not have the kind.
+type ClaimsReconciler struct {
 	// Client reads from the cache, with the indexes of package lookup, and writes.
 	Client client.Client
 	// Writer applies claims; it reads them past the cache, which may not have the kind.
@@ -36,8 +35,8 @@ type Reconciler struct {
 	Events events.Recorder
 }
 
-// scope is the state of one pass.
-type scope struct {
+// claimsScope is the state of one pass.
+type claimsScope struct {
 	set           *grovev1alpha1.PodCliqueSet
 	scalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	podCliques    map[string]*grovev1alpha1.PodClique
@@ -47,7 +46,7 @@ type scope struct {
 
 // Reconcile makes the missing claims of a set and deletes those that no pod is to share any more. Claims of a deleted
 // owner are deleted with it.
-func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (r *ClaimsReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	set := &grovev1alpha1.PodCliqueSet{}
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -65,8 +64,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, reconcile.Result{}, err)
 }
 
-func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*scope, error) {
-	observed := &scope{
+func (r *ClaimsReconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet) (*claimsScope, error) {
+	observed := &claimsScope{
 		set: set, scalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{},
 		podCliques: map[string]*grovev1alpha1.PodClique{},
 		indexes:    map[string][]int32{}, standing: map[string]*resourcev1.ResourceClaim{},
@@ -103,7 +102,9 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 
 // observePods records the indexes that pods of a PodClique have or will have: a leaving pod keeps its claim until it is
 // gone.
-func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique *grovev1alpha1.PodClique) error {
+func (r *ClaimsReconciler) observePods(
+	ctx context.Context, observed *claimsScope, podClique *grovev1alpha1.PodClique,
+) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list,
 		append(lookup.OfPodClique(podClique), client.UnsafeDisableDeepCopy)...); err != nil {
@@ -123,7 +124,7 @@ func (r *Reconciler) observePods(ctx context.Context, observed *scope, podClique
 }
 
 // live returns the present size of the set.
-func (s *scope) live() claims.Live {
+func (s *claimsScope) live() claims.Live {
 	return claims.Live{
 		Copies: func(name string) (int32, bool) {
 			group, exists := s.scalingGroups[name]
@@ -139,7 +140,7 @@ func (s *scope) live() claims.Live {
 	}
 }
 
-func (r *Reconciler) write(ctx context.Context, scope *scope) error {
+func (r *ClaimsReconciler) write(ctx context.Context, scope *claimsScope) error {
 	desired := claims.Desired(scope.set, scope.live())
 	wanted := map[string]bool{}
 	for _, claim := range desired {
@@ -157,7 +158,7 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 }
 
 // apply makes a claim as soon as its owner exists.
-func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim) error {
+func (r *ClaimsReconciler) apply(ctx context.Context, scope *claimsScope, claim claims.Claim) error {
 	owner := scope.ownerOf(claim)
 	if owner == nil || scope.standing[claim.Name] != nil {
 		return nil // The owner brings the next pass when it appears; and an existing claim cannot be changed.
@@ -179,7 +180,7 @@ func (r *Reconciler) apply(ctx context.Context, scope *scope, claim claims.Claim
 }
 
 // ownerOf is the owner of a claim; nil while the owner does not exist or is being deleted.
-func (s *scope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
+func (s *claimsScope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
 	var owner client.Object
 	kind := "PodCliqueSet"
 	switch claim.Level {
@@ -204,7 +205,7 @@ func (s *scope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
 
 // owns reports whether an owner reference is to the set or to an existing object of it: claims of deleted owners are
 // for the garbage collector.
-func (s *scope) owns(reference metav1.OwnerReference) bool {
+func (s *claimsScope) owns(reference metav1.OwnerReference) bool {
 	if reference.UID == s.set.UID {
 		return true
 	}

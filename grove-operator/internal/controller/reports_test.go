@@ -45,7 +45,7 @@ func scheduledMessage(in, podClique string) func() string {
 	}
 }
 
-var _ = Describe("What a workload tells", func() {
+var _ = Describe("What a workload reports", func() {
 	const manifest = `
 metadata: {name: s}
 spec:
@@ -76,7 +76,7 @@ spec:
 		Eventually(scheduledMessage(in, "s-0-g-1-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 	})
 
-	It("tells by events what happened, once", func() {
+	It("reports by events what happened, once", func() {
 		in := namespace()
 		set := createSet(in, manifest)
 		born := []string{
@@ -109,7 +109,7 @@ spec:
 		Consistently(recorded(in)).Should(HaveLen(len(born) + 2))
 	})
 
-	It("tells of an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {
+	It("reports an error once, keeps it in lastErrors while it lasts, and drops it when it is cured", func() {
 		in := namespace()
 		taken := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "s-0"},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}

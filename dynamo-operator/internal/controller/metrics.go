@@ -1,21 +1,15 @@
-// Package metrics publishes the state of the deployments at /metrics. Names and labels are stable: they may be added
-// to, but do not change.
-package metrics
+package controller
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	"packtree.dev/shared/objectcount"
 )
 
-// AddToManager serves the metrics of a manager's program.
-func AddToManager(mgr manager.Manager) error {
-	return objectcount.Add(mgr, deployments, constraints)
-}
+// Names and labels of metrics are stable: they may be added to, but do not change.
 
 var deployments = objectcount.Gauge{
 	Name: "packtree_dynamo_deployments",
