@@ -139,3 +139,25 @@ spec: {minMember: 2, topologyConstraint: {topology: net, preferredTopologyLevel:
 		}
 	}
 }
+
+func TestMoreThanCanBeCountedFitsNowhere(t *testing.T) {
+	container := func(amount string) string {
+		return fmt.Sprintf(`{name: c, resources: {requests: {%s}}}`, amount)
+	}
+	for name, containers := range map[string]string{
+		"of CPUs, which are counted in thousandths": container("cpu: 9223372036854775807"),
+		"in the end of what there can be":           container("cpu: 1e30"),
+		"together":                                  strings.Repeat(container("memory: 1Ei")+", ", 16),
+	} {
+		done := run(t, fmt.Sprintf(`
+{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 8, memory: 16Gi}}}
+---
+{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {pod-group-name: g}}, spec: {containers: [%s]}}
+`, containers), "-f", "-")
+		if exitCode(done.err) != 3 || !strings.Contains(done.stdout, "can be asked for") {
+			t.Errorf("%s: %v\n%s%s", name, done.err, done.stdout, done.stderr)
+		}
+	}
+}
