@@ -15,6 +15,9 @@ import (
 	"packtree.dev/shared/manifests"
 )
 
+// wide writes each letter as two bytes.
+func wide(text string) string { return strings.Join(strings.Split(text, ""), "\x00") + "\x00" }
+
 func TestParse(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -73,6 +76,28 @@ func TestParse(t *testing.T) {
 		"no kind": {
 			content: "apiVersion: v1\nmetadata: {name: a}\n",
 			wrong:   []string{"f[1]: kind: Required value: every manifest has one, such as Pod"},
+		},
+		"names that are no text until they are quoted": {
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: n}\n---\n" +
+				"apiVersion: 1\nkind: Pod\nmetadata: {name: a}\n",
+			wrong: []string{
+				"f[1]: Pod: metadata.name: must be a string, in quotes, not 12",
+				"f[2]: Pod: metadata.name: must be a string, in quotes, not false",
+				"f[3]: Pod a: apiVersion: must be a string, in quotes, not 1",
+			},
+		},
+		"the text of PowerShell": {
+			content: "\xff\xfe" + wide("apiVersion: v1\r\nkind: Pod\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Pod\r\n"+
+				"metadata: {name: b}\r\n"),
+			want: []string{"f[1] Pod a", "f[2] Pod b"},
+		},
+		"the same from the other end": {
+			content: "\xfe\xff\x00{\x00k\x00i\x00n\x00d\x00:\x00 \x00P\x00}",
+			wrong:   []string{"f[1]: P: apiVersion: Required value: every manifest has one, such as v1"},
+		},
+		"a mark before the text": {
+			content: "\ufeffapiVersion: v1\nkind: Pod\nmetadata: {name: a}\n",
+			want:    []string{"f[1] Pod a"},
 		},
 		"no name": {
 			content: "apiVersion: v1\nkind: Pod\n",

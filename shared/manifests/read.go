@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,7 +102,7 @@ func Parse(file string, content []byte) ([]Document, []Finding) {
 		read, wrong := objectsOf(source, object)
 		documents, findings = append(documents, read...), append(findings, wrong...)
 	}
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(withPlainSeparators(content))))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(withPlainSeparators(inUTF8(content)))))
 	for {
 		chunk, err := reader.Read()
 		if errors.Is(err, io.EOF) {
@@ -231,6 +232,15 @@ func lendKind(item map[string]any, list *unstructured.Unstructured) {
 
 func incomplete(source string, object *unstructured.Unstructured) (Finding, bool) {
 	finding := Finding{Source: source, Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+		// Unquoted, 12 is a number and n is false: whoever writes such a name has given one.
+		value, written, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
+		if _, text := value.(string); written && value != nil && !text {
+			finding.Path = strings.Join(path, ".")
+			finding.Reason = fmt.Sprintf("must be %s, not %s", wanted(value, reflect.TypeFor[string]()), found(value))
+			return finding, true
+		}
+	}
 	switch {
 	case object.GetAPIVersion() == "":
 		finding.Path, finding.Reason = "apiVersion", "Required value: every manifest has one, such as v1"

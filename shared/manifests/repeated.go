@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// clusterScoped are those of our kinds, and of those that we read, that are in no namespace.
+var clusterScoped = []string{"Node", "Topology", "ClusterTopology", "ClusterTopologyBinding"}
+
 // Repeated returns a finding for each object of one of these kinds that an earlier document has already, in any
 // version: neither of two contradicting objects can be chosen, and the objects made from both would exist twice.
 func Repeated(documents []Document, kinds ...schema.GroupKind) []Finding {
@@ -22,8 +25,8 @@ func Repeated(documents []Document, kinds ...schema.GroupKind) []Finding {
 			continue // An object with a generated name differs from all others.
 		}
 		namespace := document.Object.GetNamespace()
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
+		if namespace == "" || slices.Contains(clusterScoped, kind.Kind) {
+			namespace = metav1.NamespaceDefault // API servers clear the namespace of what can have none.
 		}
 		object := key{kind, namespace, name}
 		if seen[object] {

@@ -26,17 +26,23 @@ func TestRepeatedReportsTheSecondObjectOfAName(t *testing.T) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: a, namespace: other}}
 `))
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	var got []string
-	for _, finding := range manifests.Repeated(documents, schema.GroupKind{Kind: "Pod"}) {
+	kinds := []schema.GroupKind{{Kind: "Pod"}, {Kind: "Node"}}
+	for _, finding := range manifests.Repeated(documents, kinds...) {
 		got = append(got, finding.String())
 	}
 	want := []string{
 		"f[3]: Pod default/a: metadata.name: the input has this object already",
 		"f[4]: Pod a: metadata.name: the input has this object already",
+		"f[10]: Node other/a: metadata.name: the input has this object already",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

@@ -26,8 +26,8 @@ type Admission[T runtime.Object] struct {
 }
 
 // Admit decodes a document of one of our kinds into object, as the API server would admit its creation: strict about
-// unknown fields, with the schema's defaults, then admission.Judge and admission.Default, then the schema's rules and
-// admission.Validate.
+// unknown fields, with the schema's defaults, then admission.Judge and admission.Default, then the metadata, the
+// schema's rules and admission.Validate.
 // Warnings are findings too. Object is only to be used when no finding is an error.
 func Admit[T runtime.Object](document manifests.Document, object T, admission Admission[T]) []manifests.Finding {
 	kind := document.Object.GroupVersionKind()

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/offline"
 )
@@ -77,6 +79,64 @@ func TestAdmitChecksTheSchema(t *testing.T) {
 			for i, want := range c.want {
 				if prefix := "f[1]: ClusterTopology t: " + want; !strings.HasPrefix(lines[i], prefix) {
 					t.Errorf("finding %q, want it to start with %q", lines[i], prefix)
+				}
+			}
+		})
+	}
+}
+
+// TestAdmitChecksMetadata compares with what an API server says of the same.
+func TestAdmitChecksMetadata(t *testing.T) {
+	const subdomain = "a lowercase RFC 1123 subdomain must consist of"
+	long := strings.Repeat("x", 254)
+	for name, c := range map[string]struct {
+		kind, metadata string
+		want           []string
+	}{
+		"a dotted name":                  {"PodGroup", "{name: a.b-1}", nil},
+		"no namespace":                   {"PodGroup", "{name: a}", nil},
+		"a generated name":               {"PodGroup", "{generateName: a-}", nil},
+		"a namespace of what needs none": {"Topology", "{name: a, namespace: Team_A}", nil},
+		"owners that have no UID": {
+			"PodGroup", "{name: a, ownerReferences: [{apiVersion: v1, kind: Pod, name: b, uid: ''}]}", nil,
+		},
+		"a name":              {"PodGroup", "{name: Odd_1}", []string{`metadata.name: Invalid value: "Odd_1": ` + subdomain}},
+		"a name that is long": {"Topology", "{name: " + long + "}", []string{"metadata.name: Invalid value: "}},
+		"what is left of a name": {
+			"PodGroup", "{generateName: team-ä-}", []string{`metadata.generateName: Invalid value: "team-ä-": ` + subdomain},
+		},
+		"a namespace": {
+			"PodGroup", "{name: a, namespace: a.b}", []string{`metadata.namespace: Invalid value: "a.b": must not contain dots`},
+		},
+		"a label": {
+			"Topology", "{name: a, labels: {team: a/b}}", []string{`metadata.labels: Invalid value: "a/b": a valid label must be`},
+		},
+		"an annotation": {
+			"PodGroup", "{name: a, annotations: {a/b/c: d}}",
+			[]string{`metadata.annotations: Invalid value: "a/b/c": a valid label key must consist of`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kinds := map[string]string{
+				"PodGroup": "apiVersion: scheduling.run.ai/v2alpha2\nspec: {minMember: 1}",
+				"Topology": "apiVersion: kai.scheduler/v1alpha1\nspec: {levels: [{nodeLabel: rack}]}",
+			}
+			manifest := kinds[c.kind] + "\nkind: " + c.kind + "\nmetadata: " + c.metadata
+			documents, findings := manifests.Parse("f", []byte(manifest))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			if c.kind == "PodGroup" {
+				findings = offline.Admit(documents[0], &scheduling.PodGroup{}, offline.Admission[*scheduling.PodGroup]{})
+			} else {
+				findings = offline.Admit(documents[0], &kai.Topology{}, offline.Admission[*kai.Topology]{})
+			}
+			if len(findings) != len(c.want) {
+				t.Fatalf("findings %v, want %q", findings, c.want)
+			}
+			for i, want := range c.want {
+				if got := findings[i].Path + ": " + findings[i].Reason; !strings.HasPrefix(got, want) {
+					t.Errorf("finding %q, want it to start with %q", got, want)
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,19 +25,39 @@ import (
 
 // crdSchema is one version's schema of a kind, in the forms that the API server's own code needs.
 type crdSchema struct {
+	namespaced bool
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *cel.Validator
 }
 
+// compiled has the schemas that were asked for: to compile one takes longer than to check many objects.
+var compiled sync.Map
+
 func schemaOf(kind schema.GroupVersionKind) (*crdSchema, error) {
+	if known, ok := compiled.Load(kind); ok {
+		return known.(*crdSchema), nil
+	}
+	made, err := compileFor(kind)
+	if err == nil {
+		compiled.Store(kind, made)
+	}
+	return made, err
+}
+
+func compileFor(kind schema.GroupVersionKind) (*crdSchema, error) {
 	definition, err := definitions.For(kind.GroupKind())
 	if err != nil {
 		return nil, err
 	}
 	for _, version := range definition.Spec.Versions {
 		if version.Name == kind.Version {
-			return compile(version.Schema.OpenAPIV3Schema)
+			made, err := compile(version.Schema.OpenAPIV3Schema)
+			if err != nil {
+				return nil, err
+			}
+			made.namespaced = definition.Spec.Scope == apiextensionsv1.NamespaceScoped
+			return made, nil
 		}
 	}
 	return nil, fmt.Errorf("%s has no version %s", definition.Name, kind.Version)
@@ -68,14 +90,14 @@ func (s *crdSchema) setDefaults(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// validate checks object against the schema as on creation, with or without its CEL rules.
+// validate checks object against the schema as on creation, with or without its CEL rules, and its metadata.
 func (s *crdSchema) validate(object map[string]any, rules bool) field.ErrorList {
+	metadata := validateMetadata(&unstructured.Unstructured{Object: object}, s.namespaced)
 	errs := located(validation.ValidateCustomResource(nil, object, s.openAPI))
-	if len(errs) > 0 || s.rules == nil || !rules {
-		return errs
+	if len(errs) == 0 && s.rules != nil && rules {
+		errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, math.MaxInt64)
 	}
-	errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, math.MaxInt64)
-	return errs
+	return append(metadata, errs...)
 }
 
 // located adds the field to errors that name it only in the message, as for a number out of its format's range.

@@ -126,10 +126,20 @@ func (f *forest) link(object *Object, owners []metav1.OwnerReference) {
 			parent.unknown = true
 		}
 	}
-	if parent != nil && parent != object {
+	if parent != nil && !parent.within(object) {
 		object.parent = parent
 		parent.Objects = append(parent.Objects, object)
 	}
+}
+
+// within reports whether an object is another one, or was made of it: owners that make a circle have no outermost one.
+func (o *Object) within(other *Object) bool {
+	for up := o; up != nil; up = up.parent {
+		if up == other {
+			return true
+		}
+	}
+	return false
 }
 
 func conditionsIn(workload *unstructured.Unstructured) []Condition {

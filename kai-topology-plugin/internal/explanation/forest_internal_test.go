@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -49,5 +50,39 @@ func TestWhatKAISaysOfAGangIsShown(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOwnersInACircleAreShownOnce(t *testing.T) {
+	made := func(apiVersion, kind, owner, name string) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetAPIVersion(apiVersion)
+		object.SetKind(kind)
+		object.SetNamespace("ns")
+		object.SetName(name)
+		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: owner, Name: name}})
+		return object
+	}
+	cluster := inventory.New()
+	cluster.Workloads = []*unstructured.Unstructured{
+		made("nvidia.com/v1alpha1", KindDGD, KindPodGang, "w"),
+		made("grove.io/v1alpha1", KindPodCliqueSet, KindDGD, "w"),
+		made("scheduler.grove.io/v1alpha1", KindPodGang, KindPodCliqueSet, "w"),
+	}
+	for _, kind := range []string{KindDGD, KindPodCliqueSet, KindPodGang} {
+		report, err := Of(t.Context(), cluster, "ns", Target{Kind: kind, Name: "w"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := 0
+		for at := report.Chain; at != nil; shown++ {
+			if len(at.Objects) == 0 {
+				break
+			}
+			at = at.Objects[0]
+		}
+		if shown > 2 {
+			t.Errorf("%s: %d objects below the outermost", kind, shown)
+		}
 	}
 }

@@ -30,7 +30,7 @@ var (
 // schemas, as by the API server, but for rules between fields: a PodGroup that breaks one, or names a Topology that
 // does, is decided, as Invalid.
 func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
-	read := New()
+	read, documents := New(), named(documents)
 	var findings []manifests.Finding
 	for _, document := range documents {
 		kind := document.Object.GroupVersionKind().GroupKind()
@@ -59,7 +59,8 @@ func Read(documents []manifests.Document) (*Inventory, []manifests.Finding) {
 
 func (in *Inventory) addNode(document manifests.Document) []manifests.Finding {
 	node := &corev1.Node{}
-	findings := document.DecodeInto(node)
+	findings := append(document.DecodeInto(node), offline.Named(document, false)...)
+	findings = append(findings, document.FieldFindings(wrongOffers(node))...)
 	setNodeDefaults(node)
 	in.Nodes = append(in.Nodes, node)
 	return findings
@@ -67,7 +68,8 @@ func (in *Inventory) addNode(document manifests.Document) []manifests.Finding {
 
 func (in *Inventory) addPod(document manifests.Document) []manifests.Finding {
 	pod := &corev1.Pod{}
-	findings := document.DecodeInto(pod)
+	findings := append(document.DecodeInto(pod), offline.Named(document, true)...)
+	findings = append(findings, document.FieldFindings(wrongRequests(pod))...)
 	corev1defaults.SetObjectDefaults_Pod(pod)
 	identify(pod)
 	in.Pods = append(in.Pods, pod)

@@ -1,7 +1,11 @@
 package kubeframework
 
 import (
+	"math"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -20,7 +24,42 @@ func Requests(pod *corev1.Pod) (packing.Resources, error) {
 	}
 	requests := amounts(info.CalculateResource().Resource)
 	requests[ResourcePods] = 1
+	if asksForVast(pod) {
+		saturate(requests, pod)
+	}
 	return requests, nil
+}
+
+// vast is an amount of which no thousand together are more than can be counted, and more than any pod is given.
+const vast = 1 << 50
+
+// asksForVast reports whether so much of a resource is asked for that kube-scheduler's sums may overflow.
+func asksForVast(pod *corev1.Pod) bool {
+	are := func(requests corev1.ResourceList) bool {
+		for _, amount := range requests {
+			if amount.CmpInt64(vast) >= 0 {
+				return true
+			}
+		}
+		return false
+	}
+	has := func(container corev1.Container) bool { return are(container.Resources.Requests) }
+	return slices.ContainsFunc(pod.Spec.Containers, has) || slices.ContainsFunc(pod.Spec.InitContainers, has) ||
+		are(pod.Spec.Overhead) || pod.Spec.Resources != nil && are(pod.Spec.Resources.Requests)
+}
+
+// saturate corrects the amounts that are more than can be counted: kube-scheduler takes them for less, even for nothing,
+// and an API server lets them in.
+func saturate(requests packing.Resources, pod *corev1.Pod) {
+	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		most := int64(math.MaxInt64)
+		if name == corev1.ResourceCPU {
+			most /= 1000
+		}
+		if amount.CmpInt64(most) >= 0 {
+			requests[string(name)] = math.MaxInt64
+		}
+	}
 }
 
 // Requested returns Requests for pods of which most stand on nodes, which have counted already what these take.

@@ -206,6 +206,40 @@ func TestASpentBudgetIsNoProof(t *testing.T) {
 	}
 }
 
+func TestPodsThatAreOverAreNotDrawn(t *testing.T) {
+	done := run(t, `
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {example.com/gpu: "4"}}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: one}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: over, annotations: {pod-group-name: one}}
+spec: {nodeName: n1, containers: [{name: c, resources: {limits: {example.com/gpu: "3"}}}]}
+status: {phase: Succeeded}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: next, annotations: {pod-group-name: one}}
+spec: {containers: [{name: c, resources: {limits: {example.com/gpu: "4"}}}]}
+`, "-f", "-", "-o", "tree")
+	want := `nodes
+└── n1 (gpu 4/4)
+    └── default/one: next
+
+default/one: Placed, 1 pod given a node
+`
+	if diff := cmp.Diff(want, done.stdout); diff != "" {
+		t.Errorf("error %v, %s (-want +got):\n%s", done.err, done.stderr, diff)
+	}
+}
+
 func TestADomainOfOneNodeOfItsNameIsDrawnOnce(t *testing.T) {
 	done := run(t, `
 apiVersion: kai.scheduler/v1alpha1

@@ -2,6 +2,8 @@ package place_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,5 +102,62 @@ spec:
 				t.Errorf("verdict %s (-want +got):\n%s", decided.PodGroups[0].Verdict, diff)
 			}
 		})
+	}
+}
+
+func TestWhereAGangStandsIsSaidWhateverItsVerdict(t *testing.T) {
+	for verdict, waiting := range map[string]string{
+		"Incomplete": "",
+		"Infeasible": "spec: {containers: [{name: c, resources: {requests: {cpu: 8}}}]}",
+		"Unknown": `spec:
+  containers: [{name: c, resources: {requests: {cpu: 1}}}]
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: a}}}`,
+	} {
+		pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: a}, annotations: {pod-group-name: g}}\n%s\n"
+		manifests := `
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: net}
+spec: {levels: [{nodeLabel: rack}]}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {rack: r1}}, status: {allocatable: {cpu: 4}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {rack: r2}}, status: {allocatable: {cpu: 0}}}
+---
+apiVersion: scheduling.run.ai/v2alpha2
+kind: PodGroup
+metadata: {name: g}
+spec: {minMember: 2, topologyConstraint: {topology: net, preferredTopologyLevel: rack}}
+` + fmt.Sprintf(pod, "stands", "spec: {nodeName: n1, containers: [{name: c}]}")
+		if waiting != "" {
+			manifests += fmt.Sprintf(pod, "waits", waiting)
+		}
+		done := run(t, manifests, "-f", "-")
+		if !strings.Contains(done.stdout, `"verdict": "`+verdict+`"`) || !strings.Contains(done.stdout, `"r1"`) {
+			t.Errorf("%s: %v\n%s%s", verdict, done.err, done.stdout, done.stderr)
+		}
+	}
+}
+
+func TestMoreThanCanBeCountedFitsNowhere(t *testing.T) {
+	container := func(amount string) string {
+		return fmt.Sprintf(`{name: c, resources: {requests: {%s}}}`, amount)
+	}
+	for name, containers := range map[string]string{
+		"of CPUs, which are counted in thousandths": container("cpu: 9223372036854775807"),
+		"in the end of what there can be":           container("cpu: 1e30"),
+		"together":                                  strings.Repeat(container("memory: 1Ei")+", ", 16),
+	} {
+		done := run(t, fmt.Sprintf(`
+{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 8, memory: 16Gi}}}
+---
+{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {pod-group-name: g}}, spec: {containers: [%s]}}
+`, containers), "-f", "-")
+		if exitCode(done.err) != 3 || !strings.Contains(done.stdout, "can be asked for") {
+			t.Errorf("%s: %v\n%s%s", name, done.err, done.stdout, done.stderr)
+		}
 	}
 }

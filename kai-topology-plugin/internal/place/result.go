@@ -103,9 +103,18 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 		}
 	}
 	for _, i := range order {
-		if !unasked(gangs[i]) {
-			decided.PodGroups = append(decided.PodGroups, resultOf(gangs[i].Rank.Gang, answers[i]))
+		if unasked(gangs[i]) {
+			continue
 		}
+		if !turns.Placed(answers[i]) && len(gangs[i].Gang.Standing) > 0 {
+			// Those who refuse or hold a gang do not always look where it stands.
+			stand, err := table.Stand(gangs[i])
+			if err != nil {
+				return nil, err
+			}
+			answers[i].Groups = stand.Groups
+		}
+		decided.PodGroups = append(decided.PodGroups, resultOf(gangs[i].Rank.Gang, answers[i]))
 	}
 	decided.ElapsedMicroseconds = time.Since(started).Microseconds()
 	return decided, nil

@@ -134,7 +134,7 @@ func summary(podGroup PodGroupResult) string {
 
 func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 	standing := map[string][]*corev1.Pod{}
-	for _, pod := range in.Pods {
+	for _, pod := range inventory.Standing(in.Pods) {
 		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
 	}
 	nodes := slices.Clone(in.Nodes)

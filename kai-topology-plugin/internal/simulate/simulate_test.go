@@ -548,6 +548,13 @@ func TestBrokenStreamsAreNamedByLine(t *testing.T) {
 	}
 }
 
+func TestAMarkBeforeAStreamIsNoMistake(t *testing.T) {
+	line := "\ufeff" + `{"at": 0, "name": "g", "pods": 1, "requests": {"cpu": "1"}}` + "\r\n"
+	if stream, err := simulate.Read("jobs", strings.NewReader(line), cluster(t, 1, 1)); err != nil || len(stream) != 1 {
+		t.Errorf("%d lines, error %v", len(stream), err)
+	}
+}
+
 func TestOneWrongLineAmongMany(t *testing.T) {
 	var lines strings.Builder
 	for i := range 20000 {

@@ -96,7 +96,7 @@ func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, e
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("%s:%d: %w", file, number, err)
 		}
-		if text = bytes.TrimSpace(text); len(text) > 0 {
+		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))); len(text) > 0 {
 			event, err := r.read(text, number)
 			if err != nil {
 				faults.add(number, err)

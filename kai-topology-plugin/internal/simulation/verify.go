@@ -39,6 +39,9 @@ func Accepts(ctx context.Context, question decision.Question, nodes map[string]s
 	if err := r.prepare(ctx); err != nil {
 		return "", err
 	}
+	if err := r.tellApart(ctx); err != nil {
+		return "", err
+	}
 	result := &outcome{nodes: map[string]string{}, waiting: r.planned(nodes)}
 	for entered := true; entered && len(result.waiting) > 0; {
 		if entered, err = r.assumeAsPlanned(ctx, result, nodes); err != nil {
@@ -49,4 +52,15 @@ func Accepts(ctx context.Context, question decision.Question, nodes map[string]s
 		return "", nil
 	}
 	return result.refused.sentence(), nil
+}
+
+// tellApart finds out which pods filters cannot tell apart, as the engine is asked for them.
+func (r *simulation) tellApart(ctx context.Context) error {
+	var failed error
+	session, err := decision.Open(ctx, r.asked(ctx, &failed))
+	if err != nil {
+		return err
+	}
+	session.Close()
+	return failed
 }

@@ -52,7 +52,7 @@ func read(documents []manifests.Document) *input {
 		switch document.Object.GroupVersionKind() {
 		case podKind:
 			in.pods[i] = &corev1.Pod{}
-			in.find(document.DecodeInto(in.pods[i]))
+			in.find(append(document.DecodeInto(in.pods[i]), offline.Named(document, true)...))
 		case owners.PodGangKind:
 			in.gangs[i] = &grovescheduler.PodGang{}
 			in.find(offline.Admit(document, in.gangs[i],
