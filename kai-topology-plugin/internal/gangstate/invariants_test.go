@@ -57,6 +57,8 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 
 // hasReason reports whether there is a reason for which room is kept.
 func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
+	leaf := gang.LeafOf(v.anyPod())
+	latest := now.Add(max(HoldOf(r.podGroup), SeatHold))
 	switch v.purpose {
 	case planned:
 		return r.plan != nil && r.plan.room == v
@@ -67,19 +69,27 @@ func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	case expected, followed:
 		return !v.until.IsZero()
 	case vacated:
-		return len(v.pods) == 1 && HoldOf(r.podGroup) > 0 && !v.until.After(now.Add(SeatHold)) &&
-			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, "", vacatedBy(r))
+		return len(v.pods) == 1 && HoldOf(r.podGroup) > 0 && !v.until.After(latest) &&
+			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, leaf, vacatedBy(r, leaf))
 	case moving:
-		return len(v.pods) == 1 && r.podGroup != nil && v.until.After(now) && !v.until.After(now.Add(SeatHold)) &&
+		return len(v.pods) == 1 && r.podGroup != nil && v.until.After(now) && !v.until.After(latest) &&
 			s.takes(v.placement().Node, v.placement().Pod)
 	}
 	return false
 }
 
-// vacatedBy counts the seats of pods that have left, or are leaving. Those that are to move stand yet.
-func vacatedBy(r *record) (count int) {
+// anyPod is one of those that room is kept for.
+func (v *reservation) anyPod() *corev1.Pod {
+	for _, placement := range v.pods {
+		return placement.Pod
+	}
+	return &corev1.Pod{}
+}
+
+// vacatedBy counts the seats of pods of a leaf that have left, or are leaving. Those that are to move stand yet.
+func vacatedBy(r *record, leaf string) (count int) {
 	for _, seat := range r.seats() {
-		if seat.purpose == vacated {
+		if seat.purpose == vacated && gang.LeafOf(seat.placement().Pod) == leaf {
 			count++
 		}
 	}
