@@ -56,8 +56,6 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 	if basis.moment == 0 || slices.ContainsFunc(basis.unprovided, v.Resources().Provides) {
 		return false
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.follow(nodes)
 	if v.moments.better > basis.moment {
 		return false
@@ -74,8 +72,6 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 // Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody
 // that they had not before.
 func (v *View) Bettered() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	return v.moments.better
 }
 

@@ -34,10 +34,8 @@ type Trial struct {
 // from the broadest on. It is about pods of which ask for host ports what asking does. The caller has the view for
 // itself until End.
 func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, asking []*corev1.Pod) (*Trial, error) {
-	v.mu.Lock()
 	v.follow(nodes)
 	if err := v.know(topologies); err != nil {
-		v.mu.Unlock()
 		return nil, err
 	}
 	trial := &Trial{
@@ -61,7 +59,6 @@ func (t *Trial) End() {
 		t.Cluster.Forget(key)
 	}
 	t.view.shed()
-	t.view.mu.Unlock()
 }
 
 // maxResources is how many names of resources may come up, besides those of the nodes, before the cluster is made

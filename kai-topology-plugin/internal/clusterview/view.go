@@ -4,7 +4,6 @@ package clusterview
 
 import (
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,11 +15,9 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// View is the picture that one profile has of the cluster. Its methods may be called from any goroutine; what they
-// begin is done one at a time.
+// View is the picture that one profile has of the cluster. One goroutine at a time uses it: for a profile the one that
+// schedules.
 type View struct {
-	// mu is held from Begin to End.
-	mu      sync.Mutex
 	memory  *eligibility.Memory
 	cluster *packing.Cluster
 	// seen has what the cluster knows of the nodes, in the order in which they were last given, and given what
@@ -75,8 +72,6 @@ func (v *View) renew() {
 
 // Version returns a number that is another one whenever a node was added, removed, or changed in what it offers.
 func (v *View) Version(nodes []fwk.NodeInfo) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.follow(nodes)
 	return v.versions
 }

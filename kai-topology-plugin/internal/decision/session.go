@@ -14,7 +14,7 @@ import (
 )
 
 // Session is a question on the table. It may be decided several times, between changes of its Trial: what if this pod
-// were gone, or that node excluded? Everybody else who asks the same view waits until it is closed.
+// were gone, or that node excluded? Nobody else asks the same view until it is closed.
 type Session struct {
 	// Trial is the cluster that is decided on.
 	Trial *clusterview.Trial

@@ -35,8 +35,8 @@ type Conditions struct {
 	pods   corelisters.PodLister
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-	mu     sync.Mutex
-	wanted map[types.NamespacedName]*wanted
+	// wanted has, by the name of a pod, what is to be said of it.
+	wanted sync.Map
 	// written has the last write of each pod by its UID, for the moment until the cache has it.
 	written *lru.Cache
 }
@@ -63,7 +63,7 @@ func writtenOver(over string, pod *corev1.Pod) written {
 // NewConditions returns what writes with a client; the lister is that of a cache of all pods.
 func NewConditions(client kubernetes.Interface, pods corelisters.PodLister) *Conditions {
 	return &Conditions{
-		client: client, pods: pods, wanted: map[types.NamespacedName]*wanted{}, written: lru.New(remembered),
+		client: client, pods: pods, written: lru.New(remembered),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](soonest, latest)),
 	}
@@ -86,17 +86,16 @@ func (c *Conditions) Run(ctx context.Context) {
 // Tell has a condition written to a pod that waits.
 func (c *Conditions) Tell(pod *corev1.Pod, condition *corev1.PodCondition) {
 	key := keyOf(pod)
-	c.mu.Lock()
-	c.wanted[key] = &wanted{uid: pod.UID, condition: *condition}
-	c.mu.Unlock()
+	c.wanted.Store(key, &wanted{uid: pod.UID, condition: *condition})
 	c.queue.Add(key)
 }
 
 // Idle reports whether nothing is left to be written.
 func (c *Conditions) Idle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.wanted) == 0
+	for range c.wanted.Range {
+		return false
+	}
+	return true
 }
 
 func keyOf(pod *corev1.Pod) types.NamespacedName {
@@ -110,13 +109,11 @@ func (c *Conditions) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(key)
-	c.mu.Lock()
-	told := c.wanted[key]
-	c.mu.Unlock()
-	if told == nil {
+	told, waits := c.wanted.Load(key)
+	if !waits {
 		return true
 	}
-	if err := c.write(ctx, key, told); err != nil {
+	if err := c.write(ctx, key, told.(*wanted)); err != nil {
 		if !apierrors.IsConflict(err) {
 			klog.FromContext(ctx).Error(err, "Telling a pod why it waits, to be tried again", "pod", key)
 		}
@@ -124,11 +121,7 @@ func (c *Conditions) next(ctx context.Context) bool {
 		return true
 	}
 	c.queue.Forget(key)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.wanted[key] == told { // Else there is something newer, and the key is in the queue again.
-		delete(c.wanted, key)
-	}
+	c.wanted.CompareAndDelete(key, told) // If there is something newer, the key is in the queue again.
 	return true
 }
 

@@ -145,18 +145,6 @@ func (s *State) AskedBy(key gang.Key, pod types.UID) *decision.Answer {
 	return nil
 }
 
-// Asker returns the pod that the last answer for a gang was found for, false if the gang does not wait because of it.
-// If there is a place now, the others are called; so that a gang of a thousand pods that waits is one pod that wakes
-// up.
-func (s *State) Asker(key gang.Key) (pod types.UID, waits bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if asker := s.known(key).asker(); asker != nil {
-		return asker.UID, true
-	}
-	return "", false
-}
-
 // Last returns the last answer for a gang, or nil.
 func (s *State) Last(key gang.Key) *decision.Answer {
 	s.mu.RLock()

@@ -123,7 +123,7 @@ func TestAPodDoesNotYieldItsOwnSeat(t *testing.T) {
 
 func TestAPlanThatCountsOnASeatIsBrokenWithIt(t *testing.T) {
 	for name, lost := range map[string]func(*State) Effects{
-		"its node goes":   func(s *State) Effects { return s.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		"its node goes":   func(s *State) Effects { return s.NodeGone("n1") },
 		"its time is out": func(s *State) Effects { return s.Tick(start.Add(SeatLife)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,8 +71,8 @@ func (c KeptDomain) Keeps(labels map[string]string) bool {
 // Taking is a gang that takes room.
 type Taking struct {
 	Rank gang.Rank
-	// Asks reports whether any pod of it asks for a resource.
-	Asks func(resource string) bool
+	// Asks has the resources that any pod of it asks for.
+	Asks sets.Set[string]
 	// Nodes are the labels of the nodes that it takes room on.
 	Nodes []map[string]string
 	// touched has the domains of each ground that was asked about.
@@ -255,7 +255,7 @@ func (o *overtaken) competes(taking *Taking) bool {
 }
 
 func (o *overtaken) couldUse(taking *Taking) bool {
-	return slices.ContainsFunc(o.claim.Scarce, taking.Asks) && len(taking.in(o.claim.Ground)) > 0
+	return taking.Asks.HasAny(o.claim.Scarce...) && len(taking.in(o.claim.Ground)) > 0
 }
 
 // in returns the domains of a ground in which the gang takes room. Many wait for the same ground.
@@ -332,13 +332,6 @@ func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 // Bar records whether a gang that was tried may have been kept out of a domain: it is activated when that opens again.
 func (s *State) Bar(key gang.Key, barred bool) {
 	s.change(key, func(r *record, _ *Effects) { r.barred = barred })
-}
-
-// Barred reports whether a gang may have been kept out of a domain when it was last tried.
-func (s *State) Barred(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.known(key).barred
 }
 
 // Holds returns whether a domain would hold a waiting gang if nothing stood there, as far as it is known.

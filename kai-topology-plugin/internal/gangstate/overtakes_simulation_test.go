@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -139,7 +140,7 @@ func (y *yard) try(next small) bool {
 }
 
 func (y *yard) stand(next small, assignments []packing.Assignment) {
-	taking := Taking{Rank: next.rank, Asks: func(string) bool { return true }}
+	taking := Taking{Rank: next.rank, Asks: sets.New("device")}
 	for i, assignment := range assignments {
 		y.cluster.Assign(packing.Pod{ID: fmt.Sprintf("%s %d", next.rank.Gang.Name, i), Node: assignment.Node,
 			Requests: packing.Resources{"device": 1}})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -49,7 +50,7 @@ func rank(name string, priority int32, since int64) gang.Rank {
 }
 
 func taking(by gang.Rank, resource string, nodes ...map[string]string) Taking {
-	return Taking{Rank: by, Asks: func(asked string) bool { return asked == resource }, Nodes: nodes}
+	return Taking{Rank: by, Asks: sets.New(resource), Nodes: nodes}
 }
 
 func always(KeptDomain) bool { return true }
@@ -245,7 +246,7 @@ func TestWhoWasKeptOutIsCalledWhenTheGangWaitsForSomethingElse(t *testing.T) {
 				state.take(taking(younger, "gpu", inRack))
 			}
 			state.closedTo(younger, always)
-			if !state.Barred(younger.Gang) || state.Barred(big.Rank.Gang) {
+			if !state.known(younger.Gang).barred || state.known(big.Rank.Gang).barred {
 				t.Error("it is not known who was kept out")
 			}
 			_, again := state.waits(test.now, 1)

@@ -207,24 +207,21 @@ func (s *State) settle(e *Effects, r *record, pod types.UID, standing bool, now 
 	return missed
 }
 
-// NodeChanged breaks the plans that count on a node which does not stand any more where it did when it was chosen,
-// and says what it is. What is being bound already is judged when it is: see PlaceOf.
-func (s *State) NodeChanged(node, what string, stands func(Place) bool) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// leaveNode breaks the plans that count on a node which does not stand any more where it did when it was chosen, and
+// says what it is. What is being bound already is judged when it is: see PlaceOf.
+func (s *State) leaveNode(e *Effects, node, what string, stands func(Place) bool) {
 	away := func(placement Placement) bool { return placement.Node == node && !stands(placement.Place) }
 	for _, r := range s.holding {
 		if r.leaveSeats(func(_ *reservation, seat Placement) bool { return away(seat) }) {
-			s.givenBack(&effects, r.key)
-			s.seatLost(&effects, r, fmt.Sprintf("node %s %s", node, what))
+			s.givenBack(e, r.key)
+			s.seatLost(e, r, fmt.Sprintf("node %s %s", node, what))
 		}
 		if r.plan != nil && r.counts(away) {
-			s.breakPlan(&effects, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))
-			r.activatePending(&effects)
+			s.breakPlan(e, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))
+			r.activatePending(e)
 		}
 		s.tidy(r)
 	}
-	return effects
 }
 
 // counts reports whether the plan sends a pod to such a placement, or one waits there.

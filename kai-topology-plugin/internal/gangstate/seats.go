@@ -295,22 +295,29 @@ func (r *record) dropSeats(e *Effects, end metrics.SeatEnd, which func(*reservat
 	})
 }
 
-// NodeSeen records a node as it is now. Seats on it are given up if it does not take their pods any more.
-func (s *State) NodeSeen(node *corev1.Node) Effects {
+// NodeSeen records a node as it is now. Seats on it are given up if it does not take their pods any more, and plans
+// that count on it are broken if it got into another domain.
+func (s *State) NodeSeen(node *corev1.Node) (effects Effects) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.nodes[node.Name]
 	s.nodes[node.Name] = node
-	s.mu.Unlock()
-	return s.dropSeatsOn(node.Name, metrics.SeatNodeLost, func(pod *corev1.Pod) bool {
-		return !s.takes(node.Name, pod)
-	})
+	s.dropSeatsOn(&effects, node.Name)
+	if before != nil && !maps.Equal(before.Labels, node.Labels) {
+		s.leaveNode(&effects, node.Name, "is in another domain than when it was planned for",
+			func(place Place) bool { return place.Is(node.Labels) })
+	}
+	return effects
 }
 
 // NodeGone records that a node is no more.
-func (s *State) NodeGone(name string) Effects {
+func (s *State) NodeGone(name string) (effects Effects) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.nodes, name)
-	s.mu.Unlock()
-	return s.dropSeatsOn(name, metrics.SeatNodeLost, func(*corev1.Pod) bool { return true })
+	s.dropSeatsOn(&effects, name)
+	s.leaveNode(&effects, name, "was deleted", func(Place) bool { return false })
+	return effects
 }
 
 // takes reports whether a node is there and repels no such pod.
@@ -319,18 +326,17 @@ func (s *State) takes(name string, pod *corev1.Pod) bool {
 	return node != nil && !kubeframework.Repels(node, pod)
 }
 
-// dropSeatsOn gives up seats of all gangs on a node.
-func (s *State) dropSeatsOn(node string, end metrics.SeatEnd, which func(pod *corev1.Pod) bool) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// dropSeatsOn gives up seats of all gangs on a node that does not take their pods.
+func (s *State) dropSeatsOn(e *Effects, node string) {
 	for _, r := range s.holding {
-		on := func(seat *reservation) bool { return seat.placement().Node == node && which(seat.placement().Pod) }
-		if r.dropSeats(&effects, end, on) {
-			s.givenBack(&effects, r.key)
+		lost := func(seat *reservation) bool {
+			return seat.placement().Node == node && !s.takes(node, seat.placement().Pod)
+		}
+		if r.dropSeats(e, metrics.SeatNodeLost, lost) {
+			s.givenBack(e, r.key)
 			s.tidy(r)
 		}
 	}
-	return effects
 }
 
 // HasSeats reports whether seats are held for successors of pods of a gang.

@@ -68,7 +68,7 @@ func TestASeatEnds(t *testing.T) {
 		"when its node refuses the pod":    func(b *State) { b.Refuse(mine, "a") },
 		"when its time is up":              func(b *State) { b.Tick(start.Add(SeatLife)) },
 		"when its node gets into another domain": func(b *State) {
-			b.NodeChanged("n1", "went", func(Place) bool { return false })
+			b.NodeGone("n1")
 		},
 		"when the pod is planned once more": func(b *State) {
 			b.open(mine, 2, true, Placement{Pod: pod("a"), Node: "n1"})
@@ -96,10 +96,10 @@ func TestASeatIsKept(t *testing.T) {
 		"while a sibling loses its seat": func(b *State) { b.Refuse(mine, "b") },
 		"while its time is not up":       func(b *State) { b.Tick(start.Add(SeatLife - 1)) },
 		"while another node moves": func(b *State) {
-			b.NodeChanged("n2", "went", func(Place) bool { return false })
+			b.NodeGone("n2")
 		},
 		"while its node stays where it was": func(b *State) {
-			b.NodeChanged("n1", "stays", func(Place) bool { return true })
+			b.NodeSeen(nodeNamed("n1"))
 		},
 		"while others of the gang are replaced": func(b *State) { b.Break(mine, metrics.GangChanged, "test") },
 	} {
@@ -140,7 +140,11 @@ func TestThoseWhoWaitTryAgainWhenASeatEnds(t *testing.T) {
 }
 
 func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
-	moved := func(place Place) bool { return place.Is(map[string]string{"rack": "r2"}) }
+	inRack := func(name, rack string) *corev1.Node {
+		node := nodeNamed(name)
+		node.Labels = map[string]string{"rack": rack}
+		return node
+	}
 	rack := PlaceOf([]string{"rack"}, map[string]string{"rack": "r1"})
 	planned := func() *State {
 		state := New(anyone)
@@ -164,7 +168,8 @@ func TestPlansThatCountOnANodeThatMovedAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			state := planned()
 			test.then(state)
-			if diff := cmp.Diff(test.want, brokenBy(state.NodeChanged(test.node, "moved", moved))); diff != "" {
+			state.NodeSeen(inRack(test.node, "r1"))
+			if diff := cmp.Diff(test.want, brokenBy(state.NodeSeen(inRack(test.node, "r2")))); diff != "" {
 				t.Errorf("gangs (-want +got):\n%s", diff)
 			}
 		})
@@ -221,7 +226,7 @@ func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 			gone.Namespace, gone.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
 			return s.PodDeleted(gone, start)
 		},
-		"its node goes": func(s *State) Effects { return s.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		"its node goes": func(s *State) Effects { return s.NodeGone("n1") },
 	} {
 		state := released(t)
 		state.Unassumed(mine, "a", start)

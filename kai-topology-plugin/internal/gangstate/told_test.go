@@ -83,14 +83,14 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.PodChanged(member, onNode, start) },
 		func() { state.PodDeleted(member, start) },
 		func() { state.Queued(mine, member, start); state.Begun(mine); state.Gated(mine) },
-		func() { state.Ask(mine, version, member.UID); state.Last(mine); state.Asker(mine) },
+		func() { state.Ask(mine, version, member.UID); state.Last(mine); state.Asks(member) },
 		func() { state.Planned(asked, version, member, answer, []Placement{{Pod: member, Node: "n1"}}, start) },
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
 		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version) },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
 		func() { state.Break(mine, metrics.PodLost, "test"); state.Reserved(other, 0); state.Nodes(mine) },
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
-		func() { state.NodeChanged("n1", "went", func(Place) bool { return false }) },
+		func() { state.NodeGone("n1") },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Room())
 			state.KeptDomains(gang.Rank{Gang: other})

@@ -33,16 +33,14 @@ type Resources struct {
 	enabled func() sets.Set[string]
 	// devices are nil without a cluster.
 	devices fwk.SharedDRAManager
-	mu      sync.Mutex
-	// ignored has, by name, what the filter of the profile was found to ignore.
-	ignored map[string]bool
+	// ignored has, by the name of a resource, whether the filter of the profile was found to ignore it.
+	ignored sync.Map
 }
 
 // NewResources returns the resources as the filters of a profile see them. Filters may be nil if there is nothing to
 // decide.
 func NewResources(filters Filters) *Resources {
-	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) }),
-		ignored: map[string]bool{}}
+	r := &Resources{filters: filters, enabled: sync.OnceValue(func() sets.Set[string] { return enabledOf(filters) })}
 	if with, ok := filters.(interface{ SharedDRAManager() fwk.SharedDRAManager }); ok &&
 		utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
 		r.devices = with.SharedDRAManager()
@@ -154,14 +152,11 @@ func (r *Resources) ignores(name string) bool {
 	if !strings.Contains(name, "/") || !r.enabled().Has(names.NodeResourcesFit) {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ignored, known := r.ignored[name]
+	ignored, known := r.ignored.Load(name)
 	if !known {
-		ignored = r.offersTooLittle(name)
-		r.ignored[name] = ignored
+		ignored, _ = r.ignored.LoadOrStore(name, r.offersTooLittle(name))
 	}
-	return ignored
+	return ignored.(bool)
 }
 
 // offersTooLittle asks the filter about a pod that wants two of a resource and a node that has one, and reports

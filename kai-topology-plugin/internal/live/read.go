@@ -111,14 +111,24 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	slices.Sort(read.Notes)
+	read.Notes = reading.told()
 	return read, nil
 }
 
 // reading collects what several lists find at once.
 type reading struct {
-	sync.Mutex
 	read *Cluster
+	// notes are what the user is told of it.
+	notes sync.Map
+}
+
+// told returns the notes, sorted.
+func (r *reading) told() (notes []string) {
+	for note := range r.notes.Range {
+		notes = append(notes, note.(string))
+	}
+	slices.Sort(notes)
+	return notes
 }
 
 // optional turns the errors of a kind that a cluster need not serve, or the user need not see, into a note.
@@ -134,9 +144,7 @@ func (r *reading) optional(kind string, err error) error {
 	default:
 		return fmt.Errorf("listing %s: %w", kind, err)
 	}
-	r.Lock()
-	defer r.Unlock()
-	r.read.Notes = append(r.read.Notes, note)
+	r.notes.Store(note, nil)
 	return nil
 }
 
@@ -197,7 +205,9 @@ func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
 func (r *Reader) WithPriorities(ctx context.Context, read *Cluster) (*Cluster, error) {
 	with := &Cluster{Inventory: read.Inventory, Notes: slices.Clone(read.Notes)}
 	reading := reading{read: with}
-	return with, reading.optional("PriorityClasses", r.priorities(ctx, with))
+	err := reading.optional("PriorityClasses", r.priorities(ctx, with))
+	with.Notes = append(with.Notes, reading.told()...)
+	return with, err
 }
 
 // Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.

@@ -131,8 +131,7 @@ func (w *watching) start() error {
 		}
 	}
 	w.nodes.followed, w.pods.followed = true, true
-	w.notes = reading.read.Notes
-	slices.Sort(w.notes)
+	w.notes = reading.told()
 	var synced []cache.InformerSynced
 	for _, k := range []*kind{w.nodes, w.pods, w.topologies, w.podGroups} {
 		if !k.followed {

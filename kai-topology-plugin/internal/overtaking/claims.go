@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -68,13 +69,13 @@ func askedFor(pods []*corev1.Pod) (names []string) {
 	return names
 }
 
-// Asks returns whether any of the pods asks for a resource. Every pod takes a place.
-func Asks(pods []*corev1.Pod) func(resource string) bool {
-	asked := map[string]bool{kubeframework.ResourcePods: len(pods) > 0}
-	for _, resource := range askedFor(pods) {
-		asked[resource] = true
+// Asks returns the resources that any of the pods asks for. Every pod takes a place.
+func Asks(pods []*corev1.Pod) sets.Set[string] {
+	asked := sets.New(askedFor(pods)...)
+	if len(pods) > 0 {
+		asked.Insert(kubeframework.ResourcePods)
 	}
-	return func(resource string) bool { return asked[resource] }
+	return asked
 }
 
 // TakingOf is what a gang takes that gets nodes, given the labels of each by its name.

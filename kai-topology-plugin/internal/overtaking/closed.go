@@ -83,7 +83,7 @@ func (c Closed) Altogether(pods []*corev1.Pod) bool {
 		if i > 0 && kubeframework.Alike(pods[i-1], pod) {
 			continue
 		}
-		if !slices.ContainsFunc(everywhere, Asks([]*corev1.Pod{pod})) {
+		if !Asks([]*corev1.Pod{pod}).HasAny(everywhere...) {
 			return false
 		}
 	}
@@ -101,7 +101,7 @@ func (k *Keeper) ClosedTo(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	var closed closedDomains
 	terrain := sync.OnceValue(func() int { return k.View.Version(nodes) })
 	for _, domain := range all {
-		if !slices.ContainsFunc(domain.Scarce, wants) || closed.has(domain) ||
+		if !wants.HasAny(domain.Scarce...) || closed.has(domain) ||
 			!k.couldHold(ctx, domain, nodes, terrain) {
 			continue
 		}

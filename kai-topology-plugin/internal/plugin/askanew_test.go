@@ -64,7 +64,7 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bench, a, b := refusedGang(t, 1)
 			bench.plugin.effects.do(bench.plugin.gangs.PodAdded(change(a.DeepCopy(), b.DeepCopy()), time.Now()))
-			_, known := bench.plugin.gangs.Asker(waitingGang)
+			known := !bench.plugin.gangs.Asks(b)
 			if known || !bench.activator.called("a") || bench.activator.called("b") == strings.Contains(name, "sibling") {
 				t.Errorf("somebody is to ask: %v; called: %v", known, bench.activator.pods)
 			}
@@ -86,8 +86,8 @@ func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *t
 	if bench.plugin.gangs.Current(waitingGang, asked.version) != nil || !reply.Decide {
 		t.Error("the answer is given again")
 	}
-	if asker, waits := bench.plugin.gangs.Asker(waitingGang); !waits || asker != a.UID {
-		t.Errorf("who asks for the gang is forgotten: %q", asker)
+	if !bench.plugin.gangs.Asks(a) || bench.plugin.gangs.Asks(b) {
+		t.Error("who asks for the gang is forgotten")
 	}
 	observed, err := bench.plugin.observe(waitingGang)
 	if err != nil {

@@ -40,7 +40,7 @@ func (f *forecaster) once(ctx context.Context) error {
 	}
 	pace := &pace{share: foretellShare, now: f.clock.Now, rest: func(rest time.Duration) { sleep(ctx, rest) }}
 	pace.begin()
-	known, copied := &f.profiles.forecasts.known, &f.profiles.copied
+	known, copied := &f.profiles.known, &f.profiles.copied
 	err = copied.On(ctx, cluster, known.Begin)
 	// Others have the copy while this rests. What they have it follow meanwhile is known to what is foretold next.
 	for more := true; more && err == nil && ctx.Err() == nil; pace.step() {
@@ -56,7 +56,10 @@ func (f *forecaster) once(ctx context.Context) error {
 	}
 	forecasts := known.All()
 	metrics.Foretold(levelForecasts(forecasts), f.clock.Now(), pace.end())
-	f.profiles.tell(repairabilities(cluster, forecasts))
+	round := repairabilities(cluster, forecasts)
+	for _, tell := range f.profiles.now().tell {
+		tell(round)
+	}
 	return nil
 }
 

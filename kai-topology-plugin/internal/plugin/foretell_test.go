@@ -37,13 +37,13 @@ func TestWorkRestsSoThatItTakesItsShare(t *testing.T) {
 
 func TestOneProfileForetellsAndTellsAll(t *testing.T) {
 	var all profiles
-	if all.foretells() || all.claimForecasts() != 0 {
+	if all.now().every != 0 || all.claimForecasts() != 0 {
 		t.Error("nobody has asked for forecasts")
 	}
 	for _, interval := range []time.Duration{0, time.Hour, time.Minute, 0, time.Hour} {
 		all.foretellEvery(interval)
 	}
-	if every := all.claimForecasts(); every != time.Minute || !all.foretells() {
+	if every := all.claimForecasts(); every != time.Minute || all.now().every != time.Minute {
 		t.Errorf("the first to claim them foretells every %s", every)
 	}
 	if every := all.claimForecasts(); every != 0 {
@@ -53,7 +53,9 @@ func TestOneProfileForetellsAndTellsAll(t *testing.T) {
 	for range 2 {
 		all.listen(func(round map[gang.Key]gangstate.Repairability) { told += len(round) })
 	}
-	all.tell(map[gang.Key]gangstate.Repairability{{Name: "a"}: {}})
+	for _, tell := range all.now().tell {
+		tell(map[gang.Key]gangstate.Repairability{{Name: "a"}: {}})
+	}
 	if told != 2 {
 		t.Errorf("%d of two profiles were told", told)
 	}

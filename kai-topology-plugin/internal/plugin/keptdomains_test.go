@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -52,7 +53,7 @@ func keptFor(t *testing.T, young []*corev1.Pod, waiting ...*corev1.Pod) *bench {
 	}
 	passer := gangstate.Taking{
 		Rank: gang.Rank{Gang: gang.Key{Namespace: "default", Name: "passer"}, Since: time.Unix(2000, 0)},
-		Asks: func(string) bool { return true }, Nodes: []map[string]string{{"rack": "r"}},
+		Asks: sets.New("cpu", "memory", "pods"), Nodes: []map[string]string{{"rack": "r"}},
 	}
 	for range gangstate.MaxOvertakes {
 		bench.plugin.gangs.Placed(passer)

@@ -3,8 +3,8 @@ package plugin
 import (
 	"maps"
 	"slices"
-	"sync"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -28,8 +28,8 @@ type measure struct {
 	lister  *ganglister.Lister
 	tracker capacity.Tracker
 	inUse   shapes.InUse
-	// counting is held while slots are counted.
-	counting sync.Mutex
+	// counting gives those who ask for slots at the same time, which is with the same bounds, one count.
+	counting singleflight.Group
 	counter  capacity.Counter
 	profiles *profiles
 	// relate records in a gang where the others stand that its relations name.
@@ -112,10 +112,11 @@ func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 	if len(levels) == 0 {
 		return nil
 	}
-	m.counting.Lock()
-	defer m.counting.Unlock()
-	asked := slices.Concat(m.profiles.named(), m.inUse.Most(shapes.MaxInUse, m.read))
-	return m.counter.Count(m.tracker.Stock(), levels, asked, bounds)
+	counted, _, _ := m.counting.Do("", func() (any, error) {
+		asked := slices.Concat(m.profiles.now().shapes, m.inUse.Most(shapes.MaxInUse, m.read))
+		return m.counter.Count(m.tracker.Stock(), levels, asked, bounds), nil
+	})
+	return counted.([]capacity.LevelSlots)
 }
 
 // Spares counts the nodes that are kept for repair, by what the API server shows and the room that is kept.

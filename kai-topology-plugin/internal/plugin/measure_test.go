@@ -104,7 +104,7 @@ func TestProfilesNameShapesTogether(t *testing.T) {
 	all.name([]capacity.Shape{{Name: "a", Pods: 1}, {Name: "b", Pods: 1}})
 	all.name([]capacity.Shape{{Name: "b", Pods: 2}, {Name: "c", Pods: 1, Requests: packing.Resources{"cpu": 1}}})
 	var names []string
-	for _, shape := range all.named() {
+	for _, shape := range all.now().shapes {
 		names = append(names, shape.Name)
 		if shape.Pods != 1 {
 			t.Errorf("shape %s is the second of its name", shape.Name)

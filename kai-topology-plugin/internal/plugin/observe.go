@@ -36,7 +36,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	observed.Reservations = p.gangs.Reservations(key)
 	observed.Placement, observed.Successors = p.gangs.PlacementOf(podGroup), p.gangs.SuccessorsAnswer(key)
 	foretold, begun := p.gangs.Repairability(key)
-	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.foretells()
+	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.now().every > 0
 	planned, begun := p.gangs.RepairOf(podGroup)
 	observed.Repair, observed.Unplanned = planned, !begun
 	if held != nil && held.Reason == scheduling.ReasonInvalid {

@@ -21,6 +21,8 @@ type planned struct {
 	gang    gang.Key
 	version gangstate.Version
 	node    string
+	// yields is set if others may have been promised the room there.
+	yields bool
 }
 
 // Clone returns the plan itself: it does not change.
@@ -62,7 +64,7 @@ func (p *Plugin) PreFilter(
 	if reply.Yields {
 		p.respectReservations(state, key, pod)
 	}
-	state.Write(plannedKey, planned{gang: key, version: version, node: node})
+	state.Write(plannedKey, planned{gang: key, version: version, node: node, yields: reply.Yields})
 	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
 

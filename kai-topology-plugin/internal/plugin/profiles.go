@@ -1,12 +1,12 @@
 package plugin
 
 import (
-	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
@@ -17,141 +17,114 @@ import (
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
 
-// profiles are the names of the profiles of this process that have the plugin, each in an instance of its own. Pods
-// that name one of them are placed here; those of other schedulers are not waited for.
+// profiles are those of this process that have the plugin, each in an instance of its own. They are made one after the
+// other, and what they agree on is read meanwhile: each replaces it as a whole.
 type profiles struct {
-	mu    sync.RWMutex
-	names map[string]bool
-	// podGroups is the same to all.
-	podGroups schedulinglisters.PodGroupLister
-	// shapes are those that the arguments of any profile name.
-	shapes []capacity.Shape
-	// forecasts are of the one cluster that all profiles place pods in.
-	forecasts forecasts
-	// copied is the copy of that cluster on which is decided what does not have to be at once.
+	agreed atomic.Pointer[agreement]
+	// claimed is set once a profile foretells failures, and known is what it has foretold.
+	claimed atomic.Bool
+	known   repair.Forecasts
+	// copied is the copy of the cluster on which is decided what does not have to be at once.
 	copied turns.Copy
 }
 
-// name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
-func (p *profiles) name(shapes []capacity.Shape) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, shape := range shapes {
-		if !slices.ContainsFunc(p.shapes, func(known capacity.Shape) bool { return known.Name == shape.Name }) {
-			p.shapes = append(p.shapes, shape)
-		}
-	}
+// agreement is what is the same to all profiles. It is not changed any more.
+type agreement struct {
+	// names are those of the profiles. Pods that name one of them are placed here; those of other schedulers are not
+	// waited for.
+	names     sets.Set[string]
+	podGroups schedulinglisters.PodGroupLister
+	// shapes are those that the arguments of any profile name.
+	shapes []capacity.Shape
+	// every is the shortest interval at which any profile asks for failures to be foretold; 0 if none does. One of them
+	// does it, and tells all.
+	every time.Duration
+	tell  []func(map[gang.Key]gangstate.Repairability)
 }
 
-func (p *profiles) named() []capacity.Shape {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return slices.Clone(p.shapes)
+func (p *profiles) now() agreement {
+	if agreed := p.agreed.Load(); agreed != nil {
+		return *agreed
+	}
+	return agreement{}
+}
+
+// agree changes what profiles agree on, in a copy of it.
+func (p *profiles) agree(change func(*agreement)) {
+	next := p.now()
+	next.names, next.shapes, next.tell = next.names.Clone(), slices.Clip(next.shapes), slices.Clip(next.tell)
+	change(&next)
+	p.agreed.Store(&next)
+}
+
+func (p *profiles) add(name string) {
+	p.agree(func(agreed *agreement) { agreed.names.Insert(name) })
+}
+
+func (p *profiles) have(scheduler string) bool { return p.now().names.Has(scheduler) }
+
+// name adds shapes that the arguments of a profile name. One that another profile has named already stays what it is.
+func (p *profiles) name(shapes []capacity.Shape) {
+	p.agree(func(agreed *agreement) {
+		for _, shape := range shapes {
+			if !slices.ContainsFunc(agreed.shapes, func(known capacity.Shape) bool { return known.Name == shape.Name }) {
+				agreed.shapes = append(agreed.shapes, shape)
+			}
+		}
+	})
 }
 
 // know gives the profiles a way to look at PodGroups.
 func (p *profiles) know(podGroups schedulinglisters.PodGroupLister) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.podGroups = podGroups
+	p.agree(func(agreed *agreement) { agreed.podGroups = podGroups })
 }
 
 // mark reports whether a pod of a gang that does not fit is to be marked unschedulable: unless its PodGroup says no.
 func (p *profiles) mark(pod *corev1.Pod) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.podGroups == nil {
+	podGroups := p.now().podGroups
+	if podGroups == nil {
 		return true
 	}
 	key := keyOf(pod)
-	podGroup, err := p.podGroups.PodGroups(key.Namespace).Get(key.Name)
+	podGroup, err := podGroups.PodGroups(key.Namespace).Get(key.Name)
 	return err != nil || ptr.Deref(podGroup.Spec.MarkUnschedulable, true)
 }
 
 // speaksFor reports whether it is for the profile of the given name to report on a gang: of those that its pods name it
 // is the first, or the first of all if they name none.
 func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	named := map[string]bool{}
+	all, named := p.now().names, sets.New[string]()
 	for _, pod := range pods {
-		if p.names[pod.Spec.SchedulerName] {
-			named[pod.Spec.SchedulerName] = true
+		if all.Has(pod.Spec.SchedulerName) {
+			named.Insert(pod.Spec.SchedulerName)
 		}
 	}
 	if len(named) == 0 {
-		named = p.names
+		named = all
 	}
-	return name == slices.Min(slices.Collect(maps.Keys(named)))
-}
-
-func (p *profiles) add(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.names == nil {
-		p.names = map[string]bool{}
-	}
-	p.names[name] = true
-}
-
-func (p *profiles) have(scheduler string) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.names[scheduler]
-}
-
-// forecasts is what profiles have agreed on about foretelling failures: one of them does it, and gives the result to
-// all.
-type forecasts struct {
-	// every is the shortest interval that any profile asks for; 0 if none does.
-	every   time.Duration
-	claimed bool
-	told    []func(map[gang.Key]gangstate.Repairability)
-	// known is what was foretold. It belongs to whoever claimed them.
-	known repair.Forecasts
+	return name == slices.Min(named.UnsortedList())
 }
 
 // foretellEvery asks for failures to be foretold at intervals; 0 asks for nothing.
 func (p *profiles) foretellEvery(interval time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if every := &p.forecasts.every; interval > 0 && (*every == 0 || interval < *every) {
-		*every = interval
-	}
-}
-
-// foretells reports whether failures are foretold.
-func (p *profiles) foretells() bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.forecasts.every > 0
+	p.agree(func(agreed *agreement) {
+		if interval > 0 && (agreed.every == 0 || interval < agreed.every) {
+			agreed.every = interval
+		}
+	})
 }
 
 // listen has a profile get what is foretold.
 func (p *profiles) listen(told func(map[gang.Key]gangstate.Repairability)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.forecasts.told = append(p.forecasts.told, told)
+	p.agree(func(agreed *agreement) { agreed.tell = append(agreed.tell, told) })
 }
 
 // claimForecasts returns the interval at which the caller is to foretell failures; 0 if nobody asks for it, or another
 // profile does it.
 func (p *profiles) claimForecasts() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.forecasts.claimed {
+	every := p.now().every
+	if every == 0 || p.claimed.Swap(true) {
 		return 0
 	}
-	p.forecasts.claimed = p.forecasts.every > 0
-	return p.forecasts.every
-}
-
-// tell gives all profiles what was foretold.
-func (p *profiles) tell(round map[gang.Key]gangstate.Repairability) {
-	p.mu.RLock()
-	told := slices.Clone(p.forecasts.told)
-	p.mu.RUnlock()
-	for _, listener := range told {
-		listener(round)
-	}
+	return every
 }

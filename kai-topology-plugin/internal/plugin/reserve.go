@@ -15,8 +15,10 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		return nil
 	}
 	key, member := p.lister.KeyOf(pod)
-	if !member {
-		return p.respectedByPod(pod, node)
+	if plan, err := state.Read(plannedKey); !member || err == nil && plan.(planned).yields {
+		if status := p.respectSeats(key, pod, node); !member || !status.IsSuccess() {
+			return status
+		}
 	}
 	onNode := pod
 	if pod.Spec.NodeName != node {

@@ -87,9 +87,12 @@ func (p seen) node(name string) (fwk.NodeInfo, error) {
 	return node, nil
 }
 
-// respectedByPod respects seats for a pod without a gang that has been put on a node.
-func (p *Plugin) respectedByPod(pod *corev1.Pod, node string) *fwk.Status {
-	taker := gangstate.Taker{Name: "pod " + klog.KObj(pod).String(), Priority: kubeframework.Priority(pod)}
+// respectSeats has a pod that has been put on a node respect seats there: one without a gang, whose key is the zero key,
+// or one that its gang can do without, for which no room is kept.
+func (p *Plugin) respectSeats(key gang.Key, pod *corev1.Pod, node string) *fwk.Status {
+	taker := gangstate.Taker{
+		Name: "pod " + klog.KObj(pod).String(), Gang: key, Priority: kubeframework.Priority(pod),
+	}
 	changed, effects, err := p.gangs.Respect(taker, map[string][]*corev1.Pod{node: {pod}}, seen{p})
 	if err != nil {
 		return fwk.AsStatus(err)

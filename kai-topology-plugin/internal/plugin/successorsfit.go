@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -26,55 +27,40 @@ const (
 	reviewApart = time.Second
 )
 
-// questions are those of PodGroups about successors of their pods, and when they are to be answered.
+// questions are when those of PodGroups are to be answered about successors of their pods.
 type questions struct {
-	mu sync.Mutex
-	// asked are the questions, by gang.
-	asked map[gang.Key]*successors.Question
-	// unread are those that cannot be read, and why.
-	unread map[gang.Key]error
+	// any is set if the last look found a question, or one has come since.
+	any atomic.Bool
 	// fresh is set if one has come since the last answers were begun, and changed if the cluster has changed since.
-	fresh, changed bool
-	// ended is when the last answers were given, and took how long they took.
+	fresh, changed atomic.Bool
+	wake           chan struct{}
+	// ended is when the last answers were given, and took how long they took. They belong to who answers.
 	ended time.Time
 	took  time.Duration
-	wake  chan struct{}
 }
 
-func newQuestions() *questions {
-	return &questions{
-		asked: map[gang.Key]*successors.Question{}, unread: map[gang.Key]error{}, wake: make(chan struct{}, 1),
-	}
-}
+func newQuestions() *questions { return &questions{wake: make(chan struct{}, 1)} }
 
-// podGroupSeen records what a PodGroup asks; it is nil if the PodGroup is gone.
-func (q *questions) podGroupSeen(key gang.Key, podGroup *scheduling.PodGroup) {
-	var question *successors.Question
-	var err error
-	if podGroup != nil {
-		question, err = successors.Parse(podGroup.Annotations)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before := q.asked[key]
+// podGroupSeen records what a PodGroup asks. Old is nil if it is new.
+func (q *questions) podGroupSeen(old, podGroup *scheduling.PodGroup) {
+	question, _ := successors.Parse(podGroup.Annotations)
 	if question == nil {
-		delete(q.asked, key)
-		delete(q.unread, key)
 		return
 	}
-	q.asked[key], q.unread[key] = question, err
+	q.any.Store(true)
+	var before *successors.Question
+	if old != nil {
+		before, _ = successors.Parse(old.Annotations)
+	}
 	if before == nil || before.ID != question.ID {
-		q.fresh = true
+		q.fresh.Store(true)
 		q.wakeUp()
 	}
 }
 
 // clusterChanged records that another answer may be right than before.
 func (q *questions) clusterChanged() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.asked) > 0 && !q.changed {
-		q.changed = true
+	if q.any.Load() && !q.changed.Swap(true) {
 		q.wakeUp()
 	}
 }
@@ -88,13 +74,11 @@ func (q *questions) wakeUp() {
 
 // due returns how long it is until the questions are to be answered; false if they are not.
 func (q *questions) due(now time.Time) (time.Duration, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	var rest time.Duration
 	switch {
-	case q.fresh:
+	case q.fresh.Load():
 		rest = q.took * (answerShare - 1)
-	case q.changed:
+	case q.changed.Load():
 		rest = max(reviewApart, q.took*(reviewShare-1))
 	default:
 		return 0, false
@@ -102,27 +86,39 @@ func (q *questions) due(now time.Time) (time.Duration, bool) {
 	return max(0, q.ended.Add(rest).Sub(now)), true
 }
 
-// begin returns the questions that are to be answered now.
-func (q *questions) begin() (asked map[gang.Key]*successors.Question, unread map[gang.Key]error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.fresh, q.changed = false, false
-	asked, unread = map[gang.Key]*successors.Question{}, map[gang.Key]error{}
-	for key, question := range q.asked {
-		asked[key] = question
-		if err := q.unread[key]; err != nil {
-			unread[key] = err
+// asked is a question of a gang, and why it cannot be read; nil if it can.
+type asked struct {
+	*successors.Question
+	unread error
+}
+
+// begin returns the questions that are to be answered now, of the PodGroups that there are. The cluster is to be read
+// after that.
+func (q *questions) begin(list func() ([]*scheduling.PodGroup, error)) (map[gang.Key]asked, error) {
+	q.fresh.Store(false)
+	q.changed.Store(false)
+	q.any.Store(false)
+	podGroups, err := list()
+	if err != nil {
+		return nil, fmt.Errorf("reading PodGroups: %w", err)
+	}
+	all := map[gang.Key]asked{}
+	for _, podGroup := range podGroups {
+		if question, err := successors.Parse(podGroup.Annotations); question != nil {
+			all[gang.KeyOfPodGroup(podGroup)] = asked{question, err}
+			q.any.Store(true)
 		}
 	}
-	return asked, unread
+	return all, nil
 }
 
 // end records that they were answered; those that were not are answered later.
 func (q *questions) end(began, now time.Time, failed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.ended, q.took = now, now.Sub(began)
-	q.changed = q.changed || failed
+	if failed {
+		q.any.Store(true)
+		q.changed.Store(true)
+	}
 }
 
 // answerer answers questions about successors.
@@ -156,39 +152,42 @@ func (a *answerer) run(ctx context.Context) {
 }
 
 func (a *answerer) once(ctx context.Context) error {
-	all, unread := a.begin()
+	all, err := a.begin(func() ([]*scheduling.PodGroup, error) { return a.lister.PodGroups.List(labels.Everything()) })
+	if err != nil {
+		return err
+	}
 	answers := map[gang.Key]successors.Answer{}
-	var asked []replacement.Asked
+	var open []replacement.Asked
 	for key, question := range all {
 		last := a.gangs.SuccessorsAnswer(key)
 		answered := last.ID == question.ID && last.Fits != ""
 		switch {
 		case !a.speaksFor(key):
-		case unread[key] != nil:
+		case question.unread != nil:
 			answers[key] = successors.Answer{
 				ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered,
-				Sentence: unread[key].Error(),
+				Sentence: question.unread.Error(),
 			}
-		case !answered || question.Adds() || a.anyStands(key.Namespace, question):
+		case !answered || question.Adds() || a.anyStands(key.Namespace, question.Question):
 			granted := answered && last.Fits == metav1.ConditionTrue
-			asked = append(asked, replacement.Asked{Gang: key, Question: question, Granted: granted})
+			open = append(open, replacement.Asked{Gang: key, Question: question.Question, Granted: granted})
 		}
 	}
-	if len(asked) > 0 {
+	if len(open) > 0 {
 		cluster, err := a.shownAndAssumed()
 		if err != nil {
 			return err
 		}
 		var found []successors.Answer
 		err = a.profiles.copied.On(ctx, cluster, func(table *turns.Table) error {
-			found, err = replacement.Answers(ctx, table, a.gangs.Reserved, asked)
+			found, err = replacement.Answers(ctx, table, a.gangs.Reserved, open)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("deciding on a copy of the cluster: %w", err)
 		}
 		for i, answer := range found {
-			answers[asked[i].Gang] = answer
+			answers[open[i].Gang] = answer
 		}
 	}
 	for _, key := range a.gangs.SuccessorsAnswered(answers).WriteStatus {

@@ -25,26 +25,46 @@ func askingFor(t *testing.T, pods ...string) *scheduling.PodGroup {
 	return podGroup
 }
 
+// oneAsks are questions of the one PodGroup that there is; nil if there is none.
+type oneAsks struct {
+	*questions
+	podGroup *scheduling.PodGroup
+}
+
+func (q *oneAsks) sees(podGroup *scheduling.PodGroup) {
+	q.podGroupSeen(q.podGroup, podGroup)
+	q.podGroup = podGroup
+}
+
+func (q *oneAsks) begins(t *testing.T) map[gang.Key]asked {
+	t.Helper()
+	asked, err := q.begin(func() (all []*scheduling.PodGroup, _ error) {
+		if q.podGroup != nil {
+			all = append(all, q.podGroup)
+		}
+		return all, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
 func TestWhenQuestionsAreAnswered(t *testing.T) {
 	const never = time.Duration(-1)
 	start := time.Unix(1_800_000_000, 0)
-	type step func(q *questions)
-	seen := func(pods ...string) step {
-		return func(q *questions) {
-			podGroup := askingFor(t, pods...)
-			q.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
-		}
-	}
-	gone := func(q *questions) { q.podGroupSeen(gang.Key{Namespace: "ns", Name: "g"}, nil) }
-	changed := func(q *questions) { q.clusterChanged() }
+	type step func(q *oneAsks)
+	seen := func(pods ...string) step { return func(q *oneAsks) { q.sees(askingFor(t, pods...)) } }
+	gone := func(q *oneAsks) { q.podGroup = nil }
+	changed := func(q *oneAsks) { q.clusterChanged() }
 	answered := func(took time.Duration) step {
-		return func(q *questions) {
-			q.begin()
+		return func(q *oneAsks) {
+			q.begins(t)
 			q.end(start.Add(-took), start, false)
 		}
 	}
-	failed := func(q *questions) {
-		q.begin()
+	failed := func(q *oneAsks) {
+		q.begins(t)
 		q.end(start, start, true)
 	}
 	for name, c := range map[string]struct {
@@ -62,13 +82,15 @@ func TestWhenQuestionsAreAnswered(t *testing.T) {
 			want: time.Second},
 		"the cluster changes after a long answer": {steps: []step{seen("p"), answered(time.Second), changed},
 			want: 9 * time.Second},
-		"both":                  {steps: []step{seen("p"), answered(time.Second), changed, seen("q")}, want: time.Second},
-		"it is withdrawn":       {steps: []step{seen("p"), answered(0), seen(), changed}, want: never},
-		"its PodGroup is gone":  {steps: []step{seen("p"), answered(0), gone, changed}, want: never},
+		"both": {steps: []step{seen("p"), answered(time.Second), changed, seen("q")}, want: time.Second},
+		"it is withdrawn": {steps: []step{seen("p"), answered(0), seen(), changed, answered(0), changed},
+			want: never},
+		"its PodGroup is gone": {steps: []step{seen("p"), answered(0), gone, changed, answered(0), changed},
+			want: never},
 		"an answer that failed": {steps: []step{seen("p"), failed}, want: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQuestions()
+			q := &oneAsks{questions: newQuestions()}
 			for _, step := range c.steps {
 				step(q)
 			}
@@ -87,9 +109,9 @@ func TestWhenQuestionsAreAnswered(t *testing.T) {
 }
 
 func TestQuestionsWakeWhoAnswersThem(t *testing.T) {
-	q := newQuestions()
+	q := &oneAsks{questions: newQuestions()}
 	for _, happens := range []func(){
-		func() { q.podGroupSeen(gang.Key{Namespace: "ns", Name: "g"}, askingFor(t, "p")) },
+		func() { q.sees(askingFor(t, "p")) },
 		q.clusterChanged,
 	} {
 		happens()
@@ -99,17 +121,16 @@ func TestQuestionsWakeWhoAnswersThem(t *testing.T) {
 			t.Error("nobody is woken")
 		}
 		happens() // Nobody waits, though nobody listens.
-		q.begin()
+		q.begins(t)
 	}
 }
 
 func TestAQuestionThatCannotBeReadIsToldSo(t *testing.T) {
 	podGroup := askingFor(t)
 	podGroup.Annotations = map[string]string{scheduling.AnnotationSuccessors: `{"id": "a", "groups": 7}`}
-	q := newQuestions()
-	q.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
-	asked, unread := q.begin()
-	if asked[gang.KeyOfPodGroup(podGroup)].ID != "a" || unread[gang.KeyOfPodGroup(podGroup)] == nil {
-		t.Errorf("%v, %v", asked, unread)
+	q := &oneAsks{questions: newQuestions()}
+	q.sees(podGroup)
+	if asked := q.begins(t)[gang.KeyOfPodGroup(podGroup)]; asked.ID != "a" || asked.unread == nil {
+		t.Errorf("%v, %v", asked.Question, asked.unread)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	"packtree.dev/kai-topology-plugin/internal/spares"
@@ -137,7 +136,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		}
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
-			p.answerer.podGroupSeen(gang.KeyOfPodGroup(podGroup), podGroup)
+			p.answerer.podGroupSeen(old, podGroup)
 			p.clusterChanged()
 		}
 		if concerned(podGroup) {
@@ -151,7 +150,6 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
 				p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
-				p.answerer.podGroupSeen(gang.KeyOfPodGroup(podGroup), nil)
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
@@ -215,20 +213,14 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
 			p.measure.nodeSeen(node)
-			sameLabels := maps.Equal(old.Labels, node.Labels)
-			if !sameLabels || old.Spec.Unschedulable != node.Spec.Unschedulable ||
-				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) ||
-				!maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
+			other := !maps.Equal(old.Labels, node.Labels) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
+				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint)
+			if other || !maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
 				p.gangs.RoomGrew()
 				p.clusterChanged()
 			}
-			if old.Spec.Unschedulable != node.Spec.Unschedulable ||
-				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint) {
+			if other {
 				p.effects.do(p.gangs.NodeSeen(node))
-			}
-			if !sameLabels {
-				p.effects.do(p.gangs.NodeChanged(node.Name, "is in another domain than when it was planned for",
-					func(place gangstate.Place) bool { return place.Is(node.Labels) }))
 			}
 		},
 		DeleteFunc: func(object any) {
@@ -237,7 +229,6 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 			if node, ok := objectOf[*corev1.Node](object); ok {
 				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))
-				p.effects.do(p.gangs.NodeChanged(node.Name, "was deleted", func(gangstate.Place) bool { return false }))
 			}
 		},
 	}

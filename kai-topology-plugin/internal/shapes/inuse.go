@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -14,14 +17,11 @@ import (
 const MaxInUse = 8
 
 // InUse knows the shapes of the gangs that there are. A gang is only read again when something was seen of it. The zero
-// value is ready, for any goroutine.
+// value is ready. Anybody may touch, while one at a time asks.
 type InUse struct {
-	mu      sync.Mutex
-	touched map[gang.Key]bool
-	all     bool
-
-	// reading is held while gangs are read, which the ones who touch do not wait for.
-	reading sync.Mutex
+	// touched has the keys of gangs.
+	touched sync.Map
+	all     atomic.Bool
 	// of has the names of the shapes of each gang, also of one that has none.
 	of    map[gang.Key][]string
 	known map[string]*use
@@ -34,27 +34,14 @@ type use struct {
 }
 
 // Touch has a gang read again.
-func (u *InUse) Touch(key gang.Key) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.touched == nil {
-		u.touched = map[gang.Key]bool{}
-	}
-	u.touched[key] = true
-}
+func (u *InUse) Touch(key gang.Key) { u.touched.Store(key, nil) }
 
 // TouchAll has all gangs read again.
-func (u *InUse) TouchAll() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.all = true
-}
+func (u *InUse) TouchAll() { u.all.Store(true) }
 
 // Most returns the shapes that most groups have, at most so many, the most frequent first and then by name. Read
 // returns the shapes of a gang as it is now, and false if there is no such gang.
 func (u *InUse) Most(count int, read func(gang.Key) ([]capacity.Shape, bool)) []capacity.Shape {
-	u.reading.Lock()
-	defer u.reading.Unlock()
 	for key := range u.take() {
 		shapes, exists := read(key)
 		u.replace(key, shapes, exists)
@@ -70,19 +57,15 @@ func (u *InUse) Most(count int, read func(gang.Key) ([]capacity.Shape, bool)) []
 }
 
 // take returns the gangs that are to be read.
-func (u *InUse) take() map[gang.Key]bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	touched := u.touched
-	if u.all {
-		if touched == nil {
-			touched = map[gang.Key]bool{}
-		}
-		for key := range u.of {
-			touched[key] = true
-		}
+func (u *InUse) take() sets.Set[gang.Key] {
+	touched := sets.New[gang.Key]()
+	if u.all.Swap(false) {
+		touched = sets.KeySet(u.of)
 	}
-	u.touched, u.all = nil, false
+	for key := range u.touched.Range {
+		u.touched.Delete(key) // Whoever touches it from now on has it read once more.
+		touched.Insert(key.(gang.Key))
+	}
 	return touched
 }
 

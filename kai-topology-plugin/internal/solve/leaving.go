@@ -15,11 +15,19 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// leaving answers a request so that domains keep their spares. The engine knows no such rule, so that nodes are closed
-// which are kept, and there may be others to keep: that nothing fits is claimed only where these make no difference.
-func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
+// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
+// it prefers those with room for as many as possible of the pods that it is expected to have. It changes nothing.
+//
+// Domains keep their spares. The engine knows no such rule, so that nodes are closed which are kept, and there may be
+// others to keep: that nothing fits is claimed only where these make no difference.
+func Solve(ctx context.Context, request Request) (answer *decision.Answer, err error) {
+	defer func() {
+		if err == nil && request.Note != "" && answer.Message != "" {
+			answer.Message += "; " + request.Note
+		}
+	}()
 	closed := request.Spares.Closed()
-	answer, err := closing(ctx, request, closed)
+	answer, err = place(ctx, request.without(closed))
 	if err != nil || len(closed) == 0 ||
 		answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) == len(request.Gang.Pending) {
 		return answer, err
@@ -43,10 +51,10 @@ func leaving(ctx context.Context, request Request) (*decision.Answer, error) {
 	return otherwise(ctx, request, answer, free, proved)
 }
 
-// closing answers a request as if some nodes were gone.
-func closing(ctx context.Context, request Request, nodes []string) (*decision.Answer, error) {
-	request.Absent = slices.Concat(request.Absent, nodes)
-	return place(ctx, request)
+// without is the request as if some nodes were gone.
+func (r Request) without(nodes []string) Request {
+	r.Absent = slices.Concat(r.Absent, nodes)
+	return r
 }
 
 // otherwise is for a gang that fits nowhere beside the nodes that were closed first, and has a free place without
@@ -59,11 +67,11 @@ func otherwise(
 	if request.Spares.Leave(used) {
 		return passing(free), nil
 	}
-	answer, err := closing(ctx, request, request.Spares.Beside(used).Closed())
+	answer, err := place(ctx, request.without(request.Spares.Beside(used).Closed()))
 	if err != nil || answer.Verdict == scheduling.ReasonPlaced {
 		return passing(answer), err
 	}
-	never, err := closing(ctx, request, proved)
+	never, err := place(ctx, request.without(proved))
 	if err != nil {
 		return nil, err
 	}

@@ -1,23 +1,26 @@
 package view
 
-import "sync"
+import "sync/atomic"
 
-// Feed has the latest overview for everybody who looks.
-type Feed struct {
-	mu   sync.Mutex
-	now  moment
-	next chan struct{}
-}
+// Feed has the latest overview for everybody who looks. One goroutine at a time changes it.
+type Feed struct{ now atomic.Pointer[moment] }
 
+// moment is not changed any more.
 type moment struct {
 	overview []byte
 	// revision counts the overviews.
 	revision int
 	trouble  string
+	// over is closed when there is something else.
+	over chan struct{}
 }
 
 // NewFeed returns a feed without an overview.
-func NewFeed() *Feed { return &Feed{next: make(chan struct{})} }
+func NewFeed() *Feed {
+	feed := &Feed{}
+	feed.now.Store(&moment{over: make(chan struct{})})
+	return feed
+}
 
 // Publish has everybody see an overview, as JSON. What was in its way is over.
 func (f *Feed) Publish(overview []byte) {
@@ -33,16 +36,12 @@ func (f *Feed) Trouble(text string) {
 }
 
 func (f *Feed) change(change func(*moment)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change(&f.now)
-	close(f.next)
-	f.next = make(chan struct{})
+	last := f.now.Load()
+	next := *last
+	change(&next)
+	next.over = make(chan struct{})
+	f.now.Store(&next)
+	close(last.over)
 }
 
-// latest returns what there is, and a channel that is closed when there is something else.
-func (f *Feed) latest() (moment, <-chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.now, f.next
-}
+func (f *Feed) latest() *moment { return f.now.Load() }

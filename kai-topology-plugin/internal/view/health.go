@@ -14,7 +14,7 @@ func ServeHealth(ctx context.Context, feed *Feed, listener net.Listener) error {
 		send(w, "text/plain", []byte("ok"))
 	})
 	paths.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if latest, _ := feed.latest(); latest.overview == nil || latest.trouble != "" {
+		if latest := feed.latest(); latest.overview == nil || latest.trouble != "" {
 			http.Error(w, "the log says why the cluster is not seen", http.StatusServiceUnavailable)
 			return
 		}

@@ -163,7 +163,7 @@ func send(w http.ResponseWriter, kind string, content []byte) {
 }
 
 func (s *Server) overview(w http.ResponseWriter) {
-	latest, _ := s.Feed.latest()
+	latest := s.Feed.latest()
 	if latest.overview == nil {
 		http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)
 		return
@@ -175,9 +175,9 @@ func (s *Server) overview(w http.ResponseWriter) {
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	answer := http.NewResponseController(w)
-	told := moment{}
+	told := &moment{}
 	for {
-		latest, next := s.Feed.latest()
+		latest := s.Feed.latest()
 		if latest.overview != nil && latest.revision != told.revision {
 			fmt.Fprintf(w, "event: overview\ndata: %d\n\n", latest.revision)
 		}
@@ -191,7 +191,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-next:
+		case <-latest.over:
 		}
 	}
 }
