@@ -64,7 +64,7 @@ func (g *greedy) packApart(leaf, shape int, pods int64, r region, of levelOf) bo
 
 // pack is fill for pods that no relation keeps apart.
 func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
-	if g.p.capacity(r, shape) < pods {
+	if g.p.capacity(r, shape) < pods && !g.widen(shape, pods, r) {
 		return false
 	}
 	if few := g.p.shapes[shape].few; few != nil {

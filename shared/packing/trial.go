@@ -85,7 +85,7 @@ func (t *trial) refit(shape int, node int32, pods int32) {
 		return
 	}
 	for i, s := range t.p.shapes {
-		if !s.filter.has(node) {
+		if s.few == nil && !s.filter.has(node) {
 			continue
 		}
 		fit := s.on(node) - pods
