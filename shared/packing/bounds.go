@@ -57,8 +57,8 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 }
 
 // amountsSuffice is a bound for groups of several shapes: whether the nodes of a
-// domain that take any of the pods have enough of each resource for all of them.
-// O(nodes of the domain · resources).
+// domain that take any of the pods, or all nodes where kinds are many, have enough of each
+// resource for all of them. O(nodes of the domain · resources).
 func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 	need := make([]int64, len(p.cluster.resources.names))
 	kinds := p.kindsOf(group)
@@ -75,7 +75,10 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 	if len(wanted) < 2 {
 		return true
 	}
-	takesAny := p.takesAny(wanted)
+	takesAny := func(int32) bool { return true }
+	if len(wanted) <= addedUp {
+		takesAny = p.takesAny(wanted)
+	}
 	p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
 		if takesAny(node) {
 			for r, free := range p.cluster.resources.row(node)[:len(need)] {

@@ -56,9 +56,12 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		return invalid(gang, err)
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
-	allowance := p.total(p.pending, 0)*(1+c.topologies[p.tree].width()/passed) + len(p.groups)
+	allowance := p.total(p.pending, 0)*p.toll() + len(p.groups)
 	d := &decision{gang: gang, trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
+	if slices.ContainsFunc(p.shapes, func(s *shapeCounts) bool { return s.few != nil }) {
+		d.top = slices.Repeat([]int32{none}, len(c.nodes))
+	}
 	d.decide()
 	d.undo(0)
 	d.hops = options.Hops
@@ -72,7 +75,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 }
 
 // proofSteps bounds the search for a certificate, beside the budget.
-const proofSteps = 1 << 22
+const proofSteps = 1 << 21
 
 // certify has the verdict follow from a certificate: without one nothing is called
 // Infeasible, and with one nothing Unknown. Where not all nodes were looked at for each
@@ -85,12 +88,12 @@ func (d *decision) certify() {
 }
 
 // proof looks for a certificate; nil if there is none.
-func (d *decision) proof(prove func(m *certificate.Model, steps int, scarce []string) *certificate.Proof) *certificate.Proof {
+func (d *decision) proof(prove func(*certificate.Model, int, refute.Hints) *certificate.Proof) *certificate.Proof {
 	model, err := d.p.model(d.gang)
 	if err != nil {
 		return nil // A gang that newProblem takes has no fault that a model finds.
 	}
-	return prove(model, proofSteps, d.p.scarce())
+	return prove(model, proofSteps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
 }
 
 // decide searches, and settles what that left open where each way can be tried.
@@ -206,7 +209,7 @@ func (d *decision) feasible() Verdict {
 		share = 1 // there is one selection, and nothing to choose otherwise
 	}
 	d.part(share, func() { verdict = d.enumerate() })
-	for attempt := 1; verdict == Unknown && !d.Exhausted(); attempt++ {
+	for attempt := 1; verdict == Unknown && d.spare() > 0; attempt++ {
 		if d.reach(attempt) {
 			return d.better()
 		}
@@ -215,7 +218,17 @@ func (d *decision) feasible() Verdict {
 }
 
 // allowances is how often each pod may be placed beside the budget.
-const allowances = 4
+const allowances = 2
+
+// toll is what it takes to place a pod: the domains and nodes that are passed on the way, and
+// the kinds that fit less often then.
+func (p *problem) toll() int {
+	steps := 1 + p.cluster.topologies[p.tree].width()/passed
+	if len(p.shapes) > manyShapes {
+		steps += 16
+	}
+	return steps
+}
 
 const (
 	// greedyShare is the part of the budget for all pods of the gang at once, and
@@ -330,8 +343,7 @@ func (d *decision) snapshot() *snapshot {
 // it takes to place each pod, and reports whether it came to its end.
 func (d *decision) part(share int, search func()) bool {
 	budget := d.Limit
-	beside := allowances * d.allowance
-	d.Limit = min(budget, d.Steps+beside+max(0, budget-d.Steps-beside)/share)
+	d.Limit = min(budget, d.Steps+allowances*d.allowance+d.spare()/share)
 	search()
 	ended := !d.Exhausted()
 	d.Limit = budget

@@ -64,21 +64,11 @@ func (g *greedy) packApart(leaf, shape int, pods int64, r region, of levelOf) bo
 
 // pack is fill for pods that no relation keeps apart.
 func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
-	if g.p.capacity(r, shape) < pods {
+	if g.p.capacity(r, shape) < pods && !g.widen(shape, pods, r) && !g.shift(shape, pods, r) {
 		return false
 	}
-	if few := g.p.shapes[shape].few; few != nil {
-		mark := len(g.bins)
-		for _, node := range few.nodes {
-			if g.p.includes(r, node) {
-				g.addNode(shape, node)
-			}
-		}
-		// The order of nodes depends on the cluster's history.
-		slices.SortFunc(g.bins[mark:], func(a, b bin) int {
-			return cmp.Compare(g.p.cluster.nodeName(a.node), g.p.cluster.nodeName(b.node))
-		})
-		g.fillBins(leaf, shape, pods, r.slot, mark)
+	if g.p.shapes[shape].few != nil {
+		g.packFew(leaf, shape, pods, r)
 		return true
 	}
 	if len(r.filters) > 0 {
@@ -92,6 +82,41 @@ func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
 	}
 	g.fillDomain(leaf, shape, pods, r.place)
 	return true
+}
+
+// packFew is pack for a kind with few nodes: of those the tightest that takes all pods, or
+// several; of nodes alike the first by name.
+func (g *greedy) packFew(leaf, shape int, pods int64, r region) {
+	few, mark := g.p.shapes[shape].few, len(g.bins)
+	g.Steps += len(few.nodes) / 8
+	best := bin{node: none}
+	for at, node := range few.nodes {
+		fit := int64(few.fits[at])
+		if fit == 0 || !g.p.includes(r, node) {
+			continue
+		}
+		g.bins = append(g.bins, bin{fit: fit, domain: none, node: node})
+		if fit < pods {
+			continue
+		}
+		tighter := int64(-1)
+		if best.node != none {
+			tighter = g.tightness(fit) - g.tightness(best.fit)
+		}
+		if tighter < 0 || tighter == 0 && g.p.cluster.nodeName(node) < g.p.cluster.nodeName(best.node) {
+			best = bin{fit: fit, domain: none, node: node}
+		}
+	}
+	if best.node != none {
+		g.bins = g.bins[:mark]
+		g.pour(leaf, shape, pods, r.slot, best)
+		return
+	}
+	// The order of nodes depends on the cluster's history.
+	slices.SortFunc(g.bins[mark:], func(a, b bin) int {
+		return cmp.Compare(g.p.cluster.nodeName(a.node), g.p.cluster.nodeName(b.node))
+	})
+	g.fillBins(leaf, shape, pods, r.slot, mark)
 }
 
 func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
@@ -120,7 +145,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
 
 // passed is how many domains or nodes are passed in a step where nothing but a number
 // is looked at.
-const passed = 128
+const passed = 512
 
 // taking gives the tightest node or domain right below one that takes all pods, the
 // first of several; false if none does. O(nodes and domains right below), a nanosecond

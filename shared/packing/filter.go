@@ -70,20 +70,13 @@ func (c *Cluster) askAll(f *nodeFilter) {
 		}
 		return
 	}
+	c.shapes.asked += len(c.nodes)
 	for at := range f.nodes {
 		word := c.ask(f, at)
 		f.nodes[at] = word
 		f.mark ^= markWord(at, word)
 		f.choices += bits.OnesCount64(word)
 	}
-}
-
-// word is a word of the nodes that a filter leaves, as it is known or as it says.
-func (c *Cluster) word(f *nodeFilter, at int, known bool) uint64 {
-	if known {
-		return f.nodes[at]
-	}
-	return c.ask(f, at)
 }
 
 // ask asks about the 64 nodes of a word.

@@ -2,6 +2,7 @@ package packing_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"packtree.dev/shared/packing"
@@ -136,4 +137,50 @@ func TestManyFiltersAreAnsweredAlikeTheSecondTime(t *testing.T) {
 	if want.Verdict != got.Verdict || fmt.Sprint(want.Assignments) != fmt.Sprint(got.Assignments) {
 		t.Errorf("%s before, %s after the pods were asked about one by one; or on other nodes", want.Verdict, got.Verdict)
 	}
+}
+
+// Each pod has a filter of its own without a name: to ask all of them about all nodes would be 41 million questions.
+func TestQuestionsToFiltersAreBounded(t *testing.T) {
+	const pods, nodes, most = 4096, 10_000, 3_000_000
+	for name, excludes := range map[string]func(pod, node int) bool{
+		"one in a hundred nodes is left, another for each":                     func(pod, node int) bool { return hash(pod, node)%100 > 0 },
+		"nothing is excluded, which nobody says":                               func(int, int) bool { return false },
+		"the first nodes are excluded for all, which nobody says":              func(_, node int) bool { return node < 5_000 },
+		"one in ten nodes is left for most pods, one in a thousand for others": func(pod, node int) bool { return hash(pod, node)%(10+990*min(1, pod%64/63)) > 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, asked := farm(t, nodes, packing.Resources{"device": 1}), 0
+			g := packing.Group{MinMember: pods}
+			for pod := range pods {
+				shape := packing.Shape{Key: fmt.Sprint("kind-", pod), Requests: packing.Resources{"device": 1},
+					Excluded: func(node string) string {
+						asked++
+						if n, _ := strconv.Atoi(node[len("node-"):]); excludes(pod, n) {
+							return "a taint"
+						}
+						return ""
+					}}
+				g.Pending = append(g.Pending, packing.Pods{Shape: shape, Names: []string{fmt.Sprint("pod-", pod)}})
+			}
+			d := c.Decide(&packing.Gang{Root: g}, packing.Options{})
+			if d.Verdict != packing.Placed {
+				t.Errorf("%s: %s", d.Verdict, d.Message())
+			}
+			if asked > most {
+				t.Errorf("%d questions, want at most %d", asked, most)
+			}
+			for at, a := range d.Assignments {
+				if n, _ := strconv.Atoi(a.Node[len("node-"):]); excludes(at, n) {
+					t.Fatalf("pod %d is on %s, which is excluded", at, a.Node)
+				}
+			}
+		})
+	}
+}
+
+// hash mixes two numbers.
+func hash(a, b int) int {
+	h := (uint64(a)*0x9e3779b97f4a7c15 ^ uint64(b)) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>29) * 0x94d049bb133111eb
+	return int((h ^ h>>32) >> 2)
 }

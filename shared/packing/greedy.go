@@ -18,6 +18,8 @@ type greedy struct {
 	asked []int64
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
+	// vain is how often room was to be made in vain.
+	vain int
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
@@ -76,6 +78,10 @@ func (p *problem) enter(i int, r region) (region, bool) {
 
 // choose places a group in one domain of a level, the tightest first.
 func (g *greedy) choose(i int, r region, of levelOf) bool {
+	return g.chooseOne(i, r, of) || g.another(i, r) && g.chooseOne(i, r, of)
+}
+
+func (g *greedy) chooseOne(i int, r region, of levelOf) bool {
 	p := g.newPass(i, r, of)
 	for g.next(&p) {
 		if g.into(i, p.found()) {
@@ -109,9 +115,11 @@ func (g *greedy) looks(i int) int { return 1 + len(g.p.kindsOf(i))/8 }
 func (g *greedy) regions(i int, r region, of levelOf) []region {
 	few := g.p.shapes[g.leading(i)].few
 	if few == nil {
-		return g.p.domainsIn(r, of.slot, of.level)
+		found := g.p.domainsIn(r, of.slot, of.level)
+		g.Steps += len(found) / 4
+		return found
 	}
-	g.Steps += len(few.nodes) / 16
+	g.Steps += len(few.nodes) / 4
 	var found []region
 	t := g.p.cluster.topologies[of.slot]
 	few.domains(t, max(whole, r.within(of.slot)), of.level, func(at int32) bool {
@@ -234,6 +242,7 @@ func (g *greedy) nextOfLevel(p *pass) int32 {
 	need := int64(*g.p.wanted(g.s.want, i, shape))
 	domains := t.rankedDomains(p.of.level)
 	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)
+	g.Steps += len(sums) / passed
 	if g.emptiest {
 		return g.scanEmptiest(p, domains, sums)
 	}
@@ -331,13 +340,11 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	if len(g.p.shapes) == 0 {
 		return
 	}
-	g.Steps += len(regions) / 4
-	type candidate struct {
-		room  int64
-		at    int
-		which region
+	g.Steps += len(regions) / 2
+	if cap(g.sorting) < len(regions) {
+		g.sorting = make([]candidate, len(regions))
 	}
-	sorted := make([]candidate, len(regions))
+	sorted := g.sorting[:len(regions)]
 	for k, r := range regions {
 		sorted[k] = candidate{g.tightness(g.room(i, r)), k, r}
 	}
@@ -349,10 +356,23 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 	}
 }
 
+// candidate is a region to try, by its room and where it was in the list.
+type candidate struct {
+	room  int64
+	at    int
+	which region
+}
+
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
 	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) || !g.p.amountsSuffice(g.s, i, r.place) {
+	if g.Exhausted() || !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) {
+		return false
+	}
+	if len(g.p.kindsOf(i)) > 1 {
+		g.Steps += g.p.cluster.topologies[r.slot].domains[r.at].size / 32
+	}
+	if !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
 	}
 	mark := len(g.trail)

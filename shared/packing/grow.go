@@ -15,10 +15,16 @@ func (d *decision) grow() {
 	if d.growBeside(); !d.p.evenly(d.found) {
 		d.chosen, d.found = chosen, found
 	}
+	if len(d.p.shapes) > growKinds {
+		return // To place all of them anew for a pod more of each takes too long.
+	}
 	for _, pods := range d.p.smallFirst() {
 		d.growLeaf(pods.leaf, pods.kind)
 	}
 }
+
+// growKinds is up to how many kinds groups move to make room for further pods.
+const growKinds = 256
 
 // leafPods are the pods of one kind of a leaf.
 type leafPods struct{ leaf, kind int }
@@ -49,6 +55,9 @@ func (d *decision) growBeside() {
 		left := *d.p.wanted(d.largest.want, i, shape) - *d.p.wanted(want, i, shape)
 		if regions[i] == nil || left == 0 || d.Exhausted() {
 			continue
+		}
+		if d.p.capacity(*regions[i], shape) < int64(left) {
+			g.shift(shape, int64(left), *regions[i])
 		}
 		n := min(int64(left), d.p.capacity(*regions[i], shape))
 		if n > 0 && g.fill(i, shape, n, *regions[i]) {

@@ -9,6 +9,7 @@ import (
 // countPending fills the table of waiting pods and looks up their shapes.
 func (p *problem) countPending() error {
 	p.cluster.shapes.decision++
+	p.cluster.shapes.asked = 0
 	total := 0
 	last, lastKey := none, ""
 	index := make([]int, 0, len(p.groups))
@@ -87,22 +88,26 @@ func (p *problem) fillPending(index []int) error {
 	return nil
 }
 
+// maxQuestions is about how many nodes in all the filters of a gang are asked, before
+// further ones are asked about some nodes only.
+const maxQuestions = 1 << 20
+
 // shape gives the kind of a shape. When there are more kinds than room for dense
-// counts, filters are not asked about all nodes any more.
+// counts, or too many questions, filters are not asked about all nodes any more.
 func (p *problem) shape(shape *Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s
 	}
-	partly := p.wide > p.cluster.maxWide()
-	counts := p.cluster.look(shape, partly)
-	s := p.kindOf(counts, partly)
+	p.partly = p.partly || p.wide > p.cluster.maxWide() || p.cluster.shapes.asked > maxQuestions
+	counts := p.cluster.look(shape, p.partly)
+	s := p.kindOf(counts, p.partly)
 	if s == none {
 		s = len(p.shapes)
-		if partly || !p.cluster.narrow(counts) {
+		if !p.cluster.narrow(counts) {
 			p.wide++
 		}
 		p.shapes = append(p.shapes, counts)
-		p.register(s, partly)
+		p.register(s, p.partly)
 	}
 	p.shapeIndex[shape.Key] = s
 	return s
@@ -111,13 +116,17 @@ func (p *problem) shape(shape *Shape) int {
 // count counts where the pods of each kind fit. If there is no room for dense
 // counts of all kinds, those of which there are many pods have them.
 func (p *problem) count(index []int) {
-	most := p.cluster.maxWide()
-	if p.wide <= most {
+	if !p.partly && p.wide <= p.cluster.maxWide() {
 		for _, s := range p.shapes {
-			p.cluster.count(s, false)
+			p.cluster.count(s, false, nil)
 		}
 		return
 	}
+	most, all := p.cluster.maxWide(), make([]askedPods, len(p.shapes))
+	for s := range all {
+		all[s].kind = s
+	}
+	p.looks = p.cluster.newLooks(len(p.shapes), p.smallest(all))
 	pods := make([]int, len(p.shapes))
 	next := 0
 	for i := range p.groups {
@@ -136,8 +145,9 @@ func (p *problem) count(index []int) {
 		if dense {
 			p.cluster.askFilter(p.shapes[s].filter)
 		}
-		p.partial = p.cluster.count(p.shapes[s], !dense) || p.partial
+		p.partial = p.cluster.count(p.shapes[s], !dense, p.looks) || p.partial
 	}
+	p.looks.each = 0 // What is left is for nodes that turn out to be needed.
 }
 
 // register makes a kind known to kindOf.

@@ -9,7 +9,7 @@ import (
 
 // model is the question that Decide was asked, for package certificate: kinds by
 // their first pods, and the nodes as the cluster keeps them. Where not all nodes were
-// looked at for each kind, it leaves filters out.
+// looked at for each kind, or it takes too many questions now, it leaves filters out.
 func (p *problem) model(gang *Gang) (*certificate.Model, error) {
 	in, nodes := &certificate.Input{}, &modelNodes{cluster: p.cluster}
 	kinds := make([]int, len(p.shapes))
@@ -22,7 +22,13 @@ func (p *problem) model(gang *Gang) (*certificate.Model, error) {
 		}
 		return kinds[s] - 1
 	})
-	return certificate.ReadNodes(in, nodes, p.partial)
+	questions := 0
+	for _, f := range nodes.filters {
+		if f.only == nil && !p.cluster.current(f) {
+			questions += len(p.cluster.nodes)
+		}
+	}
+	return certificate.ReadNodes(in, nodes, p.partial || questions > maxQuestions)
 }
 
 // levels has the levels of each topology by name.

@@ -34,6 +34,9 @@ func (g *greedy) prefer(i int, r region) bool {
 // nearestFirst sorts domains by their room, those first that running members use.
 func (g *greedy) nearestFirst(i int, units []region) []region {
 	g.sortByTightness(i, units)
+	if len(g.p.groups[i].joined) == 0 {
+		return units
+	}
 	slices.SortStableFunc(units, func(a, b region) int {
 		return cmp.Compare(g.p.strange(&g.p.groups[i], a), g.p.strange(&g.p.groups[i], b))
 	})

@@ -28,11 +28,13 @@ type problem struct {
 	// signature beyond the first few.
 	shapeIndex  map[string]int
 	bySignature map[uint64][]int
-	// wide is how many kinds have many nodes to choose from, as far as that is known;
+	// wide is how many kinds have many nodes to choose from, as far as that is known, and
+	// partly says that filters are not asked about all nodes any more;
 	// partial says that for want of room some kinds were counted on a part of their
 	// nodes only, so that what does not fit may fit elsewhere.
-	wide    int
-	partial bool
+	wide            int
+	partly, partial bool
+	looks           *looks
 
 	// relations are those of the gang; related has by leaf the items that its pods are
 	// of, nil if there is no relation. stands counts the pods of items by domain, and

@@ -101,6 +101,8 @@ type claim struct {
 	group   int
 	leaf    bool
 	running int64
+	// gang is what the certificate calls the whole gang.
+	gang string
 	// branch has the domains that a group could go to, that group itself if here; nil
 	// if all stand where they are.
 	branch *certificate.Branch
@@ -115,7 +117,7 @@ type claim struct {
 // nearest domain, if there is a branch.
 func (d *decision) claim() claim {
 	rules, used, groups := d.certificate.Rules, timesUsed(d.certificate), d.p.byName()
-	c := claim{}
+	c := claim{gang: d.p.groups[0].source.Name}
 	for at := d.certificate.Start[0]; ; {
 		r := &rules[at]
 		switch {

@@ -59,8 +59,23 @@ func (g *reach) whole(i int, r region) bool {
 
 // choose reaches a group's minimum in one domain of a level.
 func (g *reach) choose(i int, r region, of levelOf) bool {
+	return g.chooseOne(i, r, of) || g.another(i, r) && g.chooseOne(i, r, of)
+}
+
+func (g *reach) chooseOne(i int, r region, of levelOf) bool {
+	if g.random == nil {
+		p := g.newPass(i, r, of)
+		for g.next(&p) {
+			if g.into(i, p.found()) {
+				return true
+			}
+		}
+		if p.all && g.p.least(i) == g.p.total(g.s.want, i) {
+			return false
+		}
+	}
 	candidates := g.regions(i, r, of)
-	g.Steps += len(candidates) * g.looks(i) / 16
+	g.Steps += len(candidates) * g.looks(i) / 8
 	candidates = slices.DeleteFunc(candidates, func(r region) bool { return !g.mayHold(i, r) })
 	g.sortByTightness(i, candidates)
 	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
@@ -113,7 +128,7 @@ func (g *reach) mayHold(i int, r region) bool {
 
 func (g *reach) into(i int, r region) bool {
 	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.p.mayStand(i, r) || !g.mayHold(i, r) {
+	if g.Exhausted() || !g.p.mayStand(i, r) || !g.mayHold(i, r) && !g.makeRoom(i, r) {
 		return false
 	}
 	mark := len(g.trail)
@@ -122,6 +137,12 @@ func (g *reach) into(i int, r region) bool {
 	}
 	g.undo(mark)
 	return false
+}
+
+// makeRoom is shift for a leaf of one kind.
+func (g *reach) makeRoom(i int, r region) bool {
+	kinds := g.p.kindsOf(i)
+	return g.p.groups[i].leaf() && len(kinds) == 1 && g.shift(int(kinds[0]), int64(g.p.groups[i].need), r)
 }
 
 // parent reaches the minima of enough children.
@@ -172,16 +193,19 @@ func (g *reach) ordered(i, left int) []int {
 	if left >= len(children) {
 		sign = -1
 	}
-	size := make(map[int]int64, len(children))
-	for _, child := range children {
-		if size[child] = int64(g.p.least(child)); sign < 0 {
-			size[child] = g.p.volume(g.p.pending, child)
+	keys := make([]difficulty, len(children))
+	for k, child := range children {
+		keys[k] = difficulty{group: child, kind: g.p.groups[child].class, rigour: g.p.rigour(child), volume: int64(g.p.least(child))}
+		if sign < 0 {
+			keys[k].volume = g.p.volume(g.p.pending, child)
 		}
 	}
-	slices.SortStableFunc(children, func(a, b int) int {
-		return cmp.Or(cmp.Compare(g.p.rigour(b), g.p.rigour(a)), sign*cmp.Compare(size[a], size[b]),
-			cmp.Compare(g.p.groups[a].class, g.p.groups[b].class))
+	slices.SortStableFunc(keys, func(a, b difficulty) int {
+		return cmp.Or(b.rigour-a.rigour, sign*cmp.Compare(a.volume, b.volume), a.kind-b.kind)
 	})
+	for k := range keys {
+		children[k] = keys[k].group
+	}
 	return children
 }
 
@@ -192,6 +216,9 @@ func (g *reach) leaf(i int, r region) bool {
 	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
 	for need := int64(g.p.groups[i].need); need > 0; {
 		k, fit := g.plentiful(left, kinds, r, rigid)
+		if k == none {
+			k, fit = g.shiftAny(left, kinds, r), 1
+		}
 		if k == none || g.Exhausted() {
 			return false
 		}
@@ -206,6 +233,16 @@ func (g *reach) leaf(i int, r region) bool {
 		need -= n
 	}
 	return true
+}
+
+// shiftAny makes room for one more pod of any kind of which some are left, and gives the kind.
+func (g *reach) shiftAny(left, kinds []int32, r region) int {
+	for k, n := range left {
+		if n > 0 && g.shift(int(kinds[k]), 1, r) {
+			return k
+		}
+	}
+	return none
 }
 
 // plentiful is the kind of which most pods fit, of those left; where all pods

@@ -167,6 +167,12 @@ func (p *problem) domainsIn(r region, slot, level int) []region {
 	if r.at == whole {
 		found = make([]region, 0, t.rankings[level].count)
 	}
+	if r.at == whole && len(r.filters) == 0 {
+		for _, at := range t.rankedDomains(level) {
+			found = append(found, region{place: place{slot, at}})
+		}
+		return found
+	}
 	if r.at == whole || r.slot == slot {
 		t.domainsAt(r.at, level, add)
 		return found

@@ -64,7 +64,7 @@ const (
 	// measuredKinds is up to how many kinds pods of some kinds only are counted.
 	measuredKinds = 12
 	// relaxShare is the part of the budget that bounds may take.
-	relaxShare = 8
+	relaxShare = 2
 	// closely is up to how many nodes what they offer is added up for every group.
 	closely = 32
 )
@@ -72,7 +72,7 @@ const (
 func newRelaxation(t *trial) *relaxation {
 	x := &relaxation{trial: t, known: map[standing]lower{}, offers: map[standing][]int64{},
 		children: map[int][]run{}, wants: map[int]*wanted{}, caps: make([]int32, len(t.p.shapes))}
-	x.stop = t.Steps + (t.Limit-t.Steps)/relaxShare
+	x.stop = t.Steps + t.spare()/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
 		for _, q := range s.requests {
@@ -225,7 +225,7 @@ func (x *relaxation) here(i int, in place) lower {
 	if l, known := x.known[key]; known && inner {
 		return l
 	}
-	x.Steps++
+	x.Steps += 2
 	l := x.wanted(i).least
 	if l.fits = l.fits && x.offered(i, in, l); l.fits {
 		if x.p.groups[i].leaf() {
@@ -290,8 +290,11 @@ func (x *relaxation) wanted(i int) *wanted {
 		return w
 	}
 	all := int64(0)
-	for _, a := range w.asked {
-		all += int64(a.pods)
+	for k := range w.asked {
+		if a := &w.asked[k]; !x.p.partial {
+			a.pods = int32(min(int64(a.pods), x.p.capacity(wholeCluster, a.kind)))
+		}
+		all += int64(w.asked[k].pods)
 	}
 	w.least.some, w.least.fits = g.need > 0, all >= int64(g.need)
 	for m := range x.measures {

@@ -82,6 +82,8 @@ type shapeTable struct {
 	counts   map[string]*shapeCounts
 	filters  map[string]*nodeFilter
 	decision int
+	// asked is about how many nodes in all filters were asked in this decision.
+	asked int
 }
 
 func newShapeTable() shapeTable {
@@ -174,12 +176,12 @@ func (s *shapeCounts) signature(partly bool) uint64 {
 // count brings the counts of a shape up to date. O(nodes) on first use, then
 // O(changes since the last use). With sparse, or where few nodes are eligible,
 // it counts those only; partial says that some eligible nodes are left out.
-func (c *Cluster) count(s *shapeCounts, sparse bool) (partial bool) {
+func (c *Cluster) count(s *shapeCounts, sparse bool, l *looks) (partial bool) {
 	if sparse || c.narrow(s) {
 		s.dropCounts()
-		s.few, partial = c.countFew(s)
+		c.countFew(s, l)
 		s.counted = true
-		return partial
+		return s.few.partial
 	}
 	if s.few != nil || !s.counted {
 		s.dropCounts()

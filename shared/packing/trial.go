@@ -6,27 +6,73 @@ import "packtree.dev/shared/packing/internal/exact"
 // Whatever a decision tries, it undoes before it returns.
 type trial struct {
 	p *problem
-	// trail lists what was placed, in order.
+	// trail lists what was placed, in order; top is by node the last placement there, none if
+	// there is none, and nil where no kind has few nodes.
 	trail []placement
+	top   []int32
 	exact.Budget
 	// allowance is what it takes to place each pod once, which is not to be what
 	// spends a budget; the limit includes it.
 	allowance int
 	// spread asks for emptiest domains first.
 	spread bool
+	// stuck are nodes that no pod could be moved off for one that lacks a node; nil if nobody asks.
+	stuck map[int32]bool
+	// sorting has room for regions that are sorted.
+	sorting []candidate
 }
+
+// spare is how many steps are left beside those for placing each pod.
+func (t *trial) spare() int { return max(0, t.Limit-t.Steps-allowances*t.allowance) }
 
 // placement is a number of pods of one leaf and shape on one node.
 type placement struct {
 	leaf, shape, pods int32
 	node              int32
+	// below is the placement before on the node, if any, while it is on trial.
+	below int32
 }
 
 // put places pods. O(shapes of the gang · (resources + levels)).
 func (t *trial) put(leaf, shape int, node int32, pods int32) {
 	t.Steps++
 	t.trail = append(t.trail, placement{leaf: int32(leaf), shape: int32(shape), pods: pods, node: node})
+	t.link(int32(len(t.trail) - 1))
 	t.apply(leaf, shape, node, pods)
+}
+
+// link notes that a placement is on its node, those after it above, and unlink that it is not.
+func (t *trial) link(at int32) {
+	if t.top == nil {
+		return
+	}
+	slot := &t.top[t.trail[at].node]
+	for *slot > at {
+		slot = &t.trail[*slot].below
+	}
+	t.trail[at].below, *slot = *slot, at
+}
+
+func (t *trial) unlink(at int32) {
+	if t.top == nil {
+		return
+	}
+	slot := &t.top[t.trail[at].node]
+	for *slot != at {
+		slot = &t.trail[*slot].below
+	}
+	*slot = t.trail[at].below
+}
+
+// move puts on another node what was placed on one.
+func (t *trial) move(at int32, to int32) {
+	pl := &t.trail[at]
+	t.unlink(at)
+	t.use(pl.leaf, pl.shape, pl.node, -pl.pods)
+	t.refit(none, pl.node, 0)
+	pl.node = to
+	t.link(at)
+	t.apply(int(pl.leaf), int(pl.shape), to, pl.pods)
 }
 
 // undo takes off everything placed since the trail had the given length. What was put
@@ -36,7 +82,9 @@ func (t *trial) undo(length int) {
 		p := t.trail[i]
 		shape := int(p.shape)
 		t.use(p.leaf, p.shape, p.node, -p.pods)
+		t.unlink(int32(i))
 		for ; i > length && t.trail[i-1].node == p.node; i-- {
+			t.unlink(int32(i - 1))
 			t.use(t.trail[i-1].leaf, t.trail[i-1].shape, p.node, -t.trail[i-1].pods)
 			shape = none
 		}
@@ -73,7 +121,7 @@ func (t *trial) refit(shape int, node int32, pods int32) {
 	row := t.p.cluster.resources.row(node)
 	if len(t.p.shapes) > manyShapes {
 		shapes := t.p.shapesOn(node)
-		t.Steps += len(shapes) / 16
+		t.Steps += len(shapes) / 4
 		for _, on := range shapes {
 			s := t.p.shapes[on.shape]
 			if fit := fitting(row, s.requests); s.few != nil {
@@ -85,7 +133,7 @@ func (t *trial) refit(shape int, node int32, pods int32) {
 		return
 	}
 	for i, s := range t.p.shapes {
-		if !s.filter.has(node) {
+		if s.few == nil && !s.filter.has(node) {
 			continue
 		}
 		fit := s.on(node) - pods

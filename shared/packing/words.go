@@ -23,7 +23,7 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 	case c.rule.Cut.Resource != "":
 		fits, lacks = c.resourceWords(e)
 	default:
-		fits, lacks = cutWords(c.rule.Cut, e)
+		fits, lacks = cutWords(c.rule.Cut, c.gang, e)
 	}
 	if c.branch != nil && !c.here {
 		lacks += fmt.Sprintf(", wherever group %q goes", c.branch.Group)
@@ -173,10 +173,17 @@ func verb(number int64, one, many string) string {
 }
 
 // cutWords are about what is needed at least, and what has room at most.
-func cutWords(cut *certificate.Cut, e *Explanation) (fits, lacks string) {
+func cutWords(cut *certificate.Cut, gang string, e *Explanation) (fits, lacks string) {
 	if len(cut.Pods) > 0 {
 		e.Fit, e.Wanted = int(cut.Offer), int(cut.Need)
 		return fmt.Sprintf("at most %d of %d pods fit", cut.Offer, cut.Need), ""
+	}
+	if _, whole := cut.Groups[gang]; whole {
+		lacks = ", which need one " + cut.Level
+		if by := cut.By[0].Resource; by != "" {
+			lacks += " with enough " + by
+		}
+		return "too few pods fit", lacks
 	}
 	what := "subgroups"
 	for _, weight := range cut.Groups {

@@ -56,6 +56,9 @@ func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 		return times(k.items[0].weight, k.items[0].count), 1
 	}
 	bound := k.sort()
+	if k.dive() == bound {
+		return bound, 1
+	}
 	k.most = maxWork / len(k.items)
 	k.try(0, 0)
 	if k.tries > k.most {
@@ -130,6 +133,21 @@ func (k *knapsack) boundBy(order []int, r, rank int) int64 {
 			part, _ := bits.Div64(high, low, uint64(it.takes[r]))
 			return plus(sum, int64(part))
 		}
+	}
+	return sum
+}
+
+// dive is the weight of as many of each item as there is room for, one after the other.
+func (k *knapsack) dive() int64 {
+	sum, in := int64(0), make([]int64, len(k.order))
+	for rank, i := range k.order {
+		it := &k.items[i]
+		in[rank] = fitting(it.count, it.takes, k.capacity)
+		k.take(it, in[rank])
+		sum = plus(sum, times(it.weight, in[rank]))
+	}
+	for rank, i := range k.order {
+		k.take(&k.items[i], -in[rank])
 	}
 	return sum
 }

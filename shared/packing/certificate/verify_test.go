@@ -18,7 +18,7 @@ func prove(t rapid.TB, in *certificate.Input) *certificate.Proof {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return refute.Prove(m, 8*certificate.MaxSteps, nil)
+	return refute.Prove(m, 8*certificate.MaxSteps, refute.Hints{})
 }
 
 // What does not fit without filters does not fit with them; what fits without them is not refused without them.

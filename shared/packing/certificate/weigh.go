@@ -200,7 +200,7 @@ func (v *verifier) takes(kind int) set {
 		v.fitting[v.kinds[kind].text()] = fit
 	}
 	if allowed := v.kinds[kind].allowed; allowed != nil {
-		v.spend(len(fit))
+		v.spend(1 + len(fit)/16)
 		fit = slices.Clone(fit)
 		for i := range fit {
 			if i < len(allowed) {

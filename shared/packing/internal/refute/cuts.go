@@ -24,7 +24,7 @@ func podCuts(in *question) []certificate.Rule { return cutsOf(podMeasures(in)) }
 func cutsIn(in *question, group int) []certificate.Rule {
 	input := *in.Input
 	input.Groups = in.Groups[group:end(in, group)]
-	measures := podMeasures(&question{&input, in.scarce})
+	measures := podMeasures(&question{Input: &input, scarce: in.scarce})
 	rules := append(cutsOf(measures), relationCuts(in)...)
 	for _, topology := range in.Topologies {
 		by := measures
@@ -133,16 +133,20 @@ func cutsBelow(in *question) []certificate.Rule {
 // podMeasures are the resources, the number of pods, and of pods that ask for
 // much.
 func podMeasures(in *question) []certificate.Measure {
+	if in.measures == nil {
+		in.measures = slices.Clip(measuresOf(in))
+	}
+	return in.measures
+}
+
+func measuresOf(in *question) []certificate.Measure {
 	var measures []certificate.Measure
 	all := map[string]int64{}
 	amounts := map[string][]int64{}
 	first := firstPods(in)
-	for kind, pod := range first {
-		if pod == "" {
-			continue
-		}
-		all[pod] = 1
-		for resource, amount := range in.Kinds[kind].Requests {
+	for _, pod := range first {
+		all[pod.name] = 1
+		for resource, amount := range in.Kinds[pod.kind].Requests {
 			if amount > 0 {
 				amounts[resource] = append(amounts[resource], amount)
 			}
@@ -157,9 +161,7 @@ func podMeasures(in *question) []certificate.Measure {
 		return measures
 	}
 	for _, pod := range first {
-		if pod != "" {
-			measures = append(measures, certificate.Measure{Pods: map[string]int64{pod: 1}})
-		}
+		measures = append(measures, certificate.Measure{Pods: map[string]int64{pod.name: 1}})
 	}
 	for _, resource := range resources {
 		for _, size := range slices.Compact(slices.Sorted(slices.Values(amounts[resource]))) {
@@ -183,27 +185,34 @@ func (q *question) byScarcity(a, b string) int {
 }
 
 // largest counts pods that ask for at least so much of a resource.
-func largest(in *question, first []string, resource string, size int64) map[string]int64 {
+func largest(in *question, first []podOf, resource string, size int64) map[string]int64 {
 	large := map[string]int64{}
-	for kind, pod := range first {
-		if pod != "" && in.Kinds[kind].Requests[resource] >= size {
-			large[pod] = 1
+	for _, pod := range first {
+		if in.Kinds[pod.kind].Requests[resource] >= size {
+			large[pod.name] = 1
 		}
 	}
 	return large
 }
 
-// firstPods has a pod of each kind, "" if there is none.
-func firstPods(in *question) []string {
-	first := make([]string, len(in.Kinds))
+// podOf is the first pod of some of a kind.
+type podOf struct {
+	kind, at int
+	name     string
+}
+
+// firstPods has a pod of each kind of which there are any, by kind.
+func firstPods(in *question) []podOf {
+	var first []podOf
 	for i := range in.Groups {
 		for _, pods := range in.Groups[i].Pending {
-			if len(pods.Names) > 0 && first[pods.Kind] == "" {
-				first[pods.Kind] = pods.Names[0]
+			if len(pods.Names) > 0 {
+				first = append(first, podOf{pods.Kind, len(first), pods.Names[0]})
 			}
 		}
 	}
-	return first
+	slices.SortFunc(first, func(a, b podOf) int { return cmp.Or(a.kind-b.kind, a.at-b.at) })
+	return slices.CompactFunc(first, func(a, b podOf) bool { return a.kind == b.kind })
 }
 
 // groupCuts count the groups that must each stand in one domain of a level.
@@ -227,6 +236,22 @@ func groupCuts(in *question) []certificate.Rule {
 				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: sized}})
 			}
 		}
+	}
+	return rules
+}
+
+// wholeCuts are about the gang as one group that must stand in one domain: by each measure of
+// pods alone, so that what does not suffice is named.
+func wholeCuts(in *question) []certificate.Rule {
+	g := &in.Groups[0]
+	if g.Required == "" {
+		return nil
+	}
+	var rules []certificate.Rule
+	for _, by := range podMeasures(in) {
+		m := certificate.Measure{Topology: g.Topology, Level: g.Required, Groups: map[string]int64{g.Name: 1},
+			By: []certificate.Measure{by}}
+		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
 	}
 	return rules
 }

@@ -8,10 +8,13 @@ import (
 	"packtree.dev/shared/packing/certificate"
 )
 
-// question is what is to be proved about, and the resources that are scarce.
+// question is what is to be proved about, the resources that are scarce, the steps that are
+// left, and the measures of pods; nil until asked for.
 type question struct {
 	*certificate.Input
-	scarce []string
+	scarce   []string
+	left     int
+	measures []certificate.Measure
 }
 
 // groups are some groups of a gang, by index.

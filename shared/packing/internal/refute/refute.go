@@ -12,11 +12,18 @@ import (
 	"packtree.dev/shared/packing/certificate"
 )
 
+// Hints say what a search has met.
+type Hints struct {
+	// Scarce are resources: of those that are short alike the first is named.
+	Scarce []string
+	// Tight has a pod of each kind of which all nodes are full of such pods; it takes a while.
+	Tight func() []string
+}
+
 // Prove returns a proof that no placement satisfies the gang, or nil if it finds
-// none within so many steps of the verifier, which means nothing. Of resources that
-// are short alike it names the one that comes first in scarce.
-func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof {
-	in, try := asking(m, steps, scarce)
+// none within so many steps of the verifier, which means nothing.
+func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
+	in, try := asking(m, steps, hints)
 	if len(in.Groups) == 0 {
 		return nil
 	}
@@ -32,12 +39,18 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 	if proof := uneven(in, try); proof != nil {
 		return proof
 	}
+	cuts := podCuts(in)[1:]
+	if proof := sums(in, hints, cuts, try); proof != nil {
+		return proof
+	}
 	for _, group := range distinct(in) {
+		if in.left < steps/2 {
+			break // What is left is for proofs about all groups.
+		}
 		if proof := try(alone(in, group)); proof != nil {
 			return proof
 		}
 	}
-	cuts := podCuts(in)[1:]
 	if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
 		return proof
 	}
@@ -47,12 +60,51 @@ func Prove(m *certificate.Model, steps int, scarce []string) *certificate.Proof 
 	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Every: &certificate.Every{}}}})
 }
 
+// sums weighs what all nodes offer where groups are too many to look at each: as one group in
+// one domain, then pods of kinds that have too few nodes, which may be many as well, then all.
+func sums(in *question, hints Hints, cuts []certificate.Rule, try try) *certificate.Proof {
+	if many(in) {
+		for _, cut := range wholeCuts(in) {
+			if proof := try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{cut}}); proof != nil {
+				return proof
+			}
+		}
+	}
+	if proof := tight(hints, try); proof != nil || !many(in) {
+		return proof
+	}
+	cuts = slices.Concat(cuts, groupCuts(in))
+	if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
+		return settled(smaller(proof, try), try)
+	}
+	return nil
+}
+
+// tight counts pods of kinds of which all nodes are full.
+func tight(hints Hints, try try) *certificate.Proof {
+	if hints.Tight == nil {
+		return nil
+	}
+	m := certificate.Measure{Pods: map[string]int64{}}
+	for _, pod := range hints.Tight() {
+		m.Pods[pod] = 1
+	}
+	if len(m.Pods) == 0 {
+		return nil
+	}
+	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Cut: &certificate.Cut{Measure: m}}}})
+}
+
+// many reports whether groups are so many that to go through them for each domain takes
+// long. Then sums over all nodes come first, although what they prove says less.
+func many(in *question) bool { return len(in.Groups) > 256 }
+
 // try completes a proof; nil if it proves nothing.
 type try func(*certificate.Proof) *certificate.Proof
 
 // Uneven is Prove by nothing but numbers of items and domains that have as many each.
-func Uneven(m *certificate.Model, steps int, scarce []string) *certificate.Proof {
-	return uneven(asking(m, steps, scarce))
+func Uneven(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
+	return uneven(asking(m, steps, hints))
 }
 
 func uneven(in *question, try try) *certificate.Proof {
@@ -68,11 +120,11 @@ func uneven(in *question, try try) *certificate.Proof {
 }
 
 // asking is what is to be proved, and what completes a proof of it within so many steps.
-func asking(m *certificate.Model, steps int, scarce []string) (*question, try) {
-	left := steps
-	return &question{m.Input(), scarce}, func(proof *certificate.Proof) *certificate.Proof {
-		completed, taken, err := m.Complete(proof, left)
-		left -= taken
+func asking(m *certificate.Model, steps int, hints Hints) (*question, try) {
+	in := &question{Input: m.Input(), scarce: hints.Scarce, left: steps}
+	return in, func(proof *certificate.Proof) *certificate.Proof {
+		completed, taken, err := m.Complete(proof, in.left)
+		in.left -= taken
 		if err != nil {
 			return nil
 		}

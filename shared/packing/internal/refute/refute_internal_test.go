@@ -40,7 +40,7 @@ func hall() *question {
 		add("worker-0", 1, 2)
 		add("worker-1", 1, 2)
 	}
-	return &question{in, nil}
+	return &question{Input: in}
 }
 
 // The groups of hall, by index.
@@ -131,16 +131,16 @@ func TestPodsAreMeasured(t *testing.T) {
 		{Resource: "cpu"}, {Resource: "gpu"}, {Pods: map[string]int64{a: 1, b: 1}},
 		{Pods: map[string]int64{a: 1}}, {Pods: map[string]int64{b: 1}},
 	}
-	if diff := cmp.Diff(want, podMeasures(in)); diff != "" {
+	if diff := cmp.Diff(want, measuresOf(in)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	in.scarce = []string{"gpu"}
-	if m := podMeasures(in); m[0].Resource != "gpu" || m[1].Resource != "cpu" {
+	if m := measuresOf(in); m[0].Resource != "gpu" || m[1].Resource != "cpu" {
 		t.Errorf("%s comes first, and gpu is scarce", m[0].Resource)
 	}
 	in.Groups[leader1].Pending[0].Kind = 2
 	large := certificate.Measure{Pods: map[string]int64{b: 1, "team-1-leader-0": 1}}
-	if !slices.ContainsFunc(podMeasures(in), func(m certificate.Measure) bool { return cmp.Equal(m, large) }) {
+	if !slices.ContainsFunc(measuresOf(in), func(m certificate.Measure) bool { return cmp.Equal(m, large) }) {
 		t.Error("pods that ask for at least 4 gpu are not counted")
 	}
 	for range measuredKinds {
@@ -149,7 +149,7 @@ func TestPodsAreMeasured(t *testing.T) {
 		in.Groups[leader0].Pending = append(in.Groups[leader0].Pending,
 			certificate.Pods{Kind: len(in.Kinds) - 1, Names: []string{pod}})
 	}
-	if n := len(podMeasures(in)); n != 3 {
+	if n := len(measuresOf(in)); n != 3 {
 		t.Errorf("%d measures of pods of too many kinds to look at each", n)
 	}
 }
@@ -207,7 +207,7 @@ func TestWhatIsFoundIsSmall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof := Prove(m, certificate.MaxSteps, []string{"gpu"})
+			proof := Prove(m, certificate.MaxSteps, Hints{Scarce: []string{"gpu"}})
 			if proof == nil {
 				t.Fatal("nothing is proved")
 			}
@@ -229,7 +229,7 @@ func TestMeasuresOfNoUseAreLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, try := asking(m, certificate.MaxSteps, nil)
+	_, try := asking(m, certificate.MaxSteps, Hints{})
 	cut := certificate.Measure{Topology: "net", Level: "rack", Groups: map[string]int64{},
 		By: []certificate.Measure{{Resource: "cpu"}, {Resource: "gpu"}}}
 	for _, worker := range []int{worker00, worker01, worker10, worker11} {
@@ -258,10 +258,10 @@ func TestNothingIsProvedOfWhatFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if proof := Prove(m, certificate.MaxSteps, nil); proof != nil {
+	if proof := Prove(m, certificate.MaxSteps, Hints{}); proof != nil {
 		t.Errorf("%+v", proof.Rules)
 	}
-	if proof := Prove(m, 1, nil); proof != nil {
+	if proof := Prove(m, 1, Hints{}); proof != nil {
 		t.Errorf("within a step: %+v", proof.Rules)
 	}
 }

@@ -1,0 +1,91 @@
+package packing
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestWhatIsOnTrialAddsUp puts pods on nodes, makes room for others and takes some off again, in random order: what is
+// free, what fits of each kind and who is on each node are always what the trail says, and nothing is left at the end.
+func TestWhatIsOnTrialAddsUp(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 8))
+		c := hall(t)
+		g := Group{Name: "g"}
+		for kind := range 3 + random.IntN(20) {
+			g.Pending = append(g.Pending, Pods{Names: []string{fmt.Sprint(kind, "-a"), fmt.Sprint(kind, "-b")}, Shape: Shape{
+				Key: fmt.Sprint(kind), Requests: Resources{"gpu": int64(1 + kind%2)}, Only: someNodesOf(random, 1+random.IntN(6))}})
+		}
+		p, err := newProblem(c, &Gang{Root: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free := slices.Clone(c.resources.free)
+		tr := &trial{p: p, top: slices.Repeat([]int32{none}, len(c.nodes))}
+		tr.Limit = 1 << 30
+		greedy := newGreedy(tr, p.largest())
+		for range 200 {
+			shape := random.IntN(len(p.shapes))
+			switch random.IntN(5) {
+			case 0:
+				tr.undo(random.IntN(len(tr.trail) + 1))
+			case 1:
+				greedy.vain = 0
+				before := p.capacity(wholeCluster, shape)
+				if made := greedy.shift(shape, before+1, wholeCluster); made != (p.capacity(wholeCluster, shape) > before) {
+					t.Fatalf("room made for kind %d: %v, of which %d fitted and %d do", shape, made, before, p.capacity(wholeCluster, shape))
+				}
+			default:
+				greedy.pack(0, shape, 1, wholeCluster)
+			}
+			checkTrial(t, tr, free)
+		}
+		tr.undo(0)
+		if !slices.Equal(free, c.resources.free) {
+			t.Fatal("something is left")
+		}
+	}
+}
+
+// checkTrial compares what a trial keeps with its trail.
+func checkTrial(t *testing.T, tr *trial, free []int64) {
+	t.Helper()
+	c, left := tr.p.cluster, slices.Clone(free)
+	on := make([][]int32, len(c.nodes))
+	for at, pl := range tr.trail {
+		on[pl.node] = append(on[pl.node], int32(at))
+		shape := tr.p.shapes[pl.shape]
+		if !shape.filter.has(pl.node) {
+			t.Fatalf("kind %d is on a node that it may not use", pl.shape)
+		}
+		for _, q := range shape.requests {
+			left[int(pl.node)*c.resources.stride+q.resource] -= q.amount * int64(pl.pods)
+		}
+	}
+	if !slices.Equal(left, c.resources.free) || slices.Min(left) < 0 {
+		t.Fatal("what is free is not what the trail leaves")
+	}
+	for node, want := range on {
+		var got []int32
+		for at := tr.top[node]; at != none; at = tr.trail[at].below {
+			got = append(got, at)
+		}
+		if slices.Reverse(got); !slices.Equal(got, want) {
+			t.Fatalf("placements %v are on node %d, want %v", got, node, want)
+		}
+	}
+	for k, s := range tr.p.shapes {
+		sum := int64(0)
+		for at, node := range s.few.nodes {
+			if fit := fitting(c.resources.row(node), s.requests); s.few.fits[at] != fit {
+				t.Fatalf("%d of kind %d fit on a node, counted are %d", fit, k, s.few.fits[at])
+			}
+			sum += int64(s.few.fits[at])
+		}
+		if sum != s.few.total {
+			t.Fatalf("%d of kind %d fit, counted are %d", sum, k, s.few.total)
+		}
+	}
+}
