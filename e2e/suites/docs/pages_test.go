@@ -43,7 +43,7 @@ func TestPages(t *testing.T) {
 		}
 		return
 	}
-	own, err := live.BringUp(t.Context(), devcluster.Options{})
+	own, err := live.BringUp(t.Context(), devcluster.Options{Values: live.Alone()})
 	if err != nil {
 		t.Fatal(err)
 	}
