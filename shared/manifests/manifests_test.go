@@ -78,7 +78,8 @@ func TestParse(t *testing.T) {
 			wrong:   []string{"f[1]: kind: Required value: every manifest has one, such as Pod"},
 		},
 		"names that are no text until they are quoted": {
-			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: n}\n---\n" +
+			content: "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n---\n" +
+				"apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n---\n" +
 				"apiVersion: 1\nkind: Pod\nmetadata: {name: a}\n",
 			wrong: []string{
 				"f[1]: Pod: metadata.name: must be a string, in quotes, not 12",
@@ -87,7 +88,8 @@ func TestParse(t *testing.T) {
 			},
 		},
 		"the text of PowerShell": {
-			content: "\xff\xfe" + wide("apiVersion: v1\r\nkind: Pod\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Pod\r\n"+
+			content: "\xff\xfe" + wide("apiVersion: v1\r\nkind: Pod\r\nmetadata: {name: a}\r\n---\r\n"+
+				"apiVersion: v1\r\nkind: Pod\r\n"+
 				"metadata: {name: b}\r\n"),
 			want: []string{"f[1] Pod a", "f[2] Pod b"},
 		},

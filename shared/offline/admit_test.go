@@ -100,7 +100,9 @@ func TestAdmitChecksMetadata(t *testing.T) {
 		"owners that have no UID": {
 			"PodGroup", "{name: a, ownerReferences: [{apiVersion: v1, kind: Pod, name: b, uid: ''}]}", nil,
 		},
-		"a name":              {"PodGroup", "{name: Odd_1}", []string{`metadata.name: Invalid value: "Odd_1": ` + subdomain}},
+		"a name": {
+			"PodGroup", "{name: Odd_1}", []string{`metadata.name: Invalid value: "Odd_1": ` + subdomain},
+		},
 		"a name that is long": {"Topology", "{name: " + long + "}", []string{"metadata.name: Invalid value: "}},
 		"what is left of a name": {
 			"PodGroup", "{generateName: team-ä-}", []string{`metadata.generateName: Invalid value: "team-ä-": ` + subdomain},
@@ -109,7 +111,8 @@ func TestAdmitChecksMetadata(t *testing.T) {
 			"PodGroup", "{name: a, namespace: a.b}", []string{`metadata.namespace: Invalid value: "a.b": must not contain dots`},
 		},
 		"a label": {
-			"Topology", "{name: a, labels: {team: a/b}}", []string{`metadata.labels: Invalid value: "a/b": a valid label must be`},
+			"Topology", "{name: a, labels: {team: a/b}}",
+			[]string{`metadata.labels: Invalid value: "a/b": a valid label must be`},
 		},
 		"an annotation": {
 			"PodGroup", "{name: a, annotations: {a/b/c: d}}",

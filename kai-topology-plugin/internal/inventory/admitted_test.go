@@ -9,10 +9,12 @@ func TestNobodyIsReadWhomNoAPIServerWouldCreate(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}], "
 	for name, c := range map[string]struct{ manifest, want string }{
 		"a node of no name that there can be": {
-			"apiVersion: v1\nkind: Node\nmetadata: {name: node_1}", `Node node_1: metadata.name: Invalid value: "node_1": a lowercase`,
+			"apiVersion: v1\nkind: Node\nmetadata: {name: node_1}",
+			`Node node_1: metadata.name: Invalid value: "node_1": a lowercase`,
 		},
 		"a pod of no name that there can be": {
-			"apiVersion: v1\nkind: Pod\nmetadata: {name: Pod-A}", `Pod Pod-A: metadata.name: Invalid value: "Pod-A": a lowercase`,
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: Pod-A}",
+			`Pod Pod-A: metadata.name: Invalid value: "Pod-A": a lowercase`,
 		},
 		"a pod in no namespace that there can be": {
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: team-ä}",

@@ -48,8 +48,8 @@ func asksForVast(pod *corev1.Pod) bool {
 		are(pod.Spec.Overhead) || pod.Spec.Resources != nil && are(pod.Spec.Resources.Requests)
 }
 
-// saturate corrects the amounts that are more than can be counted: kube-scheduler takes them for less, even for nothing,
-// and an API server lets them in.
+// saturate corrects the amounts that are more than can be counted: kube-scheduler takes them for less, even for
+// nothing, and an API server lets them in.
 func saturate(requests packing.Resources, pod *corev1.Pod) {
 	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		most := int64(math.MaxInt64)

@@ -114,7 +114,8 @@ func TestWhereAGangStandsIsSaidWhateverItsVerdict(t *testing.T) {
   topologySpreadConstraints:
   - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: a}}}`,
 	} {
-		pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {app: a}, annotations: {pod-group-name: g}}\n%s\n"
+		pod := "---\napiVersion: v1\nkind: Pod\n" +
+			"metadata: {name: %s, labels: {app: a}, annotations: {pod-group-name: g}}\n%s\n"
 		manifests := `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology
