@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
@@ -14,6 +15,8 @@ import (
 
 // Pages that install and remove Packtree are read last.
 var (
+	// computing is read beside the others, without a cluster: it computes for long.
+	computing = []string{"docs/simulation.md"}
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
 	// administering is read after the programs have ended: it installs the charts as on any cluster, and KWOK simulates
@@ -43,7 +46,8 @@ func TestPages(t *testing.T) {
 		}
 		return
 	}
-	own, err := live.BringUp(t.Context(), devcluster.Options{Values: live.Alone()})
+	defer readsAside(t, root, all).Wait()
+	own, err := live.BringUp(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,7 @@ func TestPages(t *testing.T) {
 		if !slices.ContainsFunc(page.Blocks, isTried) {
 			return
 		}
-		t.Run(strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", "."), func(t *testing.T) {
+		t.Run(named(page), func(t *testing.T) {
 			before := tidier{own.Cluster}.wide(t)
 			ctx := t.Context()
 			// For pages that install and remove Packtree, its programs have to end first.
@@ -69,7 +73,7 @@ func TestPages(t *testing.T) {
 		})
 	}
 	for _, page := range all {
-		if !slices.Contains(last, page.File) {
+		if !slices.Contains(last, page.File) && !slices.Contains(computing, page.File) {
 			read(page, nil)
 		}
 	}
@@ -87,6 +91,27 @@ func TestPages(t *testing.T) {
 		}
 		read(all[index], shims)
 	}
+}
+
+// readsAside reads the pages that compute. The caller waits for them.
+func readsAside(t *testing.T, root string, all []pages.Page) *sync.WaitGroup {
+	t.Helper()
+	var aside sync.WaitGroup
+	for _, page := range all {
+		if slices.Contains(computing, page.File) {
+			aside.Go(func() {
+				t.Run(named(page), func(t *testing.T) {
+					readsOn(t.Context(), t, newReader(t, root, os.DevNull, nil), page)
+				})
+			})
+		}
+	}
+	return &aside
+}
+
+// named is the name of a page's test.
+func named(page pages.Page) string {
+	return strings.ReplaceAll(strings.TrimSuffix(page.File, ".md"), "/", ".")
 }
 
 func readsOn(ctx context.Context, t *testing.T, reader reader, page pages.Page) {
