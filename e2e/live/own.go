@@ -40,16 +40,6 @@ type Own struct {
 	unsupervise func()
 }
 
-// Alone are values of the charts for programs that do not compete: no leader is elected. So a restarted program need not
-// wait until the lease of the killed one expires, and no leases are renewed, which is most of what an idle cluster does.
-func Alone() map[string]map[string]any {
-	values := map[string]map[string]any{}
-	for _, component := range devcluster.Components {
-		values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
-	}
-	return values
-}
-
 // BringUp starts a dev cluster in a directory of its own, whatever Dir the options have, reports its progress on
 // standard error, and returns when constraints that name no topology are accepted. If it fails nothing is left.
 func BringUp(ctx context.Context, options devcluster.Options) (*Own, error) {

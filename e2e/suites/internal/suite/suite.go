@@ -68,8 +68,12 @@ func (c *Cluster) Test(t *testing.T, story *features.FeatureBuilder) {
 }
 
 func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Context, error) {
+	// A restarted program need not wait until the lease of the killed one expires, and no leases are renewed.
 	if !c.Elects {
-		c.Options.Values = live.Alone()
+		c.Options.Values = map[string]map[string]any{}
+		for _, component := range devcluster.Components {
+			c.Options.Values[component] = map[string]any{"leaderElection": map[string]any{"enabled": false}}
+		}
 	}
 	var err error
 	if c.Own, err = live.BringUp(ctx, c.Options); err != nil {
