@@ -99,7 +99,10 @@ func (g *greedy) part(i int, r region, rest []int32) {
 			if left[k] == 0 {
 				continue
 			}
-			n := min(int64(left[k]), g.p.capacity(r, int(s)))
+			n := int64(left[k])
+			if !g.roomFor(int(s), n, r) {
+				n = g.p.capacity(r, int(s))
+			}
 			if n > 0 && g.fill(i, int(s), n, r) {
 				left[k] -= int32(n)
 			}
@@ -117,6 +120,12 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		from = to
 	}
 	g.p.sumRow(rest, i)
+}
+
+// roomFor reports whether pods of a kind fit in a region, after others had to go elsewhere if
+// that is the last one.
+func (g *greedy) roomFor(kind int, pods int64, r region) bool {
+	return g.p.capacity(r, kind) >= pods || r.at == whole && (g.widen(kind, pods, r) || g.shift(kind, pods, r))
 }
 
 // kindsIn are the positions of a group's kinds of which pods may have room in a region: where
