@@ -209,7 +209,7 @@ func (d *decision) feasible() Verdict {
 		share = 1 // there is one selection, and nothing to choose otherwise
 	}
 	d.part(share, func() { verdict = d.enumerate() })
-	for attempt := 1; verdict == Unknown && d.spare() > 0; attempt++ {
+	for attempt := 1; verdict == Unknown && !d.Exhausted() && (attempt == 1 || d.spare() > 0); attempt++ {
 		if d.reach(attempt) {
 			return d.better()
 		}

@@ -51,6 +51,7 @@
 //	               pods, prefer.go for preferred levels, shares.go for what domains
 //	               take of the rest, grow.go for further pods
 //	reach.go       just enough pods for the minima, chosen by what is left
+//	shift.go       pods with few nodes, moved as along a path of a matching
 //	snapshot.go    the nodes, and items.go the selection, as an instance of package
 //	               internal/exact: local search, then complete search over patterns
 //	optimise.go    the fewest preferred units, proved; goals.go has the cost
@@ -81,7 +82,8 @@
 // bounded by 2^20. Every loop of the search counts its steps, what it writes down
 // is bounded too, and placing each pod once is not charged to the budget. Dense
 // counts are kept for so many kinds at most; the pods of further kinds get some of
-// the nodes that they could use, and what does not fit there is Unknown. No input
+// the nodes that they could use, and what does not fit there is Unknown. So do those
+// of further filters once these were asked maxQuestions times. No input
 // makes the package panic, but a Shape.Excluded that calls the Cluster back may.
 //
 // # Use

@@ -173,8 +173,8 @@ const (
 // newLooks bounds what so many kinds ask, of which none asks for less than the smallest.
 func (c *Cluster) newLooks(kinds int, smallest []quantity) *looks {
 	words := (len(c.nodes) + 63) / 64
-	l := &looks{each: maxAsked / max(1, kinds), left: maxFurther, among: make(bitset, words), width: len(c.resources.names)}
-	l.tops = make([]int64, words*l.width)
+	l := &looks{each: maxAsked / max(1, kinds), left: maxFurther, width: len(c.resources.names)}
+	l.among, l.tops = make(bitset, words), make([]int64, words*l.width)
 	for i := range c.nodes {
 		row, node := c.resources.row(int32(i)), int32(i)
 		if !c.nodes[i].present || fitting(row, smallest) == 0 {

@@ -143,10 +143,16 @@ func TestManyFiltersAreAnsweredAlikeTheSecondTime(t *testing.T) {
 func TestQuestionsToFiltersAreBounded(t *testing.T) {
 	const pods, nodes, most = 4096, 10_000, 3_000_000
 	for name, excludes := range map[string]func(pod, node int) bool{
-		"one in a hundred nodes is left, another for each":                     func(pod, node int) bool { return hash(pod, node)%100 > 0 },
-		"nothing is excluded, which nobody says":                               func(int, int) bool { return false },
-		"the first nodes are excluded for all, which nobody says":              func(_, node int) bool { return node < 5_000 },
-		"one in ten nodes is left for most pods, one in a thousand for others": func(pod, node int) bool { return hash(pod, node)%(10+990*min(1, pod%64/63)) > 0 },
+		"one in a hundred nodes is left, another for each": func(pod, node int) bool {
+			return hash(pod, node)%100 > 0
+		},
+		"nothing is excluded, which nobody says": func(int, int) bool { return false },
+		"the first nodes are excluded for all, which nobody says": func(_, node int) bool {
+			return node < 5_000
+		},
+		"one in ten nodes is left for most pods, one in a thousand for others": func(pod, node int) bool {
+			return hash(pod, node)%(10+990*min(1, pod%64/63)) > 0
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, asked := farm(t, nodes, packing.Resources{"device": 1}), 0
@@ -175,6 +181,27 @@ func TestQuestionsToFiltersAreBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Neither does a refusal ask more: its certificate leaves filters out then.
+func TestQuestionsOfRefusalsAreBounded(t *testing.T) {
+	const pods, nodes, most = 4096, 10_000, 3_000_000
+	c, asked := farm(t, nodes, packing.Resources{"device": 2}), 0
+	g := packing.Group{MinMember: pods}
+	for pod := range pods {
+		shape := packing.Shape{Key: fmt.Sprint("kind-", pod), Requests: packing.Resources{"device": int64(1 + 2*(pod%8/7))},
+			Excluded: func(node string) string {
+				if asked++; hash(pod, len(node))%2 == 0 {
+					return "a taint"
+				}
+				return ""
+			}}
+		g.Pending = append(g.Pending, packing.Pods{Shape: shape, Names: []string{fmt.Sprint("pod-", pod)}})
+	}
+	d := c.Decide(&packing.Gang{Root: g}, packing.Options{})
+	if d.Verdict != packing.Infeasible || asked > most {
+		t.Errorf("%s after %d questions, want at most %d: %s", d.Verdict, asked, most, d.Message())
 	}
 }
 

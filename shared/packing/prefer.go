@@ -93,11 +93,16 @@ func (g *greedy) part(i int, r region, rest []int32) {
 	grp := &g.p.groups[i]
 	left := g.p.wants(rest, i)
 	if grp.leaf() {
-		for k, s := range g.p.kindsOf(i) {
+		kinds := g.p.kindsOf(i)
+		for _, k := range g.kindsIn(i, r) {
+			s := kinds[k]
 			if left[k] == 0 {
 				continue
 			}
-			n := min(int64(left[k]), g.p.capacity(r, int(s)))
+			n := int64(left[k])
+			if !g.roomFor(int(s), n, r) {
+				n = g.p.capacity(r, int(s))
+			}
 			if n > 0 && g.fill(i, int(s), n, r) {
 				left[k] -= int32(n)
 			}
@@ -115,6 +120,40 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		from = to
 	}
 	g.p.sumRow(rest, i)
+}
+
+// roomFor reports whether pods of a kind fit in a region, after others had to go elsewhere if
+// that is the last one.
+func (g *greedy) roomFor(kind int, pods int64, r region) bool {
+	return g.p.capacity(r, kind) >= pods || r.at == whole && (g.widen(kind, pods, r) || g.shift(kind, pods, r))
+}
+
+// kindsIn are the positions of a group's kinds of which pods may have room in a region: where
+// nodes are few and kinds many, those that the nodes take.
+func (g *greedy) kindsIn(i int, r region) []int32 {
+	kinds, found := g.p.kindsOf(i), g.positions[:0]
+	if size := g.p.cluster.topologies[r.slot].domains[r.at].size; len(kinds) > manyShapes && size*manyShapes < len(kinds) {
+		g.p.nodes(r, func(node int32) {
+			for _, on := range g.p.shapesOn(node) {
+				found = append(found, on.shape)
+			}
+		})
+		g.Steps += len(found) / 16
+		slices.Sort(found)
+		found = slices.Compact(found)
+		found = slices.DeleteFunc(found, func(kind int32) bool { _, has := slices.BinarySearch(kinds, kind); return !has })
+		for k, kind := range found {
+			at, _ := slices.BinarySearch(kinds, kind)
+			found[k] = int32(at)
+		}
+	} else {
+		g.Steps += len(kinds) / 16
+		for k := range kinds {
+			found = append(found, int32(k))
+		}
+	}
+	g.positions = found
+	return found
 }
 
 // untouched places whole siblings of one kind in a region while that works, and

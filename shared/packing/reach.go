@@ -195,7 +195,8 @@ func (g *reach) ordered(i, left int) []int {
 	}
 	keys := make([]difficulty, len(children))
 	for k, child := range children {
-		keys[k] = difficulty{group: child, kind: g.p.groups[child].class, rigour: g.p.rigour(child), volume: int64(g.p.least(child))}
+		keys[k] = difficulty{group: child, kind: g.p.groups[child].class, rigour: g.p.rigour(child),
+			volume: int64(g.p.least(child))}
 		if sign < 0 {
 			keys[k].volume = g.p.volume(g.p.pending, child)
 		}

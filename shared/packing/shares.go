@@ -51,13 +51,12 @@ func (s *shares) add(k int, pods, sign int64) {
 	if few := s.p.shapes[kind].few; few != nil && s.at != nil {
 		s.Steps += 1 + len(few.nodes)/16
 		g := &s.p.groups[s.group]
-		t := s.p.cluster.topologies[g.slot]
-		few.domains(t, whole, g.preferred, func(at int32) bool {
-			if unit := s.at[at]; unit > 0 {
-				add(int(unit)-1, few.in(t, at))
+		few.divide(s.p.cluster.topologies[g.slot], g.preferred)
+		for k, at := range few.homes {
+			if at != none && few.sums[k] > 0 && s.at[at] > 0 {
+				add(int(s.at[at])-1, few.sums[k])
 			}
-			return true
-		})
+		}
 		return
 	}
 	s.Steps += 1 + len(s.units)/16

@@ -46,8 +46,10 @@ func (g *greedy) shift(shape int, pods int64, r region) bool {
 // that are listed.
 func (g *greedy) another(i int, r region) bool {
 	kind := g.leading(i)
-	return g.p.groups[i].leaf() && g.p.total(g.s.want, i) == 1 && g.p.shapes[kind].few != nil && g.p.capacity(r, kind) == 0 &&
-		(g.widen(kind, 1, r) || g.shift(kind, 1, r))
+	if !g.p.groups[i].leaf() || g.p.total(g.s.want, i) != 1 || g.p.shapes[kind].few == nil {
+		return false
+	}
+	return g.p.capacity(r, kind) == 0 && (g.widen(kind, 1, r) || g.shift(kind, 1, r))
 }
 
 // tight has a pod of each kind of which all nodes are full of such pods, as far as that is seen
@@ -74,8 +76,9 @@ func (d *decision) tight() (pods []string) {
 		g.shift(kind, g.p.capacity(wholeCluster, kind)+1, wholeCluster)
 	}
 	d.undo(0)
+	free := func(node int32) bool { return !d.stuck[node] }
 	for kind, pod := range d.firstPods() {
-		if few := d.p.shapes[kind].few; few != nil && pod != "" && !slices.ContainsFunc(few.nodes, func(node int32) bool { return !d.stuck[node] }) {
+		if few := d.p.shapes[kind].few; few != nil && pod != "" && !slices.ContainsFunc(few.nodes, free) {
 			pods = append(pods, pod)
 		}
 	}
@@ -154,7 +157,8 @@ func (p *problem) asGood(leaf int, from, to int32) bool {
 				return false
 			}
 		}
-		if level := max(g.required, g.preferred); level != none && p.unitOf(g.slot, level, from) != p.unitOf(g.slot, level, to) {
+		level := max(g.required, g.preferred)
+		if level != none && p.unitOf(g.slot, level, from) != p.unitOf(g.slot, level, to) {
 			return false
 		}
 	}

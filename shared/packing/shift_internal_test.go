@@ -34,8 +34,9 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 			case 1:
 				greedy.vain = 0
 				before := p.capacity(wholeCluster, shape)
-				if made := greedy.shift(shape, before+1, wholeCluster); made != (p.capacity(wholeCluster, shape) > before) {
-					t.Fatalf("room made for kind %d: %v, of which %d fitted and %d do", shape, made, before, p.capacity(wholeCluster, shape))
+				made := greedy.shift(shape, before+1, wholeCluster)
+				if after := p.capacity(wholeCluster, shape); made != (after > before) {
+					t.Fatalf("room made for kind %d: %v, of which %d fitted and %d do", shape, made, before, after)
 				}
 			default:
 				greedy.pack(0, shape, 1, wholeCluster)

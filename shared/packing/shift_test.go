@@ -43,7 +43,8 @@ func matching(uses [][]int, room []int) int {
 
 // pinnedTo is a pod that may use some nodes of the farm.
 func pinnedTo(pod int, nodes []int) packing.Pods {
-	shape := packing.Shape{Key: fmt.Sprint("pinned-", pod, nodes), Requests: packing.Resources{"device": 1}, Only: []string{}}
+	shape := packing.Shape{Key: fmt.Sprint("pinned-", pod, nodes), Only: []string{},
+		Requests: packing.Resources{"device": 1}}
 	for _, node := range nodes {
 		shape.Only = append(shape.Only, fmt.Sprintf("node-%05d", node))
 	}

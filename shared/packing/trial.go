@@ -18,8 +18,9 @@ type trial struct {
 	spread bool
 	// stuck are nodes that no pod could be moved off for one that lacks a node; nil if nobody asks.
 	stuck map[int32]bool
-	// sorting has room for regions that are sorted.
-	sorting []candidate
+	// sorting has room for regions that are sorted, positions for kinds of a group.
+	sorting   []candidate
+	positions []int32
 }
 
 // spare is how many steps are left beside those for placing each pod.

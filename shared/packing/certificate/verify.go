@@ -89,6 +89,8 @@ type memory struct {
 	takers  []set
 	fitting map[string]set
 	alive   map[regionOf]bool
+	// tops are what is free at most on any node; nil until asked for.
+	tops []int64
 	// opened are the nodes that filters leave to any pod; nil until asked for.
 	opened set
 	// rows number the nodes by what is free on them from 1 on; alikes by the kinds that

@@ -190,11 +190,14 @@ func (v *verifier) takes(kind int) set {
 	}
 	fit := v.fitting[v.kinds[kind].text()]
 	if fit == nil {
-		v.spend(v.nodes.Len())
+		v.spend(1)
 		fit = newSet(v.nodes.Len())
-		for node := range v.nodes.Len() {
-			if fits(v.kinds[kind].requests, v.row(node)) {
-				fit.add(node)
+		if fits(v.kinds[kind].requests, v.top()) {
+			v.spend(v.nodes.Len() / 8)
+			for node := range v.nodes.Len() {
+				if fits(v.kinds[kind].requests, v.row(node)) {
+					fit.add(node)
+				}
 			}
 		}
 		v.fitting[v.kinds[kind].text()] = fit
@@ -212,6 +215,20 @@ func (v *verifier) takes(kind int) set {
 	}
 	v.takers[kind] = fit
 	return fit
+}
+
+// top is what is free at most on any node, by resource.
+func (v *verifier) top() []int64 {
+	if v.tops == nil {
+		v.spend(v.nodes.Len())
+		v.tops = make([]int64, len(v.resources))
+		for node := range v.nodes.Len() {
+			for r, free := range v.row(node) {
+				v.tops[r] = max(v.tops[r], free)
+			}
+		}
+	}
+	return v.tops
 }
 
 // text is equal for kinds that ask for the same.

@@ -25,8 +25,8 @@ func only(in *Instance, domain int, c Counts) *tight {
 	root := Domain{Level: None, Children: []int{1}, All: d.All}
 	inner := Domain{Level: rack, Nodes: d.All, All: d.All}
 	total := append(slices.Clone(c), make(Counts, len(in.Items)-len(c))...)
-	some := &Instance{Items: slices.Clone(in.Items[:in.Classes]), Classes: in.Classes, Total: total[:in.Classes:in.Classes],
-		Free: in.Free, Domains: []Domain{root, inner}}
+	some := &Instance{Items: slices.Clone(in.Items[:in.Classes]), Classes: in.Classes,
+		Total: total[:in.Classes:in.Classes], Free: in.Free, Domains: []Domain{root, inner}}
 	for i := in.Classes; i < len(in.Items); i++ {
 		for range total[i] {
 			some.Items, some.Total = append(some.Items, in.Items[i]), append(some.Total, 1)

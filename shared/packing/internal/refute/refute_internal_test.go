@@ -265,3 +265,88 @@ func TestNothingIsProvedOfWhatFits(t *testing.T) {
 		t.Errorf("within a step: %+v", proof.Rules)
 	}
 }
+
+// crowd asks about so many pods, a group each, of a kind each, that must stand in one of two racks together.
+func crowd(pods int) *certificate.Input {
+	in := hall().Input
+	in.Kinds = nil
+	in.Groups = []certificate.Group{{Name: "all", Parent: -1, MinSubGroups: pods, Topology: "net", Required: "rack"}}
+	for i := range pods {
+		name := fmt.Sprint("pod-", i)
+		in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"cpu": 1, "gpu": int64(i % 2)}})
+		in.Groups = append(in.Groups, certificate.Group{Name: "group-" + name, Parent: 0, MinMember: 1,
+			Pending: []certificate.Pods{{Kind: i, Names: []string{name}}}})
+	}
+	return in
+}
+
+// A gang of many groups is weighed as one, by one measure at a time; one that fits is not refused.
+func TestAGangOfManyGroupsIsWeighedAsOne(t *testing.T) {
+	for pods, want := range map[int]string{300: "gpu", 600: "gpu"} {
+		in := crowd(pods)
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof := Prove(m, certificate.MaxSteps, Hints{Scarce: []string{"gpu"}})
+		if proof == nil || len(proof.Rules) != 1 || proof.Rules[0].Cut == nil {
+			t.Fatalf("%d pods: %+v", pods, proof)
+		}
+		cut := proof.Rules[0].Cut
+		if cut.Groups["all"] != 1 || len(cut.By) != 1 || cut.By[0].Resource != want {
+			t.Errorf("%d pods: weighed by %+v", pods, cut)
+		}
+		if err := certificate.Verify(in, proof); err != nil {
+			t.Error(err)
+		}
+		for i := range in.Nodes {
+			in.Nodes[i].Free = map[string]int64{"gpu": int64(pods), "cpu": int64(pods)}
+		}
+		if m, err = certificate.Read(in); err != nil {
+			t.Fatal(err)
+		}
+		if proof := Prove(m, certificate.MaxSteps, Hints{}); proof != nil {
+			t.Errorf("%d pods fit, and are refused: %+v", pods, proof.Rules)
+		}
+	}
+}
+
+// What a search has met is proved if it is right, and left aside if it is not.
+func TestKindsWithTooFewNodes(t *testing.T) {
+	in := crowd(40)
+	in.Groups[0].Required, in.Groups[0].Topology = "", ""
+	for i := range in.Kinds {
+		// Those of every third pod have one node, where there is room for 13 of 14.
+		in.Kinds[i].Requests = map[string]int64{"cpu": 1}
+		in.Kinds[i].Barred = []bool{i%3 == 1, i%3 == 0}
+	}
+	in.Nodes[0].Free["cpu"], in.Nodes[1].Free["cpu"] = 13, 27
+	for name, test := range map[string]struct {
+		tight []string
+		want  int
+	}{
+		"those of one node": {[]string{"pod-0", "pod-3", "pod-6"}, 0},
+		"all of one node": {func() (pods []string) {
+			for i := 0; i < 40; i += 3 {
+				pods = append(pods, fmt.Sprint("pod-", i))
+			}
+			return pods
+		}(), 14},
+	} {
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof := Prove(m, certificate.MaxSteps, Hints{Tight: func() []string { return test.tight }})
+		if proof == nil {
+			t.Errorf("%s: 14 pods have room for 13, and nothing is proved", name)
+			continue
+		}
+		if err := certificate.Verify(in, proof); err != nil {
+			t.Error(err)
+		}
+		if cut := proof.Rules[0].Cut; test.want > 0 && (cut == nil || cut.Need != int64(test.want)) {
+			t.Errorf("%s: %+v", name, proof.Rules[0])
+		}
+	}
+}
