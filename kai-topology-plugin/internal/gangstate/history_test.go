@@ -459,7 +459,7 @@ func (s *scheduler) open(asked *question, answer *decision.Answer, placements []
 // planAhead plans a gang whose turn it is before another takes room, and reports whether there is one.
 func (s *scheduler) planAhead(asked *question, placements []Placement) bool {
 	for len(placements) > 0 {
-		room := s.state.Room()
+		room := s.state.Now().Room
 		taking := takingOf(asked, placements)
 		key, ok := s.state.Ahead(taking, room)
 		s.checkTurn(key, taking.Rank, room)
@@ -919,7 +919,9 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		"a move is decided": func(t *rapid.T) {
 			s.T = t
 			reserved := s.state.ReservedForAny()
-			free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
+			free := slices.DeleteFunc(s.free(), func(node string) bool {
+				return len(reserved[node]) > 0 || len(s.state.standing[node]) > 0 // As far as word has come.
+			})
 			if pod := s.anyPod(bound); pod != nil && len(free) > 0 {
 				seat := Placement{Pod: successor(pod.Pod), Node: rapid.SampledFrom(free).Draw(t, "node")}
 				s.do(s.state.HoldMove(s.keyOf(pod), []Placement{seat}, s.now.Add(SeatHold), s.now))
@@ -980,4 +982,36 @@ func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {
 	s.settle()
 	s.check(t)
 	s.checkEnd()
+}
+
+// Gangs that wait, some of which have lost pods, and for some of which room is held elsewhere: of those that were not
+// tried since room became free, the one is ahead whose turn it is.
+func TestWhoseTurnItIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScheduler(t)
+		var ranks []gang.Rank
+		for _, name := range append(gangNames, "d") {
+			rank := gang.Rank{
+				Gang: gang.Key{Namespace: "default", Name: name}, Begun: rapid.Bool().Draw(t, "begun"),
+				Priority: rapid.Int32Range(0, 1).Draw(t, "priority"),
+				Since:    start.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "younger"))),
+			}
+			ranks = append(ranks, rank)
+			s.changeGroup(rank.Gang)
+			for s.lags() {
+				s.tell()
+			}
+			if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
+				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, Claim{Rank: rank, Scarce: []string{"pods"}},
+					rapid.Int64Range(0, 1).Draw(t, "tried"))
+			}
+			if rapid.Bool().Draw(t, "moves") {
+				seat := Placement{Pod: pod("successor of " + name), Node: s.nodes[0]}
+				s.state.HoldMove(rank.Gang, []Placement{seat}, s.now.Add(SeatHold), s.now)
+			}
+		}
+		other := rapid.SampledFrom(ranks).Draw(t, "takes room")
+		ahead, _ := s.state.Ahead(Taking{Rank: other, Asks: sets.New("pods"), Nodes: []map[string]string{nil}}, 1)
+		s.checkTurn(ahead, other, 1)
+	})
 }

@@ -26,6 +26,9 @@ import (
 // What followed from the events of recorded live runs follows from them today, and after each of them no room is given
 // twice and nothing is kept without a reason. In the end, when all pods and PodGroups are gone, nothing is remembered.
 func TestRecordedRuns(t *testing.T) {
+	if recorded() != nil {
+		t.Fatal("a program records that was not told where to")
+	}
 	var recording *recorder
 	if *recordAnew {
 		recording = newRecorder(t)

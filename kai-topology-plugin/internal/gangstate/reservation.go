@@ -189,23 +189,25 @@ func (s *State) closed(e *Effects, key gang.Key) {
 // givenBack is for room that was kept for a gang and will not be used by it. No pod leaves a node then of which
 // others would hear, those among them that stand and have no room for further pods.
 func (s *State) givenBack(e *Effects, key gang.Key) {
-	s.closed(e, key)
+	s.opensTo(e)
+	e.writeStatus(key)
+}
+
+// opensTo has those try again who were kept from room, and those who have no place.
+func (s *State) opensTo(e *Effects) {
+	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
+	clear(s.turnedAway)
 	for _, r := range s.gangs {
 		r.activateAsker(e)
 	}
 }
 
 // RoomOpened records that more room may be had by those who were kept from it, though nobody left any.
-func (s *State) RoomOpened() Effects {
-	s.RoomGrew()
+func (s *State) RoomOpened() (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var effects Effects
-	effects.activate(slices.Collect(maps.Values(s.turnedAway))...)
-	clear(s.turnedAway)
-	for _, r := range s.gangs {
-		r.activateAsker(&effects)
-	}
+	s.room++
+	s.opensTo(&effects)
 	return effects
 }
 

@@ -47,13 +47,6 @@ func HoldOf(podGroup *scheduling.PodGroup) time.Duration {
 	return SeatHold
 }
 
-// stopped reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its
-// room goes to others.
-func stopped(podGroup *scheduling.PodGroup, now time.Time) bool {
-	deadline, stops := staleness.Deadline(podGroup)
-	return stops && !deadline.After(now)
-}
-
 // hasSuccessor reports whether a pod that leaves its node is one that its owner makes again. One that was stopped to
 // make room for somebody more important has left its room to them.
 func hasSuccessor(pod *corev1.Pod) bool {
@@ -79,7 +72,7 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	switch {
 	case !s.opened:
 		return
-	case hold <= 0 || stopped(r.podGroup, now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
+	case hold <= 0 || staleness.Stops(r.podGroup, now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
 		if r.dropSeats(e, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat }) {
 			s.givenBack(e, r.key)
 		}

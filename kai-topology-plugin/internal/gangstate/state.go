@@ -259,13 +259,6 @@ func (s *State) RoomSeen(bettered int) (grew int64) {
 	return grew
 }
 
-// Room is a number that grows whenever room becomes free.
-func (s *State) Room() int64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.room
-}
-
 // Tick gives the time. Effects.Again says when it is to be given.
 func (s *State) Tick(now time.Time) (effects Effects) {
 	s.mu.Lock()

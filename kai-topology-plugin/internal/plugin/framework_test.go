@@ -37,6 +37,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/client/clientset/versioned"
 	packtreefake "packtree.dev/shared/client/clientset/versioned/fake"
 )
 
@@ -318,4 +319,11 @@ func podGroup(name string, minimum int32) *scheduling.PodGroup {
 	made := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Generation: 1}}
 	made.Spec.MinMember = ptr.To(minimum)
 	return made
+}
+
+// newPlugin is one of a process that has no other.
+func newPlugin(
+	ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
+) (*Plugin, error) {
+	return newPluginAmong(ctx, &profiles{}, handle, client, leading)
 }

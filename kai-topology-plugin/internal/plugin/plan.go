@@ -97,7 +97,7 @@ const noRoom = "no node has room for a further pod of the gang"
 // waits.
 func (p *Plugin) planAhead(ctx context.Context, asked *request, answer *decision.Answer) (bool, error) {
 	for answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
-		room := p.gangs.Room()
+		room := p.gangs.Now().Room
 		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle), room)
 		if !ok {
 			break

@@ -138,12 +138,6 @@ func clientOf(handle fwk.Handle) (versioned.Interface, error) {
 	return client, nil
 }
 
-func newPlugin(
-	ctx context.Context, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
-) (*Plugin, error) {
-	return newPluginAmong(ctx, &profiles{}, handle, client, leading)
-}
-
 func newPluginAmong(
 	ctx context.Context, all *profiles, handle fwk.Handle, client versioned.Interface, leading <-chan struct{},
 ) (*Plugin, error) {

@@ -251,7 +251,7 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 		m.abandon(r, key, "its pods have a place where the others stand") // Others have moved.
 	case m.evicts(key):
 		m.goOn(r, key, len(seats))
-	case len(errs) > 0 || isStopped(podGroup, r.now):
+	case len(errs) > 0 || staleness.Stops(podGroup, r.now):
 		m.abandon(r, key, "it may not be moved any more")
 	case m.rests(key, policy, r.now):
 		r.soon(adviceRest)
@@ -284,12 +284,6 @@ func (m *mender) goOn(r *round, key gang.Key, seats int) {
 	}
 	// It is planned anew once it is known that it has no place where it stands.
 	m.abandon(r, key, "some of the room that was held for it is gone")
-}
-
-// isStopped reports whether a gang is stopped for good where it stands.
-func isStopped(podGroup *scheduling.PodGroup, now time.Time) bool {
-	deadline, stops := staleness.Deadline(podGroup)
-	return stops && !deadline.After(now)
 }
 
 // refused reports whether the last answer is that a gang has no place where it stands.

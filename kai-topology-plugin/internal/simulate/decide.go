@@ -50,7 +50,7 @@ func (s *simulator) schedule(ctx context.Context) error {
 
 // try decides a gang that waits, and starts it if it fits. It reports whether others had to leave for it.
 func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error) {
-	if !r.queued || len(r.pending) == 0 || r.tried == s.gangs.Room() {
+	if !r.queued || len(r.pending) == 0 || r.tried == s.gangs.Now().Room {
 		return false, nil
 	}
 	question, err := s.question(r.podGroup)
@@ -65,7 +65,7 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	if err != nil {
 		return false, err
 	}
-	r.tried = s.gangs.Room()
+	r.tried = s.gangs.Now().Room
 	switch {
 	case answer.Verdict != scheduling.ReasonPlaced:
 		return s.refuse(ctx, r, request, answer)
@@ -212,7 +212,7 @@ func (s *simulator) misjudges(ctx context.Context, request solve.Request) (bool,
 // short of: one of its shape was refused, room only gets less within one state of the room, and what is closed to a
 // gang is closed to those that rank below it; or all that is free together is too little.
 func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
-	if last := s.refused[r.job.shape]; last.room == s.gangs.Room() {
+	if last := s.refused[r.job.shape]; last.room == s.gangs.Now().Room {
 		return last.short, true
 	}
 	lacking := s.account.lacking(r.size)

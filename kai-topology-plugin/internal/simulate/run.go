@@ -142,7 +142,7 @@ func (s *simulator) start(r *run, nodes map[string]string) error {
 	if r.assembled = nil; len(r.pending) > 0 {
 		s.wait(r)
 	}
-	r.tried = s.gangs.Room()
+	r.tried = s.gangs.Now().Room
 	if err := s.locate(r); err != nil {
 		return err
 	}

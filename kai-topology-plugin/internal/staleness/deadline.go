@@ -22,3 +22,10 @@ func Deadline(podGroup *scheduling.PodGroup) (time.Time, bool) {
 	}
 	return condition.LastTransitionTime.Add(grace.Duration), true
 }
+
+// Stops reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its room
+// goes to others.
+func Stops(podGroup *scheduling.PodGroup, now time.Time) bool {
+	deadline, stops := Deadline(podGroup)
+	return stops && !deadline.After(now)
+}
