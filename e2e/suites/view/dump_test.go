@@ -105,7 +105,7 @@ const (
 )
 
 // small is a cluster with a gang that runs, with relations and a seat, one that cannot fit, a cordoned node, one
-// without labels, and names with markup.
+// without labels, and texts with markup.
 func small() *dump {
 	d := &dump{}
 	d.topology("net", zone, rack, "kubernetes.io/hostname")
@@ -139,7 +139,7 @@ func small() *dump {
 	for i := range 4 {
 		d.pod("team", fmt.Sprintf("wide-%d", i), "wide", "", 8)
 	}
-	d.pod("team", hostile, "", "r2-n0", 1)
+	d.pod("team", "alone", "", "r2-n0", 1)
 	d.event("Pod", "team", "runs-0", "Scheduled", "assigned to r1-n0", 3, nil)
 	d.event("PodGroup", "team", "runs", "Infeasible", "no rack has room: "+hostile, 1, object{
 		"type": "Warning", "count": 5, "lastTimestamp": "2026-01-01T12:02:30Z",

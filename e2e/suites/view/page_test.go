@@ -175,17 +175,24 @@ func TestThePage(t *testing.T) {
 	})
 
 	t.Run("a name with markup is text", func(t *testing.T) {
-		page := open(t, "#node=r2-n0")
-		page.Says("team/" + hostile)
+		d := &dump{}
+		d.topology("net", zone, rack, "kubernetes.io/hostname")
+		d.node("n0", 8, object{zone: "z", rack: hostile}, object{})
+		page := chromium.Open(t, "file://"+export(t, d), false)
+		page.Says("1 node,")
 		page.Shortcut("/")
 		page.Press("<img")
-		page.Until("the pod among what is found",
+		page.Until("the rack among what is found",
 			"document.querySelector('#found [role=option]')?.innerText.includes('<img src=x')")
-		page = open(t, "#node=bare")
-		page.Says("taint dedicated=" + hostile)
-		if count := browser.Evaluate[int](page,
-			"document.images.length + document.querySelectorAll('#page script').length"); count != 0 {
-			t.Errorf("names have made %d elements", count)
+		page.Press("\r")
+		page.Says("rack z/" + strings.ReplaceAll(hostile, "</", "<%2F"))
+		bare := open(t, "#node=bare")
+		bare.Says("taint dedicated=" + hostile)
+		for _, shown := range []*browser.Page{page, bare} {
+			if count := browser.Evaluate[int](shown,
+				"document.images.length + document.querySelectorAll('#page script').length"); count != 0 {
+				t.Errorf("names have made %d elements", count)
+			}
 		}
 	})
 
