@@ -87,8 +87,8 @@ func (p seen) node(name string) (fwk.NodeInfo, error) {
 	return node, nil
 }
 
-// respectSeats has a pod that has been put on a node respect seats there: one without a gang, whose key is the zero key,
-// or one that its gang can do without, for which no room is kept.
+// respectSeats has a pod that has been put on a node respect seats there: one without a gang, whose key is the zero
+// key, or one that its gang can do without, for which no room is kept.
 func (p *Plugin) respectSeats(key gang.Key, pod *corev1.Pod, node string) *fwk.Status {
 	taker := gangstate.Taker{
 		Name: "pod " + klog.KObj(pod).String(), Gang: key, Priority: kubeframework.Priority(pod),
