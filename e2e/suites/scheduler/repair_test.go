@@ -12,12 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	"sigs.k8s.io/e2e-framework/pkg/types"
+	e2e "sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/suites/internal/suite"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -73,6 +75,39 @@ func (g *replicated) goesAway(ctx context.Context, t *testing.T, _ *envconf.Conf
 	return ctx
 }
 
+// hasPods waits until so many pods exist, bound or not.
+func (w *world) hasPods(count int) e2e.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, fmt.Sprintf("%d pods exist", count), func(ctx context.Context) (bool, string, error) {
+			pods, err := w.Pods(ctx)
+			return len(pods) == count, fmt.Sprintf("%d do", len(pods)), err
+		})
+		return ctx
+	}
+}
+
+// quota lets nobody make more pods than there are while it exists.
+func (w *world) quota() *corev1.ResourceQuota {
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none", Namespace: w.Name},
+		Spec: corev1.ResourceQuotaSpec{Hard: none}}
+}
+
+func (w *world) quotaComes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	quota := w.quota()
+	w.Must(ctx, t, cluster.Create(ctx, quota))
+	w.Until(ctx, t, "the quota is in force", func(ctx context.Context) (bool, string, error) {
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(quota), quota)
+		return len(quota.Status.Hard) == 1, fmt.Sprint(quota.Status.Used), err
+	})
+	return ctx
+}
+
+func (w *world) quotaGoes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	w.Must(ctx, t, cluster.Delete(ctx, w.quota()))
+	return ctx
+}
+
 // of are the nodes of the pods of a group.
 func of(group string, nodes map[string]string) map[string]string {
 	nodes = maps.Clone(nodes)
@@ -93,7 +128,7 @@ func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf
 }
 
 // plans waits until the PodGroup says what is done about the lost pods.
-func (g *replicated) plans(reason, says string) types.StepFunc {
+func (g *replicated) plans(reason, says string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, fmt.Sprintf("%s is said: …%s…", reason, says), func(ctx context.Context) (bool,
 			string, error) {
@@ -110,6 +145,15 @@ func (g *replicated) plans(reason, says string) types.StepFunc {
 	}
 }
 
+// annotated changes an annotation of the PodGroup.
+func (g *replicated) annotated(key, value string) e2e.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+		g.world.Must(ctx, t, cluster.Patch(ctx, g.group.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+		return ctx
+	}
+}
+
 // stays checks that the pods that were not lost are where they were.
 func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	nodes, err := g.bound(ctx)
@@ -122,7 +166,7 @@ func (g *replicated) stays(ctx context.Context, t *testing.T, _ *envconf.Config)
 
 // isMovedTo waits until the gang is placed with its group of four in another rack, and checks that the other group is
 // where it was.
-func (g *replicated) isMovedTo(free string) types.StepFunc {
+func (g *replicated) isMovedTo(free string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		g.world.Until(ctx, t, "four pods stand in "+free, func(ctx context.Context) (bool, string, error) {
 			nodes, err := g.bound(ctx)
@@ -146,12 +190,12 @@ func (g *replicated) isMovedTo(free string) types.StepFunc {
 
 // brokenIn places a gang with its group of four in the only rack with room for it, adds a further rack, and deletes two
 // nodes.
-func (g *replicated) brokenIn(w *world) types.StepFunc {
+func (g *replicated) brokenIn(w *world) e2e.StepFunc {
 	return suite.AllOf(w.create, g.comes, w.rackComes(2, 4), g.losesTwoNodes)
 }
 
 // rackComes makes a further rack.
-func (w *world) rackComes(rack, count int) types.StepFunc {
+func (w *world) rackComes(rack, count int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for i := range count {
 			w.Must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
@@ -162,13 +206,13 @@ func (w *world) rackComes(rack, count int) types.StepFunc {
 
 func TestGroupMovesToTheRackThatHasRoom(t *testing.T) {
 	w := newWorld(4, 2)
-	g := w.replicated(t, scheduling.RepairMoveSubGroup, "5s")
+	g := w.replicated(t, scheduling.RepairMoveSubGroup, "1h")
 	cluster.Test(t, features.New("a rack loses two nodes").
 		Setup(g.brokenIn(w)).
 		Assess("it is said what will be moved, and when",
 			suite.AllOf(g.plans(scheduling.ReasonMoveAhead, "will move subgroup four (2 pods) from "), g.stays)).
-		Assess("the group moves, and the other stays",
-			suite.AllOf(g.isMovedTo("r2"), w.HasEvent("PodGroup", g.name, "Moved",
+		Assess("once it need not be waited for, the group moves, and the other stays",
+			suite.AllOf(g.annotated(scheduling.AnnotationRepairAfter, "0s"), g.isMovedTo("r2"), w.HasEvent("PodGroup", g.name, "Moved",
 				"2 pods evicted, moving subgroup four"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }
@@ -214,10 +258,11 @@ func TestMoveGoesOnAfterTheSchedulerDied(t *testing.T) {
 	w := newWorld(4, 2)
 	g := w.replicated(t, scheduling.RepairMoveSubGroup, "2s")
 	cluster.Test(t, features.New("the scheduler dies while a group moves").
-		Setup(g.brokenIn(w)).
+		// As long as moved pods are not made again, room is held.
+		Setup(suite.AllOf(w.create, g.comes, g.losesTwoNodes, w.hasPods(6), w.quotaComes, w.rackComes(2, 4))).
 		Assess("it dies when room is held, or just after",
 			suite.AllOf(g.plans(scheduling.ReasonMoving, "room is held there for 4 pods"), w.schedulerDies)).
 		Assess("the next one has the group moved, and the other stays",
-			suite.AllOf(w.schedulerStarts, g.isMovedTo("r2"))).
+			suite.AllOf(w.quotaGoes, w.schedulerStarts, g.isMovedTo("r2"))).
 		Teardown(suite.AllOf(g.goesAway, w.remove)))
 }

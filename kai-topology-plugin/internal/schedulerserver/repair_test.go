@@ -26,6 +26,8 @@ type replacing struct {
 	namespace, gang string
 	leaves          map[string]int
 	made            int
+	// stop ends what start began. It may be called twice.
+	stop func()
 }
 
 func (o *replacing) pod(leaf string) *corev1.Pod {
@@ -69,7 +71,8 @@ func (o *replacing) start() {
 			time.Sleep(100 * time.Millisecond)
 		}
 	}()
-	DeferCleanup(func() { cancel(); <-ended })
+	o.stop = func() { cancel(); <-ended }
+	DeferCleanup(o.stop)
 }
 
 // planned returns the condition RepairPlanned of a PodGroup, the zero value if there is none.
@@ -163,8 +166,10 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	}
 
 	It("has the subgroup moved to the rack that has room, after a time that it is told before", func() {
-		_, a, b := standing("subgroup", "5s")
+		owner, a, b := standing("subgroup", "5s")
+		owner.stop() // So that the move goes on for as long as it is looked at.
 		loseOne(a)
+		owner.once(ctx)
 		Eventually(planned(namespace, name)).Should(
 			And(withReason(scheduling.ReasonMoveAhead), HaveField("Status", metav1.ConditionTrue),
 				HaveField("Message",
@@ -174,6 +179,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		Eventually(planned(namespace, name)).Should(
 			And(withReason(scheduling.ReasonMoving), HaveField("Message", HaveSuffix("room is held there for 2 pods"))))
 		Expect(time.Since(below.LastTransitionTime.Time)).To(BeNumerically(">=", 5*time.Second))
+		owner.start()
 		movedToThird(b)
 		Eventually(reasonsTold(namespace, name)).Should(ContainElements("MoveAhead", "Moving", "Moved"))
 		Expect(reasonsTold(namespace, name)()).NotTo(ContainElement("MoveGivenUp"))
@@ -232,15 +238,17 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	})
 
 	It("is moved whole, or stays, however often the scheduler is killed", func() {
-		_, a, b := standing("subgroup", "2s")
+		owner, a, b := standing("subgroup", "2s")
+		owner.stop() // So that the move goes on until it is killed.
 		loseOne(a)
+		owner.once(ctx)
 		for _, reached := range []string{scheduling.ReasonMoveAhead, scheduling.ReasonMoving} {
-			Eventually(planned(namespace, name)).WithPolling(10*time.Millisecond).Should(withReason(reached),
-				"before the scheduler is killed")
+			Eventually(planned(namespace, name)).Should(withReason(reached), "before the scheduler is killed")
 			kill(scheduler)
 			Expect(planned(namespace, name)()).To(withReason(reached))
 			scheduler = startScheduler()
 		}
+		owner.start()
 		movedToThird(b)
 		Expect(strings.Join(reasonsTold(namespace, name)(), " ")).NotTo(ContainSubstring("Invalid"))
 	})
@@ -259,7 +267,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		givenRack("z1", "r3", 3, 2)
 		loseOne(nodesOf(namespace, gangOf(name)))
 		owner.once(ctx)
-		Eventually(planned(namespace, name)).WithPolling(10 * time.Millisecond).Should(withReason(scheduling.ReasonMoving))
+		Eventually(planned(namespace, name)).Should(withReason(scheduling.ReasonMoving))
 		kill(scheduler)
 		for one := range nodesOf(namespace, gangOf(name)) {
 			evict(namespace, one)
@@ -275,12 +283,15 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	It("keeps the room elsewhere from others from when it is decided", func() {
 		kill(scheduler)
 		scheduler = startScheduler()
-		_, a, b := standing("subgroup", "3s")
+		owner, a, b := standing("subgroup", "3s")
+		owner.stop() // So that the move goes on until the thief has come.
 		loseOne(a)
-		Eventually(planned(namespace, name)).WithPolling(10 * time.Millisecond).Should(withReason(scheduling.ReasonMoving))
+		owner.once(ctx)
+		Eventually(planned(namespace, name)).Should(withReason(scheduling.ReasonMoving))
 		givenPodGroup(namespace, "thief",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "thief", "", 1, 2)
+		owner.start()
 		movedToThird(b)
 	})
 })
