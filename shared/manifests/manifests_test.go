@@ -180,9 +180,14 @@ func TestReadTakesADirectoryInOrder(t *testing.T) {
 }
 
 func TestReadNamesTheFileThatIsMissing(t *testing.T) {
-	_, findings := manifests.Read([]string{"/nowhere/x.yaml"}, nil)
-	if len(findings) != 1 || findings[0].String() != "/nowhere/x.yaml: no such file or directory" {
-		t.Errorf("findings = %v", findings)
+	for path, want := range map[string]string{
+		"/nowhere/x.yaml": "/nowhere/x.yaml: no such file or directory",
+		"":                `"": must name a file or directory, or be - for standard input`,
+	} {
+		_, findings := manifests.Read([]string{path}, nil)
+		if len(findings) != 1 || findings[0].String() != want {
+			t.Errorf("reading %q: findings = %v, want %s", path, findings, want)
+		}
 	}
 }
 

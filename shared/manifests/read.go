@@ -3,6 +3,7 @@ package manifests
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func Read(paths []string, stdin io.Reader) ([]Document, []Finding) {
 	for _, path := range paths {
 		files, err := filesOf(path)
 		if err != nil {
-			findings = append(findings, Finding{Source: path, Reason: err.Error()})
+			findings = append(findings, Finding{Source: cmp.Or(path, `""`), Reason: err.Error()})
 		}
 		for _, file := range files {
 			content, err := contentOf(file, stdin)
@@ -44,8 +45,11 @@ func Read(paths []string, stdin io.Reader) ([]Document, []Finding) {
 }
 
 func filesOf(path string) ([]string, error) {
-	if path == "-" {
+	switch path {
+	case "-":
 		return []string{path}, nil
+	case "":
+		return nil, errors.New("must name a file or directory, or be - for standard input")
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -66,6 +66,10 @@ func TestAdmitChecksTheSchema(t *testing.T) {
 				"status.observedGeneration: must be a whole number",
 			},
 		},
+		"a value out of its bounds, whose field is named once": {
+			spec: "  levels: [{domain: zone, key: ''}]",
+			want: []string{`spec.levels[0].key: Invalid value: "": should `},
+		},
 		"a rule in CEL": {
 			spec: "  levels: [{domain: zone, key: example.com/zone}, {domain: zone, key: example.com/rack}]",
 			want: []string{"spec.levels: Invalid value"},

@@ -100,9 +100,11 @@ func (s *crdSchema) validate(object map[string]any, rules bool) field.ErrorList 
 	return append(metadata, errs...)
 }
 
-// located adds the field to errors that name it only in the message, as for a number out of its format's range.
+// located has each error name its field once: it adds the field to errors that name it only in the message, as for a
+// number out of its format's range, and takes it from messages that repeat it.
 func located(errs field.ErrorList) field.ErrorList {
 	for _, err := range errs {
+		err.Detail = strings.TrimPrefix(err.Detail, err.Field+" in body ")
 		if at := strings.LastIndex(err.Detail, " in "); err.Field == (*field.Path)(nil).String() && at >= 0 {
 			err.Field, err.Detail = err.Detail[at+len(" in "):], err.Detail[:at]
 		}
