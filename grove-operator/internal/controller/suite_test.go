@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -159,27 +160,43 @@ func podsOf(in string, labels client.MatchingLabels) func() []corev1.Pod {
 	}
 }
 
-// run does the work of scheduler and kubelet for pods without gates: each gets a node and becomes ready.
+// run does the work of scheduler and kubelet for pods without gates: each gets a node and becomes ready, unless the
+// operator has deleted it since it was listed.
 func run(in string, labels client.MatchingLabels) {
 	GinkgoHelper()
 	for _, pod := range podsOf(in, labels)() {
-		if pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) == 0 {
-			binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}}
-			Expect(c.SubResource("binding").Create(ctx, &pod, binding)).To(Succeed())
+		if len(pod.Spec.SchedulingGates) > 0 {
+			continue
 		}
-		if len(pod.Spec.SchedulingGates) == 0 {
-			setReady(&pod, corev1.ConditionTrue)
+		var err error
+		if pod.Spec.NodeName == "" {
+			err = c.SubResource("binding").Create(ctx, &pod,
+				&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node"}})
+		}
+		if err == nil {
+			err = readiness(&pod, corev1.ConditionTrue)
+		}
+		if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			Expect(err).NotTo(HaveOccurred())
 		}
 	}
 }
 
 func setReady(pod *corev1.Pod, ready corev1.ConditionStatus) {
 	GinkgoHelper()
-	changed := get(pod.Namespace, pod.Name, &corev1.Pod{})
+	Expect(readiness(pod, ready)).To(Succeed())
+}
+
+// readiness lets a pod run, ready or not, as a kubelet says it.
+func readiness(pod *corev1.Pod, ready corev1.ConditionStatus) error {
+	var changed corev1.Pod
+	if err := c.Get(ctx, client.ObjectKeyFromObject(pod), &changed); err != nil {
+		return err
+	}
 	before := changed.DeepCopy()
 	changed.Status.Phase = corev1.PodRunning
 	changed.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	Expect(c.Status().Patch(ctx, changed, client.MergeFrom(before))).To(Succeed())
+	return c.Status().Patch(ctx, &changed, client.MergeFrom(before))
 }
 
 // gates returns the names of the gates of pods, one string a pod.
