@@ -2,6 +2,7 @@ package charts_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"packtree.dev/e2e/examples"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -55,10 +59,7 @@ func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 // The topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
 func TestUninstallRemovesTheKindsWhenConfigured(t *testing.T) {
 	installed := install(t, "packtree")
-	installed.asGroveOperator(t, "apply", "-f", filepath.Join(repository(t), "docs", "examples",
-		examples.DefaultTopology))
-	installed.asGroveOperator(t, "patch", "clustertopologies/"+groveTopology, "--type=merge", "-p",
-		`{"metadata":{"finalizers":["`+groveFinalizer+`"]}}`)
+	installed.holdTopology(t)
 	var switches []string
 	for _, chart := range charts["packtree"].deployments {
 		switches = append(switches, chart+".crds.keep=false")
@@ -68,25 +69,47 @@ func TestUninstallRemovesTheKindsWhenConfigured(t *testing.T) {
 	installed.definitions(t, charts["packtree"].definitions)
 	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
 	installed.untilLeft(t, "clustertopologies.grove.io")
-	if out, err := kubectl(t, installed.kubeconfig, "patch", "clustertopologies/"+groveTopology, "--type",
-		"merge", "-p",
-		`{"metadata":{"finalizers":null}}`); err != nil {
+	if out, err := kubectl(t, installed.kubeconfig, releaseTopology...); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	installed.untilLeft(t)
 }
 
-const (
-	groveTopology  = "grove-topology"
-	groveFinalizer = grovev1alpha1.FinalizerClusterTopology
-)
+// releaseTopology is what docs/charts.md asks for.
+var releaseTopology = []string{"patch", "clustertopologies/grove-topology", "--type", "merge", "-p",
+	`{"metadata":{"finalizers":null}}`}
 
-// asGroveOperator acts as the program itself, which its webhooks exempt.
-func (i installation) asGroveOperator(t *testing.T, arguments ...string) {
+// holdTopology makes the default topology with the finalizer that grove-operator gives it, as the program itself, which
+// its webhooks exempt. Helm ends when the kinds are stored, and the API server serves them a moment later.
+func (i installation) holdTopology(t *testing.T) {
 	t.Helper()
-	all := append(arguments, "--as=system:serviceaccount:"+namespace+":grove-operator")
-	if out, err := kubectl(t, i.kubeconfig, all...); err != nil {
-		t.Fatalf("kubectl %s: %v: %s", strings.Join(all, " "), err, out)
+	written, err := os.ReadFile(filepath.Join(repository(t), "docs", "examples", examples.DefaultTopology))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var topology unstructured.Unstructured
+	if err := yaml.Unmarshal(written, &topology.Object); err != nil {
+		t.Fatal(err)
+	}
+	topology.SetFinalizers([]string{grovev1alpha1.FinalizerClusterTopology})
+	cluster, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(cluster.Config)
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":grove-operator"
+	program, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		err := program.Create(t.Context(), topology.DeepCopy())
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }
 

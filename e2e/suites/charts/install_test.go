@@ -124,6 +124,9 @@ func (i installation) clear(t *testing.T) {
 	for release := range strings.FieldsSeq(releases) {
 		mustHelm(t, i.kubeconfig, "uninstall", release, "--namespace", namespace)
 	}
+	// A topology that is still held after a failure would keep its kind, and every later test would wait for that.
+	// Mostly there is none, and this says so.
+	_, _ = kubectl(t, i.kubeconfig, releaseTopology...)
 	// The context of the test has ended.
 	ctx := context.WithoutCancel(t.Context())
 	if err := i.client.DeleteAllOf(ctx, &apiextensionsv1.CustomResourceDefinition{}); err != nil {
