@@ -440,7 +440,7 @@ func (s *scheduler) account(asked *question, answer *decision.Answer, placements
 		return
 	}
 	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: asked.PodGroup.Generation}
-	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began.Room)
+	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began)
 	s.do(effects)
 }
 
@@ -1002,8 +1002,10 @@ func TestWhoseTurnItIs(t *testing.T) {
 				s.tell()
 			}
 			if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
-				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, Claim{Rank: rank, Scarce: []string{"pods"}},
-					rapid.Int64Range(0, 1).Draw(t, "tried"))
+				began := s.state.Now()
+				began.Room = rapid.Int64Range(0, 1).Draw(t, "tried")
+				claim := Claim{Rank: rank, Scarce: []string{"pods"}}
+				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, began)
 			}
 			if rapid.Bool().Draw(t, "moves") {
 				seat := Placement{Pod: pod("successor of " + name), Node: s.nodes[0]}
