@@ -113,7 +113,7 @@ func lead(ctx context.Context, question decision.Question, followers []*gang.Gan
 // names: all gangs that share a constraint are of one namespace.
 func leading(question decision.Question, followers []*gang.Gang, together *decision.Answer) led {
 	leader, shared := *question.Gang, *question.Gang.Shared
-	leader.Shared = &shared
+	leader.Shared, shared.Others = &shared, slices.Clip(shared.Others)
 	kept := map[gang.Key]clusterview.Reserved{}
 	reserved := maps.Clone(question.Reserved)
 	if reserved == nil {
