@@ -77,7 +77,7 @@ func (u *upstreamFields) Page() string {
 			"and what becomes of each field here: everything is taken, and \"unknown field\" is for misspellings alone.\n")
 	b.WriteString(
 		"Made of a list in the tests of [compatibility](compatibility.md), which compare it with the types in Go: " +
-			"a field that is missing here fails them. Grove is that of 2026-08-19, Dynamo that of 2026-08.\n")
+			"a field that is missing here fails them.\nGrove is that of 2026-08-19, Dynamo that of 2026-08.\n")
 	b.WriteString("What is inside of Kubernetes' own types, such as a pod spec, is Kubernetes'.\n")
 	for _, kind := range u.Kinds {
 		fmt.Fprintf(&b, "\n## %s, %s\n\n| field | here |\n|---|---|\n", kind.Kind, kind.Version)

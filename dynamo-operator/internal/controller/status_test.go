@@ -298,7 +298,9 @@ func eventReasons(ctx context.Context, namespace string) ([]string, error) {
 	err := k8s.List(ctx, list, client.InNamespace(namespace))
 	var reasons []string
 	for _, event := range list.Items {
-		reasons = append(reasons, event.Type+" "+event.Reason)
+		if event.Regarding.Kind == "DynamoGraphDeployment" { // An API server has events of its own, on Services.
+			reasons = append(reasons, event.Type+" "+event.Reason)
+		}
 	}
 	return reasons, err
 }
