@@ -21,6 +21,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -266,12 +267,34 @@ func BenchmarkRefusal(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				b.StopTimer()
 				s.annotate(i, changed)
-				s.list(b)
+				nodes := s.list(b)
 				asked := nested(b, 8, 125)
+				asAPIServerShows(asked.Pending, i)
 				b.StartTimer()
-				s.ask(b, view, asked, "Infeasible")
+				answer, err := solve.Solve(b.Context(), solve.Request{Question: decision.Question{
+					Gang: asked, Topologies: siteTopology, View: view, Nodes: nodes,
+				}})
+				if err != nil || answer.Verdict != "Infeasible" {
+					b.Fatal(err, answer)
+				}
 			}
 		})
+	}
+}
+
+// asAPIServerShows gives pods what admission adds to each, in memory of its own, and names that no pods had before.
+func asAPIServerShows(pods []*corev1.Pod, round int) {
+	for i, pod := range pods {
+		pod.UID = types.UID(fmt.Sprintf("%d of round %d", i, round))
+		for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: ptr.To[int64](300),
+			})
+		}
+		pod.Spec.Volumes = []corev1.Volume{{
+			Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}},
+		}}
 	}
 }
 

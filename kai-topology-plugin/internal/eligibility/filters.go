@@ -52,9 +52,12 @@ func (m *Memory) prefilter(ctx context.Context, pod *corev1.Pod, nodes Nodes) (*
 		return nil, status.AsError()
 	}
 	f.lasting = f.state.GetSkipFilterPlugins().HasAll(m.changeable()...)
-	kubeframework.IgnoreRoom(f.state)
-	if !f.selecting {
-		kubeframework.IgnoreNodes(f.state)
+	if f.selecting {
+		kubeframework.IgnoreRoom(f.state)
+		return f, nil
+	}
+	kubeframework.IgnoreRoomAndNodes(f.state)
+	if !f.lasting {
 		f.labels, f.sorting = kubeframework.ReadLabels(m.filters, f.state, pod, nodes.Repelling().Topologies)
 	}
 	return f, nil

@@ -146,7 +146,21 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 		a, b     *corev1.Pod
 		same     bool
 	}{
-		"names and labels":                       {nil, pod("a"), pod("b"), true},
+		"names and labels":                 {nil, pod("a"), pod("b"), true},
+		"requests":                         {nil, pod("a"), pod("b", big), false},
+		"requests that add up to the same": {nil, pod("a", big), pod("b", inTwo), true},
+		"requests of sidecars": {nil, pod("a", beside(corev1.ContainerRestartPolicyAlways)),
+			pod("b", beside("")), false},
+		"overhead":                               {nil, pod("a"), pod("b", withOverhead), false},
+		"tolerations":                            {nil, pod("a", tolerating("x", 1)), pod("b", tolerating("x", 1)), true},
+		"tolerations of another taint":           {nil, pod("a", tolerating("x", 1)), pod("b", tolerating("y", 1)), false},
+		"tolerations for another time":           {nil, pod("a", tolerating("x", 1)), pod("b", tolerating("x", 2)), false},
+		"host networks":                          {nil, pod("a"), pod("b", onHostNetwork), false},
+		"systems":                                {nil, pod("a"), pod("b", onWindows), false},
+		"namespaces":                             {nil, pod("a"), pod("b", in("other")), false},
+		"rules":                                  {nil, pod("a", apart), pod("b"), false},
+		"volumes that some nodes have":           {nil, pod("a"), pod("b", withVolume(onDisk)), false},
+		"volumes of one kind of disk":            {nil, pod("a", withVolume(onDisk)), pod("b", withVolume(onDisk)), true},
 		"selectors":                              {nil, pod("a"), pod("b", selecting("x", "y")), false},
 		"labels by which pods repel others":      {repelling, pod("a"), pod("b", labelled("app", "other")), false},
 		"labels that no rule reads":              {repelling, pod("a"), pod("b"), true},
@@ -173,6 +187,13 @@ func TestPodsShareAShapeUnlessAFilterCouldTellThemApart(t *testing.T) {
 			if same := a.Key == b.Key; same != test.same {
 				t.Errorf("same shape: %v, want %v", same, test.same)
 			}
+			alone, err := try(t, []*corev1.Node{node("n")}, test.standing...).Shape(t.Context(), test.b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(alone.Key, b.Key); diff != "" {
+				t.Errorf("the shape after another pod was read (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -183,6 +204,42 @@ var (
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "shared"},
 	}
 )
+
+var onDisk = corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "v"}}
+
+func inTwo(pod *corev1.Pod) {
+	half := resource.MustParse("2")
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = half
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "d", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: half},
+	}})
+}
+
+// beside adds an init container that asks for as much as the pod, and with a restart policy runs beside it.
+func beside(policy corev1.ContainerRestartPolicy) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.InitContainers = []corev1.Container{*pod.Spec.Containers[0].DeepCopy()}
+		if policy != "" {
+			pod.Spec.InitContainers[0].RestartPolicy = &policy
+		}
+	}
+}
+
+func withOverhead(pod *corev1.Pod) { pod.Spec.Overhead = pod.Spec.Containers[0].Resources.Requests }
+
+func tolerating(key string, seconds int64) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Tolerations = []corev1.Toleration{{Key: key, TolerationSeconds: &seconds}}
+	}
+}
+
+func onHostNetwork(pod *corev1.Pod) { pod.Spec.HostNetwork = true }
+
+func onWindows(pod *corev1.Pod) { pod.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }
+
+func in(namespace string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Namespace = namespace }
+}
 
 func withDevices(pod *corev1.Pod) {
 	template := "gpu"

@@ -43,15 +43,15 @@ func (r *record) asker() *corev1.Pod {
 // Moment is the state of things when a decision begins.
 type Moment struct {
 	// Room is a number that grows whenever room becomes free.
-	Room  int64
-	edits int64
+	Room             int64
+	edits, vacancies int64
 }
 
 // Now returns the state of things, for a decision that begins.
 func (s *State) Now() Moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Moment{Room: s.room, edits: s.edits}
+	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies}
 }
 
 // Reply is what is known for a pod that asks for its node.

@@ -76,6 +76,34 @@ func TestNobodyWaitsForAGangThatStands(t *testing.T) {
 	}
 }
 
+func TestNobodyWaitsForAGangThatWasDecidedBeforeItGotWhatItNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(*State)
+		waits bool
+	}{
+		"nothing happens meanwhile": {event: func(*State) {}, waits: true},
+		"it needs less": {event: func(s *State) {
+			fewer := groupOf(1)
+			fewer.Generation = 2
+			s.PodGroupChanged(groupOf(2), fewer, start)
+		}},
+		"its PodGroup is deleted": {event: func(s *State) { s.PodGroupDeleted(groupOf(2), start) }},
+		"somebody else binds what was missing": {event: func(s *State) {
+			s.PodChanged(memberPod("b", ""), memberPod("b", "n2"), start)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
+			began := state.Now()
+			c.event(state)
+			state.DidNotFit(&gang.Gang{PodGroup: groupOf(2)}, claimed, began)
+			if state.Waits(mine) != c.waits {
+				t.Errorf("that others wait for the gang is %t", !c.waits)
+			}
+		})
+	}
+}
+
 func TestAPodThatAskedBeforeWordOfItCameIsNotForgotten(t *testing.T) {
 	state := known(1, memberPod("a", ""))
 	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})

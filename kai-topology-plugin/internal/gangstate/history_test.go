@@ -440,7 +440,7 @@ func (s *scheduler) account(asked *question, answer *decision.Answer, placements
 		return
 	}
 	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: asked.PodGroup.Generation}
-	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began.Room)
+	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began)
 	s.do(effects)
 }
 
@@ -540,6 +540,12 @@ func (s *scheduler) Pod(pod *corev1.Pod) *corev1.Pod {
 		return now.Pod
 	}
 	return nil
+}
+
+// left reports whether a pod has left its node, as the API server shows it.
+func (s *scheduler) left(pod *corev1.Pod) bool {
+	now := s.Pod(pod)
+	return now == nil || !gang.Standing(now) && !gang.Pending(now)
 }
 
 // Shows reports whether a node shows a pod.
@@ -690,11 +696,11 @@ func (s *scheduler) deletePod(pod *member) {
 		}
 		return s.state.PodDeleted(gone, s.now)
 	})
-	s.left(gone)
+	s.roomLeft(gone)
 }
 
-// left has the queue hear that a pod is gone.
-func (s *scheduler) left(gone *corev1.Pod) {
+// roomLeft has the queue hear that a pod is gone.
+func (s *scheduler) roomLeft(gone *corev1.Pod) {
 	if gone.Spec.NodeName != "" {
 		s.bettered++
 		s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, gone) })
@@ -712,7 +718,7 @@ func (s *scheduler) failPod(pod *member) {
 	pod.phase, pod.node = over, ""
 	s.leaving[pod.UID] = s.keyOf(pod)
 	s.update(pod, func(now *corev1.Pod) { now.Status.Phase = corev1.PodFailed })
-	s.left(pod.Pod)
+	s.roomLeft(pod.Pod)
 }
 
 func (s *scheduler) update(pod *member, change func(*corev1.Pod)) {
@@ -919,12 +925,16 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		"a move is decided": func(t *rapid.T) {
 			s.T = t
 			reserved := s.state.ReservedForAny()
-			free := slices.DeleteFunc(s.free(), func(node string) bool {
-				return len(reserved[node]) > 0 || len(s.state.standing[node]) > 0 // As far as word has come.
-			})
+			free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 			if pod := s.anyPod(bound); pod != nil && len(free) > 0 {
-				seat := Placement{Pod: successor(pod.Pod), Node: rapid.SampledFrom(free).Draw(t, "node")}
-				s.do(s.state.HoldMove(s.keyOf(pod), []Placement{seat}, s.now.Add(SeatHold), s.now))
+				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}
+				move.Seats = []Placement{{Pod: successor(pod.Pod), Node: rapid.SampledFrom(free).Draw(t, "node")}}
+				for s.lags() && rapid.Bool().Draw(t, "word before it is held") {
+					s.tell()
+				}
+				if !slices.ContainsFunc(s.state.StandingOn(move.Seats[0].Node), s.left) {
+					s.do(s.state.HoldMove(s.keyOf(pod), move, s.now))
+				}
 			}
 		},
 		"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
@@ -1002,12 +1012,15 @@ func TestWhoseTurnItIs(t *testing.T) {
 				s.tell()
 			}
 			if rapid.IntRange(0, 3).Draw(t, "waits") > 0 {
-				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, Claim{Rank: rank, Scarce: []string{"pods"}},
-					rapid.Int64Range(0, 1).Draw(t, "tried"))
+				began := s.state.Now()
+				began.Room = rapid.Int64Range(0, 1).Draw(t, "tried")
+				claim := Claim{Rank: rank, Scarce: []string{"pods"}}
+				s.state.DidNotFit(&gang.Gang{PodGroup: s.groups[rank.Gang]}, claim, began)
 			}
 			if rapid.Bool().Draw(t, "moves") {
-				seat := Placement{Pod: pod("successor of " + name), Node: s.nodes[0]}
-				s.state.HoldMove(rank.Gang, []Placement{seat}, s.now.Add(SeatHold), s.now)
+				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}
+				move.Seats = []Placement{{Pod: pod("successor of " + name), Node: s.nodes[0]}}
+				s.state.HoldMove(rank.Gang, move, s.now)
 			}
 		}
 		other := rapid.SampledFrom(ranks).Draw(t, "takes room")

@@ -27,12 +27,16 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 			if !s.hasReason(r, v, now) {
 				t.Fatalf("room is kept for gang %s without a reason: %+v", key, v)
 			}
-			if v.priority != nobody && v.purpose != vacated || claimed.Has(v) {
+			if v.priority != nobody && !v.isSeat() || claimed.Has(v) {
 				continue
 			}
 			for uid, placement := range v.pods {
 				if other, twice := kept[placement.Node]; twice {
 					t.Fatalf("room on %s is kept for %s and for %s", placement.Node, other, uid)
+				}
+				if v.purpose == moving {
+					kept[placement.Node] = uid // It stands elsewhere yet, and others may leave for it.
+					continue
 				}
 				if seen[uid] || r.assumed[uid] != nil {
 					t.Fatalf("pod %s of gang %s has two places", uid, key)

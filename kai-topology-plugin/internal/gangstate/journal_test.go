@@ -364,7 +364,7 @@ func (c *codec) plain(v reflect.Value) any {
 		}
 		return ""
 	case Moment:
-		return []int64{x.Room, x.edits}
+		return []int64{x.Room, x.edits, x.vacancies}
 	case Place:
 		place := map[string]*string{}
 		for _, one := range x {

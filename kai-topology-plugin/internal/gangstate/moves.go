@@ -2,9 +2,11 @@ package gangstate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,25 +27,54 @@ func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
 	return max(HoldOf(podGroup), SeatHold)
 }
 
-// HoldMove holds seats for pods of a gang that are to move, and for those that it has lost, in place of those that
-// were held for a move of it before. It does nothing for a gang without a PodGroup.
-func (s *State) HoldMove(key gang.Key, seats []Placement, until time.Time, now time.Time) Effects {
+// Move is where pods of a gang are to go, those that stand and those that it has lost.
+type Move struct {
+	Seats []Placement
+	Until time.Time
+	// Began is the state of things when it was decided.
+	Began Moment
+}
+
+// HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for a
+// gang without a PodGroup. Whoever decided it has seen to it that nobody has left of those who are StandingOn its nodes.
+func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		if r.podGroup == nil {
 			return
 		}
 		s.dropMove(e, r)
-		for _, one := range seats {
-			if !s.takes(one.Node, one.Pod) {
+		for _, one := range move.Seats {
+			if !s.takes(one.Node, one.Pod) || s.vacatedSince(move.Began, one.Node) {
 				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
 			}
-			seat := r.seat(one.Node, one.Pod, until)
+			seat := r.seat(one.Node, one.Pod, move.Until)
 			seat.purpose = moving
 			e.Seats = append(e.Seats, seat.news(key))
 		}
-		e.again(until.Sub(now))
+		e.again(move.Until.Sub(now))
 		e.writeStatus(key)
 	})
+}
+
+// StandingOn returns the pods that stand on a node, or have been put there, as far as word has come. If one of them has
+// left, its room is about to be held for its successor.
+func (s *State) StandingOn(node string) []*corev1.Pod {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.standing[node]))
+}
+
+// vacatedSince reports whether a pod has left a seat on a node since a decision began, which may have taken its room for
+// free.
+func (s *State) vacatedSince(began Moment, node string) bool {
+	for _, r := range s.holding {
+		for _, seat := range r.seats() {
+			if seat.placement().Node == node && seat.vacancy > began.vacancies {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ExtendMove holds the seats of a move for longer.

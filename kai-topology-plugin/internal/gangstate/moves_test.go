@@ -52,9 +52,13 @@ func seatsIn(state *State, key gang.Key) map[string]string {
 }
 
 func hold(state *State, stands *corev1.Pod) Effects {
-	return state.HoldMove(mine, []Placement{
+	return holdSince(state, stands, state.Now())
+}
+
+func holdSince(state *State, stands *corev1.Pod, began Moment) Effects {
+	return state.HoldMove(mine, Move{Until: start.Add(time.Minute), Began: began, Seats: []Placement{
 		{Pod: successor(stands), Node: "n3"}, {Pod: ownedPod("again", ""), Node: "n4"},
-	}, start.Add(time.Minute), start)
+	}}, start)
 }
 
 var bothSeats = map[string]string{"stands": "n3", "again": "n4"}
@@ -83,7 +87,7 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := state.HoldMove(other, []Placement{{Pod: pod("x"), Node: "n0"}}, start, start); len(got.Seats) > 0 {
+	if got := state.HoldMove(other, Move{Seats: []Placement{{Pod: pod("x"), Node: "n0"}}}, start); len(got.Seats) > 0 {
 		t.Error("seats are held for a gang that is not there")
 	}
 }
@@ -164,6 +168,32 @@ func TestWhatBecomesOfSeatsOfAMove(t *testing.T) {
 				t.Errorf("room (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAMoveDoesNotTakeTheRoomOfAPodThatLeftSinceItWasDecided(t *testing.T) {
+	state, stands := moved(t)
+	unsaid := movedGroup()
+	unsaid.Annotations = nil
+	state.PodGroupChanged(movedGroup(), unsaid, start)
+	lost := ownedPod("lost", "")
+	lost.Spec.NodeName = "n4"
+	state.PodAdded(lost, start)
+	began := state.Now()
+	if diff := cmp.Diff([]*corev1.Pod{lost}, state.StandingOn("n4")); diff != "" {
+		t.Errorf("who stands where the move goes (-want +got):\n%s", diff)
+	}
+	state.PodDeleted(lost, start)
+	holdSince(state, stands, began)
+	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"lost"}}, reservedNames(state, other)); diff != "" {
+		t.Errorf("reserved from others (-want +got):\n%s", diff)
+	}
+	if left := state.StandingOn("n4"); len(left) > 0 {
+		t.Errorf("%v are said to stand", left)
+	}
+	hold(state, stands)
+	if diff := cmp.Diff(bothSeats, seatsIn(state, mine)); diff != "" {
+		t.Errorf("decided anew (-want +got):\n%s", diff)
 	}
 }
 

@@ -110,16 +110,19 @@ type Emptied struct {
 // maxEmptied is how many answers about domains are remembered of one gang.
 const maxEmptied = 1024
 
-// DidNotFit records that a gang was tried and does not fit, when the room was in the given state. It reports whether
-// that is new, and then what can be recounted: see Recount. What is known of the gang's domains stays otherwise.
-func (s *State) DidNotFit(asked *gang.Gang, claim Claim, room int64) (first bool, effects Effects) {
+// DidNotFit records that a gang was tried and does not fit, by a decision that began in the given state of things. It
+// reports whether that is new, and then what can be recounted: see Recount. What is known of the gang's domains stays
+// otherwise.
+func (s *State) DidNotFit(asked *gang.Gang, claim Claim, began Moment) (first bool, effects Effects) {
 	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
-		if r.attempts.givenUp(asked.PodGroup) != "" {
+		// Whoever changed it since the decision began had it stop waiting, or could not know that it would wait.
+		changed := s.edits != began.edits && s.waitsInVain(r)
+		if changed || r.attempts.givenUp(asked.PodGroup) != "" {
 			s.stopWaiting(e, r)
 			return
 		}
-		first = s.wait(e, r, claim, room)
+		first = s.wait(e, r, claim, began.Room)
 	})
 	return first, effects
 }

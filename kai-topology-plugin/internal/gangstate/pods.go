@@ -99,8 +99,9 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	case !stood && gang.Standing(pod):
 		s.fill(e, r, pod)
 		s.trimSeats(e, r)
-		if r.assumed[pod.UID] == nil {
-			s.activateFollowing(e, r.key) // Somebody else has bound it.
+		if r.assumed[pod.UID] == nil { // Somebody else has bound it.
+			s.edits++
+			s.activateFollowing(e, r.key)
 		}
 	case !gang.Standing(pod) && pod.Spec.NodeName != "":
 		s.vacate(e, r, pod, stood, pod.Status.Phase == corev1.PodFailed, now)

@@ -219,9 +219,9 @@ func (p *player) decode(text json.RawMessage, into reflect.Value) {
 			*x = p.again.start.Add(since)
 		}
 	case *Moment:
-		counts := []int64{}
+		counts := [3]int64{}
 		p.read(text, &counts)
-		*x = Moment{Room: counts[0], edits: counts[1]}
+		*x = Moment{Room: counts[0], edits: counts[1], vacancies: counts[2]}
 	case *Place:
 		labels := map[string]*string{}
 		p.read(text, &labels)

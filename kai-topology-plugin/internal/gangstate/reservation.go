@@ -60,6 +60,8 @@ type reservation struct {
 	// until is when the room is given back; the zero time is no end but that of its purpose.
 	until time.Time
 	pods  map[types.UID]Placement
+	// vacancy numbers the seats that pods have left; 0 for other room.
+	vacancy int64
 }
 
 // concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room

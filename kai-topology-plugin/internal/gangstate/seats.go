@@ -81,6 +81,8 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 		// Its seat is elsewhere.
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
 		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})
+		s.vacancies++
+		seat.vacancy = s.vacancies
 		e.Seats = append(e.Seats, seat.news(r.key))
 		s.endPreemptionsOn(e, r, seat)
 	}
@@ -346,11 +348,11 @@ func (s *State) stand(pod *corev1.Pod, stands bool) {
 	case node == "":
 	case stands && hasSuccessor(pod):
 		if s.standing[node] == nil {
-			s.standing[node] = sets.New[types.UID]()
+			s.standing[node] = map[types.UID]*corev1.Pod{}
 		}
-		s.standing[node].Insert(pod.UID)
+		s.standing[node][pod.UID] = pod
 	default:
-		if s.standing[node].Delete(pod.UID); len(s.standing[node]) == 0 {
+		if delete(s.standing[node], pod.UID); len(s.standing[node]) == 0 {
 			delete(s.standing, node)
 		}
 	}

@@ -50,12 +50,12 @@ type State struct {
 	room int64
 	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
 	bettered int
-	// edits counts changes of gangs and their pods.
-	edits int64
+	// edits counts changes of gangs and their pods, and vacancies the pods that have left a seat.
+	edits, vacancies int64
 	// nodes are those that there are, as they are.
 	nodes map[string]*corev1.Node
 	// standing are the pods that stand, or have been put on a node, by their node.
-	standing map[string]sets.Set[types.UID]
+	standing map[string]map[types.UID]*corev1.Pod
 	// turnedAway are the pods that were kept from room which is reserved.
 	turnedAway map[types.UID]*corev1.Pod
 	// expectedLife is the constant of that name, or what a test has set.
@@ -154,7 +154,7 @@ func New(ours func(scheduler string) bool) *State {
 		gangs: map[gang.Key]*record{}, holding: map[gang.Key]*record{}, waiting: map[gang.Key]*record{},
 		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
 		topologies: map[string]podgrouptree.Hierarchy{},
-		nodes:      map[string]*corev1.Node{}, standing: map[string]sets.Set[types.UID]{},
+		nodes:      map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
 		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
 	}
 }

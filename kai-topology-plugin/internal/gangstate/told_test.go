@@ -92,7 +92,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
 		func() { state.NodeGone("n1") },
 		func() {
-			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now().Room)
+			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
 			state.KeptDomains(gang.Rank{Gang: other})
 		},
 		func() {

@@ -1,14 +1,17 @@
 package kubeframework
 
 import (
+	"iter"
+	"maps"
 	"math"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/shared/packing"
 )
@@ -35,17 +38,30 @@ const vast = 1 << 50
 
 // asksForVast reports whether so much of a resource is asked for that kube-scheduler's sums may overflow.
 func asksForVast(pod *corev1.Pod) bool {
-	are := func(requests corev1.ResourceList) bool {
+	for requests := range requestsOf(&pod.Spec) {
 		for _, amount := range requests {
 			if amount.CmpInt64(vast) >= 0 {
 				return true
 			}
 		}
-		return false
 	}
-	has := func(container corev1.Container) bool { return are(container.Resources.Requests) }
-	return slices.ContainsFunc(pod.Spec.Containers, has) || slices.ContainsFunc(pod.Spec.InitContainers, has) ||
-		are(pod.Spec.Overhead) || pod.Spec.Resources != nil && are(pod.Spec.Resources.Requests)
+	return false
+}
+
+// requestsOf returns what a pod requests wherever it does so.
+func requestsOf(spec *corev1.PodSpec) iter.Seq[corev1.ResourceList] {
+	return func(yield func(corev1.ResourceList) bool) {
+		for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+			for i := range containers {
+				if !yield(containers[i].Resources.Requests) {
+					return
+				}
+			}
+		}
+		if yield(spec.Overhead) && spec.Resources != nil {
+			yield(spec.Resources.Requests)
+		}
+	}
 }
 
 // saturate corrects the amounts that are more than can be counted: kube-scheduler takes them for less, even for
@@ -85,14 +101,33 @@ func Requested(nodes []fwk.NodeInfo) func(*corev1.Pod) (packing.Resources, error
 	}
 }
 
-// Alike reports whether two pods have the very same containers in memory and nothing else that takes resources, so that
-// they request the same. Most pods that do are not found by it.
+// Alike reports whether two pods request the same in each container, and elsewhere nothing. Other pods may add up to the
+// same, too; to add up takes ten times as long.
 func Alike(a, b *corev1.Pod) bool {
-	bare := func(pod *corev1.Pod) bool {
-		return len(pod.Spec.InitContainers) == 0 && pod.Spec.Overhead == nil && pod.Spec.Resources == nil
+	nowhereElse := func(pod *corev1.Pod) bool {
+		status := &pod.Status // It says what a pod that runs is to take, or was given.
+		return pod.Spec.Overhead == nil && pod.Spec.Resources == nil && len(status.ContainerStatuses) == 0 &&
+			len(status.InitContainerStatuses) == 0 && len(status.NodeAllocatableResourceClaimStatuses) == 0
 	}
-	containers, others := a.Spec.Containers, b.Spec.Containers
-	return len(containers) > 0 && len(containers) == len(others) && &containers[0] == &others[0] && bare(a) && bare(b)
+	return nowhereElse(a) && nowhereElse(b) && alike(a.Spec.Containers, b.Spec.Containers) &&
+		alike(a.Spec.InitContainers, b.Spec.InitContainers)
+}
+
+func alike(a, b []corev1.Container) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	same := func(amount, other resource.Quantity) bool { return amount.Cmp(other) == 0 }
+	for i := range a {
+		if &a[i] == &b[i] {
+			continue // They share memory.
+		}
+		if !ptr.Equal(a[i].RestartPolicy, b[i].RestartPolicy) ||
+			!maps.EqualFunc(a[i].Resources.Requests, b[i].Resources.Requests, same) {
+			return false
+		}
+	}
+	return true
 }
 
 // Allocatable returns what a node offers.
@@ -126,15 +161,15 @@ func TakesUp(node fwk.NodeInfo, known packing.Resources) bool {
 	return equals(node.GetRequested(), len(node.GetPods()), known)
 }
 
-func equals(resource fwk.Resource, pods int, known packing.Resources) bool {
+func equals(taken fwk.Resource, pods int, known packing.Resources) bool {
 	const others = 4 // CPU, memory, storage and pods
-	if len(known) != others+len(resource.GetScalarResources()) || known[ResourcePods] != int64(pods) ||
-		known[string(corev1.ResourceCPU)] != resource.GetMilliCPU() ||
-		known[string(corev1.ResourceMemory)] != resource.GetMemory() ||
-		known[string(corev1.ResourceEphemeralStorage)] != resource.GetEphemeralStorage() {
+	if len(known) != others+len(taken.GetScalarResources()) || known[ResourcePods] != int64(pods) ||
+		known[string(corev1.ResourceCPU)] != taken.GetMilliCPU() ||
+		known[string(corev1.ResourceMemory)] != taken.GetMemory() ||
+		known[string(corev1.ResourceEphemeralStorage)] != taken.GetEphemeralStorage() {
 		return false
 	}
-	for name, amount := range resource.GetScalarResources() {
+	for name, amount := range taken.GetScalarResources() {
 		if before, there := known[string(name)]; !there || before != amount {
 			return false
 		}

@@ -215,12 +215,12 @@ func SharedClaims(pods []*corev1.Pod) ClaimNames {
 }
 
 func note(seen, twice sets.Set[string], namespace, name string) {
-	key := namespace + "/" + name
-	switch {
-	case name == "":
-	case seen.Has(key):
+	if name == "" {
+		return
+	}
+	if key := namespace + "/" + name; seen.Has(key) {
 		twice.Insert(key)
-	default:
+	} else {
 		seen.Insert(key)
 	}
 }

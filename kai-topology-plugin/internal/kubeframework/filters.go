@@ -34,12 +34,14 @@ var byRoom = sets.New(names.NodeResourcesFit, names.NodePorts)
 // byNode are the filters that look at nothing but the pod and the Node object.
 var byNode = sets.New(names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity)
 
+var byRoomOrNode = byRoom.Union(byNode)
+
 // Changeable returns the filters of a profile that may change their mind about a node although the Node object stays
 // as it is. A filter that we do not know counts as one.
 func Changeable(filters Filters) []string {
 	var changeable []string
 	for _, plugin := range filters.ListPlugins().Filter.Enabled {
-		if !byRoom.Has(plugin.Name) && !byNode.Has(plugin.Name) {
+		if !byRoomOrNode.Has(plugin.Name) {
 			changeable = append(changeable, plugin.Name)
 		}
 	}
@@ -66,10 +68,9 @@ func ByTaints(
 	return filters.RunFilterPlugins(ctx, state, pod, node)
 }
 
-// IgnoreNodes has the filters of a cycle, in which PreFilter plugins have run, not look at what is in Node objects
-// alone.
-func IgnoreNodes(state fwk.CycleState) {
-	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byNode))
+// IgnoreRoomAndNodes is IgnoreRoom, and has the filters not look at what is in Node objects alone either.
+func IgnoreRoomAndNodes(state fwk.CycleState) {
+	state.SetSkipFilterPlugins(state.GetSkipFilterPlugins().Union(byRoomOrNode))
 }
 
 // IgnoreRoom has the filters of a cycle, in which PreFilter plugins have run, not look at what other pods use of a

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	resourcehelper "k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -76,22 +75,34 @@ func (r *Resources) extended(pods []*corev1.Pod) (provided, unprovided []string)
 	if r.devices == nil {
 		return nil, nil
 	}
-	seen := sets.New[string]()
-	for _, pod := range pods {
-		for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
-			if !amount.IsZero() && util.IsDRAExtendedResourceName(name) {
-				seen.Insert(string(name))
-			}
+	asked := sets.New[corev1.ResourceName]()
+	for i, pod := range pods {
+		if i == 0 || !Alike(pods[i-1], pod) {
+			asked.Insert(asks(pod)...)
 		}
 	}
-	for _, name := range sets.List(seen) {
-		if r.Provides(name) {
-			provided = append(provided, name)
-		} else {
-			unprovided = append(unprovided, name)
+	for _, name := range sets.List(asked) {
+		switch {
+		case !util.IsDRAExtendedResourceName(name):
+		case r.Provides(string(name)):
+			provided = append(provided, string(name))
+		default:
+			unprovided = append(unprovided, string(name))
 		}
 	}
 	return provided, unprovided
+}
+
+// asks returns the resources with a domain in their name that a pod asks for, some of them twice.
+func asks(pod *corev1.Pod) (names []corev1.ResourceName) {
+	for requests := range requestsOf(&pod.Spec) {
+		for name, amount := range requests {
+			if !amount.IsZero() && strings.Contains(string(name), "/") {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Provides reports whether a DeviceClass provides a resource.
@@ -112,7 +123,9 @@ func (r *Resources) Supplied(pod *corev1.Pod) bool {
 }
 
 func (r *Resources) asksForDevices(pod *corev1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || len(r.ByDevices(pod)) > 0
+	return len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(asks(pod), func(name corev1.ResourceName) bool {
+		return r.Provides(string(name))
+	})
 }
 
 // claimed reports whether a volume comes from a PersistentVolumeClaim.

@@ -85,7 +85,7 @@ func TestASpreadFollowsAsTheFilterCountsAnew(t *testing.T) {
 			if _, status, _ := cluster.RunPreFilterPlugins(t.Context(), state, pod); !status.IsSuccess() {
 				t.Fatal(status)
 			}
-			kubeframework.IgnoreNodes(state)
+			kubeframework.IgnoreRoomAndNodes(state)
 			for _, info := range infos {
 				node := info.Node()
 				allows := cluster.RunFilterPlugins(t.Context(), state, pod, info).IsSuccess()

@@ -17,7 +17,7 @@ func (p *Plugin) account(asked *request, answer *decision.Answer) {
 	switch answer.Verdict {
 	case scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
 		claim := overtaking.ClaimOf(asked.Gang, answer, p.lister.LevelKeys)
-		first, effects := p.gangs.DidNotFit(asked.Gang, claim, asked.began.Room)
+		first, effects := p.gangs.DidNotFit(asked.Gang, claim, asked.began)
 		if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
 			p.gangs.Recount(asked.Key(), p.tookSince(claim))
 		}

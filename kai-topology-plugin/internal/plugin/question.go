@@ -29,6 +29,25 @@ type reader struct {
 	// placement is for gangs that do not say which domains they would rather have.
 	placement packing.Placement
 	keeper    overtaking.Keeper
+	names     nodeNames
+}
+
+// nodeNames are those of the nodes of a snapshot, in its order. Kube-scheduler gives the same slice again until a node
+// comes or goes; to read each node for its name takes most of a millisecond for thousands that are in no cache of the
+// processor. They belong to the goroutine that schedules.
+type nodeNames struct {
+	nodes []fwk.NodeInfo
+	names []string
+}
+
+func (n *nodeNames) of(nodes []fwk.NodeInfo) []string {
+	if len(nodes) != len(n.nodes) || len(nodes) > 0 && &nodes[0] != &n.nodes[0] {
+		n.nodes, n.names = nodes, make([]string, len(nodes))
+		for i, node := range nodes {
+			n.names[i] = node.Node().Name
+		}
+	}
+	return n.names
 }
 
 func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
@@ -130,10 +149,9 @@ type kept struct {
 func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
 	rank := assembled.Rank()
 	result, reserved := kept{room: clusterview.Reserved{}}, r.gangs.Reserved(rank.Gang, rank.Priority)
-	for _, node := range nodes {
-		name := node.Node().Name
-		if room := reserved.On(node); len(room) > 0 {
-			result.room[name] = room
+	for i, name := range r.names.of(nodes) {
+		if len(reserved[name]) > 0 {
+			result.room[name] = reserved.On(nodes[i])
 		}
 		for _, nominated := range r.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()

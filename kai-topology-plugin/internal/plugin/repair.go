@@ -161,7 +161,8 @@ func (m *mender) run(ctx context.Context) {
 
 // round is one look at all gangs.
 type round struct {
-	now time.Time
+	now   time.Time
+	began gangstate.Moment
 	// asked are the gangs for which a plan is to be made, and due when what it says may be done.
 	asked []repair.Asked
 	due   map[gang.Key]time.Time
@@ -197,7 +198,7 @@ func (r *round) soon(after time.Duration) {
 // once looks at all gangs that have lost pods, and does what is next. It returns when to look again.
 func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 	r := &round{
-		now: m.clock.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
+		now: m.clock.Now(), began: m.gangs.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
 		held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
 	}
 	podGroups, err := m.lister.PodGroups.List(labels.Everything())
@@ -315,9 +316,24 @@ func (m *mender) leaves(key gang.Key) bool {
 
 func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
-		return err != nil || found.UID != pod.UID || !gang.Standing(found)
+		found := m.shownAs(pod)
+		return found == nil || !gang.Standing(found)
 	})
+}
+
+// shownAs returns a pod as the API server shows it; nil if it is gone.
+func (m *mender) shownAs(pod *corev1.Pod) *corev1.Pod {
+	found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || found.UID != pod.UID {
+		return nil
+	}
+	return found
+}
+
+// left reports whether a pod has left its node or is about to, or will never get there.
+func (m *mender) left(pod *corev1.Pod) bool {
+	found := m.shownAs(pod)
+	return found == nil || !gang.Standing(found) && !gang.Pending(found)
 }
 
 // plan makes plans for the gangs of a round.

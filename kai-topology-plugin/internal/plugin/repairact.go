@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -76,8 +77,14 @@ func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
 	for _, seat := range plan.Seats {
 		seats = append(seats, gangstate.Placement{Pod: seat.Pod, Node: seat.Node})
 	}
+	for _, seat := range seats {
+		if slices.ContainsFunc(m.gangs.StandingOn(seat.Node), m.left) {
+			return // Its room may be what the plan found. It is planned anew in a moment.
+		}
+	}
 	metrics.RepairMove(metrics.MoveHeld)
-	m.effects.do(m.gangs.HoldMove(key, seats, r.now.Add(gangstate.MoveHold(podGroup)), r.now))
+	move := gangstate.Move{Seats: seats, Until: r.now.Add(gangstate.MoveHold(podGroup)), Began: r.began}
+	m.effects.do(m.gangs.HoldMove(key, move, r.now))
 }
 
 // seatsWritten returns how many seats the status of a PodGroup has, if it says that they are held for a move.

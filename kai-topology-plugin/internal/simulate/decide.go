@@ -89,7 +89,7 @@ func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, a
 	if s.gangs.Waits(r.rank.Gang) {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
-		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), r.tried)
+		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), s.gangs.Now())
 	}
 	if shape := s.shapeOf(r); shape != nil {
 		if s.refused[shape].room == r.tried {

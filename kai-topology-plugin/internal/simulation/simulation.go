@@ -33,12 +33,7 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 		return nil, err
 	}
 	if r == nil {
-		session, err := decision.Open(ctx, question)
-		if err != nil {
-			return nil, err
-		}
-		defer session.Close()
-		return session.Decide()
+		return decision.Decide(ctx, question)
 	}
 	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	readings := []bool{false}
@@ -119,7 +114,12 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 		var failed error
 		question := r.asked(ctx, &failed)
 		question.Unproved = question.Unproved || attempt > 0 || r.rules.liftable && !r.lenient
-		plan, err := decision.Decide(ctx, question)
+		session, err := decision.Open(ctx, question)
+		if err != nil {
+			return nil, false, cmp.Or(failed, err)
+		}
+		plan, err := session.Decide()
+		session.Close()
 		if err = cmp.Or(failed, err); err != nil {
 			return nil, false, err
 		}

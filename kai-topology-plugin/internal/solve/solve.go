@@ -12,7 +12,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sort"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
@@ -34,111 +33,96 @@ type Request struct {
 	Mends  bool
 }
 
-// place answers a request as if nothing were kept as spares.
-func place(ctx context.Context, request Request) (*decision.Answer, error) {
-	followers := slices.Clone(request.Followers)
-	for i, follower := range followers {
+// place answers a request as if nothing were kept as spares: with the pods that are expected, or without if these stand
+// in the way.
+func place(ctx context.Context, request Request) (answer *decision.Answer, err error) {
+	followers := make([]*gang.Gang, len(request.Followers))
+	for i, follower := range request.Followers {
 		followers[i], _ = whole(follower)
 	}
-	decide := simulation.Decide
-	if len(followers) > 0 {
-		decide = leader(followers).decide
+	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
+	questions := []decision.Question{request.Question}
+	all, coming := whole(request.Gang)
+	if len(coming) > 0 {
+		expecting := request.Question
+		expecting.Gang, expecting.Unproved = all, true
+		questions = []decision.Question{expecting, request.Question}
 	}
-	var answer *decision.Answer
-	if all, coming := whole(request.Gang); len(coming) > 0 {
-		question := request.Question
-		question.Gang, question.Unproved = all, true
-		expecting, err := decide(ctx, question)
+	for i, question := range questions {
+		led, err := lead(ctx, question, followers)
 		if err != nil {
 			return nil, err
 		}
-		if answer, err = now(ctx, request.Question, coming, expecting); err != nil {
-			return nil, err
+		answer, err = simulation.Decide(ctx, led.question)
+		if err == nil && len(led.kept) > 0 {
+			// Its pods may have rules that the search for all did not look at: it goes wherever it can then.
+			if answer.Verdict != scheduling.ReasonPlaced {
+				answer, err = simulation.Decide(ctx, question)
+			} else {
+				led.keep(answer)
+			}
 		}
-	}
-	if answer == nil {
-		alone, err := decide(ctx, request.Question)
-		if err != nil {
-			return nil, err
+		if err == nil && i < len(questions)-1 {
+			answer, err = now(ctx, request.Question, coming, answer)
 		}
-		answer = alone
+		if answer != nil || err != nil {
+			return answer, err
+		}
 	}
 	return answer, nil
 }
 
-// leader decides gangs that others, at least one, have to follow.
-type leader []*gang.Gang
-
-// decide has a gang that leads go to a domain that has room for all of its followers, or else for as many as possible
-// of those that rank first. A gang that fits nowhere with followers goes without: they may wait, but do not keep it
-// from starting.
-func (followers leader) decide(ctx context.Context, question decision.Question) (*decision.Answer, error) {
-	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
-	together, err := fit(ctx, question, followers)
-	if err != nil {
-		return nil, err
-	}
-	if together == nil {
-		alone, err := simulation.Decide(ctx, question)
-		if err != nil || alone.Verdict != scheduling.ReasonPlaced {
-			return alone, err
-		}
-		if together, err = most(ctx, question, followers); err != nil || together == nil {
-			return alone, err
-		}
-	}
-	return beside(ctx, question, together)
-}
-
-// placedFollowers are followers and the nodes that were found for their pods.
-type placedFollowers struct {
-	followers []*gang.Gang
-	// nodes has the node of each pod by its name: all gangs that share a constraint are of one namespace.
-	nodes map[string]string
+// led is what is asked about a gang that others have to follow: as if these stood where room was found for them.
+type led struct {
+	question decision.Question
+	// kept is where that is; empty if nobody follows, or none of them finds room.
+	kept  map[gang.Key]clusterview.Reserved
 	steps int
 }
 
-// most finds room for the gang and as many of the first followers as possible; nil if there is none for the first one.
-func most(ctx context.Context, question decision.Question, followers []*gang.Gang) (best *placedFollowers, err error) {
-	// All of them have been tried.
-	sort.Search(len(followers)-1, func(i int) bool {
-		if err != nil {
-			return true
+// lead has a gang go to a domain that has room for all of its followers, or else for as many as possible of those that
+// rank first. A gang that fits nowhere with followers goes without: they may wait, but do not keep it from starting.
+func lead(ctx context.Context, question decision.Question, followers []*gang.Gang) (led, error) {
+	found := led{question: question}
+	together := question
+	together.Terse = true // Nobody reads its message.
+	// As many of the first followers find room as fit, and not as many as unfit. All are tried first, and then one.
+	for fit, unfit := 0, len(followers)+1; unfit-fit > 1; {
+		size := (fit + unfit) / 2
+		switch {
+		case unfit > len(followers):
+			size = len(followers)
+		case fit == 0:
+			size = 1
 		}
-		var found *placedFollowers
-		if found, err = fit(ctx, question, followers[:i+1]); found != nil {
-			best = found
+		together.With = followers[:size]
+		answer, err := decision.Decide(ctx, together)
+		switch {
+		case err != nil:
+			return led{}, err
+		case answer.Verdict == scheduling.ReasonPlaced:
+			fit, found = size, leading(question, together.With, answer)
+		default:
+			unfit = size
 		}
-		return found == nil
-	})
-	return best, err
-}
-
-// fit finds room for the gang and all of the followers; nil if there is none.
-func fit(ctx context.Context, question decision.Question, followers []*gang.Gang) (*placedFollowers, error) {
-	question.With = followers
-	question.Terse = true // Nobody reads its message.
-	answer, err := decision.Decide(ctx, question)
-	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
-		return nil, err
 	}
-	return &placedFollowers{followers: followers, nodes: answer.Nodes, steps: answer.Steps}, nil
+	return found, nil
 }
 
-// beside decides the gang as if its followers stood where room was found for them. The gang's own pods may have rules
-// that the search for all did not look at: if these leave no place there, it goes wherever it can.
-func beside(ctx context.Context, question decision.Question, together *placedFollowers) (*decision.Answer, error) {
-	led, shared := *question.Gang, *question.Gang.Shared
-	led.Shared = &shared
+// leading asks about a gang as if followers stood where an answer for all of them has their pods. It has these by their
+// names: all gangs that share a constraint are of one namespace.
+func leading(question decision.Question, followers []*gang.Gang, together *decision.Answer) led {
+	leader, shared := *question.Gang, *question.Gang.Shared
+	leader.Shared, shared.Others = &shared, slices.Clip(shared.Others)
 	kept := map[gang.Key]clusterview.Reserved{}
 	reserved := maps.Clone(question.Reserved)
 	if reserved == nil {
 		reserved = clusterview.Reserved{}
 	}
-	for _, follower := range together.followers {
+	for _, follower := range followers {
 		room := clusterview.Reserved{}
 		for _, pod := range follower.Pending {
-			if node, ok := together.nodes[pod.Name]; ok {
+			if node, ok := together.Nodes[pod.Name]; ok {
 				room[node] = append(room[node], pod)
 				reserved[node] = append(slices.Clip(reserved[node]), pod)
 			}
@@ -146,17 +130,13 @@ func beside(ctx context.Context, question decision.Question, together *placedFol
 		kept[follower.Key()] = room
 		shared.Add(follower.Key(), slices.Sorted(maps.Keys(room)))
 	}
-	there := question
-	there.Gang, there.Reserved, there.Unproved, there.Hops = &led, reserved, true, false
-	answer, err := simulation.Decide(ctx, there)
-	if err != nil {
-		return nil, err
-	}
-	if answer.Verdict != scheduling.ReasonPlaced {
-		return simulation.Decide(ctx, question)
-	}
-	answer.Kept = kept
+	question.Gang, question.Reserved, question.Unproved, question.Hops = &leader, reserved, true, false
+	return led{question: question, kept: kept, steps: together.Steps}
+}
+
+// keep has the answer say which room is kept.
+func (l led) keep(answer *decision.Answer) {
+	answer.Kept = l.kept
 	answer.Optimal = false // Of what the followers leave.
-	answer.Steps += together.steps
-	return answer, nil
+	answer.Steps += l.steps
 }

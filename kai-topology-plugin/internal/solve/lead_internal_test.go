@@ -1,0 +1,33 @@
+package solve
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+func TestAGangThatIsAskedAboutAsALeaderIsNotChanged(t *testing.T) {
+	follower := &gang.Gang{PodGroup: &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, Pending: []*corev1.Pod{
+		{ObjectMeta: metav1.ObjectMeta{Name: "p"}},
+	}}
+	stands := gang.RelatedGang{Gang: gang.Key{Name: "b"}, Nodes: []string{"n1"}}
+	others := append(make([]gang.RelatedGang, 0, 2), stands) // With room for one more.
+	question := decision.Question{Gang: &gang.Gang{Shared: &gang.Shared{Others: others}}}
+	together := &decision.Answer{Nodes: map[string]string{"p": "n2"}}
+	for range 2 {
+		asked := leading(question, []*gang.Gang{follower}, together).question.Gang.Shared.Others
+		want := []gang.RelatedGang{{Gang: gang.Key{Name: "a"}, Nodes: []string{"n2"}}, stands}
+		if diff := cmp.Diff(want, asked); diff != "" {
+			t.Errorf("asked about (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]gang.RelatedGang{stands}, question.Gang.Shared.Others); diff != "" {
+			t.Errorf("the gang itself (-want +got):\n%s", diff)
+		}
+	}
+}
