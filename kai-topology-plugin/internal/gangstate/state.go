@@ -109,8 +109,8 @@ type record struct {
 	// placement is how close together its pods were placed when it was planned last.
 	placement lastPlacement
 
-	// told is what events have said of the gang; nil if none has been looked for.
-	told *Told
+	// announced is what events have said of the gang; nil if none has been looked for.
+	announced *Announced
 	// repairability is what was foretold of the gang, when its PodGroup was foretoldOf; nil if that was nothing.
 	repairability *Repairability
 	foretoldOf    types.UID
@@ -200,7 +200,7 @@ func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
-	spoken := r.told != nil || r.waits != ""
+	spoken := r.announced != nil || r.waits != ""
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && !spoken {
 		delete(s.gangs, r.key)
 	}
