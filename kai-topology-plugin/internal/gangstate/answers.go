@@ -43,15 +43,15 @@ func (r *record) asker() *corev1.Pod {
 // Moment is the state of things when a decision begins.
 type Moment struct {
 	// Room is a number that grows whenever room becomes free.
-	Room             int64
-	edits, vacancies int64
+	Room                       int64
+	edits, vacancies, openings int64
 }
 
 // Now returns the state of things, for a decision that begins.
 func (s *State) Now() Moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies}
+	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies, openings: s.openings}
 }
 
 // Reply is what is known for a pod that asks for its node.
@@ -172,11 +172,14 @@ func (s *State) Refused(
 	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment,
 ) (reply *decision.Answer, effects Effects) {
 	effects = s.change(asked.Key(), func(r *record, e *Effects) {
-		before := r.last
+		before, opened := r.last, s.openings != began.openings
 		reply = r.whileRoomIsMade(given)
 		r.remember(version, pod, reply, asked.Pending)
 		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
 		s.settleDebt(e, r)
+		if opened && pod != nil {
+			e.activate(pod) // It was not known yet to be the one that asks.
+		}
 		if before != nil && before.given.Message != reply.Message {
 			e.activate(others(asked, pod)...) // They have had another answer, and do not ask by themselves.
 		}

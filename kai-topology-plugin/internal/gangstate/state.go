@@ -50,8 +50,9 @@ type State struct {
 	room int64
 	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
 	bettered int
-	// edits counts changes of gangs and their pods, and vacancies the pods that have left a seat.
-	edits, vacancies int64
+	// edits counts changes of gangs and their pods, vacancies the pods that have left a seat, and openings how often
+	// those who have no place were asked to try again.
+	edits, vacancies, openings int64
 	// nodes are those that there are, as they are.
 	nodes map[string]*corev1.Node
 	// standing are the pods that stand, or have been put on a node, by their node.
