@@ -1,0 +1,149 @@
+package turns_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
+	"packtree.dev/shared/manifests"
+)
+
+const (
+	topology = `
+apiVersion: kai.scheduler/v1alpha1
+kind: Topology
+metadata: {name: t}
+spec: {levels: [{nodeLabel: l/rack}]}
+`
+	oneRack = `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}`
+	// follows is of gangs that stand in one rack with the gang base.
+	follows = `packtree.dev/base-gang: base, packtree.dev/shared-topology: t, packtree.dev/shared-required-level: l/rack`
+)
+
+// keepingSpares is the Topology with so many spares in each rack.
+func keepingSpares(number int) string {
+	return strings.Replace(topology, "{name: t}",
+		fmt.Sprintf(`{name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":%d}]'}}`, number), 1)
+}
+
+// nodes have the name of their rack in theirs: r1-a.
+func nodes(gpus int, names ...string) string {
+	var all strings.Builder
+	for _, name := range names {
+		rack, _, _ := strings.Cut(name, "-")
+		fmt.Fprintf(&all, `---
+apiVersion: v1
+kind: Node
+metadata: {name: %[1]s, labels: {l/rack: %[2]s, kubernetes.io/hostname: %[1]s}}
+status: {allocatable: {nvidia.com/gpu: "%[3]d", pods: "9"}}
+`, name, rack, gpus)
+	}
+	return all.String()
+}
+
+// podGroup is one that a cluster has, with more than its name in its metadata, and something in its status.
+func podGroup(name, metadata, spec, status string) string {
+	if !strings.Contains(metadata, "creationTimestamp") {
+		metadata += `, creationTimestamp: "2026-01-01T00:00:00Z"`
+	}
+	return fmt.Sprintf("---\napiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\n"+
+		"metadata: {name: %s, namespace: ns, %s}\nspec: {%s}\nstatus: {%s}\n",
+		name, strings.TrimPrefix(metadata, ", "), spec, status)
+}
+
+func annotated(annotations string) string { return "annotations: {" + annotations + "}" }
+
+// pods of a gang and a leaf stand on nodes, one on each that is named; where the name is empty, one waits.
+func pods(of, leaf string, gpus int, spec string, on ...string) string {
+	var all strings.Builder
+	for i, node := range on {
+		fmt.Fprintf(&all, `---
+apiVersion: v1
+kind: Pod
+metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d", annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
+spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
+`, of, leaf, i, node, gpus, spec)
+	}
+	return all.String()
+}
+
+// seat is one of a status: for a pod of some priority that asks for GPUs.
+func seat(leaf string, gpus, priority int, nodes string) string {
+	return fmt.Sprintf(`{subGroup: "%s", nodes: [%s], requests: {nvidia.com/gpu: "%d"}, priority: %d, until: "2026-01-01T00:00:00Z"}`,
+		leaf, nodes, gpus, priority)
+}
+
+func read(t *testing.T, text string) *inventory.Inventory {
+	t.Helper()
+	documents, findings := manifests.Parse("test", []byte(text))
+	cluster, more := inventory.Read(documents)
+	if len(findings)+len(more) > 0 {
+		t.Fatal(findings, more)
+	}
+	return cluster
+}
+
+func set(t *testing.T, text string) *turns.Table {
+	t.Helper()
+	table, err := turns.Set(t.Context(), read(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// turnOf is that of a gang, by its name, as it would be now.
+func turnOf(t *testing.T, table *turns.Table, name string) turns.Turn {
+	t.Helper()
+	all := turns.In(table.Inventory())
+	at := slices.IndexFunc(all, func(turn turns.Turn) bool { return turn.Rank.Gang.Name == name })
+	if at < 0 {
+		t.Fatalf("the test has no gang %s", name)
+	}
+	return all[at]
+}
+
+// podOf is one of the cluster, by its name.
+func podOf(t *testing.T, table *turns.Table, name string) *corev1.Pod {
+	t.Helper()
+	for _, pod := range table.Inventory().Pods {
+		if pod.Name == name {
+			return pod
+		}
+	}
+	t.Fatalf("the test has no pod %s", name)
+	return nil
+}
+
+// decided is the verdict for a gang and the nodes of its pods, by their names.
+func decided(t *testing.T, table *turns.Table, turn turns.Turn) string {
+	t.Helper()
+	answer, err := table.Decide(t.Context(), turn, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told(answer.Verdict, answer.Nodes)
+}
+
+func told(verdict string, nodes map[string]string) string {
+	if len(nodes) == 0 {
+		return verdict
+	}
+	return verdict + " " + strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(nodes), "map["), "]")
+}
+
+// keptNodes are those that are in some rooms, each with how many pods' room there is.
+func keptNodes[M ~map[string][]*corev1.Pod](kept M) string {
+	var all []string
+	for node, pods := range kept {
+		all = append(all, fmt.Sprintf("%s:%d", node, len(pods)))
+	}
+	slices.SortFunc(all, cmp.Compare)
+	return strings.Join(all, " ")
+}
