@@ -1,0 +1,118 @@
+package overtaking
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/podgrouptree"
+)
+
+// asks is a pod that asks for amounts of resources.
+func asks(requests map[string]string) *corev1.Pod {
+	list := corev1.ResourceList{}
+	for name, amount := range requests {
+		list[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	pod := &corev1.Pod{}
+	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list}}}
+	return pod
+}
+
+func short(resources ...string) packing.Explanation {
+	var all []packing.Shortage
+	for _, name := range resources {
+		all = append(all, packing.Shortage{Resource: name})
+	}
+	return packing.Explanation{Short: all}
+}
+
+func TestWhatAGangWaitsFor(t *testing.T) {
+	levels := func(topology string) []string {
+		return map[string][]string{"t": {"zone", "rack", "host"}, "u": {"block"}}[topology]
+	}
+	inRack := scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "host"}
+	inBlock := scheduling.TopologyConstraint{Topology: "u", RequiredTopologyLevel: "block"}
+	gpu, cpu := asks(map[string]string{gpus: "1", "memory": "0"}), asks(map[string]string{"cpu": "1", gpus: "2"})
+	for name, test := range map[string]struct {
+		own    scheduling.TopologyConstraint
+		shared *gang.Shared
+		why    []packing.Explanation
+		levels []string
+		scarce []string
+	}{
+		"anywhere, what its pods ask for":             {scarce: []string{"cpu", gpus}},
+		"a preferred level is no ground":              {own: scheduling.TopologyConstraint{Topology: "t", PreferredTopologyLevel: "host"}, scarce: []string{"cpu", gpus}},
+		"one domain, down to its level":               {own: inRack, levels: []string{"zone", "rack"}, scarce: []string{"cpu", gpus}},
+		"one that it shares":                          {shared: &gang.Shared{Constraint: inBlock}, levels: []string{"block"}, scarce: []string{"cpu", gpus}},
+		"its own before one that it shares":           {own: inRack, shared: &gang.Shared{Constraint: inBlock}, levels: []string{"zone", "rack"}, scarce: []string{"cpu", gpus}},
+		"what the answer names, each once and sorted": {why: []packing.Explanation{short(gpus), short("memory", gpus)}, scarce: []string{"memory", gpus}},
+		"an answer that names nothing":                {why: []packing.Explanation{{}}, scarce: []string{"cpu", gpus}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: "g", Generation: 3, CreationTimestamp: metav1.Unix(7, 0),
+			}}
+			assembled := &gang.Gang{
+				PodGroup: podGroup, Tree: &podgrouptree.Tree{Root: &podgrouptree.Group{Constraint: test.own}},
+				Shared: test.shared, Pending: []*corev1.Pod{gpu, gpu, cpu},
+			}
+			got := ClaimOf(assembled, &decision.Answer{Explanations: test.why}, levels)
+			want := gangstate.Claim{
+				Rank:   gang.Rank{Since: time.Unix(7, 0), Gang: gang.Key{Namespace: "ns", Name: "g"}},
+				Ground: gangstate.Ground{Levels: test.levels}, Scarce: test.scarce, Generation: 3,
+			}
+			if len(got.Ground.Levels) == 0 {
+				got.Ground.Levels = nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatPodsAskFor(t *testing.T) {
+	gpu := asks(map[string]string{gpus: "1"})
+	for name, test := range map[string]struct {
+		pods []*corev1.Pod
+		want string
+	}{
+		"no pods nothing":                         {nil, ""},
+		"every pod a place":                       {[]*corev1.Pod{asks(nil)}, "pods"},
+		"what is not zero":                        {[]*corev1.Pod{asks(map[string]string{gpus: "1", "memory": "0"})}, gpus + " pods"},
+		"pods that are alike and one that is not": {[]*corev1.Pod{gpu, gpu, asks(map[string]string{"cpu": "1"}), gpu}, "cpu " + gpus + " pods"},
+	} {
+		got := strings.Join(slices.Sorted(maps.Keys(Asks(test.pods))), " ")
+		if got != test.want {
+			t.Errorf("%s: asked is for %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestWhatAGangTakes(t *testing.T) {
+	assembled := &gang.Gang{
+		PodGroup: &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}},
+		Pending:  []*corev1.Pod{asks(map[string]string{gpus: "1"})},
+	}
+	answer := &decision.Answer{Nodes: map[string]string{"p0": "b", "p1": "a", "p2": "b"}}
+	got := TakingOf(assembled, answer, func(node string) map[string]string { return map[string]string{"host": node} })
+	if got.Rank.Gang.Name != "g" || !got.Asks.Has(gpus) {
+		t.Errorf("%v takes %v", got.Rank, got.Asks)
+	}
+	if diff := cmp.Diff([]map[string]string{{"host": "a"}, {"host": "b"}}, got.Nodes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
