@@ -44,7 +44,9 @@ func TestWhatAGangWaitsFor(t *testing.T) {
 		return map[string][]string{"t": {"zone", "rack", "host"}, "u": {"block"}}[topology]
 	}
 	inRack := scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "host"}
-	inBlock := scheduling.TopologyConstraint{Topology: "u", RequiredTopologyLevel: "block"}
+	preferred := scheduling.TopologyConstraint{Topology: "t", PreferredTopologyLevel: "host"}
+	inBlock := &gang.Shared{Constraint: scheduling.TopologyConstraint{Topology: "u", RequiredTopologyLevel: "block"}}
+	all := []string{"cpu", gpus}
 	gpu, cpu := asks(map[string]string{gpus: "1", "memory": "0"}), asks(map[string]string{"cpu": "1", gpus: "2"})
 	for name, test := range map[string]struct {
 		own    scheduling.TopologyConstraint
@@ -53,13 +55,17 @@ func TestWhatAGangWaitsFor(t *testing.T) {
 		levels []string
 		scarce []string
 	}{
-		"anywhere, what its pods ask for":             {scarce: []string{"cpu", gpus}},
-		"a preferred level is no ground":              {own: scheduling.TopologyConstraint{Topology: "t", PreferredTopologyLevel: "host"}, scarce: []string{"cpu", gpus}},
-		"one domain, down to its level":               {own: inRack, levels: []string{"zone", "rack"}, scarce: []string{"cpu", gpus}},
-		"one that it shares":                          {shared: &gang.Shared{Constraint: inBlock}, levels: []string{"block"}, scarce: []string{"cpu", gpus}},
-		"its own before one that it shares":           {own: inRack, shared: &gang.Shared{Constraint: inBlock}, levels: []string{"zone", "rack"}, scarce: []string{"cpu", gpus}},
-		"what the answer names, each once and sorted": {why: []packing.Explanation{short(gpus), short("memory", gpus)}, scarce: []string{"memory", gpus}},
-		"an answer that names nothing":                {why: []packing.Explanation{{}}, scarce: []string{"cpu", gpus}},
+		"anywhere, what its pods ask for": {scarce: all},
+		"a preferred level is no ground":  {own: preferred, scarce: all},
+		"one domain, down to its level":   {own: inRack, levels: []string{"zone", "rack"}, scarce: all},
+		"one that it shares":              {shared: inBlock, levels: []string{"block"}, scarce: all},
+		"its own before one that it shares": {
+			own: inRack, shared: inBlock, levels: []string{"zone", "rack"}, scarce: all,
+		},
+		"what the answer names, each once and sorted": {
+			why: []packing.Explanation{short(gpus), short("memory", gpus)}, scarce: []string{"memory", gpus},
+		},
+		"an answer that names nothing": {why: []packing.Explanation{{}}, scarce: all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
@@ -85,15 +91,17 @@ func TestWhatAGangWaitsFor(t *testing.T) {
 }
 
 func TestWhatPodsAskFor(t *testing.T) {
-	gpu := asks(map[string]string{gpus: "1"})
+	gpu, cpu := asks(map[string]string{gpus: "1"}), asks(map[string]string{"cpu": "1"})
 	for name, test := range map[string]struct {
 		pods []*corev1.Pod
 		want string
 	}{
-		"no pods nothing":                         {nil, ""},
-		"every pod a place":                       {[]*corev1.Pod{asks(nil)}, "pods"},
-		"what is not zero":                        {[]*corev1.Pod{asks(map[string]string{gpus: "1", "memory": "0"})}, gpus + " pods"},
-		"pods that are alike and one that is not": {[]*corev1.Pod{gpu, gpu, asks(map[string]string{"cpu": "1"}), gpu}, "cpu " + gpus + " pods"},
+		"no pods nothing":   {nil, ""},
+		"every pod a place": {[]*corev1.Pod{asks(nil)}, "pods"},
+		"what is not zero": {
+			[]*corev1.Pod{asks(map[string]string{"memory": "0"}), gpu}, gpus + " pods",
+		},
+		"pods that are alike and one that is not": {[]*corev1.Pod{gpu, gpu, cpu, gpu}, "cpu " + gpus + " pods"},
 	} {
 		got := strings.Join(slices.Sorted(maps.Keys(Asks(test.pods))), " ")
 		if got != test.want {

@@ -1,7 +1,6 @@
 package overtaking
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -112,7 +111,8 @@ func (s *starved) overtake(waits *gang.Gang) {
 	claim := ClaimOf(waits, &decision.Answer{}, func(string) []string { return []string{"rack"} })
 	s.Gangs.DidNotFit(waits, claim, s.Gangs.Now())
 	for i := range gangstate.MaxOvertakes {
-		taking := gangstate.Taking{Rank: gang.Rank{Priority: -1, Gang: gang.Key{Namespace: "ns", Name: fmt.Sprint("by", i)}}, Asks: Asks(waits.Pending)}
+		by := gang.Rank{Priority: -1, Gang: gang.Key{Namespace: "ns", Name: fmt.Sprint("by", i)}}
+		taking := gangstate.Taking{Rank: by, Asks: Asks(waits.Pending)}
 		for _, node := range s.nodes {
 			taking.Nodes = append(taking.Nodes, node.Node().Labels)
 		}
@@ -150,8 +150,10 @@ func TestWhichDomainsAreClosed(t *testing.T) {
 		of         int
 		want       string
 	}{
-		"the one that could hold the gang":   {level: "rack", pods: 2, each: 4, of: 1, want: r1},
-		"all of them, if each could":         {level: "rack", pods: 1, each: 4, of: 1, want: strings.Replace(r1, "r1-b room", "r1-b r2-a room", 1)},
+		"the one that could hold the gang": {level: "rack", pods: 2, each: 4, of: 1, want: r1},
+		"all of them, if each could": {
+			level: "rack", pods: 1, each: 4, of: 1, want: strings.Replace(r1, "room", "r2-a room", 1),
+		},
 		"none, if none could":                {level: "rack", pods: 3, each: 4, of: 1},
 		"the cluster":                        {pods: 3, each: 4, of: 1, want: all},
 		"none to who asks for nothing of it": {pods: 3, each: 4, of: 0},
@@ -204,7 +206,9 @@ func TestAnswersAboutDomainsAreRemembered(t *testing.T) {
 		{"each of two racks", func() { s.overtake(big) }, 2},
 		{"nothing, of the same gang on the same nodes", func() {}, 0},
 		{"both, of a gang that was changed", func() { big.PodGroup.Generation++ }, 2},
-		{"the one that is not closed yet, of a gang that is short of the same", func() { s.overtake(gangOf(t, "second", "rack", 2, 4)) }, 1},
+		{"the one that is not closed yet, of a gang that is short of the same", func() {
+			s.overtake(gangOf(t, "second", "rack", 2, 4))
+		}, 1},
 		{"the domain that the first gang does not close", func() {
 			s.Alike = func(podGroup *scheduling.PodGroup) any { return podGroup.Name[:1] }
 			s.overtake(gangOf(t, "third", "rack", 3, 4))
@@ -223,14 +227,18 @@ func TestAnswersAboutDomainsAreRemembered(t *testing.T) {
 		t.Error("nobody is told that domains are closed")
 	}
 	s.Alike = func(*scheduling.PodGroup) any { return "all" }
+	try := func(version int) error {
+		_, err := s.tryAlike(t.Context(), big.PodGroup, gangstate.KeptDomain{Domain: "r3"}, s.nodes, version)
+		return err
+	}
 	for version, asks := range []int{1, 0, 0} {
 		before := s.questions
-		if _, err := s.tryAlike(context.Background(), big.PodGroup, gangstate.KeptDomain{Domain: "r3"}, s.nodes, 7); err != nil || s.questions-before != asks {
+		if err := try(7); err != nil || s.questions-before != asks {
 			t.Errorf("the time %d it asks %d times, error %v", version, s.questions-before, err)
 		}
 	}
 	before := s.questions
-	if _, err := s.tryAlike(context.Background(), big.PodGroup, gangstate.KeptDomain{Domain: "r3"}, s.nodes, 8); err != nil || s.questions == before {
+	if err := try(8); err != nil || s.questions == before {
 		t.Errorf("of nodes that were changed an answer is remembered, error %v", err)
 	}
 }
@@ -249,7 +257,8 @@ func TestClosedAltogether(t *testing.T) {
 		"not in a rack": {rack, []*corev1.Pod{gpu}, false},
 	} {
 		var closed Closed
-		closed.domains.add(gangstate.KeptDomain{Ground: test.ground, Domain: strings.Repeat("r1", len(test.ground.Levels)), Scarce: []string{gpus}})
+		path := strings.Repeat("r1", len(test.ground.Levels))
+		closed.domains.add(gangstate.KeptDomain{Ground: test.ground, Domain: path, Scarce: []string{gpus}})
 		if got := closed.Altogether(test.pods); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}

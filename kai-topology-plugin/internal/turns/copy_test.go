@@ -26,6 +26,9 @@ func on(node string, uids ...string) *inventory.Inventory {
 // seen returns a function that counts the pods of the one node of a table.
 func seen(t *testing.T, node string, pods int) func(*turns.Table) error {
 	return func(table *turns.Table) error {
+		if _, err := table.Requests(&corev1.Pod{}); err != nil {
+			t.Error(err)
+		}
 		nodes := table.Nodes()
 		if len(nodes) != 1 || nodes[0].Node().Name != node || len(nodes[0].GetPods()) != pods {
 			t.Errorf("%d nodes, the first with %d pods; want %s with %d", len(nodes), len(nodes[0].GetPods()), node, pods)

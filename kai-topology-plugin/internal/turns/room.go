@@ -20,9 +20,7 @@ func (t *Table) KeepingRoom() *Table {
 	keeping := *t.KeepingSpares()
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
 	for _, podGroup := range t.podGroups {
-		if seats := gangstate.ToldSeats(podGroup); len(seats) > 0 {
-			keeping.seats[gang.KeyOfPodGroup(podGroup)] = seats
-		}
+		keeping.seats[gang.KeyOfPodGroup(podGroup)] = gangstate.ToldSeats(podGroup)
 	}
 	return &keeping
 }

@@ -1,6 +1,7 @@
 package turns_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 
 func TestSeatsAreKeptFromOthers(t *testing.T) {
 	seats := "seats: [" + seat("", 2, 5, "r1-a, r1-b") + ", " + seat("", 1, 7, "r1-a") + "]"
-	forgotten := strings.ReplaceAll(seat("", 1, 9, "r1-d"), `, until: "2026-01-01T00:00:00Z"`, "")
+	forgotten := strings.ReplaceAll(seat("", 1, 9, "r1-d"), `, until: "`+until+`"`, "")
 	table := set(t, topology+nodes(4, "r1-a", "r1-b", "r1-c", "r1-d")+
 		podGroup("holder", "", "minMember: 3", seats)+
 		podGroup("other", "", "minMember: 1", "seats: ["+seat("", 1, 5, "r1-c")+"]")+
@@ -44,25 +45,35 @@ func TestAPodFillsASeat(t *testing.T) {
 		podGroup("of", "", "subGroups: [{name: x, minMember: 2}, {name: z, minMember: 1}]",
 			"seats: ["+seat("x", 1, 0, "r1-a, r1-b")+", "+seat("z", 1, 0, "r1-a")+"]") +
 		podGroup("none", "", "minMember: 1", "") +
-		pods("of", "x", 1, "", "", "", "") + pods("of", "z", 1, "", "") + pods("none", "", 1, "", "") + strings.Replace(pods("lone", "", 1, "", ""), "pod-group-name", "note", 1)
+		pods("of", "x", 1, "", "", "", "") + pods("of", "z", 1, "", "") + pods("none", "", 1, "", "") +
+		strings.Replace(pods("lone", "", 1, "", ""), "pod-group-name", "note", 1)
 	for name, test := range map[string]struct {
 		assumed map[string]string
 		want    string
 	}{
-		"that of its leaf on its node":                    {map[string]string{"ofx-0": "r1-b"}, "r1-a:2"},
-		"that of its leaf, and not another's on the node": {map[string]string{"ofz-0": "r1-a"}, "r1-a:1 r1-b:1"},
-		"the first of its leaf, if none is on its node":   {map[string]string{"ofx-0": "r1-c"}, "r1-a:1 r1-b:1"},
-		"one for each pod":                                {map[string]string{"ofx-0": "r1-c", "ofx-1": "r1-b"}, "r1-a:1"},
-		"no more than there are":                          {map[string]string{"ofx-0": "r1-a", "ofx-1": "r1-b", "ofx-2": "r1-c"}, "r1-a:1"},
-		"none of another gang":                            {map[string]string{"none-0": "r1-a"}, "r1-a:2 r1-b:1"},
-		"none if it has no gang":                          {map[string]string{"lone-0": "r1-a"}, "r1-a:2 r1-b:1"},
-		"none if it has no node":                          {map[string]string{"elsewhere": "r1-a"}, "r1-a:2 r1-b:1"},
+		"that of its leaf on its node":                    {map[string]string{"ofx-0": "r1-b"}, "x@r1-a z@r1-a"},
+		"that of its leaf, and not another's on the node": {map[string]string{"ofz-0": "r1-a"}, "x@r1-a x@r1-b"},
+		"the first of its leaf, if none is on its node":   {map[string]string{"ofx-0": "r1-c"}, "x@r1-b z@r1-a"},
+		"one for each pod":                                {map[string]string{"ofx-0": "r1-c", "ofx-1": "r1-b"}, "z@r1-a"},
+		"no more than there are": {
+			map[string]string{"ofx-0": "r1-a", "ofx-1": "r1-b", "ofx-2": "r1-c"}, "z@r1-a",
+		},
+		"none of another gang":   {map[string]string{"none-0": "r1-a"}, "x@r1-a x@r1-b z@r1-a"},
+		"none if it has no gang": {map[string]string{"lone-0": "r1-a"}, "x@r1-a x@r1-b z@r1-a"},
+		"none if it has no node": {map[string]string{"elsewhere": "r1-a"}, "x@r1-a x@r1-b z@r1-a"},
 	} {
 		table := set(t, cluster).KeepingRoom()
 		if err := table.Assume(table.Inventory().Pods, test.assumed); err != nil {
 			t.Fatal(err)
 		}
-		if got := keptNodes(table.SeatsFrom(gang.Rank{})); got != test.want {
+		var left []string
+		for node, seats := range table.SeatsFrom(gang.Rank{}) {
+			for _, pod := range seats {
+				left = append(left, gang.LeafOf(pod)+"@"+node)
+			}
+		}
+		slices.Sort(left)
+		if got := strings.Join(left, " "); got != test.want {
 			t.Errorf("%s: left is %q, want %q", name, got, test.want)
 		}
 		for _, pod := range table.Inventory().Pods {
@@ -111,7 +122,8 @@ func TestWhoMayStandOnSpares(t *testing.T) {
 
 // A node on which room is kept for anybody, whoever that is, is no spare.
 func TestSparesAreOfNodesWithoutReservations(t *testing.T) {
-	cluster := nodes(4, "r1-a", "r1-b") + podGroup("of", "", "minMember: 1", "seats: ["+seat("", 1, -2147483648, "r1-a")+"]") +
+	cluster := nodes(4, "r1-a", "r1-b") +
+		podGroup("of", "", "minMember: 1", "seats: ["+seat("", 1, -2147483648, "r1-a")+"]") +
 		pods("of", "", 1, "", "")
 	spared := func(table *turns.Table) string {
 		var names []string

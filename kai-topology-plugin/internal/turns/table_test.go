@@ -73,10 +73,13 @@ spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {req
 	return all.String()
 }
 
+// until is when seats end, which does not matter to a table.
+const until = "2026-01-01T00:00:00Z"
+
 // seat is one of a status: for a pod of some priority that asks for GPUs.
 func seat(leaf string, gpus, priority int, nodes string) string {
-	return fmt.Sprintf(`{subGroup: "%s", nodes: [%s], requests: {nvidia.com/gpu: "%d"}, priority: %d, until: "2026-01-01T00:00:00Z"}`,
-		leaf, nodes, gpus, priority)
+	return fmt.Sprintf(`{subGroup: "%s", nodes: [%s], requests: {nvidia.com/gpu: "%d"}, priority: %d, until: "%s"}`,
+		leaf, nodes, gpus, priority, until)
 }
 
 func read(t *testing.T, text string) *inventory.Inventory {

@@ -26,7 +26,8 @@ func TestGangsTakeTurnsInTheOrderOfTheScheduler(t *testing.T) {
 	for _, turn := range turns.In(cluster) {
 		got = append(got, fmt.Sprint(turn.Rank.Gang.Name, " ", len(turn.Gang.Pending), " ", turn.Hold != nil))
 	}
-	if diff := cmp.Diff([]string{"c-high 1 false", "b-old 1 false", "a-young 1 false", "d-alone 0 true"}, got); diff != "" {
+	want := []string{"c-high 1 false", "b-old 1 false", "a-young 1 false", "d-alone 0 true"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -44,15 +45,21 @@ func TestWhatHoldsAGang(t *testing.T) {
 		holds []string
 		wrong [2]int
 	}{
-		"nothing holds one that can be planned":               {spec: "minMember: 1"},
-		"what an API server would not create is invalid":      {written: noRunning, spec: "minMember: 1", holds: []string{"workers"}, wrong: [2]int{1, 0}},
-		"what a cluster has is held to what the scheduler is": {written: noRunning, spec: "minMember: 1", created: true, wrong: [2]int{1, 0}},
-		"a level that there is not is for the scheduler":      {spec: noLevel, holds: []string{"l/none"}, wrong: [2]int{0, 1}},
+		"nothing holds one that can be planned": {spec: "minMember: 1"},
+		"what an API server would not create is invalid": {
+			written: noRunning, spec: "minMember: 1", holds: []string{"workers"}, wrong: [2]int{1, 0},
+		},
+		"what a cluster has is held to what the scheduler is": {
+			written: noRunning, spec: "minMember: 1", created: true, wrong: [2]int{1, 0},
+		},
+		"a level that there is not is for the scheduler": {
+			spec: noLevel, holds: []string{"l/none"}, wrong: [2]int{0, 1},
+		},
 		"all that is wrong is said": {
 			written: noRunning, spec: noLevel, holds: []string{"workers", "l/none"}, wrong: [2]int{1, 1},
 		},
 		"of a tree that is none no level is looked at": {
-			spec:  strings.Replace(noName, "[{name: a,", "[{name: a, topologyConstraint: {topology: t, requiredTopologyLevel: l/none},", 1),
+			spec:  strings.Replace(noName, "{name: a,", "{name: a, "+strings.Replace(oneRack, "l/rack", "l/none", 1)+",", 1),
 			holds: []string{"Duplicate"}, wrong: [2]int{1, 0},
 		},
 	} {
@@ -194,6 +201,22 @@ func TestWhoIsWoken(t *testing.T) {
 		if table.Wakes(waiting[name]) {
 			t.Errorf("gang %s wakes twice", name)
 		}
+	}
+}
+
+func TestWhereRelatedGangsStandIsLookedUpAnew(t *testing.T) {
+	table := set(t, topology+nodes(4, "r1-a", "r2-a")+
+		podGroup("base", annotated(follows), "minMember: 1", "")+pods("base", "", 1, "", "r1-a")+
+		podGroup("scaled", annotated(follows), "minMember: 1", "")+pods("scaled", "", 1, "", "")+
+		podGroup("short", "", "minMember: 2", "")+pods("short", "", 1, "", ""))
+	turn := turnOf(t, table, "scaled")
+	for range 2 {
+		if got := decided(t, table, turn); got != "Placed scaled-0:r1-a" || len(turn.Gang.Shared.Others) != 1 {
+			t.Errorf("%s, near %v", got, turn.Gang.Shared.Others)
+		}
+	}
+	if got := decided(t, table, turnOf(t, table, "short")); got != "Incomplete" {
+		t.Errorf("a gang that lacks pods is %s", got)
 	}
 }
 

@@ -85,7 +85,8 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := set(t, cluster)
-			under(t, table, test.changes(func(name string) *corev1.Pod { return podOf(t, table, name) }), func(changed *turns.Table) {
+			named := func(name string) *corev1.Pod { return podOf(t, table, name) }
+			under(t, table, test.changes(named), func(changed *turns.Table) {
 				for name, want := range test.want {
 					if got := decided(t, changed, turnOf(t, table, name)); got != want {
 						t.Errorf("gang %s: %s, want %s", name, got, want)
