@@ -125,11 +125,7 @@ func (p *unplaced) uncordon(ctx context.Context) ([]Remedy, error) {
 
 // mendNodes does likewise with nodes that are not ready.
 func (p *unplaced) mendNodes(ctx context.Context) ([]Remedy, error) {
-	return p.returnNodes(ctx, MendNodes, "get ready again:",
-		func(node *corev1.Node) bool {
-			return slices.ContainsFunc(node.Spec.Taints,
-				func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
-		},
+	return p.returnNodes(ctx, MendNodes, "get ready again:", unwell,
 		func(node *corev1.Node) { dropTaints(node, broken...) })
 }
 
@@ -137,6 +133,12 @@ func (p *unplaced) mendNodes(ctx context.Context) ([]Remedy, error) {
 var broken = []string{
 	corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
 	corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
+}
+
+// unwell reports whether a node has one of these taints.
+func unwell(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints,
+		func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
 }
 
 func dropTaints(node *corev1.Node, keys ...string) {

@@ -69,7 +69,7 @@ type unplaced struct {
 func Find(
 	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer,
 ) ([]Remedy, error) {
-	if turn.Hold != nil || turns.Placed(answer) || len(answer.Explanations) == 0 {
+	if turns.Placed(answer) || len(answer.Explanations) == 0 { // Nothing explains why a gang is held.
 		return nil, nil
 	}
 	p := &unplaced{

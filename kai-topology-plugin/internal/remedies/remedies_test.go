@@ -57,6 +57,29 @@ func pods(gang, leaf string, number, gpus int) string {
 	return all.String()
 }
 
+// specified is a node with something in its spec.
+func specified(node, spec string) string {
+	return strings.Replace(node, "\nstatus:", "\nspec: {"+spec+"}\nstatus:", 1)
+}
+
+// alike are so many nodes of four GPUs in one rack, each with something in its spec in which %d is its number.
+func alike(number int, spec string) string {
+	var all strings.Builder
+	for i := 1; i <= number; i++ {
+		all.WriteString(specified(node("z", "r1", fmt.Sprint("n", i), 4), strings.ReplaceAll(spec, "%d", fmt.Sprint(i))))
+	}
+	return all.String()
+}
+
+// relations are so many of one item in a rack.
+func relations(number int) string {
+	all := make([]string, number)
+	for i := range all {
+		all[i] = fmt.Sprintf(`{"name":"r%d","topology":"t","level":"l/rack","maxPerDomain":1}`, i)
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
 // fourNodes are two racks of two nodes of four GPUs in one zone.
 var fourNodes = topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) + node("z", "r2", "n3", 4) + node("z", "r2", "n4", 4)
 
@@ -183,6 +206,122 @@ func TestFind(t *testing.T) {
 		"a gang is to be near one that is nowhere": {
 			fourNodes + related("ask", `[{"name":"router","topology":"t","level":"l/rack","near":"router"}]`, "minMember: 1") + pods("ask", "", 1, 1),
 			[]string{"✓ RelaxRelation: do without relation router (near router by l/rack)"},
+		},
+		"taints are in the way, the most frequent one first, and not a soft one": {
+			topology + specified(node("z", "r1", "n1", 4), "taints: [{key: team, value: b, effect: NoSchedule}]") +
+				specified(node("z", "r1", "n2", 4), "taints: [{key: team, value: c, effect: NoExecute}, {key: soft, effect: PreferNoSchedule}]") +
+				specified(node("z", "r1", "n3", 4), "taints: [{key: team, value: c, effect: NoExecute}]") +
+				specified(node("z", "r1", "n4", 1), "taints: [{key: team, value: small, effect: NoSchedule}]") +
+				podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4),
+			[]string{
+				"✓ Tolerate: tolerate taint team=c:NoExecute (on 2 nodes)",
+				"✓ Tolerate: tolerate taint team=b:NoSchedule (on 1 node)",
+			},
+		},
+		"of many taints six are tried": {
+			topology + alike(7, "taints: [{key: k%d, effect: NoSchedule}]") + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4),
+			[]string{
+				"✓ Tolerate: tolerate taint k1:NoSchedule (on 1 node)", "✓ Tolerate: tolerate taint k2:NoSchedule (on 1 node)",
+				"✓ Tolerate: tolerate taint k3:NoSchedule (on 1 node)", "✓ Tolerate: tolerate taint k4:NoSchedule (on 1 node)",
+				"✓ Tolerate: tolerate taint k5:NoSchedule (on 1 node)", "✓ Tolerate: tolerate taint k6:NoSchedule (on 1 node)",
+			},
+		},
+		"of cordoned nodes those are named that would be used": {
+			topology + node("z", "r1", "n0", 4) + alike(2, "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]") +
+				specified(node("z", "r1", "small", 1), "unschedulable: true") + podGroup("ask", "minMember: 3") + pods("ask", "", 3, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 1 pods",
+				"✓ Uncordon: uncordon n1, n2",
+				"✓ AddNodes: add 2 nodes like n0 to the cluster",
+			},
+		},
+		"cordoned nodes do not help if there are too few": {
+			topology + alike(2, "unschedulable: true") + podGroup("ask", "minMember: 3") + pods("ask", "", 3, 4), nil,
+		},
+		"six names are listed": {
+			topology + alike(6, "unschedulable: true") + podGroup("ask", "minMember: 6") + pods("ask", "", 6, 4),
+			[]string{"✓ Uncordon: uncordon n1, n2, n3, n4, n5, n6"},
+		},
+		"of more names than six some are counted": {
+			topology + alike(8, "unschedulable: true") + podGroup("ask", "minMember: 8") + pods("ask", "", 8, 4),
+			[]string{"✓ Uncordon: uncordon n1, n2, n3, n4, n5 and 3 more"},
+		},
+		"a node is not ready": {
+			topology + alike(1, "taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]") +
+				podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4),
+			[]string{"✓ MendNodes: get ready again: n1"},
+		},
+		"a node that is not ready is nothing to add more of": {
+			topology + alike(1, "taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]") + node("z", "r1", "n2", 4) +
+				podGroup("ask", "minMember: 3") + pods("ask", "", 3, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 1 pods",
+				"✓ AddNodes: add 2 nodes like n2 to the cluster",
+			},
+		},
+		"selectors are not what keeps the gang out": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "nodeSelector: {disk: nvme},"),
+			[]string{"✗ DropSelector: drop the node selectors and required node affinity of the pods"},
+		},
+		"one pod of two has the affinity that is in the way": {
+			fourNodes + podGroup("ask", "minMember: 2") + pod("ask-0", "ask", "", 4,
+				"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}},") +
+				pod("ask-1", "ask", "", 4, ""),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
+				"✓ DropSelector: drop the required node affinity of the pods",
+			},
+		},
+		"a selector is in the way, and an affinity is not": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4,
+				"nodeSelector: {disk: nvme}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: l/zone, operator: Exists}]}]}}},"),
+			[]string{"✓ DropSelector: drop node selector disk=nvme"},
+		},
+		"an affinity to pods is none to nodes": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 4, "nodeSelector: {disk: nvme}, affinity: {podAffinity: {}},"),
+			[]string{"✓ DropSelector: drop node selector disk=nvme"},
+		},
+		"a preferred affinity keeps nobody out": {
+			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8,
+				"affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: Exists}]}}]}},"),
+			nil,
+		},
+		"who is about to be gone is waited for": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4) +
+				strings.Replace(pod("x", "", "", 1, "nodeName: n1,"), "metadata: {", `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", `, 1),
+			[]string{"✓ FreeRoom: wait for 1 pod to be gone", "✓ AddNodes: add 1 node like n1 to the cluster"},
+		},
+		"of many relations four are tried": {
+			fourNodes + related("ask", relations(6), "minMember: 3") + pods("ask", "", 3, 1),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods",
+				"✗ RelaxRelation: do without relation r0 (at most 1 per domain of l/rack)",
+				"✗ RelaxRelation: do without relation r1 (at most 1 per domain of l/rack)",
+				"✗ RelaxRelation: do without relation r2 (at most 1 per domain of l/rack)",
+				"✗ RelaxRelation: do without relation r3 (at most 1 per domain of l/rack)",
+			},
+		},
+		"of leaves the largest is lowered first, and four at most": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", `subGroups: [{name: a, minMember: 2}, {name: b, minMember: 3}, {name: c, minMember: 1},
+			  {name: d, minMember: 2}, {name: e, minMember: 2}, {name: f, minMember: 2}]`) + pods("ask", "a", 2, 1) + pods("ask", "b", 3, 0) +
+				pods("ask", "c", 1, 1) + pods("ask", "d", 2, 1) + pods("ask", "e", 2, 0) + pods("ask", "f", 2, 0),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of subgroup a from 2 to 1 pods",
+				"✓ LowerMinimum: lower the minimum of subgroup d from 2 to 1 pods",
+				"✓ AddNodes: add 1 node like n1 to the cluster",
+			},
+		},
+		"what is freed is counted in units of its own": {
+			topology + strings.Replace(node("z", "r1", "n1", 4), "allocatable: {", "allocatable: {memory: 4Gi, ", 1) +
+				podGroup("ask", "minMember: 1") + strings.ReplaceAll(pods("ask", "", 1, 4), `nvidia.com/gpu: "4"`, "memory: 3Gi") +
+				strings.ReplaceAll(pod("x", "", "", 3, "nodeName: n1,"), `nvidia.com/gpu: "3"`, "memory: 1536Mi"),
+			[]string{
+				"✓ FreeRoom: free 1.5Gi memory in the cluster: stop pod default/x (priority 0)",
+				"✓ AddNodes: add 1 node like n1 to the cluster",
+			},
+		},
+		"pods beyond the minimum that wait are no reason to change anything": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pods("ask", "", 2, 4), nil,
 		},
 		"nothing is tried for a gang that fits": {
 			fourNodes + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4), nil,

@@ -207,7 +207,7 @@ func (p *unplaced) model() *corev1.Node {
 	for _, node := range p.cluster.Nodes {
 		quantity := node.Status.Allocatable[scarce]
 		offers := quantity.AsApproximateFloat64()
-		if !node.Spec.Unschedulable && p.inNearest(node) &&
+		if !node.Spec.Unschedulable && !unwell(node) && p.inNearest(node) &&
 			(best == nil || offers > offered || offers == offered && node.Name < best.Name) {
 			best, offered = node, offers
 		}

@@ -30,9 +30,12 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 		},
 		"all that it was to be near are gone": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
-				return []turns.Change{{Gone: []*corev1.Pod{pod("base-0"), pod("base-1")}, Failed: []string{"r1-a", "r1-b"}}}
+				return []turns.Change{{
+					Gone:     []*corev1.Pod{pod("base-0"), pod("base-1")},
+					Reserved: clusterview.Reserved{"r1-a": {pod("free-0")}, "r1-b": {another(pod("free-0"), "")}},
+				}}
 			},
-			map[string]string{"ask": "Placed ask-0:r2-a", "free": "Placed free-0:r2-a"},
+			map[string]string{"ask": "Placed ask-0:r2-a"},
 		},
 		"of a failed node nobody gets the room": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
@@ -48,16 +51,26 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 		},
 		"a pod stands elsewhere, and others go near it": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
-				moved := pod("base-1").DeepCopy()
-				moved.UID, moved.Spec.NodeName = "moved", "r1-a"
-				return []turns.Change{{Gone: []*corev1.Pod{pod("base-0"), pod("base-1")}, Stand: []*corev1.Pod{moved}}}
+				return []turns.Change{{
+					Gone:  []*corev1.Pod{pod("base-0"), pod("base-1")},
+					Stand: []*corev1.Pod{small(another(pod("base-1"), "r2-a"))},
+				}}
+			},
+			map[string]string{"ask": "Placed ask-0:r2-a"},
+		},
+		"a pod stands beside those that it is to be near": {
+			func(pod func(string) *corev1.Pod) []turns.Change {
+				return []turns.Change{{
+					Gone:  []*corev1.Pod{pod("base-1")},
+					Stand: []*corev1.Pod{small(another(pod("base-1"), "r1-b"))},
+				}}
 			},
 			map[string]string{"ask": "Placed ask-0:r1-b"},
 		},
 		"a pod without a gang stands": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
-				lone := pod("free-0").DeepCopy()
-				lone.Annotations, lone.UID, lone.Spec.NodeName = nil, "lone", "r2-a"
+				lone := another(pod("free-0"), "r2-a")
+				lone.Annotations = nil
 				return []turns.Change{{Stand: []*corev1.Pod{lone}}}
 			},
 			map[string]string{"free": "Infeasible"},
@@ -73,11 +86,10 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 		},
 		"two changes reserve room on nodes": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
-				small := pod("ask-0").DeepCopy()
-				small.UID, small.Spec.Containers[0].Resources = "small", corev1.ResourceRequirements{}
+				light := small(another(pod("ask-0"), ""))
 				return []turns.Change{
 					{Reserved: clusterview.Reserved{"r2-a": {pod("ask-0")}}},
-					{Reserved: clusterview.Reserved{"r2-a": {small}, "r1-a": {small}}},
+					{Reserved: clusterview.Reserved{"r2-a": {light}, "r1-a": {light}}},
 				}
 			},
 			map[string]string{"free": "Infeasible"},
@@ -100,6 +112,19 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// another is like a pod, and on a node.
+func another(pod *corev1.Pod, node string) *corev1.Pod {
+	pod = pod.DeepCopy()
+	pod.UID, pod.Spec.NodeName = "another", node
+	return pod
+}
+
+// small is a pod that asks for nothing.
+func small(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+	return pod
 }
 
 func under(t *testing.T, table *turns.Table, changes []turns.Change, run func(*turns.Table)) {
