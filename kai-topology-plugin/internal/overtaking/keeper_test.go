@@ -154,9 +154,10 @@ func TestWhichDomainsAreClosed(t *testing.T) {
 		"all of them, if each could": {
 			level: "rack", pods: 1, each: 4, of: 1, want: strings.Replace(r1, "room", "r2-a room", 1),
 		},
-		"none, if none could":                {level: "rack", pods: 3, each: 4, of: 1},
-		"the cluster":                        {pods: 3, each: 4, of: 1, want: all},
-		"none to who asks for nothing of it": {pods: 3, each: 4, of: 0},
+		"none, if none could":                  {level: "rack", pods: 3, each: 4, of: 1},
+		"none in whose place another has room": {level: "rack", pods: 2, each: 3, of: 1, want: r1},
+		"the cluster":                          {pods: 3, each: 4, of: 1, want: all},
+		"none to who asks for nothing of it":   {pods: 3, each: 4, of: 0},
 		"none for a gang that is gone": {level: "rack", pods: 2, each: 4, of: 1,
 			change: func(s *starved) { clear(s.waits) }},
 		"none for a gang that cannot be planned": {level: "rack", pods: 2, each: 4, of: 1, change: func(s *starved) {

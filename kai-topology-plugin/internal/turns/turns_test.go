@@ -315,7 +315,7 @@ func TestWhoLeaves(t *testing.T) {
 		var victims []string
 		if choice != nil {
 			for _, victim := range choice.Victims {
-				victims = append(victims, victim.Pod.Name)
+				victims = append(victims, victim.Name)
 			}
 		}
 		if got := strings.Join(victims, " "); got != test.want {
