@@ -25,7 +25,8 @@ func podGroup(name, owner string, minimum int) string {
 		name, owners, minimum)
 }
 
-// pods of a gang, or of none, ask for GPUs; one stands on each node that is named, and one waits where the name is empty.
+// pods of a gang, or of none, ask for GPUs; one stands on each node that is named, and one waits where the name is
+// empty.
 func pods(name, of string, gpus int, more string, on ...string) string {
 	var all strings.Builder
 	for i, node := range on {
@@ -101,8 +102,10 @@ func TestWhatIsExplained(t *testing.T) {
 		"a gang of which more waits": {
 			podGroup("g", "", 1) + pods("g", "g", 4, "", "n1", ""), "g", []string{"g RunsPartly 1/1 Placed"},
 		},
-		"a gang that lacks a pod": {podGroup("g", "", 2) + pods("g", "g", 1, "", ""), "g", []string{"g Waits 0/1 Incomplete"}},
-		"a gang that fits":        {podGroup("g", "", 1) + pods("g", "g", 4, "", ""), "g", []string{"g Waits 0/1 Placed"}},
+		"a gang that lacks a pod": {
+			podGroup("g", "", 2) + pods("g", "g", 1, "", ""), "g", []string{"g Waits 0/1 Incomplete"},
+		},
+		"a gang that fits": {podGroup("g", "", 1) + pods("g", "g", 4, "", ""), "g", []string{"g Waits 0/1 Placed"}},
 		"a gang behind another": {
 			podGroup("a", "", 1) + pods("a", "a", 4, "", "") + podGroup("g", "", 1) + pods("g", "g", 4, "", ""), "g",
 			[]string{"g Waits 0/1 Placed behind [ns/a]"},
