@@ -57,20 +57,13 @@ func report(t *testing.T) {
 	}
 }
 
-// says is a command of kubectl that has to succeed.
+// says is a command of kubectl that has to succeed. It is repeated as long as nodes do not know yet which programs
+// serve webhooks: those that are ready, and not those that have just ended.
 func says(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		answer(ctx, t, args...)
-		return ctx
-	}
-}
-
-// isTaken applies a file, and repeats that as long as nodes do not know yet that the programs which are ready serve
-// webhooks.
-func isTaken(file string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		until(ctx, t, file+" is taken", func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "apply", "-f", file)
+		// The wait does not end a command: kubectl has a timeout of its own, and says then what it has waited for.
+		until(ctx, t, strings.Join(args, " ")+" is answered", func(context.Context) (bool, string, error) {
+			said, err := kubectl(ctx, args...)
 			if err != nil && !strings.Contains(err.Error(), "connection refused") && !live.Unanswered(err.Error()) {
 				t.Fatal(err)
 			}
@@ -79,6 +72,9 @@ func isTaken(file string) types.StepFunc {
 		return ctx
 	}
 }
+
+// isTaken applies a file.
+func isTaken(file string) types.StepFunc { return says("apply", "-f", file) }
 
 func answer(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
