@@ -34,8 +34,11 @@ func TestController(t *testing.T) {
 	RunSpecs(t, "Pod grouper")
 }
 
-// api is an administrator's client without a cache.
-var api client.Client
+// api is an administrator's client without a cache; cached is the cache of the pod grouper that was started last.
+var (
+	api    client.Client
+	cached client.Reader
+)
 
 // writes counts what the pod grouper applies.
 var writes = &counter{byObject: map[string]int{}, meanwhile: map[string]func(){}}
@@ -179,6 +182,7 @@ func start(options ctrl.Options) func() {
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	Expect(controller.Add(ctx, mgr, podgroups.Defaults{})).To(Succeed())
+	cached = mgr.GetCache()
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	return func() {
