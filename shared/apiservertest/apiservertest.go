@@ -42,7 +42,8 @@ func StartEmpty() (*Cluster, error) {
 	return start(&envtest.Environment{})
 }
 
-// patience is how long the programs may take to start and to end, on a machine that does other things too.
+// patience is how long the programs may take to start, to serve what is installed and to end, on a machine that does
+// other things too.
 const patience = 3 * time.Minute
 
 func start(environment *envtest.Environment) (*Cluster, error) {
@@ -52,6 +53,7 @@ func start(environment *envtest.Environment) (*Cluster, error) {
 	}
 	environment.BinaryAssetsDirectory = assets
 	environment.ControlPlaneStartTimeout, environment.ControlPlaneStopTimeout = patience, patience
+	environment.CRDInstallOptions.MaxTime, environment.WebhookInstallOptions.MaxTime = patience, patience
 	config, err := environment.Start()
 	if err != nil {
 		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))
