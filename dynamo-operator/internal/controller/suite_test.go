@@ -165,6 +165,7 @@ func startOperator() {
 func runOperator(config *rest.Config, options ctrl.Options) (cached client.Client, stop func()) {
 	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
 	options.Metrics.BindAddress = "0"
+	options.GracefulShutdownTimeout = new(slow) // Pending work ends late on a busy machine.
 	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true) // Several managers run in this process.
 	mgr, err := ctrl.NewManager(config, options)

@@ -170,6 +170,7 @@ func start(options ctrl.Options) func() {
 	options.Scheme = controller.Scheme()
 	options.Cache = controller.CacheOptions()
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.GracefulShutdownTimeout = new(2 * time.Minute) // Pending work ends late on a busy machine.
 	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true)
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
