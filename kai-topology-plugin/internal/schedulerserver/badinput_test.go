@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -181,11 +182,15 @@ func givenNoRulesInTheDefinition() {
 		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
-		latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		original.SetResourceVersion(latest.GetResourceVersion())
-		_, err = definitions.Update(ctx, original, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			original.SetResourceVersion(latest.GetResourceVersion())
+			_, err = definitions.Update(ctx, original, metav1.UpdateOptions{})
+			return err
+		})).To(Succeed())
 	})
 	Eventually(func() error {
 		_, err := packtree.SchedulingV2alpha2().PodGroups("default").Create(ctx, &scheduling.PodGroup{

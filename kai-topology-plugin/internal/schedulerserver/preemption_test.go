@@ -3,6 +3,7 @@ package schedulerserver_test
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -193,10 +194,17 @@ var _ = Describe("preemption", func() {
 			givenGang(namespace, "cheap", low, 2, 2)
 			eventuallyBound(namespace, gangOf("cheap"), 2)
 			givenPodGroup(namespace, "patient", scheduling.PodGroupSpec{
-				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: 1500 * 1000 * 1000},
+				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: time.Hour},
 			})
+			began := time.Now()
 			create(important(high, pod(namespace, "patient", "", "patient-0", 1)))
 			Eventually(scheduled(namespace, "patient")).Should(withReason(scheduling.ReasonInfeasible))
+			Consistently(leaving(namespace, gangOf("cheap"))).Should(BeEmpty())
+
+			By("a delay that ends soon")
+			_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "patient", types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"preemptionDelay":%q}}`, time.Since(began)+2*time.Second), metav1.PatchOptions{})
+			Expect(err).NotTo(HaveOccurred())
 			Eventually(leaving(namespace, gangOf("cheap"))).Should(HaveLen(2))
 		})
 
