@@ -151,6 +151,22 @@ func (r *Result) gang(i int) *Gang {
 	return gang
 }
 
+// warn names the gangs that wait because of what they are, which no room would help.
+func (r *Result) warn(to io.Writer) {
+	more := -maxFaults
+	for _, held := range r.runs {
+		if !held.queued || held.held == nil {
+			continue
+		}
+		if more++; more <= 0 {
+			fmt.Fprintf(to, "warning: gang %s: %s\n", held.job.Name, held.held.Message)
+		}
+	}
+	if more > 0 {
+		fmt.Fprintf(to, "warning: %d more gangs cannot be planned as they are\n", more)
+	}
+}
+
 func known(at float64) *float64 {
 	if math.IsNaN(at) {
 		return nil
