@@ -61,7 +61,8 @@ func podVersions(ctx context.Context) map[string]string {
 
 var _ = Describe("Several pod groupers", func() {
 	It("that all act write the same", func(ctx SpecContext) {
-		DeferCleanup(start(ctrl.Options{}))
+		stop, _ := start(ctrl.Options{})
+		DeferCleanup(stop)
 		job := create(ctx, newJob("train", map[string]string{kai.AnnotationBatchMinMember: "3"}))
 		createTogether(ctx, job, 0, 60)
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"}}}`)
@@ -77,7 +78,7 @@ var _ = Describe("Several pod groupers", func() {
 
 	It("with a lease take turns, and the next has nothing to write again", func(ctx SpecContext) {
 		stopPodGrouper()
-		DeferCleanup(func() { stopPodGrouper = start(ctrl.Options{}) })
+		DeferCleanup(func() { stopPodGrouper, cached = start(ctrl.Options{}) })
 		elected := ctrl.Options{
 			LeaderElection: true, LeaderElectionID: "podgrouper", LeaderElectionNamespace: namespace,
 			LeaderElectionReleaseOnCancel: true,
@@ -85,10 +86,11 @@ var _ = Describe("Several pod groupers", func() {
 			LeaseDuration: new(3 * time.Minute), RenewDeadline: new(2 * time.Minute),
 			RetryPeriod: new(100 * time.Millisecond),
 		}
-		stopFirst := start(elected)
+		stopFirst, _ := start(elected)
 		job := create(ctx, newJob("train", nil))
 		createTogether(ctx, job, 0, 20)
-		DeferCleanup(start(elected))
+		stopSecond, _ := start(elected)
+		DeferCleanup(stopSecond)
 		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity, Not(BeNil())))
 		before := atRest(ctx, podGroupOfJob(job))
 		written := writes.of(podGroupOfJob(job))

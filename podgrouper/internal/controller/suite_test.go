@@ -34,11 +34,8 @@ func TestController(t *testing.T) {
 	RunSpecs(t, "Pod grouper")
 }
 
-// api is an administrator's client without a cache; cached is the cache of the pod grouper that was started last.
-var (
-	api    client.Client
-	cached client.Reader
-)
+// api is an administrator's client without a cache.
+var api client.Client
 
 // writes counts what the pod grouper applies.
 var writes = &counter{byObject: map[string]int{}, meanwhile: map[string]func(){}}
@@ -136,12 +133,15 @@ var _ = BeforeSuite(func() {
 		"readable.example.com")
 
 	ctrl.SetLogger(GinkgoLogr)
-	stopPodGrouper = start(ctrl.Options{})
+	stopPodGrouper, cached = start(ctrl.Options{})
 	DeferCleanup(func() { stopPodGrouper() })
 })
 
-// stopPodGrouper stops the pod grouper that runs for the whole suite.
-var stopPodGrouper func()
+// stopPodGrouper stops the pod grouper that runs for the whole suite; cached reads like it.
+var (
+	stopPodGrouper func()
+	cached         client.Reader
+)
 
 // userName is the user of the pod grouper. It has the rights that allow grants.
 const userName = "podgrouper"
@@ -164,8 +164,8 @@ func allow(ctx context.Context, groups ...string) {
 	})).To(Succeed())
 }
 
-// start starts a pod grouper, and returns a function that stops it.
-func start(options ctrl.Options) func() {
+// start starts a pod grouper, and returns a function that stops it, and its cache.
+func start(options ctrl.Options) (stop func(), cached client.Reader) {
 	GinkgoHelper()
 	options.Scheme = controller.Scheme()
 	options.Cache = controller.CacheOptions()
@@ -183,13 +183,12 @@ func start(options ctrl.Options) func() {
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	Expect(controller.Add(ctx, mgr, podgroups.Defaults{})).To(Succeed())
-	cached = mgr.GetCache()
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	return func() {
 		cancel()
 		Eventually(stopped).Should(Receive(BeNil()))
-	}
+	}, mgr.GetCache()
 }
 
 var _ = BeforeEach(func(ctx context.Context) {
