@@ -161,7 +161,8 @@ func startOperator() {
 	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
 }
 
-// runOperator starts the program on an API server. It returns a client that reads like it, and a function that stops it.
+// runOperator starts the program on an API server. It returns a client that reads like the program, and a function that
+// stops it.
 func runOperator(config *rest.Config, options ctrl.Options) (cached client.Client, stop func()) {
 	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
 	options.Metrics.BindAddress = "0"

@@ -144,8 +144,9 @@ spec:
     cliques: [{name: a, spec: {podSpec: {containers: [{name: c, image: i}]}}}]
 `)
 		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s ScaledOut")))
-		Eventually(func() []metav1.Condition { return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions }).Should(
-			ContainElement(HaveField("Reason", grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable)))
+		Eventually(func() []metav1.Condition {
+			return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions
+		}).Should(ContainElement(HaveField("Reason", grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable)))
 		start(levels("zone", "host"))
 		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s TopologyUnavailable")))
 		start(levels("zone", "rack", "host"))

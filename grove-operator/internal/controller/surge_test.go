@@ -108,7 +108,8 @@ spec:
 		answers(in, room)
 		end(in, ofSet)
 		run(in, ofSet)
-		Expect(recorded(in)()).NotTo(ContainElement(ContainSubstring("nobody has answered")), "it waits for no deadline")
+		Expect(recorded(in)()).NotTo(ContainElement(ContainSubstring("nobody has answered")),
+			"it waits for no deadline")
 		return updating(in)
 	}
 
