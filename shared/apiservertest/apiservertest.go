@@ -42,7 +42,8 @@ func StartEmpty() (*Cluster, error) {
 	return start(&envtest.Environment{})
 }
 
-// patience is how long the programs may take to start and to end, on a machine that does other things too.
+// patience is how long the programs may take to start, to serve what is installed and to end, on a machine that does
+// other things too.
 const patience = 3 * time.Minute
 
 // attempts is how often a start is tried: envtest gives the namespace default five seconds to appear, in which a busy

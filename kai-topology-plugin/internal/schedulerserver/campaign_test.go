@@ -295,7 +295,7 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", key, said)
 				}
 			}
-			Eventually(settled).WithTimeout(2 * time.Minute).Should(Succeed())
+			Eventually(settled).Should(Succeed())
 			for gang, was := range before {
 				key := c.namespace + "/" + gang
 				moves := slices.DeleteFunc(slices.Clone(forecast.MendedByMoving), func(move repair.Move) bool { return move.Gang != key })

@@ -150,6 +150,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z2", "r1", 2, 2)
 		givenRack("z2", "r2", 2, 2)
+		eventuallyOpen("z2-r2-1")
 		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
 		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))

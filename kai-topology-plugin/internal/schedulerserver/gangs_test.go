@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -57,6 +58,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z1", "r2", 2, 2)
 		givenRack("z1", "r3", 1, 2)
+		eventuallyOpen("z1-r3-0")
 		givenPodGroup(namespace, "close",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
 		givenPods(namespace, "close", "", 4, 1)

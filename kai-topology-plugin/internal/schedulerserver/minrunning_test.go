@@ -38,7 +38,7 @@ var _ = Describe("a gang that goes on with fewer pods than it needs to start", f
 		By("one pod less, which has no place beside the others")
 		takeOne := func() {
 			for pod, node := range nodesOf(namespace, gangOf(name)) {
-				takeNode(node)
+				loseNode(node)
 				deletePod(namespace, pod)
 				return
 			}

@@ -156,11 +156,7 @@ func podGroupOf(namespace, name string) *scheduling.PodGroup {
 // touchNode changes a label that is nobody's business, after which waiting pods are tried again.
 func touchNode(name, value string) {
 	GinkgoHelper()
-	node, err := kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	node.Labels["touched"] = value
-	_, err = kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	patchNode(name, fmt.Sprintf(`{"metadata":{"labels":{"touched":%q}}}`, value))
 }
 
 // eventsAbout returns the events about objects of a kind, without those of pods that were bound.
