@@ -356,4 +356,7 @@ func TestWhereGangsStand(t *testing.T) {
 			t.Errorf("gang %s: %s, and %v", name, got, answer.Nodes)
 		}
 	}
+	if got := decided(t, table, turnOf(t, table, "wrong")); got != "Invalid" {
+		t.Errorf("a gang that is wrong is %s", got)
+	}
 }

@@ -58,11 +58,11 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			},
 			map[string]string{"ask": "Placed ask-0:r2-a"},
 		},
-		"a pod stands beside those that it is to be near": {
+		"a pod stands beside room, and others go near it": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
 				return []turns.Change{{
-					Gone:  []*corev1.Pod{pod("base-1")},
-					Stand: []*corev1.Pod{small(another(pod("base-1"), "r1-b"))},
+					Gone:  []*corev1.Pod{pod("base-0"), pod("base-1")},
+					Stand: []*corev1.Pod{another(pod("base-1"), "r1-a")},
 				}}
 			},
 			map[string]string{"ask": "Placed ask-0:r1-b"},
