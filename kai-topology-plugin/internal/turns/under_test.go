@@ -62,10 +62,10 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			func(pod func(string) *corev1.Pod) []turns.Change {
 				return []turns.Change{{
 					Gone:  []*corev1.Pod{pod("base-0"), pod("base-1")},
-					Stand: []*corev1.Pod{another(pod("base-1"), "r1-a")},
+					Stand: []*corev1.Pod{small(another(pod("base-1"), "r1-a"))},
 				}}
 			},
-			map[string]string{"ask": "Placed ask-0:r1-b"},
+			map[string]string{"ask": "Placed ask-0:r1-a"},
 		},
 		"a pod without a gang stands": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
