@@ -259,6 +259,16 @@ func TestFind(t *testing.T) {
 				"✓ AddNodes: add 2 nodes like n2 to the cluster",
 			},
 		},
+		"what is added is like the node of the nearest domain that offers most and takes pods": {
+			topology + node("z", "r2", "a1", 4) + specified(node("z", "r1", "n0", 4), "unschedulable: true") + node("z", "r1", "n1", 2) +
+				node("z", "r1", "n3", 4) + node("z", "r1", "n2", 4) + podGroup("ask", "minMember: 3, "+oneRack) + pods("ask", "", 3, 4),
+			[]string{
+				"✓ RelaxLevel: require l/zone instead of l/rack for the gang",
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods",
+				"✓ Uncordon: uncordon n0",
+				"✓ AddNodes: add 1 node like n2 to rack z/r1",
+			},
+		},
 		"selectors are not what keeps the gang out": {
 			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "nodeSelector: {disk: nvme},"),
 			[]string{"✗ DropSelector: drop the node selectors and required node affinity of the pods"},
