@@ -134,12 +134,15 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			HaveField("Message", ContainSubstring(`pod good-stray names subgroup "y"`))))
 
 		for _, bad := range allWrong {
-			Eventually(scheduled(namespace, bad.name)).Should(
-				And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)), bad.name)
-			message := scheduled(namespace, bad.name)().Message
-			for _, part := range bad.says {
-				Expect(message).To(ContainSubstring(part), bad.name)
-			}
+			var message string
+			Eventually(func(g Gomega) { // The scheduler hears of a gang's pods one by one.
+				condition := scheduled(namespace, bad.name)()
+				g.Expect(condition).To(And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)))
+				message = condition.Message
+				for _, part := range bad.says {
+					g.Expect(message).To(ContainSubstring(part))
+				}
+			}).Should(Succeed(), bad.name)
 			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", bad.name) }).Should(
 				ContainElement(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", bad.reason),
 					HaveField("Note", message))), bad.name)
@@ -148,7 +151,8 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			Expect(placementOf(namespace, gangOf(bad.name))).To(BeEmpty(), bad.name)
 		}
 		for _, stray := range []string{"good-stray", "unknown-leaf-y-0", "unknown-leaf-y-1"} {
-			Expect(eventsOn(namespace, "Pod", stray)).To(HaveExactElements(HaveField("Reason", "UnknownSubGroup")), stray)
+			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "Pod", stray) }).Should(
+				HaveExactElements(HaveField("Reason", "UnknownSubGroup")), stray)
 		}
 	})
 })
