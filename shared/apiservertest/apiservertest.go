@@ -46,6 +46,10 @@ func StartEmpty() (*Cluster, error) {
 // other things too.
 const patience = 3 * time.Minute
 
+// attempts is how often a start is tried: envtest gives the namespace default five seconds to appear, in which a busy
+// machine may do something else.
+const attempts = 3
+
 func start(environment *envtest.Environment) (*Cluster, error) {
 	assets, err := assetsDirectory()
 	if err != nil {
@@ -54,12 +58,17 @@ func start(environment *envtest.Environment) (*Cluster, error) {
 	environment.BinaryAssetsDirectory = assets
 	environment.ControlPlaneStartTimeout, environment.ControlPlaneStopTimeout = patience, patience
 	environment.CRDInstallOptions.MaxTime, environment.WebhookInstallOptions.MaxTime = patience, patience
-	config, err := environment.Start()
-	if err != nil {
-		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))
+	for attempt := 1; ; attempt++ {
+		started := *environment
+		config, err := started.Start()
+		if err == nil {
+			config.QPS, config.Burst = 1000, 1000
+			return &Cluster{Config: config, Environment: &started}, nil
+		}
+		if err = errors.Join(err, started.Stop()); attempt == attempts {
+			return nil, fmt.Errorf("starting API server: %w", err)
+		}
 	}
-	config.QPS, config.Burst = 1000, 1000
-	return &Cluster{Config: config, Environment: environment}, nil
 }
 
 // Stop ends the API server and etcd and removes their data.

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,15 +135,12 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			HaveField("Message", ContainSubstring(`pod good-stray names subgroup "y"`))))
 
 		for _, bad := range allWrong {
-			var message string
-			Eventually(func(g Gomega) { // The scheduler hears of a gang's pods one by one.
-				condition := scheduled(namespace, bad.name)()
-				g.Expect(condition).To(And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)))
-				message = condition.Message
-				for _, part := range bad.says {
-					g.Expect(message).To(ContainSubstring(part))
-				}
-			}).Should(Succeed(), bad.name)
+			says := []gomegatypes.GomegaMatcher{withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)}
+			for _, part := range bad.says {
+				says = append(says, HaveField("Message", ContainSubstring(part)))
+			}
+			Eventually(scheduled(namespace, bad.name)).Should(And(says...), bad.name)
+			message := scheduled(namespace, bad.name)().Message
 			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", bad.name) }).Should(
 				ContainElement(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", bad.reason),
 					HaveField("Note", message))), bad.name)
@@ -186,15 +184,13 @@ func givenNoRulesInTheDefinition() {
 		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
-		Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		Eventually(func() error { // Controllers of the API server write its status at any time.
 			latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
+			Expect(err).NotTo(HaveOccurred())
 			original.SetResourceVersion(latest.GetResourceVersion())
 			_, err = definitions.Update(ctx, original, metav1.UpdateOptions{})
 			return err
-		})).To(Succeed())
+		}).Should(Succeed())
 	})
 	Eventually(func() error {
 		_, err := packtree.SchedulingV2alpha2().PodGroups("default").Create(ctx, &scheduling.PodGroup{

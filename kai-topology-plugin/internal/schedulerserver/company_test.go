@@ -43,8 +43,8 @@ func ungate(namespace, gang string) {
 	GinkgoHelper()
 	pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: gangOf(gang)})
 	Expect(err).NotTo(HaveOccurred())
-	for i := range pods.Items { // The scheduler writes their statuses meanwhile.
-		_, err := kube.CoreV1().Pods(namespace).Patch(ctx, pods.Items[i].Name, types.MergePatchType,
+	for _, gated := range pods.Items {
+		_, err := kube.CoreV1().Pods(namespace).Patch(ctx, gated.Name, types.MergePatchType,
 			[]byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 	}
@@ -142,10 +142,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		givenPods(namespace, "late", "", 2, 2)
 		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonInfeasible))
 
-		podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
-		_, err := podGroups.Patch(ctx, "late", types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`),
-			metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		patchPodGroup(namespace, "late", `{"metadata":{"annotations":null}}`)
 		Expect(eventuallyBound(namespace, gangOf("late"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
 	})
 

@@ -239,6 +239,14 @@ func eventuallyTold(node, told string) {
 	}).Should(Equal(told), "a pod for node %s", node)
 }
 
+// eventuallyWorks waits until a scheduler that has started binds pods: it has listed all that was there before.
+func eventuallyWorks() {
+	GinkgoHelper()
+	namespace := givenNamespace()
+	create(pod(namespace, "", "", "probe", 0))
+	eventuallyBound(namespace, "", 1)
+}
+
 func nodeOf(namespace, name string) string {
 	GinkgoHelper()
 	found, err := kube.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -250,10 +258,12 @@ func nodeOf(namespace, name string) string {
 func longAgo(namespace, name string, ago time.Duration) {
 	GinkgoHelper()
 	podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
-	podGroup, err := podGroups.Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	condition.LastTransitionTime = metav1.NewTime(condition.LastTransitionTime.Add(-ago))
-	_, err = podGroups.UpdateStatus(ctx, podGroup, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { // A scheduler that was killed may have written its status a moment ago.
+		podGroup, err := podGroups.Get(ctx, name, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+		condition.LastTransitionTime = metav1.NewTime(condition.LastTransitionTime.Add(-ago))
+		_, err = podGroups.UpdateStatus(ctx, podGroup, metav1.UpdateOptions{})
+		return err
+	}).Should(Succeed())
 }

@@ -50,6 +50,7 @@ var _ = Describe("a gang that goes on with fewer pods than it needs to start", f
 			HavePrefix("goes on with fewer pods than it needs to start: the PodGroup has 2 of 3 pods on nodes")))
 		kill(scheduler)
 		startScheduler()
+		eventuallyWorks()
 		Consistently(func(g Gomega) {
 			g.Expect(nodesOf(namespace, gangOf(name))).To(Equal(left), "nobody is moved")
 			g.Expect(scheduled(namespace, name)()).To(And(withReason(scheduling.ReasonPlaced), HaveField("Status", metav1.ConditionTrue)))

@@ -173,10 +173,8 @@ var _ = Describe("preemption", func() {
 			eventuallyBound(namespace, gangOf("counted"), 2)
 			givenGang(namespace, "third", middle, 2, 2)
 			eventuallyBound(namespace, gangOf("third"), 2)
-			_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "kept", types.MergePatchType,
-				[]byte(`{"spec":{"preemptibility":"non-preemptible"}}`), metav1.PatchOptions{})
-			Expect(err).NotTo(HaveOccurred())
-			_, err = kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+			patchPodGroup(namespace, "kept", `{"spec":{"preemptibility":"non-preemptible"}}`)
+			_, err := kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Name: "budget"},
 				Spec: policyv1.PodDisruptionBudgetSpec{
 					MinAvailable: ptr.To(intstr.FromInt32(2)),
@@ -196,16 +194,16 @@ var _ = Describe("preemption", func() {
 			givenPodGroup(namespace, "patient", scheduling.PodGroupSpec{
 				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: time.Hour},
 			})
-			began := time.Now()
 			create(important(high, pod(namespace, "patient", "", "patient-0", 1)))
 			Eventually(scheduled(namespace, "patient")).Should(withReason(scheduling.ReasonInfeasible))
-			Consistently(leaving(namespace, gangOf("cheap"))).Should(BeEmpty())
-
-			By("a delay that ends soon")
-			_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "patient", types.MergePatchType,
-				fmt.Appendf(nil, `{"spec":{"preemptionDelay":%q}}`, time.Since(began)+2*time.Second), metav1.PatchOptions{})
-			Expect(err).NotTo(HaveOccurred())
+			Expect(leaving(namespace, "")()).To(BeEmpty())
+			patchPodGroup(namespace, "patient", `{"spec":{"preemptionDelay":"3s"}}`)
 			Eventually(leaving(namespace, gangOf("cheap"))).Should(HaveLen(2))
+			came := podsOf(namespace, gangOf("patient"))[0].CreationTimestamp.Time
+			for _, victim := range podsOf(namespace, gangOf("cheap")) {
+				Expect(victim.Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.DisruptionTarget),
+					HaveField("LastTransitionTime.Time", BeTemporally(">=", came.Add(3*time.Second))))))
+			}
 		})
 
 		It("lets a pod without a gang take a gang as a whole, or what it can spare", func() {
