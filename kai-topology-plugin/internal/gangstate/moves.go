@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
@@ -77,6 +76,18 @@ func (s *State) vacatedSince(began Moment, node string) bool {
 	return false
 }
 
+// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang: the
+// moves were decided without it, and are decided anew when it turns out that seats are missing.
+func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
+	for _, r := range s.holding {
+		taken := func(seat *reservation) bool { return seat.purpose == moving && seat.placement().Node == node }
+		if r != bound && r.dropSeats(e, metrics.SeatTaken, taken) {
+			s.givenBack(e, r.key)
+			s.tidy(r)
+		}
+	}
+}
+
 // ExtendMove holds the seats of a move for longer.
 func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
@@ -123,9 +134,13 @@ func (r *record) moveSeats() (seats []*reservation) {
 	return seats
 }
 
-// moves reports whether a seat is held elsewhere for a pod.
-func (r *record) moves(pod types.UID) bool {
-	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool { return seat.placement().Pod.UID == pod })
+// moves reports whether a seat is held elsewhere for a pod. Of a move that an earlier scheduler decided, no more is
+// known than the leaves of the pods.
+func (r *record) moves(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool {
+		successor := seat.placement().Pod
+		return successor.UID == pod.UID || IsSeat(successor) && gang.LeafOf(successor) == gang.LeafOf(pod)
+	})
 }
 
 // RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is
