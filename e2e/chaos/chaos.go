@@ -151,7 +151,7 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 	}
 	repeat(troubling, &troubles, 20*r.Trouble, r.troubleTopology)
 	repeat(troubling, &troubles, r.Kill, r.killScheduler)
-	came := r.come(ctx)
+	came := errors.Join(r.come(ctx), r.bindingsHaveFailed(ctx))
 	calm()
 	troubles.Wait()
 	r.setOver(true)
@@ -167,6 +167,20 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 		return nil, came
 	}
 	return r.judge(ctx, rested)
+}
+
+// bindingsHaveFailed waits until a binding has failed in each way, if bindings are to fail: on a slow machine few are
+// tried while gangs come, and a run without a failure proves nothing.
+func (r *Run) bindingsHaveFailed(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	return live.Wait(waiting, "bindings fail in each way", func(context.Context) (bool, string, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		refused, unanswered := r.counts["bindings refused"], r.counts["bindings unanswered"]
+		return r.Failing == 0 || min(refused, unanswered) > 0, fmt.Sprintf("%d refused, %d unanswered", refused, unanswered),
+			nil
+	})
 }
 
 func (r *Run) say(format string, arguments ...any) {

@@ -129,7 +129,7 @@ func (g *gang) nodeGoes(pod int) types.StepFunc {
 		node := &corev1.Node{}
 		node.Name = nodes[g.podName(pod)]
 		g.world.Must(ctx, t, cluster.Delete(ctx, node))
-		g.world.Must(ctx, t, cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0)))
+		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0))))
 		return ctx
 	}
 }

@@ -26,7 +26,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// replicated is a gang whose groups four and two are ReplicaSets: lost or evicted pods are made again.
+// replicated is a gang whose groups four and two are ReplicaSets: lost or evicted pods are made again. Their room is
+// held for longer than any scenario takes.
 type replicated struct {
 	*gang
 	// stood has the node of each pod of the gang's first placement.
@@ -36,7 +37,7 @@ type replicated struct {
 func (w *world) replicated(t *testing.T, move, after string) *replicated {
 	g := w.gang(t, "four-and-two.yaml", "gang")
 	g.group.Annotations = map[string]string{scheduling.AnnotationRepairMove: move,
-		scheduling.AnnotationRepairAfter: after}
+		scheduling.AnnotationRepairAfter: after, scheduling.AnnotationSeatHold: "1h"}
 	return &replicated{gang: g}
 }
 

@@ -43,9 +43,9 @@ func TestPodDeletedWhileItIsAssumedFreesItsSeatAtOnce(t *testing.T) {
 	cluster.Test(t, features.New("pod with a finalizer").
 		Setup(suite.AllOf(w.create, denied.begins)).
 		Assess("a gang is let go and not bound yet", suite.AllOf(
-			g.exists(3), g.finalizedPodComes(3), denied.denied(g.podName(0)), denied.denied(g.podName(3)))).
+			g.exists(4), denied.denied(g.podName(0)), denied.denied(g.podName(3)))).
 		Assess("one of its pods is deleted, and its finalizer keeps it: the gang says that one is missing", suite.AllOf(
-			g.podIsDeleted(3), g.waits(scheduling.ReasonIncomplete, ""))).
+			g.podIsLeaving(3), g.waits(scheduling.ReasonIncomplete, ""))).
 		Assess("with another pod in its place the gang stands, while the old one is still there", suite.AllOf(
 			g.podComes(4), denied.ends, g.stands(4), g.isThere(3))).
 		Teardown(suite.AllOf(denied.ends, g.finalizerGoes(3), w.remove)))
@@ -54,13 +54,9 @@ func TestPodDeletedWhileItIsAssumedFreesItsSeatAtOnce(t *testing.T) {
 // finalizer has no controller, so that its pods stay until a scenario removes it.
 const finalizer = "suite.packtree.dev/kept"
 
-func (g *gang) finalizedPodComes(i int) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		pod := g.pod(i)
-		pod.Finalizers = []string{finalizer}
-		g.world.Must(ctx, t, cluster.Create(ctx, pod))
-		return ctx
-	}
+// podIsLeaving deletes a pod, which stays until finalizerGoes.
+func (g *gang) podIsLeaving(i int) types.StepFunc {
+	return suite.AllOf(g.finalizersBecome(i, fmt.Sprintf("[%q]", finalizer)), g.podIsDeleted(i))
 }
 
 func (g *gang) podIsDeleted(i int) types.StepFunc {
@@ -83,9 +79,11 @@ func (g *gang) isThere(i int) types.StepFunc {
 	}
 }
 
-func (g *gang) finalizerGoes(i int) types.StepFunc {
+func (g *gang) finalizerGoes(i int) types.StepFunc { return g.finalizersBecome(i, "null") }
+
+func (g *gang) finalizersBecome(i int, finalizers string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"finalizers":%s}}`, finalizers))
 		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Patch(ctx, g.pod(i), patch)))
 		return ctx
 	}

@@ -97,9 +97,10 @@ func TestSeatGoesToOthersWhenNoSuccessorComes(t *testing.T) {
 	cluster.Test(t, features.New("a seat that expires").
 		Setup(w.create).
 		Assess("a gang waits on a full cluster", standsBefore(g, waiting)).
-		Assess("a pod leaves", suite.AllOf(g.podIsDeleted(0), g.holds(1))).
-		Assess("its room is the other gang's in the end", suite.AllOf(waiting.stands(1), g.holds(0))).
-		Teardown(w.remove))
+		Assess("a pod leaves, and its seat is held", suite.AllOf(g.podIsLeaving(0), g.holds(1))).
+		Assess("its room is the other gang's some time after it is gone",
+			suite.AllOf(g.finalizerGoes(0), waiting.stands(1), g.holds(0))).
+		Teardown(suite.AllOf(g.finalizerGoes(0), w.remove)))
 }
 
 func TestPodThatHasDoneItsWorkLeavesNoSeat(t *testing.T) {

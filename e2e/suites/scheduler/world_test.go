@@ -55,8 +55,11 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+func (w *world) remove(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
 	t.Helper()
+	if cluster.Machine.PID(schedulerProgram) == 0 { // A scenario that has failed must not make the next ones fail.
+		w.schedulerStarts(ctx, t, config)
+	}
 	w.Must(ctx, t, cluster.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(w.Name), client.GracePeriodSeconds(0)))
 	w.Depopulate(ctx, t, &scheduling.PodGroup{}, &kai.Topology{})
 	return ctx

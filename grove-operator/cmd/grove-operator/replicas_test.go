@@ -26,7 +26,7 @@ import (
 	"packtree.dev/shared/render"
 
 	"packtree.dev/grove-operator/internal/controller"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/webhook"
 )
 

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 var _ = Describe("grove-startup, as a process with the token of its pod", func() {

@@ -11,7 +11,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 func TestAnnotationForMissingLevels(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // TestMetadataOfTemplates: metadata that the API server would refuse on each PodClique, after it accepted the set.

@@ -8,7 +8,7 @@ import (
 	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // A child may have its parent's domain, or a narrower one: all pairs are tried.

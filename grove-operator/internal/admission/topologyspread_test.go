@@ -11,7 +11,7 @@ import (
 	"packtree.dev/shared/domains"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // roles is a template of a clique a of two pods, and groups p of three copies and q of two, with constraints and

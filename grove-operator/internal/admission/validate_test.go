@@ -10,8 +10,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/rollout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // cluster has the default topology with zone, block, rack, host and the topology "gb" with zone, rack.

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/grove-operator/internal/claims"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata: {labels: {a: b}}, spec: {devices: " +

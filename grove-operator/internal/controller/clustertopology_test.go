@@ -16,7 +16,7 @@ import (
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
-	"packtree.dev/grove-operator/internal/fixture"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 func unstructuredOf(fields map[string]any) *unstructured.Unstructured {

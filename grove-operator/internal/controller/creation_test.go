@@ -22,7 +22,7 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/admission"
-	"packtree.dev/grove-operator/internal/contract"
+	"packtree.dev/grove-operator/internal/testsupport/contract"
 )
 
 // randomSets is how many sets are created in parallel, besides as many in which scaled gangs wait for their base gang.

@@ -9,8 +9,8 @@ import (
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/relations"
 
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 const sized = `metadata: {name: s}

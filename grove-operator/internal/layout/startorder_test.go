@@ -10,8 +10,8 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // members are all PodCliques of one replica, with the scaled gangs of the template.

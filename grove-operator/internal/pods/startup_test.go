@@ -10,9 +10,9 @@ import (
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/configuration"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 const ordered = `

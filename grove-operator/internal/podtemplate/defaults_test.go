@@ -11,8 +11,8 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/podtemplate"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // full has every field that Kubernetes completes.

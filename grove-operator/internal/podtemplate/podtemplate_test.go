@@ -9,9 +9,9 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // setOf is a set all of whose template, and nothing else, depends on a version. The user's labels have names that the

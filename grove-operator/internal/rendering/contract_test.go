@@ -14,9 +14,9 @@ import (
 	"packtree.dev/shared/manifests"
 
 	"packtree.dev/grove-operator/internal/configuration"
-	"packtree.dev/grove-operator/internal/contract"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/rendering"
+	"packtree.dev/grove-operator/internal/testsupport/contract"
 )
 
 // TestAnySetBecomesWhatTheContractSays compares the objects of random sets with those that the documentation promises.

@@ -8,11 +8,11 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // TestAReplicaIsLookedAtUntilAllPodsWereSeen: the controller of a PodClique may count one new pod while an old one,

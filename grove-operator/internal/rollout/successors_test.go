@@ -19,9 +19,9 @@ import (
 	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/rollout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // bench is a set with the base gang s-0 of a clique a, and the scaled gang s-0-g-0 of copy 1 of a group of clique b.

@@ -21,12 +21,12 @@ import (
 	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/children"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/podtemplate"
 	"packtree.dev/grove-operator/internal/rollout"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // world is an API server with one set and its objects.

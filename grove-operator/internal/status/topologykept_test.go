@@ -10,8 +10,8 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/status"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
 )
 

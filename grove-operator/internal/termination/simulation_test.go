@@ -13,10 +13,10 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/termination"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 const simulated = `

@@ -61,10 +61,10 @@ type Bounds struct {
 // label keys of their levels, the broadest first. A node counts as far down as it has every label from the top; pods
 // that take more than their node has take all of it.
 func Report(topologies map[string][]string, nodes []Node, bounds Bounds) []Level {
-	told := toldOf(nodes)
+	reported := reportedOf(nodes)
 	shares := make([][]Resource, len(nodes))
 	for i := range nodes {
-		shares[i] = nodes[i].share(told)
+		shares[i] = nodes[i].share(reported)
 	}
 	var report []Level
 	listed := 0
@@ -75,7 +75,7 @@ func Report(topologies map[string][]string, nodes []Node, bounds Bounds) []Level
 			enter(domains, levels, nodes[i].Labels, shares[i])
 		}
 		for i, key := range levels {
-			level := Level{Topology: name, Key: key, Count: len(domains[i]), Largest: largest(domains[i], told)}
+			level := Level{Topology: name, Key: key, Count: len(domains[i]), Largest: largest(domains[i], reported)}
 			if len(domains[i]) <= bounds.PerLevel && listed+len(domains[i]) <= bounds.InAll {
 				level.Domains = []Domain{}
 				for _, path := range slices.Sorted(maps.Keys(domains[i])) {
@@ -90,9 +90,9 @@ func Report(topologies map[string][]string, nodes []Node, bounds Bounds) []Level
 }
 
 // share is what the node adds to each of its domains.
-func (n Node) share(told []string) []Resource {
-	resources := make([]Resource, len(told))
-	for i, name := range told {
+func (n Node) share(reported []string) []Resource {
+	resources := make([]Resource, len(reported))
+	for i, name := range reported {
 		resources[i].Name = name
 		if !n.Usable {
 			continue
@@ -132,8 +132,8 @@ func enter(domains []map[string][]Resource, levels []string, labels map[string]s
 	}
 }
 
-func largest(domains map[string][]Resource, told []string) []Resource {
-	most := Node{}.share(told)
+func largest(domains map[string][]Resource, reported []string) []Resource {
+	most := Node{}.share(reported)
 	for _, domain := range domains {
 		for r := range domain {
 			most[r].Free, most[r].Offered = max(most[r].Free, domain[r].Free), max(most[r].Offered, domain[r].Offered)
@@ -142,8 +142,8 @@ func largest(domains map[string][]Resource, told []string) []Resource {
 	return most
 }
 
-// toldOf returns the resources to report.
-func toldOf(nodes []Node) []string {
+// reportedOf returns the resources to report.
+func reportedOf(nodes []Node) []string {
 	names := map[string]bool{}
 	for i := range nodes {
 		for name := range nodes[i].Allocatable {
@@ -153,8 +153,8 @@ func toldOf(nodes []Node) []string {
 	// Nobody looks for these in a topology.
 	delete(names, string(corev1.ResourcePods))
 	delete(names, string(corev1.ResourceEphemeralStorage))
-	told := slices.SortedFunc(maps.Keys(names), byImportance)
-	return told[:min(len(told), maxResources)]
+	reported := slices.SortedFunc(maps.Keys(names), byImportance)
+	return reported[:min(len(reported), maxResources)]
 }
 
 func byImportance(a, b string) int {

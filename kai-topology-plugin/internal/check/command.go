@@ -34,7 +34,7 @@ manifests that place was given. It goes through the PodGroups in the order of th
 before it left:
 
   Placed      every pod is on a node that kube-scheduler's filters accept and that has room; required levels, anchors
-              and minima hold; the domains told are those where the pods stand
+              and minima hold; the domains named are those where the pods stand
   Infeasible  the certificate (place --certificate) proves that no placement exists
   Incomplete, Invalid  the PodGroup and its pods are so
   Unknown     claims nothing

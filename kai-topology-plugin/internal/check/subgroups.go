@@ -18,20 +18,20 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 		}
 		return
 	}
-	told := map[string]*place.SubGroupResult{}
+	results := map[string]*place.SubGroupResult{}
 	for i := range given.SubGroups {
 		name := given.SubGroups[i].Name
 		if turn.Gang.Tree.Group(name) == nil {
 			v.fault(given.key(), "subGroup %q is not in the input", name)
 		}
-		if told[name] != nil {
+		if results[name] != nil {
 			v.fault(given.key(), "subGroup %q is in the answer twice", name)
 		}
-		told[name] = &given.SubGroups[i]
+		results[name] = &given.SubGroups[i]
 	}
 	nodes := standing(turn.Gang, given.Assignments)
 	for _, group := range turn.Gang.Tree.Groups() {
-		result := told[group.Name]
+		result := results[group.Name]
 		if result == nil {
 			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
@@ -41,23 +41,23 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 }
 
 func (v *verifier) subGroup(
-	given *podGroup, told *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
+	given *podGroup, result *place.SubGroupResult, group *podgrouptree.Group, domains map[string][]string, held bool,
 ) {
 	c := group.Constraint
-	if told.Topology != c.Topology || told.RequiredTopologyLevel != c.RequiredTopologyLevel ||
-		told.PreferredTopologyLevel != c.PreferredTopologyLevel {
+	if result.Topology != c.Topology || result.RequiredTopologyLevel != c.RequiredTopologyLevel ||
+		result.PreferredTopologyLevel != c.PreferredTopologyLevel {
 		v.fault(given.key(), "subGroup %q has another topology constraint in the input", group.Name)
 	}
-	if held && len(told.Domains) == 0 {
+	if held && len(result.Domains) == 0 {
 		return // Of a gang that is not planned nobody says where it stands.
 	}
 	for level, paths := range domains {
-		if !slices.Equal(told.Domains[level], paths) {
+		if !slices.Equal(result.Domains[level], paths) {
 			v.fault(given.key(), "subGroup %q stands at level %s in %s, not in %s", group.Name, level, listed(paths),
-				listed(told.Domains[level]))
+				listed(result.Domains[level]))
 		}
 	}
-	for level := range told.Domains {
+	for level := range result.Domains {
 		if _, known := domains[level]; !known {
 			v.fault(given.key(), "subGroup %q has no level %q", group.Name, level)
 		}

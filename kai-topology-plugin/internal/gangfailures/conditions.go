@@ -83,8 +83,8 @@ func (c *Conditions) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Tell has a condition written to a pod that waits.
-func (c *Conditions) Tell(pod *corev1.Pod, condition *corev1.PodCondition) {
+// Set has a condition written to a pod that waits.
+func (c *Conditions) Set(pod *corev1.Pod, condition *corev1.PodCondition) {
 	key := keyOf(pod)
 	c.wanted.Store(key, &wanted{uid: pod.UID, condition: *condition})
 	c.queue.Add(key)
@@ -109,25 +109,25 @@ func (c *Conditions) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(key)
-	told, waits := c.wanted.Load(key)
+	next, waits := c.wanted.Load(key)
 	if !waits {
 		return true
 	}
-	if err := c.write(ctx, key, told.(*wanted)); err != nil {
+	if err := c.write(ctx, key, next.(*wanted)); err != nil {
 		if !apierrors.IsConflict(err) {
-			klog.FromContext(ctx).Error(err, "Telling a pod why it waits, to be tried again", "pod", key)
+			klog.FromContext(ctx).Error(err, "Writing why a pod waits, to be tried again", "pod", key)
 		}
 		c.queue.AddRateLimited(key)
 		return true
 	}
 	c.queue.Forget(key)
-	c.wanted.CompareAndDelete(key, told) // If there is something newer, the key is in the queue again.
+	c.wanted.CompareAndDelete(key, next) // If there is something newer, the key is in the queue again.
 	return true
 }
 
 // write writes the condition of a pod, if the pod still waits and has another one. Nothing is written to a pod that is
 // gone.
-func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *wanted) error {
+func (c *Conditions) write(ctx context.Context, key types.NamespacedName, next *wanted) error {
 	pod, err := c.pods.Pods(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -136,14 +136,14 @@ func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *
 		return err
 	}
 	over := pod.ResourceVersion
-	if last, ok := c.written.Get(told.uid); ok && last.(written).over == over {
+	if last, ok := c.written.Get(next.uid); ok && last.(written).over == over {
 		pod = last.(written).pod
 	}
-	if pod.UID != told.uid || pod.Spec.NodeName != "" {
+	if pod.UID != next.uid || pod.Spec.NodeName != "" {
 		return nil
 	}
 	status := pod.Status.DeepCopy()
-	if !podutil.UpdatePodCondition(status, &told.condition) {
+	if !podutil.UpdatePodCondition(status, &next.condition) {
 		return nil
 	}
 	patch, err := patchOf(pod, status)
@@ -156,7 +156,7 @@ func (c *Conditions) write(ctx context.Context, key types.NamespacedName, told *
 		return nil
 	}
 	if err == nil {
-		c.written.Add(told.uid, writtenOver(over, after))
+		c.written.Add(next.uid, writtenOver(over, after))
 	}
 	return err
 }

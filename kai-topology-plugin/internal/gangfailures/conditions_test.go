@@ -211,10 +211,10 @@ func TestTheNewestSentenceIsWritten(t *testing.T) {
 	pod := newPod("gang")
 	a := newAPI(t, pod)
 	a.slow = make(chan struct{})
-	a.conditions.Tell(pod, waits("first"))
+	a.conditions.Set(pod, waits("first"))
 	<-a.begun
 	for i := range 50 {
-		a.conditions.Tell(pod, waits(fmt.Sprint("sentence ", i)))
+		a.conditions.Set(pod, waits(fmt.Sprint("sentence ", i)))
 	}
 	close(a.slow)
 	a.settle(t)
@@ -231,7 +231,7 @@ func TestASentenceThatComesBackIsWrittenThoughTheCacheStillHasIt(t *testing.T) {
 	pod.Status.Conditions = []corev1.PodCondition{*waits("old")}
 	a := newAPI(t, pod)
 	for _, sentence := range []string{"new", "old"} {
-		a.conditions.Tell(pod, waits(sentence))
+		a.conditions.Set(pod, waits(sentence))
 		for deadline := time.Now().Add(time.Minute); !a.conditions.Idle(); time.Sleep(time.Millisecond) { // The cache lags.
 			if time.Now().After(deadline) {
 				t.Fatalf("%q is not written", sentence)
@@ -250,7 +250,7 @@ func TestAPodThatWasBoundMeanwhileIsNotSaidToWait(t *testing.T) {
 		pod.Spec.NodeName = "node"
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
 	})
-	a.conditions.Tell(pod, waits("no rack has room"))
+	a.conditions.Set(pod, waits("no rack has room"))
 	<-a.begun
 	a.settle(t)
 	if stored := a.stored("pod"); stored.Status.Conditions[0].Status != corev1.ConditionTrue || a.patches() > 0 {
@@ -277,7 +277,7 @@ func TestWhoIsTold(t *testing.T) {
 			pod := newPod("gang")
 			a := newAPI(t, pod)
 			test.change(a)
-			a.conditions.Tell(pod, waits("no rack has room"))
+			a.conditions.Set(pod, waits("no rack has room"))
 			a.settle(t)
 			if got := a.message("pod"); got != test.want {
 				t.Errorf("the pod says %q, want %q", got, test.want)
@@ -288,7 +288,7 @@ func TestWhoIsTold(t *testing.T) {
 		pod := newPod("gang")
 		a := newAPI(t, pod)
 		a.remove("pod")
-		a.conditions.Tell(pod, waits("no rack has room"))
+		a.conditions.Set(pod, waits("no rack has room"))
 		a.settle(t)
 		if a.patches() > 0 {
 			t.Errorf("%d patches", a.patches())
@@ -307,7 +307,7 @@ func TestTheLoopDoesNotWaitForTheAPIServer(t *testing.T) {
 	a := newAPI(t, pods...)
 	a.slow = make(chan struct{})
 	for _, pod := range pods {
-		a.conditions.Tell(pod, waits("no rack has room")) // Returns though no patch is answered.
+		a.conditions.Set(pod, waits("no rack has room")) // Returns though no patch is answered.
 	}
 	for range 16 {
 		<-a.begun // So many are under way at once.

@@ -30,12 +30,12 @@ const quieter = 2
 func Handler(
 	next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool,
 ) scheduler.FailureHandlerFn {
-	told := newTold()
+	informed := newInformed()
 	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
 		nominating *fwk.NominatingInfo, start time.Time) {
 		if _, member := gang.KeyOf(info.Pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
-			profile = &gangProfile{Framework: profile, told: told, writer: statusWriter{
+			profile = &gangProfile{Framework: profile, informed: informed, writer: statusWriter{
 				sentence: Sentence(status), unmarked: !marks(info.Pod), conditions: conditions, context: ctx,
 			}}
 		}
@@ -70,13 +70,13 @@ func Sentence(status *fwk.Status) string {
 // gangProfile is a profile as the failure handler sees it while it deals with a pod of a gang.
 type gangProfile struct {
 	framework.Framework
-	told   *told
-	writer statusWriter
+	informed *informed
+	writer   statusWriter
 }
 
 // EventRecorder returns a recorder that records one event for each pod.
 func (p *gangProfile) EventRecorder() events.EventRecorderLogger {
-	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), told: p.told, sentence: p.writer.sentence}
+	return &recorder{EventRecorderLogger: p.Framework.EventRecorder(), informed: p.informed, sentence: p.writer.sentence}
 }
 
 // APICacher returns what writes the status of the pod.
@@ -115,7 +115,7 @@ func (w *statusWriter) PatchPodStatus(
 		return w.APICacher.PatchPodStatus(pod, condition, nominating)
 	}
 	if condition != nil {
-		w.conditions.Tell(pod, condition)
+		w.conditions.Set(pod, condition)
 	}
 	if nominating.Mode() != fwk.ModeOverride || pod.Status.NominatedNodeName == nominating.NominatedNodeName {
 		return nil, nil

@@ -23,10 +23,10 @@ type answer struct {
 	doubted bool
 	// about are the pods that the gang had when the answer was looked for.
 	about sets.Set[types.UID]
-	// asked is the pod for which the answer was found, nil if it was found without one, and told are all that know
+	// asked is the pod for which the answer was found, nil if it was found without one, and informed are all that know
 	// it. The one that asked asks again when something happens that could help; the others hear of it.
-	asked *corev1.Pod
-	told  sets.Set[types.UID]
+	asked    *corev1.Pod
+	informed sets.Set[types.UID]
 }
 
 // places reports whether the answer gives any pod a node. It was made into a plan then, which has its own memory.
@@ -43,15 +43,15 @@ func (r *record) asker() *corev1.Pod {
 // Moment is the state of things when a decision begins.
 type Moment struct {
 	// Room is a number that grows whenever room becomes free.
-	Room             int64
-	edits, vacancies int64
+	Room                       int64
+	edits, vacancies, openings int64
 }
 
 // Now returns the state of things, for a decision that begins.
 func (s *State) Now() Moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies}
+	return Moment{Room: s.room, edits: s.edits, vacancies: s.vacancies, openings: s.openings}
 }
 
 // Reply is what is known for a pod that asks for its node.
@@ -113,10 +113,10 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 // first one asks, and the others share its answer. One that has had it comes back because something happened, and
 // asks anew.
 func (r *record) repeat(version Version, pod types.UID) *decision.Answer {
-	if !r.holds(version) || r.last.told.Has(pod) {
+	if !r.holds(version) || r.last.informed.Has(pod) {
 		return nil
 	}
-	r.last.told.Insert(pod)
+	r.last.informed.Insert(pod)
 	return r.last.given
 }
 
@@ -170,30 +170,33 @@ func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.Placement
 // the answer for that pod.
 func (s *State) Refused(
 	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment,
-) (told *decision.Answer, effects Effects) {
+) (reply *decision.Answer, effects Effects) {
 	effects = s.change(asked.Key(), func(r *record, e *Effects) {
-		before := r.last
-		told = r.whileRoomIsMade(given)
-		r.remember(version, pod, told, asked.Pending)
+		before, opened := r.last, s.openings != began.openings
+		reply = r.whileRoomIsMade(given)
+		r.remember(version, pod, reply, asked.Pending)
 		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
 		s.settleDebt(e, r)
-		if before != nil && before.given.Message != told.Message {
+		if opened && pod != nil {
+			e.activate(pod) // It was not known yet to be the one that asks.
+		}
+		if before != nil && before.given.Message != reply.Message {
 			e.activate(others(asked, pod)...) // They have had another answer, and do not ask by themselves.
 		}
 		e.writeStatus(r.key)
 	})
-	return told, effects
+	return reply, effects
 }
 
 func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer, about []*corev1.Pod) {
 	r.last = &answer{
-		given: given, version: version, asked: pod, told: sets.New[types.UID](), about: sets.New[types.UID](),
+		given: given, version: version, asked: pod, informed: sets.New[types.UID](), about: sets.New[types.UID](),
 	}
 	for _, pending := range about {
 		r.last.about.Insert(pending.UID)
 	}
 	if pod != nil {
-		r.last.told.Insert(pod.UID)
+		r.last.informed.Insert(pod.UID)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// told has an answer given to a pod of a gang that has these others.
-func (s *State) told(to string, given *decision.Answer, others ...string) {
+// refuse has an answer given to a pod of a gang that has these others.
+func (s *State) refuse(to string, given *decision.Answer, others ...string) {
 	about := []*corev1.Pod{pod(to)}
 	for _, other := range others {
 		about = append(about, pod(other))
@@ -27,17 +27,17 @@ func (s *State) repeated(generation int64, to types.UID) *decision.Answer {
 func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	state := New(anyone)
 	answer := &decision.Answer{Verdict: "Infeasible"}
-	state.told("a", answer, "b")
+	state.refuse("a", answer, "b")
 	if state.repeated(1, "a") != nil {
-		t.Error("the pod that asked is told again")
+		t.Error("the pod that asked is answered again")
 	}
 	if state.repeated(2, "b") != nil {
 		t.Error("an answer about an older PodGroup is given")
 	}
 	if state.repeated(1, "b") != answer || state.repeated(1, "b") != nil {
-		t.Error("another pod is not told exactly once")
+		t.Error("another pod is not answered exactly once")
 	}
-	state.told("a", &decision.Answer{Verdict: "Placed", Nodes: map[string]string{"a": "n1"}})
+	state.refuse("a", &decision.Answer{Verdict: "Placed", Nodes: map[string]string{"a": "n1"}})
 	if state.repeated(1, "b") != nil {
 		t.Error("a plan is repeated as if it were a refusal")
 	}
@@ -51,7 +51,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 // waits.
 func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 	state := New(anyone)
-	state.told("asked", &decision.Answer{Verdict: "Infeasible"}, "other")
+	state.refuse("asked", &decision.Answer{Verdict: "Infeasible"}, "other")
 	for _, known := range []types.UID{"asked", "other"} {
 		if state.record(mine).newcomer(known); state.Last(mine) == nil {
 			t.Fatalf("dropped for %s", known)

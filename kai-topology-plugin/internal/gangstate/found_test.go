@@ -271,3 +271,44 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 		})
 	}
 }
+
+// Whoever opens room activates the pods that ask for gangs which have no place. The one for which a gang is being
+// decided is not among them yet.
+func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
+	for name, open := range map[string]func(*State){
+		"by itself":        func(s *State) { s.RoomOpened() },
+		"by a broken plan": func(s *State) { s.PodGroupDeleted(otherGroup(), start) },
+		"not before":       nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			asks := memberPod("a", "")
+			state := known(1, asks)
+			other := memberPod("b", "")
+			other.Annotations = map[string]string{scheduling.AnnotationPodGroupName: otherGroup().Name}
+			state.PodGroupChanged(nil, otherGroup(), start)
+			state.PodAdded(other, start)
+			planned, held := gang.AssembleFor(anyone, otherGroup(), []*corev1.Pod{other}, state.levels)
+			if held != nil {
+				t.Fatal(held)
+			}
+			state.Planned(planned, version(1), other,
+				&decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
+				[]Placement{{Pod: other, Node: "n1"}}, start)
+			began := state.Now()
+			if open != nil {
+				open(state)
+			}
+			_, effects := state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
+				&decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
+			if again := slices.Contains(effects.Activate, asks); again != (open != nil) {
+				t.Errorf("it asks again: %t", again)
+			}
+		})
+	}
+}
+
+func otherGroup() *scheduling.PodGroup {
+	group := groupOf(1)
+	group.Name, group.UID = "other", "other"
+	return group
+}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
@@ -123,9 +122,13 @@ func (r *record) moveSeats() (seats []*reservation) {
 	return seats
 }
 
-// moves reports whether a seat is held elsewhere for a pod.
-func (r *record) moves(pod types.UID) bool {
-	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool { return seat.placement().Pod.UID == pod })
+// moves reports whether a seat is held elsewhere for a pod. Of a move that an earlier scheduler decided, no more is
+// known than the leaves of the pods.
+func (r *record) moves(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool {
+		successor := seat.placement().Pod
+		return successor.UID == pod.UID || IsSeat(successor) && gang.LeafOf(successor) == gang.LeafOf(pod)
+	})
 }
 
 // RepairsPlanned records what is done about pods that gangs have lost. Of gangs that a round does not have that is

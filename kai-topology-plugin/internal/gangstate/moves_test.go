@@ -220,6 +220,28 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 	}
 }
 
+func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
+	before, stands := moved(t)
+	hold(before, stands)
+	written := movedGroup()
+	written.Annotations = nil // Nobody says how many pods are expected, so that a seat more is no surprise.
+	written.Status.Seats = before.Seats(mine)
+	written.Status.Conditions = []metav1.Condition{
+		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
+	}
+	after := New(anyone)
+	for _, node := range []string{"n1", "n3", "n4"} {
+		after.NodeSeen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+	}
+	after.PodGroupChanged(nil, written, start)
+	after.PodAdded(stands, start)
+	after.Opened(start)
+	after.PodDeleted(stands, start)
+	if kept := reservedNames(after, other); len(kept) != 2 || kept["n3"] == nil || kept["n4"] == nil {
+		t.Errorf("room is kept on %v", kept)
+	}
+}
+
 func TestOnlyOtherRepairsAreWritten(t *testing.T) {
 	state, _ := moved(t)
 	podGroup := movedGroup()

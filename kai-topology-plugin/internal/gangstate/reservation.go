@@ -197,6 +197,7 @@ func (s *State) givenBack(e *Effects, key gang.Key) {
 
 // opensTo has those try again who were kept from room, and those who have no place.
 func (s *State) opensTo(e *Effects) {
+	s.openings++
 	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
 	clear(s.turnedAway)
 	for _, r := range s.gangs {

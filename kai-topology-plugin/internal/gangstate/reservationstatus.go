@@ -12,7 +12,7 @@ import (
 // Reservations returns what the status of a PodGroup says of the room that others have to leave to it, in a stable
 // order: domains that are closed for its sake, and nodes that others leave. What is over within moments is not among
 // them: a status that said so would come too late, and have to be written twice.
-func (s *State) Reservations(key gang.Key) (told []scheduling.ReservationStatus) {
+func (s *State) Reservations(key gang.Key) (all []scheduling.ReservationStatus) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r := s.known(key)
@@ -22,9 +22,9 @@ func (s *State) Reservations(key gang.Key) (told []scheduling.ReservationStatus)
 			kept.Level = levels[len(levels)-1]
 		}
 		for _, domain := range sets.List(waits.fitting) {
-			if waits.passed[domain] >= MaxOvertakes && len(told) < mostKept {
+			if waits.passed[domain] >= MaxOvertakes && len(all) < mostKept {
 				kept.Domain = domain
-				told = append(told, kept)
+				all = append(all, kept)
 			}
 		}
 	}
@@ -35,9 +35,9 @@ func (s *State) Reservations(key gang.Key) (told []scheduling.ReservationStatus)
 		}
 		slices.Sort(room.Nodes)
 		room.Nodes = room.Nodes[:min(len(room.Nodes), MostSeats)]
-		told = append(told, room)
+		all = append(all, room)
 	}
-	return told
+	return all
 }
 
 // mostKept is how many domains a PodGroup's status lists: an object must stay small enough to be stored.

@@ -77,7 +77,7 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 			s.givenBack(e, r.key)
 		}
 		return
-	case seat == nil && r.moves(pod.UID):
+	case seat == nil && r.moves(pod):
 		// Its seat is elsewhere.
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
 		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})

@@ -25,27 +25,27 @@ const MostSeats = 2048
 
 // Seats returns what the status of a PodGroup says of the seats that are held for it: those that were alike together,
 // sorted.
-func (s *State) Seats(key gang.Key) (told []scheduling.SeatsStatus) {
+func (s *State) Seats(key gang.Key) (all []scheduling.SeatsStatus) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	seats := s.known(key).seats()
 	for _, seat := range seats[:min(len(seats), MostSeats)] {
 		one := statusOf(seat)
-		same := slices.IndexFunc(told, func(other scheduling.SeatsStatus) bool {
+		same := slices.IndexFunc(all, func(other scheduling.SeatsStatus) bool {
 			other.Nodes = one.Nodes
 			return equality.Semantic.DeepEqual(one, other)
 		})
 		if same < 0 {
-			told = append(told, one)
+			all = append(all, one)
 		} else {
-			told[same].Nodes = append(told[same].Nodes, one.Nodes...)
+			all[same].Nodes = append(all[same].Nodes, one.Nodes...)
 		}
 	}
-	for i := range told {
-		slices.Sort(told[i].Nodes)
+	for i := range all {
+		slices.Sort(all[i].Nodes)
 	}
-	slices.SortStableFunc(told, func(a, b scheduling.SeatsStatus) int { return cmp.Compare(a.SubGroup, b.SubGroup) })
-	return told
+	slices.SortStableFunc(all, func(a, b scheduling.SeatsStatus) int { return cmp.Compare(a.SubGroup, b.SubGroup) })
+	return all
 }
 
 func statusOf(seat *reservation) scheduling.SeatsStatus {
@@ -76,13 +76,13 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if hold <= 0 {
 		return
 	}
-	for i, told := range r.podGroup.Status.Seats {
+	for i, held := range r.podGroup.Status.Seats {
 		until := now.Add(hold)
-		if told.Until != nil && told.Until.Time.Before(until) {
-			until = told.Until.Time
+		if held.Until != nil && held.Until.Time.Before(until) {
+			until = held.Until.Time
 		}
-		for j, node := range told.Nodes {
-			like := remembered(r.key, told, seatUID(i, j, r.podGroup))
+		for j, node := range held.Nodes {
+			like := remembered(r.key, held, seatUID(i, j, r.podGroup))
 			if !until.After(now) || !s.takes(node, like) {
 				continue
 			}
@@ -98,10 +98,10 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 // ToldSeats returns the room that the status of a PodGroup lists as held for successors, but for that of pods on
 // their way out: their nodes show them.
 func ToldSeats(podGroup *scheduling.PodGroup) (seats []Placement) {
-	for i, told := range podGroup.Status.Seats {
-		for j, node := range told.Nodes {
-			if told.Until != nil {
-				like := remembered(gang.KeyOfPodGroup(podGroup), told, seatUID(i, j, podGroup))
+	for i, held := range podGroup.Status.Seats {
+		for j, node := range held.Nodes {
+			if held.Until != nil {
+				like := remembered(gang.KeyOfPodGroup(podGroup), held, seatUID(i, j, podGroup))
 				seats = append(seats, Placement{Pod: like, Node: node})
 			}
 		}
@@ -114,16 +114,16 @@ func seatUID(i, j int, podGroup *scheduling.PodGroup) string {
 }
 
 // remembered returns a pod that asks for what a seat has room for.
-func remembered(key gang.Key, told scheduling.SeatsStatus, uid string) *corev1.Pod {
+func remembered(key gang.Key, held scheduling.SeatsStatus, uid string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: uid, UID: types.UID(uid),
 		Annotations: map[string]string{scheduling.AnnotationPodGroupName: key.Name},
-		Labels:      map[string]string{kai.LabelSubGroupName: told.SubGroup},
+		Labels:      map[string]string{kai.LabelSubGroupName: held.SubGroup},
 	}}
-	pod.Spec.Priority = ptr.To(told.Priority)
+	pod.Spec.Priority = ptr.To(held.Priority)
 	// It stood there, whatever has repelled others of its kind.
 	pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	asks := corev1.ResourceRequirements{Requests: told.Requests}
+	asks := corev1.ResourceRequirements{Requests: held.Requests}
 	pod.Spec.Containers = []corev1.Container{{Name: "seat", Resources: asks}}
 	return pod
 }

@@ -50,8 +50,9 @@ type State struct {
 	room int64
 	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
 	bettered int
-	// edits counts changes of gangs and their pods, and vacancies the pods that have left a seat.
-	edits, vacancies int64
+	// edits counts changes of gangs and their pods, vacancies the pods that have left a seat, and openings how often
+	// those who have no place were asked to try again.
+	edits, vacancies, openings int64
 	// nodes are those that there are, as they are.
 	nodes map[string]*corev1.Node
 	// standing are the pods that stand, or have been put on a node, by their node.
@@ -109,8 +110,8 @@ type record struct {
 	// placement is how close together its pods were placed when it was planned last.
 	placement lastPlacement
 
-	// told is what events have said of the gang; nil if none has been looked for.
-	told *Told
+	// announced is what events have said of the gang; nil if none has been looked for.
+	announced *Announced
 	// repairability is what was foretold of the gang, when its PodGroup was foretoldOf; nil if that was nothing.
 	repairability *Repairability
 	foretoldOf    types.UID
@@ -200,7 +201,7 @@ func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
-	spoken := r.told != nil || r.waits != ""
+	spoken := r.announced != nil || r.waits != ""
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && !spoken {
 		delete(s.gangs, r.key)
 	}

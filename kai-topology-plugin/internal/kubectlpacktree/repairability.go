@@ -123,7 +123,7 @@ func drawRepairability(pen *drawing.Pen, report *repairabilityReport) string {
 	}
 	for _, level := range repair.Levels(report.Failures) {
 		fmt.Fprintf(&text, "%s: %s\n", pen.Bold(level.Key), sentenceOf(level))
-		for _, forecast := range level.Told {
+		for _, forecast := range level.Harmful {
 			text.WriteString(drawForecast(pen, forecast))
 		}
 	}

@@ -101,11 +101,11 @@ func (s *showing) history(ctx context.Context, namespace, name string) (*overvie
 			return nil, fmt.Errorf("reading the events of namespace %s: %w", namespace, err)
 		}
 	}
-	told := overview.HistoryOf(read.Inventory, events, gang.Key{Namespace: namespace, Name: name})
-	if told == nil {
+	history := overview.HistoryOf(read.Inventory, events, gang.Key{Namespace: namespace, Name: name})
+	if history == nil {
 		return nil, fmt.Errorf("there is no PodGroup %s/%s", namespace, name)
 	}
-	return told, nil
+	return history, nil
 }
 
 // latest is a cluster as it was read last.

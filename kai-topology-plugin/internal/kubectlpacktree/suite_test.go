@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -80,6 +81,7 @@ func userOf(name, role string) (kubeconfig string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 	})).To(Succeed())
+	untilMay(name, role)
 	user, err := cluster.Environment.AddUser(envtest.User{Name: name}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	access, err := user.KubeConfig()
@@ -87,6 +89,27 @@ func userOf(name, role string) (kubeconfig string) {
 	kubeconfig = filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(os.WriteFile(kubeconfig, access, 0o600)).To(Succeed())
 	return kubeconfig
+}
+
+// untilMay waits until a user may do what a role allows: the API server hears a moment later what it has stored.
+func untilMay(user, role string) {
+	GinkgoHelper()
+	var allows rbacv1.ClusterRole
+	Expect(admin.Get(ctx, client.ObjectKey{Name: role}, &allows)).To(Succeed())
+	for _, rule := range allows.Rules {
+		for _, resource := range rule.Resources {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Group: rule.APIGroups[0], Resource: resource, Verb: rule.Verbs[0],
+				},
+			}}
+			Eventually(func() (bool, error) {
+				asked := review.DeepCopy()
+				err := admin.Create(ctx, asked)
+				return asked.Status.Allowed, err
+			}).WithTimeout(patience).Should(BeTrue(), "%s may %s %s", user, rule.Verbs[0], resource)
+		}
+	}
 }
 
 // packtree runs the plugin.

@@ -55,7 +55,7 @@ func (p *plugin) whatIfCommand() *cobra.Command {
 		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and
 decides the PodGroups as the scheduler would. An object that the cluster has too is replaced; pods take the place of all
 pods that their gang has. Gangs of the cluster that wait and rank higher (priority, then age) go first and take what
-room they get; their names are told. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the
+room they get; their names are shown. Manifests without a PodGroup, such as more Nodes, are tried on all gangs of the
 cluster that wait.
 
 A workload becomes PodGroups and Pods by the very code of the controllers:

@@ -111,19 +111,19 @@ func (r *Reader) Read(ctx context.Context, wanted Wanted) (*Cluster, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	read.Notes = reading.told()
+	read.Notes = reading.sortedNotes()
 	return read, nil
 }
 
 // reading collects what several lists find at once.
 type reading struct {
 	read *Cluster
-	// notes are what the user is told of it.
+	// notes are what the user should know of it.
 	notes sync.Map
 }
 
-// told returns the notes, sorted.
-func (r *reading) told() (notes []string) {
+// sortedNotes returns the notes, sorted.
+func (r *reading) sortedNotes() (notes []string) {
 	for note := range r.notes.Range {
 		notes = append(notes, note.(string))
 	}
@@ -206,7 +206,7 @@ func (r *Reader) WithPriorities(ctx context.Context, read *Cluster) (*Cluster, e
 	with := &Cluster{Inventory: read.Inventory, Notes: slices.Clone(read.Notes)}
 	reading := reading{read: with}
 	err := reading.optional("PriorityClasses", r.priorities(ctx, with))
-	with.Notes = append(with.Notes, reading.told()...)
+	with.Notes = append(with.Notes, reading.sortedNotes()...)
 	return with, err
 }
 

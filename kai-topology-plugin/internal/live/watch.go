@@ -131,7 +131,7 @@ func (w *watching) start() error {
 		}
 	}
 	w.nodes.followed, w.pods.followed = true, true
-	w.notes = reading.told()
+	w.notes = reading.sortedNotes()
 	var synced []cache.InformerSynced
 	for _, k := range []*kind{w.nodes, w.pods, w.topologies, w.podGroups} {
 		if !k.followed {

@@ -88,7 +88,7 @@ func histories(cluster *inventory.Inventory, shows func(gang.Key) bool) (found [
 }
 
 func (e events) of(podGroup *scheduling.PodGroup, pods []*corev1.Pod) *History {
-	told := &History{Namespace: podGroup.Namespace, Gang: podGroup.Name, Events: []Event{}}
+	history := &History{Namespace: podGroup.Namespace, Gang: podGroup.Name, Events: []Event{}}
 	objects := []object{{podGroup.Namespace, "PodGroup", podGroup.Name}}
 	for _, owner := range podGroup.OwnerReferences {
 		objects = append(objects, object{podGroup.Namespace, owner.Kind, owner.Name})
@@ -98,25 +98,25 @@ func (e events) of(podGroup *scheduling.PodGroup, pods []*corev1.Pod) *History {
 	}
 	for _, about := range objects {
 		for _, event := range e[about] {
-			told.Events = append(told.Events, eventOf(event))
+			history.Events = append(history.Events, eventOf(event))
 		}
 	}
-	slices.SortStableFunc(told.Events, func(a, b Event) int { return a.Last.Compare(b.Last.Time) })
-	told.Earlier = max(0, len(told.Events)-mostEvents)
-	told.Events = told.Events[told.Earlier:]
-	return told
+	slices.SortStableFunc(history.Events, func(a, b Event) int { return a.Last.Compare(b.Last.Time) })
+	history.Earlier = max(0, len(history.Events)-mostEvents)
+	history.Events = history.Events[history.Earlier:]
+	return history
 }
 
 // eventOf reads what recorders of either API write: the newer one has a series where the older one has a count.
 func eventOf(event *corev1.Event) Event {
-	told := Event{
+	made := Event{
 		Kind: event.InvolvedObject.Kind, Name: event.InvolvedObject.Name, Count: max(1, event.Count),
 		Warning: event.Type == corev1.EventTypeWarning, Reason: event.Reason, Note: event.Message,
 	}
 	first := firstSet(event.FirstTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)
 	last := event.LastTimestamp.Time
 	if event.Series != nil {
-		told.Count = max(told.Count, event.Series.Count)
+		made.Count = max(made.Count, event.Series.Count)
 		if observed := event.Series.LastObservedTime.Time; observed.After(last) {
 			last = observed
 		}
@@ -124,11 +124,11 @@ func eventOf(event *corev1.Event) Event {
 	if last.Before(first) {
 		last = first
 	}
-	told.Last = metav1.NewTime(last)
-	if told.Count > 1 && first.Before(last) {
-		told.First = &metav1.Time{Time: first}
+	made.Last = metav1.NewTime(last)
+	if made.Count > 1 && first.Before(last) {
+		made.First = &metav1.Time{Time: first}
 	}
-	return told
+	return made
 }
 
 // firstSet returns the first of some times that is set.

@@ -59,10 +59,10 @@ func NodeNames(names []string) string {
 func reservations(read *inventory.Inventory) (kept []Reservation) {
 	for _, podGroup := range read.PodGroups {
 		key := gang.KeyOfPodGroup(podGroup)
-		for _, told := range podGroup.Status.Reservations {
+		for _, room := range podGroup.Status.Reservations {
 			kept = append(kept, Reservation{
-				Namespace: key.Namespace, Gang: key.Name, Reason: told.Reason, Level: told.Level, Domain: told.Domain,
-				Resources: told.Resources, Nodes: told.Nodes,
+				Namespace: key.Namespace, Gang: key.Name, Reason: room.Reason, Level: room.Level, Domain: room.Domain,
+				Resources: room.Resources, Nodes: room.Nodes,
 			})
 		}
 	}

@@ -27,11 +27,11 @@ func seats(read *inventory.Inventory, shows func(gang.Key) bool) (held []Seat) {
 		if !shows(gang.KeyOfPodGroup(podGroup)) {
 			continue
 		}
-		for _, told := range podGroup.Status.Seats {
-			for _, node := range told.Nodes {
+		for _, status := range podGroup.Status.Seats {
+			for _, node := range status.Nodes {
 				held = append(held, Seat{
-					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: told.SubGroup, Node: node,
-					Until: told.Until,
+					Namespace: podGroup.Namespace, Gang: podGroup.Name, SubGroup: status.SubGroup, Node: node,
+					Until: status.Until,
 				})
 			}
 		}

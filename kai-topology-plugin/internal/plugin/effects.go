@@ -23,12 +23,12 @@ import (
 
 // executor does what follows from events: it is where the plugin writes to the scheduler and to the API server.
 type executor struct {
-	handle fwk.Handle
-	lister *ganglister.Lister
-	gangs  *gangstate.State
-	clock  clock.PassiveClock
-	status *podgroupstatus.Writer
-	tell   *gangevents.Announcer
+	handle    fwk.Handle
+	lister    *ganglister.Lister
+	gangs     *gangstate.State
+	clock     clock.PassiveClock
+	status    *podgroupstatus.Writer
+	announcer *gangevents.Announcer
 	// roomChanged is called when room is kept, or kept no more, other than by pods on nodes.
 	roomChanged func()
 }
@@ -62,7 +62,7 @@ func (e *executor) do(effects gangstate.Effects) {
 		}
 	}
 	e.activate(effects.Activate)
-	e.tellSeats(effects.Seats)
+	e.reportSeats(effects.Seats)
 	if e.roomChanged != nil && len(effects.Seats)+len(effects.Broken) > 0 {
 		e.roomChanged()
 	}
@@ -92,7 +92,7 @@ func (e *executor) announce(key gang.Key, news gangevents.News) {
 	if err != nil {
 		return // Deleted: there is nothing to report on.
 	}
-	e.tell.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
+	e.announcer.Announce(gangevents.Subject{NamespacedName: key, UID: podGroup.UID}, news)
 }
 
 // unnominate takes back the future nodes that were recorded for pods: at once in the scheduler, and then in the API

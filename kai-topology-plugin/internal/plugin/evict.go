@@ -112,7 +112,7 @@ func (e *executor) evictPod(ctx context.Context, eviction eviction, victim preem
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	e.tell.Announce(gangevents.Subject{}, gangevents.News{
+	e.announcer.Announce(gangevents.Subject{}, gangevents.News{
 		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Preempted,
 		Note: "Stopped to make room for PodGroup " + klog.KObj(eviction.gang.PodGroup).String(),
 	})

@@ -57,8 +57,8 @@ func (f *forecaster) once(ctx context.Context) error {
 	forecasts := known.All()
 	metrics.Foretold(levelForecasts(forecasts), f.clock.Now(), pace.end())
 	round := repairabilities(cluster, forecasts)
-	for _, tell := range f.profiles.now().tell {
-		tell(round)
+	for _, listener := range f.profiles.now().listeners {
+		listener(round)
 	}
 	return nil
 }

@@ -49,15 +49,15 @@ func TestOneProfileForetellsAndTellsAll(t *testing.T) {
 	if every := all.claimForecasts(); every != 0 {
 		t.Errorf("the second foretells every %s", every)
 	}
-	told := 0
+	informed := 0
 	for range 2 {
-		all.listen(func(round map[gang.Key]gangstate.Repairability) { told += len(round) })
+		all.listen(func(round map[gang.Key]gangstate.Repairability) { informed += len(round) })
 	}
-	for _, tell := range all.now().tell {
-		tell(map[gang.Key]gangstate.Repairability{{Name: "a"}: {}})
+	for _, listener := range all.now().listeners {
+		listener(map[gang.Key]gangstate.Repairability{{Name: "a"}: {}})
 	}
-	if told != 2 {
-		t.Errorf("%d of two profiles were told", told)
+	if informed != 2 {
+		t.Errorf("%d of two profiles were informed", informed)
 	}
 }
 

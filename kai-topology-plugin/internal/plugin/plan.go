@@ -151,9 +151,9 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, 
 // refuse records that a gang gets no node, and returns what to say of it.
 func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answer {
 	p.logDecision(asked.Key(), answer)
-	told, effects := p.gangs.Refused(asked.Gang, asked.version, asked.pod, answer, asked.began)
+	reply, effects := p.gangs.Refused(asked.Gang, asked.version, asked.pod, answer, asked.began)
 	p.effects.do(effects)
-	return told
+	return reply
 }
 
 // open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the

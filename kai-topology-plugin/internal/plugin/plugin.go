@@ -169,7 +169,7 @@ func newPluginAmong(
 		hints:    &queueingHints{lister: lister, gangs: gangs, view: view},
 		effects: &executor{
 			handle: handle, lister: lister, gangs: gangs, clock: clock.RealClock{},
-			tell: gangevents.New(handle.EventRecorder()),
+			announcer: gangevents.New(handle.EventRecorder()),
 		},
 		view:     view,
 		pdbs:     handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister(),

@@ -116,13 +116,13 @@ func budgetsOf(pdbs policylisters.PodDisruptionBudgetLister) (preemption.Budgets
 
 // nominationsOf are the nodes that a scheduler that died wrote to pods of a gang, to be taken back once nobody's
 // leaving helps it.
-func nominationsOf(assembled *gang.Gang) (told []gangstate.Placement) {
+func nominationsOf(assembled *gang.Gang) (nominations []gangstate.Placement) {
 	for _, pod := range assembled.Pending {
 		if pod.Status.NominatedNodeName != "" {
-			told = append(told, gangstate.Placement{Pod: pod})
+			nominations = append(nominations, gangstate.Placement{Pod: pod})
 		}
 	}
-	return told
+	return nominations
 }
 
 // isLeaving reports whether a victim that the nodes of a cycle show is deleted already.

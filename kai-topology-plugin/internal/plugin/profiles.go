@@ -37,9 +37,9 @@ type agreement struct {
 	// shapes are those that the arguments of any profile name.
 	shapes []capacity.Shape
 	// every is the shortest interval at which any profile asks for failures to be foretold; 0 if none does. One of them
-	// does it, and tells all.
-	every time.Duration
-	tell  []func(map[gang.Key]gangstate.Repairability)
+	// does it, and lets all know.
+	every     time.Duration
+	listeners []func(map[gang.Key]gangstate.Repairability)
 }
 
 func (p *profiles) now() agreement {
@@ -52,7 +52,7 @@ func (p *profiles) now() agreement {
 // agree changes what profiles agree on, in a copy of it.
 func (p *profiles) agree(change func(*agreement)) {
 	next := p.now()
-	next.names, next.shapes, next.tell = next.names.Clone(), slices.Clip(next.shapes), slices.Clip(next.tell)
+	next.names, next.shapes, next.listeners = next.names.Clone(), slices.Clip(next.shapes), slices.Clip(next.listeners)
 	change(&next)
 	p.agreed.Store(&next)
 }
@@ -115,8 +115,8 @@ func (p *profiles) foretellEvery(interval time.Duration) {
 }
 
 // listen has a profile get what is foretold.
-func (p *profiles) listen(told func(map[gang.Key]gangstate.Repairability)) {
-	p.agree(func(agreed *agreement) { agreed.tell = append(agreed.tell, told) })
+func (p *profiles) listen(listener func(map[gang.Key]gangstate.Repairability)) {
+	p.agree(func(agreed *agreement) { agreed.listeners = append(agreed.listeners, listener) })
 }
 
 // claimForecasts returns the interval at which the caller is to foretell failures; 0 if nobody asks for it, or another

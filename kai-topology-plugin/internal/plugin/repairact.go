@@ -93,8 +93,8 @@ func seatsWritten(podGroup *scheduling.PodGroup) (seats int) {
 	if planned == nil || planned.Reason != scheduling.ReasonMoving {
 		return 0
 	}
-	for _, told := range podGroup.Status.Seats {
-		seats += len(told.Nodes)
+	for _, held := range podGroup.Status.Seats {
+		seats += len(held.Nodes)
 	}
 	return seats
 }
@@ -160,7 +160,7 @@ func (m *mender) evictForMove(ctx context.Context, key gang.Key, under *move, po
 	}
 	under.evicted++
 	metrics.RepairMovedPod()
-	m.effects.tell.Announce(gangevents.Subject{}, gangevents.News{
+	m.effects.announcer.Announce(gangevents.Subject{}, gangevents.News{
 		Pod: pod, Type: corev1.EventTypeNormal, Reason: gangevents.Moved,
 		Note: fmt.Sprintf("Evicted so that PodGroup %s is whole again elsewhere", key),
 	})

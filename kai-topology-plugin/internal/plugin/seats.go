@@ -16,8 +16,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 )
 
-// tellSeats counts seats, and records an event for gangs that lose one to somebody more important.
-func (e *executor) tellSeats(changes []gangstate.SeatChange) {
+// reportSeats counts seats, and records an event for gangs that lose one to somebody more important.
+func (e *executor) reportSeats(changes []gangstate.SeatChange) {
 	for _, seat := range changes {
 		if seat.Ended == "" {
 			metrics.SeatHeld()

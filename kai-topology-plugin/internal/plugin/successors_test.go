@@ -160,7 +160,7 @@ func TestWhoeverIsMoreImportantTakesASeatAndItsGangIsTold(t *testing.T) {
 	names := map[string]string{"w": "PodGroup default/other", "plain": "pod default/plain"}
 	whoeverWaits(t, 2, func(t *testing.T, bench *bench, leaves, _, pod *corev1.Pod) {
 		recorder := events.NewFakeRecorder(10)
-		bench.plugin.effects.tell = gangevents.New(recorder)
+		bench.plugin.effects.announcer = gangevents.New(recorder)
 		bench.goes(t, leaves, true)
 		if node, status := bench.schedule(t, pod); node != "n0" || !status.IsSuccess() {
 			t.Fatalf("it is on %q: %v", node, status)

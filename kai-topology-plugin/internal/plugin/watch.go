@@ -40,7 +40,7 @@ func (p *Plugin) watch(ctx context.Context, client versioned.Interface, leading 
 			Type: corev1.EventTypeWarning, Reason: gangevents.Stopped, Note: reason,
 		})
 	})
-	p.effects.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.effects.tell, p.gangs)
+	p.effects.status = podgroupstatus.NewWriter(client.SchedulingV2alpha2(), p.observe, p.effects.announcer, p.gangs)
 
 	var handlers []cache.ResourceEventHandlerRegistration
 	for _, watched := range []struct {

@@ -40,15 +40,15 @@ func newStory() *story {
 	return &story{gangs: newGangs(), gang: assembled}
 }
 
-// told has the gang go on to a condition, which is written, and returns the reasons of the events about it.
-func (s *story) told(status metav1.ConditionStatus, reason string, after time.Duration) (reasons string, again time.Duration) {
+// announced has the gang go on to a condition, which is written, and returns the reasons of the events about it.
+func (s *story) announced(status metav1.ConditionStatus, reason string, after time.Duration) (reasons string, again time.Duration) {
 	condition := metav1.Condition{
 		Type: scheduling.ConditionScheduled, Status: status, Reason: reason, Message: "since " + reason,
 		ObservedGeneration: s.gang.PodGroup.Generation, LastTransitionTime: metav1.NewTime(start),
 	}
 	var news []gangevents.News
-	s.gangs.Tell(s.gang.PodGroup, func(told *gangstate.Told) {
-		news, again = newsTo(told, Observed{Gang: s.gang}, Desired{Condition: condition}, start.Add(after))
+	s.gangs.Announce(s.gang.PodGroup, func(announced *gangstate.Announced) {
+		news, again = newsTo(announced, Observed{Gang: s.gang}, Desired{Condition: condition}, start.Add(after))
 	})
 	s.gang.PodGroup.Status.Conditions = []metav1.Condition{condition}
 	var all []string
@@ -64,8 +64,8 @@ func (s *story) told(status metav1.ConditionStatus, reason string, after time.Du
 
 func (s *story) expect(t *testing.T, status metav1.ConditionStatus, reason, want string) {
 	t.Helper()
-	if got, _ := s.told(status, reason, time.Hour); got != want {
-		t.Errorf("%s: told %q, want %q", reason, got, want)
+	if got, _ := s.announced(status, reason, time.Hour); got != want {
+		t.Errorf("%s: announced %q, want %q", reason, got, want)
 	}
 }
 
@@ -109,16 +109,16 @@ func TestARestartTellsNothingTwice(t *testing.T) {
 
 func TestAGangThatIsBeingMadeIsNoNews(t *testing.T) {
 	s := newStory()
-	if told, again := s.told("False", "Incomplete", time.Second); told != "" || again != 9*time.Second {
-		t.Errorf("after a second: told %q, again after %v", told, again)
+	if announced, again := s.announced("False", "Incomplete", time.Second); announced != "" || again != 9*time.Second {
+		t.Errorf("after a second: announced %q, again after %v", announced, again)
 	}
 	s.gang.Gated = []*corev1.Pod{{}}
-	if told, again := s.told("False", "Incomplete", time.Hour); told != "" || again != 0 {
-		t.Errorf("held back by a gate: told %q, again after %v", told, again)
+	if announced, again := s.announced("False", "Incomplete", time.Hour); announced != "" || again != 0 {
+		t.Errorf("held back by a gate: announced %q, again after %v", announced, again)
 	}
 	s.gang.Gated = nil
-	if told, again := s.told("False", "Incomplete", 10*time.Second); told != "Incomplete" || again != 0 {
-		t.Errorf("after ten seconds: told %q, again after %v", told, again)
+	if announced, again := s.announced("False", "Incomplete", 10*time.Second); announced != "Incomplete" || again != 0 {
+		t.Errorf("after ten seconds: announced %q, again after %v", announced, again)
 	}
 }
 

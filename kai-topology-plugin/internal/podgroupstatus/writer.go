@@ -33,22 +33,22 @@ type Observe func(key gang.Key) (Observed, error)
 
 // Writer keeps the status of PodGroups.
 type Writer struct {
-	client  schedulingclient.PodGroupsGetter
-	observe Observe
-	tell    *gangevents.Announcer
-	gangs   *gangstate.State
-	queue   workqueue.TypedRateLimitingInterface[gang.Key]
+	client    schedulingclient.PodGroupsGetter
+	observe   Observe
+	announcer *gangevents.Announcer
+	gangs     *gangstate.State
+	queue     workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
 // NewWriter returns a writer that writes nothing until Run.
 func NewWriter(
-	client schedulingclient.PodGroupsGetter, observe Observe, tell *gangevents.Announcer, gangs *gangstate.State,
+	client schedulingclient.PodGroupsGetter, observe Observe, announcer *gangevents.Announcer, gangs *gangstate.State,
 ) *Writer {
 	return &Writer{
-		client:  client,
-		observe: observe,
-		tell:    tell,
-		gangs:   gangs,
+		client:    client,
+		observe:   observe,
+		announcer: announcer,
+		gangs:     gangs,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](settling, time.Minute)),
 	}
@@ -128,9 +128,9 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	}
 	var news []gangevents.News
 	var again time.Duration
-	w.gangs.Tell(podGroup, func(told *gangstate.Told) { news, again = newsTo(told, observed, desired, now.Time) })
+	w.gangs.Announce(podGroup, func(announced *gangstate.Announced) { news, again = newsTo(announced, observed, desired, now.Time) })
 	for _, one := range news {
-		w.tell.Announce(subject, one)
+		w.announcer.Announce(subject, one)
 	}
 	if again > 0 {
 		w.queue.AddAfter(key, again)

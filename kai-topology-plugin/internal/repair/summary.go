@@ -64,8 +64,8 @@ type Level struct {
 	// Idle, InPlace, Moving and Losing are how many of the domains would, if they failed, hit no gang, have all gangs
 	// mended in place, have some move but none lost, and lose some.
 	Idle, InPlace, Moving, Losing int
-	// Told are the forecasts in which gangs move or are lost.
-	Told []*Forecast
+	// Harmful are the forecasts in which gangs move or are lost.
+	Harmful []*Forecast
 }
 
 // Levels sums up forecasts by level, in their order.
@@ -101,7 +101,7 @@ func (l *Level) add(forecast *Forecast) {
 		l.Idle++
 		return
 	}
-	l.Told = append(l.Told, forecast)
+	l.Harmful = append(l.Harmful, forecast)
 }
 
 // Losses has, for every gang that forecasts are about, the failures that would lose it, the narrowest level first: none

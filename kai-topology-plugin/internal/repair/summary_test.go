@@ -39,8 +39,8 @@ func TestLevelsHaveTheirWorstFailure(t *testing.T) {
 		{Failure: failureOf("host", "a/5/m")},
 	}
 	want := []*repair.Level{
-		{Key: "zone", Worst: repair.Count{Lost: 2}, Losing: 1, Told: forecasts[:1]},
-		{Key: "rack", Worst: repair.Count{Lost: 1, InPlace: 1}, InPlace: 1, Moving: 2, Losing: 2, Told: forecasts[2:6]},
+		{Key: "zone", Worst: repair.Count{Lost: 2}, Losing: 1, Harmful: forecasts[:1]},
+		{Key: "rack", Worst: repair.Count{Lost: 1, InPlace: 1}, InPlace: 1, Moving: 2, Losing: 2, Harmful: forecasts[2:6]},
 		{Key: "host", Worst: repair.Count{InPlace: 1}, InPlace: 1, Idle: 1},
 	}
 	if diff := cmp.Diff(want, repair.Levels(forecasts)); diff != "" {

@@ -53,7 +53,7 @@ Subcommands:
   check           verify an answer of place against the manifests alone
   simulate        run a stream of gangs in virtual time
   packtree        kubectl packtree: where gangs stand, why they wait, what would happen
-  support-bundle  dump a cluster for place, without what pods run or are told`,
+  support-bundle  dump a cluster for place, without the commands and environments of pods`,
 		Example: "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | " +
 			"kai-topology-plugin place -f - -o tree",
 		Version:      version.String(),

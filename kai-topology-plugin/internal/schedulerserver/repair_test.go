@@ -113,11 +113,12 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 		scheduler = startScheduler()
 	})
 
-	// annotate changes what may be moved for the gang.
+	// annotate changes what may be moved for the gang, and when. Room is held for longer than any spec takes, so that a
+	// move whose owner is paused goes on, however slow the machine is.
 	annotate := func(move, after string) {
 		GinkgoHelper()
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, scheduling.AnnotationRepairMove, move,
-			scheduling.AnnotationRepairAfter, after)
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:"1h"}}}`, scheduling.AnnotationRepairMove, move,
+			scheduling.AnnotationRepairAfter, after, scheduling.AnnotationSeatHold)
 		_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
 			metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -166,8 +167,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	}
 
 	It("has the subgroup moved to the rack that has room, after a time that it is told before", func() {
-		owner, a, b := standing("subgroup", "5s")
-		owner.stop() // So that the move goes on for as long as it is looked at.
+		owner, a, b := standing("subgroup", "1h") // So that it is ahead for as long as it is looked at.
+		owner.stop()                              // So that the move goes on for as long as it is looked at.
 		loseOne(a)
 		owner.once(ctx)
 		Eventually(planned(namespace, name)).Should(
@@ -176,6 +177,7 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 					And(HavePrefix("will move subgroup a (1 pod) from "+rackLevel+" z1/r"), ContainSubstring(" to z1/r3 at 2")))))
 		below := scheduled(namespace, name)()
 		Expect(below.Reason).To(Equal(scheduling.ReasonBelowMinimum))
+		annotate("subgroup", "5s")
 		Eventually(planned(namespace, name)).Should(
 			And(withReason(scheduling.ReasonMoving), HaveField("Message", HaveSuffix("room is held there for 2 pods"))))
 		Expect(time.Since(below.LastTransitionTime.Time)).To(BeNumerically(">=", 5*time.Second))
@@ -238,16 +240,20 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	})
 
 	It("is moved whole, or stays, however often the scheduler is killed", func() {
-		owner, a, b := standing("subgroup", "2s")
-		owner.stop() // So that the move goes on until it is killed.
+		owner, a, b := standing("subgroup", "1h")
+		owner.stop() // So that the move goes on until the scheduler is killed.
 		loseOne(a)
 		owner.once(ctx)
-		for _, reached := range []string{scheduling.ReasonMoveAhead, scheduling.ReasonMoving} {
+		killedOnce := func(reached string) {
+			GinkgoHelper()
 			Eventually(planned(namespace, name)).Should(withReason(reached), "before the scheduler is killed")
 			kill(scheduler)
 			Expect(planned(namespace, name)()).To(withReason(reached))
 			scheduler = startScheduler()
 		}
+		killedOnce(scheduling.ReasonMoveAhead)
+		annotate("subgroup", "0s")
+		killedOnce(scheduling.ReasonMoving)
 		owner.start()
 		movedToThird(b)
 		Expect(strings.Join(reasonsTold(namespace, name)(), " ")).NotTo(ContainSubstring("Invalid"))

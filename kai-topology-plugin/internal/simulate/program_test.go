@@ -327,3 +327,36 @@ func TestADeciderThatHangsEndsWithTheSimulation(t *testing.T) {
 		t.Fatal("the simulation waits for it")
 	}
 }
+
+// incomplete is a line with manifests of a gang that needs some pods and has others.
+func incomplete(name string, needs, has int) string {
+	var pods []string
+	for i := range has {
+		pods = append(pods, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s-%d"}, "spec": {"containers": [`+
+			`{"name": "c", "image": "c", "resources": {"limits": {"example.com/gpu": "8"}}}]}}`, name, i))
+	}
+	return fmt.Sprintf(`{"at": 0, "name": %q, "duration": 9, "podGroup": {"apiVersion": "scheduling.run.ai/v2alpha2", `+
+		`"kind": "PodGroup", "metadata": {"name": %[1]q}, "spec": {"minMember": %[2]d}}, "pods": [%[3]s]}`+"\n",
+		name, needs, strings.Join(pods, ", "))
+}
+
+func TestGangsThatNoRoomWouldHelpAreNamed(t *testing.T) {
+	lines := incomplete("large", 9, 9) + incomplete("fits", 1, 1)
+	for i := range maxFaults + 2 {
+		lines += incomplete(fmt.Sprint("short", i), 3, 2)
+	}
+	_, stderr, err := simulateWith(t, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"warning: gang short0: ", "warning: gang short99: ", "warning: 2 more gangs "} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q is missing: %s", want, stderr)
+		}
+	}
+	for _, not := range []string{"gang large", "gang fits", "gang short100:"} {
+		if strings.Contains(stderr, not) {
+			t.Errorf("%q is named: %s", not, stderr)
+		}
+	}
+}

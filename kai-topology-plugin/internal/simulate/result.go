@@ -138,7 +138,7 @@ func (r *Result) Gangs() func(yield func(*Gang) bool) {
 func (r *Result) gang(i int) *Gang {
 	of := r.runs[i]
 	gang := &Gang{
-		Name: of.job.Name, Arrived: of.arrived, Started: told(of.started), Ended: told(of.ended), State: r.states[i],
+		Name: of.job.Name, Arrived: of.arrived, Started: known(of.started), Ended: known(of.ended), State: r.states[i],
 		Nodes: map[string]int{}, Domains: of.domains, LeastDomains: of.least, Preemptions: of.preemptions,
 		Moves: of.moves,
 	}
@@ -151,7 +151,23 @@ func (r *Result) gang(i int) *Gang {
 	return gang
 }
 
-func told(at float64) *float64 {
+// warn names the gangs that wait because of what they are, which no room would help.
+func (r *Result) warn(to io.Writer) {
+	more := -maxFaults
+	for _, held := range r.runs {
+		if !held.queued || held.held == nil {
+			continue
+		}
+		if more++; more <= 0 {
+			fmt.Fprintf(to, "warning: gang %s: %s\n", held.job.Name, held.held.Message)
+		}
+	}
+	if more > 0 {
+		fmt.Fprintf(to, "warning: %d more gangs cannot be planned as they are\n", more)
+	}
+}
+
+func known(at float64) *float64 {
 	if math.IsNaN(at) {
 		return nil
 	}

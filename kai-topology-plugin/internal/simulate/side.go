@@ -184,6 +184,7 @@ func (a *asked) simulate(
 	}
 	result.recorded = &recorded
 	fmt.Fprintf(command.ErrOrStderr(), "simulated %.0f seconds: %s\n", result.Until, result.Summary())
+	result.warn(command.ErrOrStderr())
 	return result, nil
 }
 

@@ -196,7 +196,7 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 			return err
 		}
 		s.account.look(s)
-		if err := s.tell(at, len(stream)); err != nil {
+		if err := s.report(at, len(stream)); err != nil {
 			return err
 		}
 	}
@@ -208,8 +208,8 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 	return nil
 }
 
-// tell reports, to those who asked for it, how things are when so many lines of the stream are done.
-func (s *simulator) tell(done, of int) error {
+// report reports, to those who asked for it, how things are when so many lines of the stream are done.
+func (s *simulator) report(done, of int) error {
 	if s.options.Progress != nil {
 		s.options.Progress(s.now, done, of)
 	}

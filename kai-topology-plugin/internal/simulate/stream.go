@@ -65,24 +65,24 @@ const maxFaults = 100
 
 // faults are the wrong lines of a file.
 type faults struct {
-	file  string
-	told  []error
-	count int
+	file   string
+	faults []error
+	count  int
 }
 
 func (f *faults) add(line int, err error) {
 	if f.count++; f.count <= maxFaults {
-		f.told = append(f.told, fmt.Errorf("%s:%d: %w", f.file, line, err))
+		f.faults = append(f.faults, fmt.Errorf("%s:%d: %w", f.file, line, err))
 	}
 }
 
 // err names the wrong lines, as FILE:LINE: path: reason, a line each; nil if there are none.
 func (f *faults) err() error {
-	told := f.told
+	faults := f.faults
 	if f.count > maxFaults {
-		told = append(told, fmt.Errorf("%s: %d more lines are wrong", f.file, f.count-maxFaults))
+		faults = append(faults, fmt.Errorf("%s: %d more lines are wrong", f.file, f.count-maxFaults))
 	}
-	return errors.Join(told...)
+	return errors.Join(faults...)
 }
 
 // Read reads a stream for a cluster. The error names what is wrong, as FILE:LINE: path: reason, a line each.

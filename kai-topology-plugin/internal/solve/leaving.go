@@ -94,7 +94,7 @@ func passing(answer *decision.Answer) *decision.Answer {
 
 // noted has a refusal say what is kept as spares, near the place that the first one names.
 func noted(request Request, refusal, first *decision.Answer) *decision.Answer {
-	if told := first.Explanations; len(told) > 0 && len(told[0].Short) == 0 && len(told[0].Excluded) == 0 {
+	if given := first.Explanations; len(given) > 0 && len(given[0].Short) == 0 && len(given[0].Excluded) == 0 {
 		// All nodes of a level are kept, and the engine knows of none.
 		refusal.Message = "there is no room for the gang but on nodes that have to stay empty"
 	}

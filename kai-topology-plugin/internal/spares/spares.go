@@ -320,22 +320,22 @@ func (k Kept) Needed() map[string]string {
 
 // Note says what is kept, first of all in a domain or around it.
 func (k Kept) Note(near packing.Path) string {
-	var told []*Domain
+	var mentioned []*Domain
 	for i := range k {
 		if len(k[i].Kept()) > 0 {
-			told = append(told, &k[i])
+			mentioned = append(mentioned, &k[i])
 		}
 	}
-	if len(told) == 0 {
+	if len(mentioned) == 0 {
 		return ""
 	}
-	first := max(0, slices.IndexFunc(told, func(d *Domain) bool {
+	first := max(0, slices.IndexFunc(mentioned, func(d *Domain) bool {
 		depth := min(len(near), len(d.Path))
 		return depth > 0 && slices.Equal(d.Path[:depth], near[:depth])
 	}))
-	note := "kept as spares: " + told[first].sentence()
-	if len(told) > 1 {
-		note += fmt.Sprintf(", and nodes in %d more", len(told)-1)
+	note := "kept as spares: " + mentioned[first].sentence()
+	if len(mentioned) > 1 {
+		note += fmt.Sprintf(", and nodes in %d more", len(mentioned)-1)
 	}
 	return note
 }

@@ -65,8 +65,8 @@ func TestDeadline(t *testing.T) {
 // table is a stopper on a fake API server, for a gang with so many pods on nodes.
 type table struct {
 	*Stopper
-	client *fake.Clientset
-	told   int
+	client  *fake.Clientset
+	reports int
 }
 
 func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration) *table {
@@ -84,7 +84,7 @@ func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration
 	made.Stopper = NewStopper(made.client.CoreV1(), func(gang.Key) (*gang.Gang, error) {
 		assembled, _ := gang.Assemble(podGroup, pods, nil)
 		return assembled, nil
-	}, func(gang.Key, string) { made.told++ })
+	}, func(gang.Key, string) { made.reports++ })
 	made.clock = testingclock.NewFakePassiveClock(broke.Add(after))
 	return made
 }
@@ -109,9 +109,9 @@ func TestAGangIsStoppedAtItsDeadline(t *testing.T) {
 		standing int
 		after    time.Duration
 		left     []string
-		told     int
+		reports  int
 	}{
-		"all pods that have a node, and no other": {standing: 1, after: 5 * time.Minute, left: []string{"b", "c"}, told: 1},
+		"all pods that have a node, and no other": {standing: 1, after: 5 * time.Minute, left: []string{"b", "c"}, reports: 1},
 		"not before":                        {standing: 1, after: 5*time.Minute - 1, left: []string{"a", "b", "c"}},
 		"not if it has what it needs again": {standing: 2, after: time.Hour, left: []string{"a", "b", "c"}},
 		"nobody, if nothing stands":         {standing: 0, after: time.Hour, left: []string{"a", "b", "c"}},
@@ -121,8 +121,8 @@ func TestAGangIsStoppedAtItsDeadline(t *testing.T) {
 			if err := stopper.look(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" || stopper.told != c.told {
-				t.Errorf("told %d times; pods (-want +got):\n%s", stopper.told, diff)
+			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" || stopper.reports != c.reports {
+				t.Errorf("reported %d times; pods (-want +got):\n%s", stopper.reports, diff)
 			}
 		})
 	}

@@ -32,18 +32,18 @@ type Stopper struct {
 	// Observe reads a gang, with the pods that are about to stand among those that stand. A nil gang exists no more, or
 	// cannot be judged.
 	Observe func(key gang.Key) (*gang.Gang, error)
-	// Tell is called for each gang that is stopped, with the reason.
-	Tell  func(key gang.Key, reason string)
-	clock clock.PassiveClock
-	queue workqueue.TypedRateLimitingInterface[gang.Key]
+	// Report is called for each gang that is stopped, with the reason.
+	Report func(key gang.Key, reason string)
+	clock  clock.PassiveClock
+	queue  workqueue.TypedRateLimitingInterface[gang.Key]
 }
 
 // NewStopper returns a stopper that stops nothing until Run.
 func NewStopper(
-	pods coreclient.PodsGetter, observe func(gang.Key) (*gang.Gang, error), tell func(gang.Key, string),
+	pods coreclient.PodsGetter, observe func(gang.Key) (*gang.Gang, error), report func(gang.Key, string),
 ) *Stopper {
 	return &Stopper{
-		Pods: pods, Observe: observe, Tell: tell,
+		Pods: pods, Observe: observe, Report: report,
 		clock: clock.RealClock{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[gang.Key](mending, slowest)),
@@ -100,7 +100,7 @@ func (s *Stopper) stop(ctx context.Context, key gang.Key, pods []*corev1.Pod) er
 	}
 	klog.FromContext(ctx).Info("Gang stopped: it ran below its minimum for longer than its stalenessGracePeriod",
 		"podGroup", key, "pods", len(pods))
-	s.Tell(key, stopping)
+	s.Report(key, stopping)
 	var errs []error
 	for _, pod := range pods {
 		err := s.Pods.Pods(pod.Namespace).Delete(ctx, pod.Name,

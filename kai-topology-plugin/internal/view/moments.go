@@ -13,7 +13,7 @@ type Moments struct {
 	before []string
 	// at is where a line of the overview before is, the last one if it is there more than once.
 	at   map[string]int
-	told [][]any
+	sent [][]any
 }
 
 // Add adds the overview of the next moment, as JSON.
@@ -34,7 +34,7 @@ func (m *Moments) Add(overview []byte) {
 			i++
 		}
 	}
-	m.told = append(m.told, parts)
+	m.sent = append(m.sent, parts)
 	m.before, m.at = lines, make(map[string]int, len(lines))
 	for i, line := range lines {
 		m.at[line] = i
@@ -70,7 +70,7 @@ func linesOf(text []byte) (lines []string) {
 func (m *Moments) packed() (string, error) {
 	var zipped bytes.Buffer
 	writer := gzip.NewWriter(&zipped)
-	if err := json.NewEncoder(writer).Encode(m.told); err != nil {
+	if err := json.NewEncoder(writer).Encode(m.sent); err != nil {
 		return "", err
 	}
 	if err := writer.Close(); err != nil {

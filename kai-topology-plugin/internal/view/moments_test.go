@@ -102,8 +102,8 @@ func TestWhatHasNotChangedTakesNoRoom(t *testing.T) {
 	pods[500] = `{"name":"pod-500"}`
 	add()
 	want := []any{[2]int{0, 501}, `{"name":"pod-500"},`, [2]int{502, 499}}
-	if diff := cmp.Diff(want, moments.told[2]); diff != "" || len(moments.told[1]) != 1 {
-		t.Errorf("%d parts for no change, and for one (-want +got):\n%s", len(moments.told[1]), diff)
+	if diff := cmp.Diff(want, moments.sent[2]); diff != "" || len(moments.sent[1]) != 1 {
+		t.Errorf("%d parts for no change, and for one (-want +got):\n%s", len(moments.sent[1]), diff)
 	}
 }
 

@@ -175,19 +175,19 @@ func (s *Server) overview(w http.ResponseWriter) {
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	answer := http.NewResponseController(w)
-	told := &moment{}
+	sent := &moment{}
 	for {
 		latest := s.Feed.latest()
-		if latest.overview != nil && latest.revision != told.revision {
+		if latest.overview != nil && latest.revision != sent.revision {
 			fmt.Fprintf(w, "event: overview\ndata: %d\n\n", latest.revision)
 		}
-		if latest.trouble != "" && latest.trouble != told.trouble {
+		if latest.trouble != "" && latest.trouble != sent.trouble {
 			fmt.Fprintf(w, "event: trouble\ndata: %s\n\n", strings.ReplaceAll(latest.trouble, "\n", " "))
 		}
 		if answer.Flush() != nil {
 			return
 		}
-		told = latest
+		sent = latest
 		select {
 		case <-r.Context().Done():
 			return

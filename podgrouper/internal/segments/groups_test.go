@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/fallback"
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/jobset"
 	"packtree.dev/podgrouper/internal/groupers/kubeflow"
 	"packtree.dev/podgrouper/internal/groupers/leaderworkerset"
 	"packtree.dev/podgrouper/internal/groupers/ray"
 	"packtree.dev/podgrouper/internal/segments"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestWorkloadsOfSeveralGroups(t *testing.T) {

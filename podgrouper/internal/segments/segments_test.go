@@ -3,10 +3,10 @@ package segments_test
 import (
 	"testing"
 
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/groupers/replicas"
 	"packtree.dev/podgrouper/internal/segments"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestJobs(t *testing.T) {

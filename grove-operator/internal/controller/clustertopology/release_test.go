@@ -25,8 +25,8 @@ import (
 	"packtree.dev/grove-operator/internal/admission"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/clustertopology"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/lookup"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 	"packtree.dev/grove-operator/internal/topology"
 )
 

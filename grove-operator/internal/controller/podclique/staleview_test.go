@@ -23,9 +23,9 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podclique"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/pods"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // TestAStaleCacheHasNoPodTooManyDeleted: a scale-in from four to three has deleted pod 3. The cache does not show that

@@ -20,8 +20,8 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // TestAStaleCacheLetsNoGroupGoBeforeItsPodCliques: the pass before the deletion made PodCliques that the cache does not

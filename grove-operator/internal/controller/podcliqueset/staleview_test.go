@@ -23,8 +23,8 @@ import (
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
-	"packtree.dev/grove-operator/internal/fixture"
 	"packtree.dev/grove-operator/internal/layout"
+	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
 // TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made children that the cache does not show

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/fallback"
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestGroup(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/grouping"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")

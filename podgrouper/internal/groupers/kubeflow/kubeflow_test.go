@@ -3,8 +3,8 @@ package kubeflow_test
 import (
 	"testing"
 
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/kubeflow"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestPyTorchJob(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/podgang"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func workload(t *testing.T, manifest string) grouping.Workload {

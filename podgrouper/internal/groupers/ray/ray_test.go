@@ -3,8 +3,8 @@ package ray_test
 import (
 	"testing"
 
-	"packtree.dev/podgrouper/internal/groupers/groupertest"
 	"packtree.dev/podgrouper/internal/groupers/ray"
+	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestGroup(t *testing.T) {

@@ -96,7 +96,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 			state.KeptDomains(gang.Rank{Gang: other})
 		},
 		func() {
-			state.Tell(group, func(told *Told) { told.Reasons.Insert("x") })
+			state.Announce(group, func(announced *Announced) { announced.Reasons.Insert("x") })
 			state.Concluded(mine, "x")
 		},
 		func() {

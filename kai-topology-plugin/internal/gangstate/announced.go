@@ -12,8 +12,8 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Told is what events have said of a gang, so that each is recorded once per reason and not with every attempt.
-type Told struct {
+// Announced is what events have said of a gang, so that each is recorded once per reason and not with every attempt.
+type Announced struct {
 	podGroup   types.UID
 	generation int64
 	// Reasons are those of events, and Strays the pods of which was said that they name a leaf which does not exist.
@@ -21,28 +21,28 @@ type Told struct {
 	Strays  sets.Set[types.UID]
 }
 
-// Tell runs a function on what events have said of the gang of a PodGroup. Of one that is not known, the condition
+// Announce runs a function on what events have said of the gang of a PodGroup. Of one that is not known, the condition
 // says what an earlier process said. The function must be short: everybody else waits for it.
-func (s *State) Tell(podGroup *scheduling.PodGroup, tell func(told *Told)) {
+func (s *State) Announce(podGroup *scheduling.PodGroup, change func(announced *Announced)) {
 	s.change(keyOf(podGroup), func(r *record, _ *Effects) {
-		if r.told == nil || r.told.podGroup != podGroup.UID || r.told.generation != podGroup.Generation {
-			r.told = toldBefore(podGroup)
+		if r.announced == nil || r.announced.podGroup != podGroup.UID || r.announced.generation != podGroup.Generation {
+			r.announced = announcedBefore(podGroup)
 		}
-		tell(r.told)
+		change(r.announced)
 	})
 }
 
-func toldBefore(podGroup *scheduling.PodGroup) *Told {
-	told := &Told{
+func announcedBefore(podGroup *scheduling.PodGroup) *Announced {
+	announced := &Announced{
 		podGroup: podGroup.UID, generation: podGroup.Generation,
 		Reasons: sets.New[string](), Strays: sets.New[types.UID](),
 	}
 	present := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
 	// A gang that was changed and stands as before is no news either.
 	if present != nil && (present.Status == metav1.ConditionTrue || present.ObservedGeneration == podGroup.Generation) {
-		told.Reasons.Insert(present.Reason)
+		announced.Reasons.Insert(present.Reason)
 	}
-	return told
+	return announced
 }
 
 // Concluded records what the status of a gang says: the reason for which it waits, empty if it does not. It returns
@@ -65,7 +65,7 @@ func (s *State) Concluded(key gang.Key, reason string) (before string, complete 
 // which it waited.
 func (s *State) Unspoken(key gang.Key) (before string) {
 	s.change(key, func(r *record, _ *Effects) {
-		before, r.waits, r.told, r.complete = r.waits, "", nil, time.Time{}
+		before, r.waits, r.announced, r.complete = r.waits, "", nil, time.Time{}
 	})
 	return before
 }
