@@ -80,7 +80,7 @@ func Start(t *testing.T) *Browser {
 		// Root has no sandbox, and only our own pages are opened here.
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1440, 900),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("hide-scrollbars", true))
+		chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(patience))
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancelBrowser := chromedp.NewContext(allocated)
 	t.Cleanup(func() {

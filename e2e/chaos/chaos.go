@@ -273,7 +273,8 @@ func (r *Run) killScheduler(ctx context.Context) error {
 	return r.Machine.Start(ctx, Scheduler)
 }
 
-// keepRunning restarts the scheduler whenever it has ended by itself, as its kubelet would.
+// keepRunning restarts the scheduler whenever it has ended by itself, as its kubelet would. Whoever supervises the
+// cluster does that too, and may be first.
 func (r *Run) keepRunning(ctx context.Context) error {
 	r.alive.Lock()
 	defer r.alive.Unlock()
@@ -281,5 +282,8 @@ func (r *Run) keepRunning(ctx context.Context) error {
 		return nil
 	}
 	r.count("leaders that ended by themselves")
-	return r.Machine.Start(ctx, Scheduler)
+	if err := r.Machine.Start(ctx, Scheduler); r.Machine.PID(Scheduler) == 0 {
+		return err
+	}
+	return nil
 }

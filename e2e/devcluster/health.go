@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds the start of each program, on a machine that compiles at the same time.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // together runs the steps in parallel. The first error cancels the others and is returned.
 func together(ctx context.Context, steps ...func(context.Context) error) error {

@@ -182,6 +182,9 @@ func startAgain(t *testing.T, cluster *devcluster.Cluster) {
 	}
 }
 
+// patience bounds each wait, on a busy machine.
+const patience = 2 * time.Minute
+
 // supervised ends a component in each possible way, and counts how often it ran.
 func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	t.Helper()
@@ -206,7 +209,7 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	}
 	counts := func(want int) {
 		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 			content, err := os.ReadFile(runs)
 			if err == nil && strings.Count(string(content), "run") == want && cluster.PID("component") != 0 {
 				return
@@ -271,7 +274,7 @@ func runJob(t *testing.T, kubeconfig string) {
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(
+	for deadline := time.Now().Add(patience); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(
 		50 * time.Millisecond) {
 		if pod, err = pods.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ type Cluster struct {
 }
 
 // limit bounds a whole start, in case a request is never answered.
-const limit = 5 * time.Minute
+const limit = 10 * time.Minute
 
 // Up starts a cluster and returns when its nodes are ready and its components work. The cluster outlives the calling
 // process, until Down is called. If Up fails, or the context ends, nothing is left.

@@ -23,7 +23,7 @@ import (
 const heartbeat = 10 * time.Minute
 
 // patience is how long the operators may take to work once the cluster is up, on a busy machine.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // Own is a dev cluster that a suite has for itself, beside the developer's own one. The embedded Cluster acts on it as
 // a user.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"packtree.dev/e2e/live"
 )
@@ -34,9 +33,15 @@ func TestWaitSaysWhatItSawLast(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-			defer cancel()
-			err := live.Wait(ctx, "all pods run", test.look)
+			ctx, expire := context.WithCancelCause(t.Context())
+			defer expire(nil)
+			looks := 0
+			err := live.Wait(ctx, "all pods run", func(ctx context.Context) (bool, string, error) {
+				if looks++; looks == 2 {
+					expire(context.DeadlineExceeded)
+				}
+				return test.look(ctx)
+			})
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("error %v, want the context's", err)
 			}

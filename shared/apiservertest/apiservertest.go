@@ -42,8 +42,13 @@ func StartEmpty() (*Cluster, error) {
 	return start(&envtest.Environment{})
 }
 
-// patience is how long the programs may take to start and to end, on a machine that does other things too.
+// patience is how long the programs may take to start, to serve what is installed and to end, on a machine that does
+// other things too.
 const patience = 3 * time.Minute
+
+// attempts is how often a start is tried: envtest gives the namespace default five seconds to appear, in which a busy
+// machine may do something else.
+const attempts = 3
 
 func start(environment *envtest.Environment) (*Cluster, error) {
 	assets, err := assetsDirectory()
@@ -52,12 +57,18 @@ func start(environment *envtest.Environment) (*Cluster, error) {
 	}
 	environment.BinaryAssetsDirectory = assets
 	environment.ControlPlaneStartTimeout, environment.ControlPlaneStopTimeout = patience, patience
-	config, err := environment.Start()
-	if err != nil {
-		return nil, fmt.Errorf("starting API server: %w", errors.Join(err, environment.Stop()))
+	environment.CRDInstallOptions.MaxTime, environment.WebhookInstallOptions.MaxTime = patience, patience
+	for attempt := 1; ; attempt++ {
+		started := *environment
+		config, err := started.Start()
+		if err == nil {
+			config.QPS, config.Burst = 1000, 1000
+			return &Cluster{Config: config, Environment: &started}, nil
+		}
+		if err = errors.Join(err, started.Stop()); attempt == attempts {
+			return nil, fmt.Errorf("starting API server: %w", err)
+		}
 	}
-	config.QPS, config.Burst = 1000, 1000
-	return &Cluster{Config: config, Environment: environment}, nil
 }
 
 // Stop ends the API server and etcd and removes their data.

@@ -35,7 +35,7 @@ func TestAManagerEndsWhileItsControllersWork(t *testing.T) {
 	for round := range 50 {
 		mgr, err := ctrl.NewManager(&rest.Config{Host: "127.0.0.1:1"}, ctrl.Options{
 			Controller: controllers, Metrics: metricsserver.Options{BindAddress: managerstart.Off},
-			GracefulShutdownTimeout: new(20 * time.Second),
+			GracefulShutdownTimeout: new(3 * time.Minute),
 		})
 		if err != nil {
 			t.Fatal(err)

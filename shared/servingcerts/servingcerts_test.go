@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"packtree.dev/shared/apiservertest"
+	"packtree.dev/shared/freeport"
 	"packtree.dev/shared/servingcerts"
 )
 
@@ -51,12 +52,8 @@ func startProgram(t *testing.T) *program {
 			t.Error(err)
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Port()
 	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
@@ -157,11 +154,14 @@ func (p *program) eventually(what string, holds func() error) {
 // edit changes the data of the Secret.
 func (p *program) edit(change func(data map[string][]byte)) {
 	p.Helper()
-	if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {
-		p.Fatal(err)
-	}
-	change(p.secret.Data)
-	if err := p.Update(p.Context(), p.secret); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // The program may write it too.
+		if err := p.Get(p.Context(), client.ObjectKeyFromObject(p.secret), p.secret); err != nil {
+			return err
+		}
+		change(p.secret.Data)
+		return p.Update(p.Context(), p.secret)
+	})
+	if err != nil {
 		p.Fatal(err)
 	}
 }

@@ -42,11 +42,13 @@ var _ = Describe("Deployments of the golden files", func() {
 			for _, written := range deployments {
 				Expect(k8s.Create(ctx, written)).To(Succeed())
 				deployment := &v1beta1.DynamoGraphDeployment{}
+				var ready *metav1.Condition
 				Eventually(func(g Gomega) {
 					g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(written), deployment)).To(Succeed())
 					g.Expect(deployment.Status.ObservedGeneration).To(Equal(deployment.Generation))
+					ready = meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
+					g.Expect(ready.Reason).NotTo(Equal(v1beta1.ReasonNotYetWritten), "that is tried again")
 				}).Should(Succeed(), "the operator has made everything, or says why not")
-				ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
 				Expect(ready.Reason).To(Equal(v1beta1.ReasonNotYetObserved),
 					"nothing was refused, and Grove is not there: %s", ready.Message)
 			}

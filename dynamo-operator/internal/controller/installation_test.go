@@ -45,7 +45,8 @@ var _ = Describe("Without Grove", Ordered, func() {
 		})
 		bare, err = client.New(world.Config, client.Options{Scheme: newScheme()})
 		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(runOperator(world.Config, ctrl.Options{}))
+		_, stop := runOperator(world.Config, ctrl.Options{})
+		DeferCleanup(stop)
 	})
 
 	It("refuses to be relied on", func() {

@@ -36,7 +36,7 @@ var _ = Describe("What a deployment becomes", func() {
 	It("belongs to it, so that all of it goes with it", func(ctx SpecContext) {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, withClaim))).To(Succeed())
-		eventuallySet(ctx, namespace, "components")
+		eventuallyObserved(ctx, namespace, "components")
 		owner := deployment(ctx, namespace, "components")
 		for list, names := range map[client.ObjectList][]string{
 			&corev1.ServiceList{}:               {"components-frontend", "components-worker"},
@@ -64,8 +64,14 @@ var _ = Describe("What a deployment becomes", func() {
 		namespace := newNamespace(ctx)
 		Expect(k8s.Create(ctx, written(namespace, withClaim))).To(Succeed())
 		set := eventuallySet(ctx, namespace, "components")
+		eventuallyObserved(ctx, namespace, "components")
 		Expect(k8s.Delete(ctx, deployment(ctx, namespace, "components"),
 			client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		Eventually(func(g Gomega) {
+			seen := &v1beta1.DynamoGraphDeployment{}
+			g.Expect(cached.Get(ctx, client.ObjectKeyFromObject(set), seen)).To(Succeed())
+			g.Expect(seen.DeletionTimestamp).NotTo(BeNil())
+		}).Should(Succeed(), "the operator knows that it goes")
 		Expect(k8s.Delete(ctx, set)).To(Succeed())
 		Consistently(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(set), set) }, "500ms").
 			Should(MatchError(apierrors.IsNotFound, "not found"))

@@ -46,11 +46,14 @@ var _ = Describe("Two replicas of the operator", func() {
 				counted.next = next
 				return counted
 			})
-			return counted, runOperator(config, ctrl.Options{
+			_, stop := runOperator(config, ctrl.Options{
 				LeaderElection: true, LeaderElectionID: "dynamo-operator.packtree.dev",
 				LeaderElectionNamespace:       "default",
 				LeaderElectionReleaseOnCancel: true,
+				// On a busy machine a lease is renewed late, and the leader must not end by itself.
+				LeaseDuration: new(slow), RenewDeadline: new(slow / 2),
 			})
+			return counted, stop
 		}
 		leader := func() (string, error) {
 			lease := &coordinationv1.Lease{}

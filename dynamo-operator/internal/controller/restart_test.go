@@ -78,6 +78,7 @@ var _ = Describe("A restart", func() {
 		Eventually(ids).WithContext(ctx).Should(Equal([]string{"wednesday", "", ""}))
 		update(ctx, set, false)
 		asked(ctx, `[{"op":"remove","path":"/spec/restart"}]`)
+		eventuallyObserved(ctx, namespace, "map")
 		update(ctx, set, true)
 		Eventually(progress).WithContext(ctx).Should(HaveField("Phase", v1beta1.RestartPhaseCompleted))
 		Expect(progress(ctx).Restarted).To(Equal([]string{"Frontend"}))

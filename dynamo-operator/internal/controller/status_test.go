@@ -264,6 +264,14 @@ func eventuallySet(ctx context.Context, namespace, name string) *grovev1alpha1.P
 	return set
 }
 
+// eventuallyObserved waits until the operator has acted on what a deployment says, and says so.
+func eventuallyObserved(ctx context.Context, namespace, name string) {
+	EventuallyWithOffset(1, func(g Gomega) {
+		current := deployment(ctx, namespace, name)
+		g.Expect(current.Status.ObservedGeneration).To(Equal(current.Generation))
+	}).Should(Succeed(), "the operator has acted on it")
+}
+
 func eventuallyCondition(ctx context.Context, namespace, name, kind, reason string) *metav1.Condition {
 	var condition *metav1.Condition
 	EventuallyWithOffset(1, func(g Gomega) {

@@ -37,6 +37,8 @@ import (
 var (
 	cluster *apiservertest.Cluster
 	k8s     client.Client
+	// cached reads like the operator of the suite.
+	cached client.Client
 )
 
 // slow is for actions that are retried only from time to time.
@@ -132,6 +134,7 @@ func convertThroughWebhook(ctx context.Context) {
 	options := cluster.Environment.WebhookInstallOptions
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	Expect(k8s.Get(ctx, client.ObjectKey{Name: "dynamographdeployments.nvidia.com"}, definition)).To(Succeed())
+	before := definition.DeepCopy()
 	url := localURL(options, webhook.ConvertPath)
 	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
@@ -141,7 +144,7 @@ func convertThroughWebhook(ctx context.Context) {
 			ConversionReviewVersions: []string{"v1"},
 		},
 	}
-	Expect(k8s.Update(ctx, definition)).To(Succeed())
+	Expect(k8s.Patch(ctx, definition, client.MergeFrom(before))).To(Succeed())
 }
 
 // startOperator starts the program as its main does, until the calling test ends.
@@ -151,15 +154,19 @@ func startOperator() {
 		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
 	})
 	server.Register(grovePath, &ctrladmission.Webhook{Handler: groveAdmission{}})
-	DeferCleanup(runOperator(cluster.Config, ctrl.Options{WebhookServer: server}))
+	var stop func()
+	cached, stop = runOperator(cluster.Config, ctrl.Options{WebhookServer: server})
+	DeferCleanup(stop)
 	listens := server.StartedChecker()
 	Eventually(func() error { return listens(nil) }).Should(Succeed(), "the webhook server listens")
 }
 
-// runOperator starts the program on an API server, and returns a function that stops it.
-func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
+// runOperator starts the program on an API server. It returns a client that reads like the program, and a function that
+// stops it.
+func runOperator(config *rest.Config, options ctrl.Options) (cached client.Client, stop func()) {
 	options.Scheme, options.Cache = newScheme(), controller.CacheOptions(grove.Backend{}.Owned(), grove.Slim)
 	options.Metrics.BindAddress = "0"
+	options.GracefulShutdownTimeout = new(slow) // Pending work ends late on a busy machine.
 	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true) // Several managers run in this process.
 	mgr, err := ctrl.NewManager(config, options)
@@ -179,7 +186,7 @@ func runOperator(config *rest.Config, options ctrl.Options) (stop func()) {
 		defer close(stopped)
 		Expect(mgr.Start(ctx)).To(Succeed())
 	}()
-	return func() {
+	return mgr.GetClient(), func() {
 		cancel()
 		<-stopped
 	}

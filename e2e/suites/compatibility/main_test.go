@@ -34,6 +34,18 @@ func (i *installation) must(ctx context.Context, t *testing.T, err error) {
 	live.Scenario{Patience: patience, Report: i.report}.Must(ctx, t, err)
 }
 
+// asks runs a kubectl that succeeds, again if there was no answer.
+func (i *installation) asks(ctx context.Context, t *testing.T, namespace string, args ...string) {
+	t.Helper()
+	i.until(ctx, t, "kubectl is answered", func(ctx context.Context) (bool, string, error) {
+		said, err := i.Kubectl(ctx, namespace, args...)
+		if err != nil && !live.Unanswered(said) {
+			i.must(ctx, t, err)
+		}
+		return err == nil, said, nil
+	})
+}
+
 func (i *installation) report(ctx context.Context) string {
 	text := ""
 	for _, namespace := range []string{compatibility.Namespace, newcomers} {

@@ -60,7 +60,9 @@ func (i *installation) works(ctx context.Context, t *testing.T) {
 	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(newcomers))
 	workloads, err := examples.Objects(filepath.Join(testdata(t), "today", "workloads.yaml"), newcomers)
 	i.must(ctx, t, err)
-	i.must(ctx, t, i.Apply(ctx, workloads...))
+	i.until(ctx, t, "the webhooks take new workloads", func(ctx context.Context) (bool, string, error) {
+		return true, "", i.Apply(ctx, workloads...) // Which they refuse until the default topology has been read.
+	})
 	i.until(ctx, t, "new workloads stand", compatibility.Stands(i.Cluster, workloads))
 }
 
@@ -91,8 +93,7 @@ func (i *installation) looksAfter(ctx context.Context, t *testing.T, before memo
 			`[{"op":"replace","path":"/spec/components/0/replicas","value":2}]`},
 		{"scale", "pcsg", "engine-0-copy", "--replicas=3"},
 	} {
-		_, err := i.Kubectl(ctx, compatibility.Namespace, command...)
-		i.must(ctx, t, err)
+		i.asks(ctx, t, compatibility.Namespace, command...)
 	}
 	// One frontend more, and a leader with two workers; what has no room keeps waiting.
 	wanted := runningBut(pods.Items, nil) + 1 + 3
@@ -121,9 +122,8 @@ func runningBut(pods []corev1.Pod, gone *corev1.Pod) int {
 // release.
 func (i *installation) letsGo(ctx context.Context, t *testing.T) {
 	t.Helper()
-	_, err := i.Kubectl(ctx, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
+	i.asks(ctx, t, compatibility.Namespace, "delete", "dgd,pcs,jobs,podgroups.scheduling.run.ai,pods",
 		"--all", "--wait=false")
-	i.must(ctx, t, err)
 	i.until(ctx, t, "everything is gone", func(ctx context.Context) (bool, string, error) {
 		objects, err := compatibility.Kept(ctx, i)
 		left := ""

@@ -29,7 +29,7 @@ func deletion(w *world) *features.FeatureBuilder {
 		Setup(w.create).
 		Assess("two deployments run", suite.AllOf(
 			w.Applies("llm.yaml"), w.Applies("another.yaml"), w.stands("llm", asApplied()),
-			w.stands("another", pods{"Frontend": "1 of frontend:1"}),
+			w.stands("another", pods{"Frontend": "1 of frontend:1"}), w.servesFrontend("another"),
 			w.Remembers(w.objects("another"), &neighbour))).
 		Assess("with all that belongs to them", w.hasAll("llm")).
 		Assess("one is deleted in the background, and nothing of it is left", deletes("background")).
@@ -44,21 +44,23 @@ func deletion(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// hasAll checks that each kind has objects: otherwise a leftover of that kind could not be seen.
+// hasAll waits until each kind has objects: otherwise a leftover of that kind could not be seen.
 func (w *world) hasAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		objects, err := w.objects(name)(ctx)
-		w.Must(ctx, t, err)
-		found := map[string]bool{}
-		for object := range objects {
-			kind, _, _ := strings.Cut(object, " ")
-			found[kind] = true
-		}
-		for _, kind := range made {
-			if !found[kind.Kind] && kind.Kind != "HorizontalPodAutoscaler" {
-				t.Errorf("%s has no %s, so that nobody would see it stay: %v", name, kind.Kind, objects)
+		w.Until(ctx, t, name+" has objects of every kind", func(ctx context.Context) (bool, string, error) {
+			objects, err := w.objects(name)(ctx)
+			found := map[string]bool{"HorizontalPodAutoscaler": true} // It has none.
+			for object := range objects {
+				kind, _, _ := strings.Cut(object, " ")
+				found[kind] = true
 			}
-		}
+			for _, kind := range made {
+				if !found[kind.Kind] {
+					return false, fmt.Sprintf("no %s is among %v", kind.Kind, objects), err
+				}
+			}
+			return true, "", err
+		})
 		return ctx
 	}
 }

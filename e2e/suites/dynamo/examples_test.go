@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/examples"
+	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/suites/internal/suite"
 	dynamo "packtree.dev/shared/api/dynamo/v1beta1"
 )
@@ -95,17 +97,22 @@ func (p pods) names() []string {
 	return all
 }
 
-// countsAll compares the replicas in the status with the spec.
+// countsAll waits until the replicas in the status are those of the spec, and checks by what each service is scaled.
 func (w *world) countsAll(name string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		deployment, err := w.deployment(ctx, name)
-		w.Must(ctx, t, err)
-		for _, component := range deployment.Spec.Components {
-			counted, wanted := deployment.Status.Services[component.Name], *component.Replicas
-			if counted.Replicas != wanted || counted.ReadyReplicas != wanted || counted.ScheduledReplicas != wanted ||
-				counted.UpdatedReplicas != wanted {
-				t.Errorf("%s is to have %d replicas: %+v", component.Name, wanted, counted)
+		var deployment *dynamo.DynamoGraphDeployment
+		w.Until(ctx, t, "all replicas are counted", func(ctx context.Context) (counted bool, _ string, err error) {
+			deployment, err = w.deployment(ctx, name)
+			counted = err == nil
+			for _, component := range deployment.Spec.Components {
+				of, wanted := deployment.Status.Services[component.Name], *component.Replicas
+				counted = counted && of.Replicas == wanted && of.ReadyReplicas == wanted &&
+					of.ScheduledReplicas == wanted && of.UpdatedReplicas == wanted
 			}
+			return counted, fmt.Sprintf("%+v", deployment.Status.Services), err
+		})
+		for _, component := range deployment.Spec.Components {
+			counted := deployment.Status.Services[component.Name]
 			scaled := w.Answer(ctx, t, "get", strings.ToLower(counted.ComponentKind)+"/"+counted.ComponentName, "-o",
 				"jsonpath={.spec.replicas}")
 			if component.Multinode == nil != (counted.ComponentKind == "PodClique") || scaled == "" {
@@ -153,8 +160,14 @@ func (w *world) isStable(name string) types.StepFunc {
 		before, err := w.deployment(ctx, name)
 		w.Must(ctx, t, err)
 		for _, version := range []string{"v1alpha1", "v1beta1"} {
-			written := w.Answer(ctx, t, "get", "dynamographdeployments."+version+".nvidia.com", name, "-o", "yaml")
-			w.Answer(ctx, t, "replace", "-f", w.Store(t, version+".yaml", written))
+			w.Until(ctx, t, version+" is written back", func(ctx context.Context) (bool, string, error) {
+				written := w.Answer(ctx, t, "get", "dynamographdeployments."+version+".nvidia.com", name, "-o", "yaml")
+				said, err := cluster.Kubectl(ctx, w.Name, "replace", "-f", w.Store(t, version+".yaml", written))
+				if err != nil && !live.Unanswered(said) && !strings.Contains(said, "the object has been modified") {
+					w.Must(ctx, t, err)
+				}
+				return err == nil, said, nil
+			})
 		}
 		after, err := w.deployment(ctx, name)
 		w.Must(ctx, t, err)

@@ -49,30 +49,27 @@ func serving(w *world) *features.FeatureBuilder {
 		Teardown(w.remove)
 }
 
-// workersHaveTheirRacks checks the labels from which the pods' files are made. A frontend has none.
+// workersHaveTheirRacks waits for the labels from which the pods' files are made. A frontend has none.
 func (w *world) workersHaveTheirRacks(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	found, err := w.podsOf(ctx, "chat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := 0
-	for i := range found {
-		var node corev1.Node
-		if err := w.Cluster.Get(ctx, types.NamespacedName{Name: found[i].Spec.NodeName}, &node); err != nil {
-			t.Fatal(err)
+	w.Until(ctx, t, "four workers have the racks of their nodes", func(ctx context.Context) (bool, string, error) {
+		found, err := w.podsOf(ctx, "chat")
+		count := 0
+		for i := range found {
+			var node corev1.Node
+			if err := w.Cluster.Get(ctx, types.NamespacedName{Name: found[i].Spec.NodeName}, &node); err != nil {
+				return false, "", err
+			}
+			want := ""
+			if found[i].Labels[dynamo.LabelComponentType] != dynamo.TypeFrontend {
+				want, count = node.Labels[w.Name+"/rack"], count+1
+			}
+			if got := found[i].Labels[dynamo.LabelTopologyPrefix+"rack"]; got != want {
+				return false, fmt.Sprintf("pod %s on node %s has rack %q, not %q", found[i].Name, node.Name, got, want), nil
+			}
 		}
-		want := ""
-		if found[i].Labels[dynamo.LabelComponentType] != dynamo.TypeFrontend {
-			want, count = node.Labels[w.Name+"/rack"], count+1
-		}
-		if got := found[i].Labels[dynamo.LabelTopologyPrefix+"rack"]; got != want {
-			t.Errorf("pod %s on node %s has rack %q, want %q", found[i].Name, node.Name, got, want)
-		}
-	}
-	if count != 4 {
-		t.Errorf("%d workers stand, want 4", count)
-	}
+		return count == 4, fmt.Sprintf("%d workers stand", count), err
+	})
 	return ctx
 }
 

@@ -109,7 +109,7 @@ func (w *world) nodeIsReplaced(name string) types.StepFunc {
 		node := &corev1.Node{}
 		w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Name: lost.Spec.NodeName}, node))
 		w.Must(ctx, t, cluster.Delete(ctx, node))
-		w.Must(ctx, t, cluster.Delete(ctx, lost, client.GracePeriodSeconds(0)))
+		w.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, lost, client.GracePeriodSeconds(0))))
 		w.Must(ctx, t, cluster.Create(ctx, w.node(node.Labels[w.Name+"/zone"], node.Labels[w.Name+"/block"],
 			node.Labels[w.Name+"/rack"], 3)))
 		return ctx

@@ -25,9 +25,10 @@ func deletion(w *world) *features.FeatureBuilder {
 		Assess("four sets run", suite.AllOf(w.applies("four-sets.yaml"), w.runs("engine:1", all))).
 		Assess("with all that belongs to them",
 			func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+				w.isReadyAgain("neighbour", 1)(ctx, t, config) // It has all that it will have.
 				for _, set := range sets {
 					var objects suite.Memory
-					ctx = w.remembers(set, &objects)(ctx, t, config)
+					ctx = suite.AllOf(w.isReadyAgain(set, 1), w.remembers(set, &objects))(ctx, t, config)
 					found := map[string]bool{}
 					for name := range objects {
 						kind, _, _ := strings.Cut(name, " ")

@@ -77,13 +77,18 @@ func (k *kubelet) look(ctx context.Context) error {
 	return nil
 }
 
-func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) error {
+func (k *kubelet) start(ctx context.Context, pod *corev1.Pod) (err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.held[pod.Labels["grove.io/podclique"]] || k.logs[pod.Name] != nil {
 		return nil
 	}
 	k.logs[pod.Name] = &output{}
+	defer func() {
+		if err != nil {
+			delete(k.logs, pod.Name) // So that the next look tries it again.
+		}
+	}()
 	if len(pod.Spec.InitContainers) == 0 || pod.Spec.InitContainers[0].Name != startupContainer {
 		return release(ctx, pod)
 	}

@@ -50,10 +50,13 @@ func updateWithACopyMore(w *world) *features.FeatureBuilder {
 			copies(1),
 			w.edits("llm", func(set *grove.PodCliqueSet) {
 				larger("engine:4", 2)(set)
+				template("engine:4", true)(set) // So that the update goes on until it was seen.
 				set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](1)
 			}),
 			w.updateSays(grove.ReasonUpdateInProgress, "; without a further copy of PodCliqueScalingGroup llm-0-g: "),
-			w.runs("engine:4", all), w.isReadyAgain("llm", 1), w.inRack(0), w.Created("engine:4", 6, 6), w.Kept)).
+			w.has(map[string]int{"engine:3": 3, "not ready": 3}), w.edits("llm", template("engine:5", false)),
+			w.runs("engine:5", all), w.isReadyAgain("llm", 1), w.inRack(0), w.Created("engine:4", 3, 3),
+			w.Created("engine:5", 6, 6), w.Kept)).
 		Teardown(w.remove)
 }
 

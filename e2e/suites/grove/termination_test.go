@@ -53,9 +53,9 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 	return features.New("termination of a copy").
 		Setup(w.create).
 		Assess("a set runs", suite.AllOf(
-			w.applies("two-copies.yaml"), w.isReadyAgain("llm", 1), w.remembers("llm", &before),
-			w.runs("engine:1", map[string]int{"llm-0-g-0-leader": 1, "llm-0-g-0-worker": 1, "llm-0-g-1-leader": 1,
-				"llm-0-g-1-worker": 1}))).
+			w.applies("two-copies.yaml"), w.runs("engine:1", map[string]int{"llm-0-g-0-leader": 1, "llm-0-g-0-worker": 1,
+				"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 1}),
+			w.isReadyAgain("llm", 1), w.remembers("llm", &before))).
 		Assess("its second copy loses a node",
 			suite.AllOf(w.stands("llm-0-g-1-worker", &lost), w.losesItsNode("llm-0-g-1-worker"),
 				w.isBreached("llm-0-g-1-worker"))).

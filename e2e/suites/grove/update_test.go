@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
@@ -184,10 +185,12 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 		Assess("a set runs", suite.AllOf(w.applies("on-delete.yaml"), w.runs("engine:1", all),
 			w.isReadyAgain("llm", 1))).
 		Assess("a pod that the user deletes comes back with the new template", suite.AllOf(
-			w.edits("llm", template("engine:2", false)), w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
+			w.edits("llm", template("engine:2", false)), w.isFollowed("llm-0-router", "engine:2"),
+			w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 8, "engine:2": 1}), changed)).
 		Assess("and the next one with a newer one", suite.AllOf(
-			w.edits("llm", template("engine:3", false)), w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
+			w.edits("llm", template("engine:3", false)), w.isFollowed("llm-0-router", "engine:3"),
+			w.WhileTheOperatorIsDead(w.deletes(1, oldRouter)),
 			w.has(map[string]int{"engine:1": 7, "engine:2": 1, "engine:3": 1}), changed)).
 		Assess("nobody else has replaced any",
 			suite.AllOf(w.TheOperatorDies, changed, w.Created("engine:2", 1, 1), w.Created("engine:3", 1, 1))).
@@ -195,6 +198,23 @@ func updateOnDelete(w *world) *features.FeatureBuilder {
 			w.WhileTheOperatorIsDead(w.deletes(pods, behind)), w.runs("engine:3", all), w.isReadyAgain("llm", 1))).
 		Assess("each once", suite.AllOf(w.Created("engine:1", pods, pods), w.Created("engine:3", pods, pods))).
 		Teardown(w.remove)
+}
+
+// isFollowed waits until a PodClique has an image, and the operator has seen that: a pod that is lost before comes back
+// as it was.
+func (w *world) isFollowed(podClique, image string) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Until(ctx, t, podClique+" is of "+image, func(ctx context.Context) (bool, string, error) {
+			object := &grove.PodClique{}
+			err := cluster.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: podClique}, object)
+			if err != nil {
+				return false, "", err
+			}
+			now, seen := object.Spec.PodSpec.Containers[0].Image, object.Status.ObservedGeneration == object.Generation
+			return now == image && seen, fmt.Sprintf("of %s, seen %v", now, seen), nil
+		})
+		return ctx
+	}
 }
 
 // has waits until there are so many ready pods of each image, and no others.

@@ -34,16 +34,16 @@ func TestLife(t *testing.T) {
 		Assess("every program is the one of its image", noRestarts).
 		Assess("none complains", nobodyComplains)
 	order := features.New("order of startup").
-		Assess("the set is taken", says("apply", "-f", testdata("in-order.yaml"))).
+		Assess("the set is taken", isTaken(testdata("in-order.yaml"))).
 		Assess("all of it starts", isAvailable("order", 1)).
 		Assess("the second clique starts after the first is ready", startedInOrder).
 		Assess("pods find each other by name", findsByName("order-0-second", "order-0-first-0.order-0"))
 	job := features.New("job").
-		Assess("it is taken", says("apply", "-f", testdata("job.yaml"))).
+		Assess("it is taken", isTaken(testdata("job.yaml"))).
 		Assess("it gets done", says("wait", "job", "short", "--for=condition=Complete", timeout)).
 		Assess("its PodGroup says so", jobFinished)
 	serving := features.New("serving").
-		Assess("a deployment is taken", says("apply", "-f", testdata("serving.yaml"))).
+		Assess("a deployment is taken", isTaken(testdata("serving.yaml"))).
 		Assess("and gets ready", says("wait", "dynamographdeployment", "chat", "--for=condition=Ready", timeout)).
 		Assess("requests through its Service pass all its pods",
 			allAnswer("chat", "grove.io/podclique=order-0-first", 3)).
@@ -54,13 +54,13 @@ func TestLife(t *testing.T) {
 		Assess("requests pass the one in its place", allAnswer("chat", "grove.io/podclique=order-0-first", 4)).
 		Assess("it goes", says("delete", "dgd", "chat", timeout))
 	broken := features.New("an image that nobody has").
-		Assess("the deployment is taken", says("apply", "-f", testdata("broken.yaml"))).
+		Assess("the deployment is taken", isTaken(testdata("broken.yaml"))).
 		Assess("it says which container lacks its image", dgdSays("broken", "127.0.0.1:1/none:1")).
 		Assess("another image is named", says("patch", "dgd", "broken", "--type=json", "--patch", repair)).
 		Assess("and all runs", says("wait", "dynamographdeployment", "broken", "--for=condition=Ready", timeout)).
 		Assess("it goes", says("delete", "dgd", "broken", timeout))
 	crash := features.New("a container that ends again and again").
-		Assess("the set is taken", says("apply", "-f", testdata("crash.yaml"))).
+		Assess("the set is taken", isTaken(testdata("crash.yaml"))).
 		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
 		Assess("it goes", says("delete", "pcs", "crash", timeout))
 	whole := features.New("whole path").

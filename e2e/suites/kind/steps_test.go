@@ -57,21 +57,14 @@ func report(t *testing.T) {
 	}
 }
 
-// says is a command of kubectl that has to succeed.
+// says is a command of kubectl that has to succeed. It is repeated as long as nodes do not know yet which programs
+// serve webhooks: those that are ready, and not those that have just ended.
 func says(args ...string) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		answer(ctx, t, args...)
-		return ctx
-	}
-}
-
-// isTaken applies a file, and repeats that as long as nodes do not know yet that the programs which are ready serve
-// webhooks.
-func isTaken(file string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		until(ctx, t, file+" is taken", func(ctx context.Context) (bool, string, error) {
-			said, err := kubectl(ctx, "apply", "-f", file)
-			if err != nil && !strings.Contains(err.Error(), "connection refused") {
+		// The wait does not end a command: kubectl has a timeout of its own, and says then what it has waited for.
+		until(ctx, t, strings.Join(args, " ")+" is answered", func(context.Context) (bool, string, error) {
+			said, err := kubectl(ctx, args...)
+			if err != nil && !strings.Contains(err.Error(), "connection refused") && !live.Unanswered(err.Error()) {
 				t.Fatal(err)
 			}
 			return err == nil, said, err
@@ -79,6 +72,9 @@ func isTaken(file string) types.StepFunc {
 		return ctx
 	}
 }
+
+// isTaken applies a file.
+func isTaken(file string) types.StepFunc { return says("apply", "-f", file) }
 
 func answer(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
@@ -330,12 +326,12 @@ func gangIsMadeAgain(set string) types.StepFunc {
 			same := slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(before, pod) })
 			return len(now) == 2 && !same, fmt.Sprint(now), err
 		})
-		events := answer(ctx, t, "get", "events",
-			"--field-selector=reason=GangTerminated,involvedObject.kind=PodCliqueSet,involvedObject.name="+set, "-o",
-			"jsonpath={.items[*].message}")
-		if events == "" {
-			t.Errorf("no event of set %s reports the termination", set)
-		}
+		until(ctx, t, "an event of "+set+" reports the termination", func(ctx context.Context) (bool, string, error) {
+			said, err := kubectl(ctx, "get", "events",
+				"--field-selector=reason=GangTerminated,involvedObject.kind=PodCliqueSet,involvedObject.name="+set, "-o",
+				"jsonpath={.items[*].message}")
+			return said != "", "there is none", err
+		})
 		return ctx
 	}
 }

@@ -110,16 +110,16 @@ var system = []string{
 	"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "flowschemas",
 }
 
-// leavesNothingBut checks what is left of the charts in the cluster.
+// leavesNothingBut waits until no more than that is left of the charts in the cluster, and no less.
 func (w *world) leavesNothingBut(wanted func(kind string) bool) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		for _, kind := range append([]string{definitions}, system...) {
-			said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind,
-				"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
-			w.Must(ctx, t, err)
-			if there := strings.TrimSpace(said) != ""; there != wanted(kind) {
-				t.Errorf("%s of the charts: %q", kind, said)
-			}
+			w.Until(ctx, t, fmt.Sprintf("there are %s of the charts: %v", kind, wanted(kind)),
+				func(ctx context.Context) (bool, string, error) {
+					said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind,
+						"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
+					return (strings.TrimSpace(said) != "") == wanted(kind), said, err
+				})
 		}
 		return ctx
 	}

@@ -2,10 +2,12 @@ package rights_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -40,11 +42,32 @@ func (w *world) without(program, verb, resource string, steps ...step) step {
 		whole := slices.Clone(role.Rules)
 		role.Rules = lessened(role.Rules, verb, resource)
 		w.Must(ctx, t, cluster.Update(ctx, role))
+		w.may(ctx, t, program, verb, resource, whole, false)
 		ctx = suite.AllOf(steps...)(ctx, t, config)
 		role.Rules = whole
 		w.Must(ctx, t, cluster.Update(ctx, role))
+		w.may(ctx, t, program, verb, resource, whole, true)
 		return ctx
 	}
+}
+
+// may waits until the API server grants a program a verb on a resource of some rules, or no more: it hears of changed
+// roles later than whoever has changed them.
+func (w *world) may(ctx context.Context, t *testing.T, program, verb, resource string, rules []rbacv1.PolicyRule,
+	granted bool,
+) {
+	t.Helper()
+	at := slices.IndexFunc(rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, resource) })
+	of := &authorizationv1.ResourceAttributes{Namespace: w.Name, Verb: verb, Group: rules[at].APIGroups[0]}
+	of.Resource, of.Subresource, _ = strings.Cut(resource, "/")
+	w.Until(ctx, t, fmt.Sprintf("%s may %s %s: %v", program, verb, resource, granted),
+		func(ctx context.Context) (bool, string, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + systemNamespace + ":" + program, ResourceAttributes: of,
+			}}
+			err := cluster.Create(ctx, review)
+			return err == nil && review.Status.Allowed == granted, review.Status.Reason, err
+		})
 }
 
 // lessened are rules without a verb on a resource. Other parts of a rule stay.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +70,7 @@ func readRefusal(t *testing.T, file string) refusal {
 
 func refused(namespace, directory string, want refusal) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		err := cluster.Apply(ctx, inputOf(t, directory, namespace)...)
+		err := answered(ctx, t, inputOf(t, directory, namespace))
 		if err == nil {
 			t.Fatalf("the cluster took %s", directory)
 		}
@@ -162,7 +161,7 @@ func TestOperatorConfigurationTypo(t *testing.T) {
 			filepath.Join(repository(t), "docs", "examples")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			out, problems, code := program(ctx, t, "grove-operator", arguments...)
 			if code < 1 {

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds each wait, on a busy machine.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // ofSuite are the labels of the suite's namespaces.
 var ofSuite = map[string]string{"packtree.dev/suite": "wholepath"}
@@ -96,11 +96,21 @@ func inNamespace(name string) types.StepFunc {
 
 func applied(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		if err := cluster.Apply(ctx, objects...); err != nil {
+		if err := answered(ctx, t, objects); err != nil {
 			t.Fatal(err)
 		}
 		return ctx
 	}
+}
+
+// answered is the answer of the cluster to an application, which is repeated if there was none.
+func answered(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) (answer error) {
+	t.Helper()
+	waitFor(ctx, t, "the cluster answers", func(ctx context.Context) (bool, string, error) {
+		answer = cluster.Apply(ctx, objects...)
+		return answer == nil || !live.Unanswered(answer.Error()), fmt.Sprint(answer), nil
+	}, objects...)
+	return answer
 }
 
 func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.StepFunc {

@@ -65,8 +65,9 @@ func (c *cluster) keep(t *testing.T, files map[string][]byte) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: secretName}, secret); err != nil {
 		t.Fatal(err)
 	}
+	before := secret.DeepCopy()
 	secret.Data = files
-	if err := c.Update(t.Context(), secret); err != nil {
+	if err := c.Patch(t.Context(), secret, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -98,8 +98,11 @@ var _ = Describe("A ClusterTopologyBinding", func() {
 		binding := fixture.Binding("both", "hall")
 		Expect(c.Create(ctx, binding)).To(Succeed())
 		Eventually(ready("both")).Should(Equal("False NameTaken"))
-		Expect(get("", "both", &kaiv1alpha1.Topology{}).Spec.Levels).To(
-			ConsistOf(HaveField("NodeLabel", "example.com/zone")))
+		Eventually(func(g Gomega) {
+			made := &kaiv1alpha1.Topology{}
+			g.Expect(c.Get(ctx, client.ObjectKey{Name: "both"}, made)).To(Succeed())
+			g.Expect(made.Spec.Levels).To(ConsistOf(HaveField("NodeLabel", "example.com/zone")))
+		}).Should(Succeed())
 		Expect(c.Delete(ctx, binding)).To(Succeed())
 		Eventually(func() bool {
 			return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(binding), binding))

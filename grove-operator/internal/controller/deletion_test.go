@@ -80,6 +80,7 @@ var _ = Describe("Deletion", func() {
 			return err == nil && router.UID != before["PodClique inf-0-router"] || err != nil &&
 				!apierrors.IsNotFound(err)
 		}).Should(BeTrue())
+		Eventually(func() map[string]types.UID { return identities(in) }).Should(HaveLen(len(before)))
 		settle(in, "1/1/1 AllReplicasAvailable")
 		after := identities(in)
 		Expect(without(after, "inf-0-router")).To(Equal(without(before, "inf-0-router")))

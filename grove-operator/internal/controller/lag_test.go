@@ -7,7 +7,10 @@ import (
 	"strings"
 	"sync"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // lag is a transport to the API server that can delay events and changes of one kind of objects, while all others pass.
@@ -55,6 +58,19 @@ func (l *lag) wait(what string, givenUp <-chan struct{}) {
 	select {
 	case <-until:
 	case <-givenUp:
+	}
+}
+
+// sees waits until the operator's view of objects is theirs.
+func sees(objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Eventually(func(g Gomega) {
+			live, seen := object.DeepCopyObject().(client.Object), object.DeepCopyObject().(client.Object)
+			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(object), live)).To(Succeed())
+			g.Expect(cached.Get(ctx, client.ObjectKeyFromObject(object), seen)).To(Succeed())
+			g.Expect(seen.GetResourceVersion()).To(Equal(live.GetResourceVersion()))
+		}).Should(Succeed())
 	}
 }
 

@@ -21,16 +21,21 @@ import (
 
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/controller/podclique"
+	"packtree.dev/grove-operator/internal/passes"
 )
 
-// at reconciles a PodClique as the operator does at a moment.
-func at(moment time.Time, in, name string) reconcile.Result {
+// at reconciles a PodClique as the operator does at a moment: after a conflict, with the running operator here, again.
+func at(moment time.Time, in, name string) (result reconcile.Result) {
 	GinkgoHelper()
 	reconciler := &podclique.Reconciler{Client: cached, Writer: controller.Writer(cached, c),
 		Clock: testclock.NewFakePassiveClock(moment)}
-	result, err := reconciler.Reconcile(ctx,
-		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: in, Name: name}})
-	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() time.Duration {
+		var err error
+		result, err = reconciler.Reconcile(ctx,
+			reconcile.Request{NamespacedName: types.NamespacedName{Namespace: in, Name: name}})
+		Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}).ShouldNot(Equal(passes.Window))
 	return result
 }
 

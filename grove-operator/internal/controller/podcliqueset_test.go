@@ -108,8 +108,10 @@ var _ = Describe("A PodCliqueSet", func() {
 		set := createSet(in, inference)
 
 		By("creating the children")
-		owned := func(object client.Object, owner string) {
+		owned := func(name string, object client.Object, owner string) {
 			GinkgoHelper()
+			key := client.ObjectKey{Namespace: in, Name: name}
+			Eventually(func() error { return c.Get(ctx, key, object) }).Should(Succeed())
 			Expect(metav1.GetControllerOf(object)).To(HaveField("Name", owner))
 			Expect(object.GetLabels()).To(And(
 				HaveKeyWithValue(grovev1alpha1.LabelPartOf, "inf"),
@@ -117,15 +119,15 @@ var _ = Describe("A PodCliqueSet", func() {
 		}
 		Eventually(podsOf(in, base)).Should(HaveLen(4))
 		Eventually(podsOf(in, scaled)).Should(HaveLen(2))
-		owned(get(in, "inf", &corev1.ServiceAccount{}), "inf")
-		owned(get(in, "grove.io:pcs:inf", &rbacv1.Role{}), "inf")
-		owned(get(in, "grove.io:pcs:inf", &rbacv1.RoleBinding{}), "inf")
-		owned(get(in, "inf-0", &corev1.Service{}), "inf")
-		owned(get(in, "inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}), "inf")
-		owned(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}), "inf")
-		owned(get(in, "inf-0-router", &grovev1alpha1.PodClique{}), "inf")
-		owned(get(in, "inf-0-sg-1-worker", &grovev1alpha1.PodClique{}), "inf-0-sg")
-		owned(get(in, "inf-0", &schedulerv1alpha1.PodGang{}), "inf")
+		owned("inf", &corev1.ServiceAccount{}, "inf")
+		owned("grove.io:pcs:inf", &rbacv1.Role{}, "inf")
+		owned("grove.io:pcs:inf", &rbacv1.RoleBinding{}, "inf")
+		owned("inf-0", &corev1.Service{}, "inf")
+		owned("inf-0-router", &autoscalingv2.HorizontalPodAutoscaler{}, "inf")
+		owned("inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}, "inf")
+		owned("inf-0-router", &grovev1alpha1.PodClique{}, "inf")
+		owned("inf-0-sg-1-worker", &grovev1alpha1.PodClique{}, "inf-0-sg")
+		owned("inf-0", &schedulerv1alpha1.PodGang{}, "inf")
 
 		By("opening the gates of the base gang alone, and leaving those of others")
 		Eventually(func() []string { return gates(podsOf(in, base)()) }).Should(
@@ -192,10 +194,11 @@ var _ = Describe("A PodCliqueSet", func() {
 		Eventually(message).Should(ContainSubstring("PodGang inf-0 waits: no zone has room for 3 pods"))
 
 		By("leaving them there when it writes its own conditions")
-		run(in, base)
-		openRouterGate(in)
-		run(in, base)
-		Eventually(gangPhases(in)).Should(HaveKeyWithValue("inf-0", "Running"))
+		Eventually(func() map[string]string {
+			openRouterGate(in)
+			run(in, base)
+			return gangPhases(in)()
+		}).Should(HaveKeyWithValue("inf-0", "Running"))
 		conditions := get(in, "inf-0", &schedulerv1alpha1.PodGang{}).Status.Conditions
 		Expect(meta.FindStatusCondition(conditions, "Scheduled").Message).To(Equal("no zone has room for 3 pods"))
 	})
@@ -307,7 +310,7 @@ var _ = Describe("A PodCliqueSet", func() {
 		Eventually(func(g Gomega) {
 			before = versions()
 			g.Consistently(versions, "1s").Should(Equal(before))
-		}, "30s").Should(Succeed())
+		}).Should(Succeed())
 		By("starting another operator")
 		start(levels("zone", "rack", "host"))
 		Consistently(versions).Should(Equal(before))

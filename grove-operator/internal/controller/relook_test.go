@@ -43,6 +43,7 @@ spec:
 		Eventually(ready).Should(BeEquivalentTo(1))
 		pod := podsOf(in, members)()[0]
 
+		sees(get(in, "s-0-g-0-w", &grovev1alpha1.PodClique{}), get(in, "s-0-g", &grovev1alpha1.PodCliqueScalingGroup{}))
 		release := way.hold(watched(resource))
 		defer release()
 		setReady(&pod, corev1.ConditionFalse)
@@ -72,7 +73,8 @@ spec:
 		}).Should(Equal("1/1/1 AllReplicasAvailable"))
 		Expect(c.Status().Patch(ctx, set,
 			client.RawPatch(types.MergePatchType, []byte(`{"status":{"availableReplicas":0}}`)))).To(Succeed())
-		Expect(state(in, "s")()).To(Equal("1/0/1 AllReplicasAvailable"))
+		Expect(set.Status).To(And(HaveField("Replicas", BeEquivalentTo(1)), HaveField("AvailableReplicas", BeZero())),
+			"that is what was stored")
 		Eventually(state(in, "s")).Should(Equal("1/1/1 AllReplicasAvailable"))
 	})
 })

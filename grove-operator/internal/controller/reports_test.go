@@ -15,7 +15,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// recorded lists the events of a namespace as "object reason note", in order.
+// recorded lists the operator's events of a namespace as "object reason note", in order. The API server has others.
 func recorded(in string) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -23,7 +23,9 @@ func recorded(in string) func() []string {
 		Expect(c.List(ctx, &list, client.InNamespace(in))).To(Succeed())
 		lines := []string{}
 		for _, event := range list.Items {
-			lines = append(lines, fmt.Sprintf("%s %s %s", event.Regarding.Name, event.Reason, event.Note))
+			if event.ReportingController == "grove-operator" {
+				lines = append(lines, fmt.Sprintf("%s %s %s", event.Regarding.Name, event.Reason, event.Note))
+			}
 		}
 		return slices.Sorted(slices.Values(lines))
 	}
@@ -66,6 +68,7 @@ spec:
 			Equal(
 				"0 pods are scheduled, 1 are needed; pods waiting until every group of the base gang s-0 has its minimum on " +
 					"nodes: 1"))
+		Eventually(scheduledMessage(in, "s-0-g-0-b")).Should(Equal("0 pods are scheduled, 1 are needed"))
 		for _, pod := range podsOf(in, client.MatchingLabels{grovev1alpha1.LabelPodClique: "s-0-a"})() {
 			Expect(c.Patch(ctx, &pod,
 				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"schedulingGates":null}}`)))).To(
@@ -141,6 +144,9 @@ spec:
     cliques: [{name: a, spec: {podSpec: {containers: [{name: c, image: i}]}}}]
 `)
 		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s ScaledOut")))
+		Eventually(func() []metav1.Condition {
+			return get(in, "s", &grovev1alpha1.PodCliqueSet{}).Status.Conditions
+		}).Should(ContainElement(HaveField("Reason", grovev1alpha1.ReasonAllClusterTopologyLevelsAvailable)))
 		start(levels("zone", "host"))
 		Eventually(recorded(in)).Should(ContainElement(HavePrefix("s TopologyUnavailable")))
 		start(levels("zone", "rack", "host"))

@@ -27,6 +27,7 @@ import (
 	"packtree.dev/grove-operator/internal/configuration"
 	"packtree.dev/grove-operator/internal/controller"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
+	"packtree.dev/grove-operator/internal/topology"
 )
 
 func TestControllers(t *testing.T) {
@@ -83,7 +84,7 @@ var (
 	cached client.Client
 )
 
-// start runs the operator, in place of the one that ran before.
+// start runs the operator, in place of the one that ran before, until it knows the default topology.
 func start(operator *groveconfigv1alpha1.OperatorConfiguration) {
 	GinkgoHelper()
 	startThrough(rcfg, operator)
@@ -111,6 +112,14 @@ func startThrough(way *rest.Config, operator *groveconfigv1alpha1.OperatorConfig
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(running) }()
 	Expect(mgr.GetCache().WaitForCacheSync(running)).To(BeTrue())
+	if wanted := topology.Default(operator.TopologyAwareScheduling); wanted != nil {
+		Eventually(func(g Gomega) { // Another configuration may have had another one, or none.
+			known := &grovev1alpha1.ClusterTopology{}
+			g.Expect(cached.Get(ctx, client.ObjectKeyFromObject(wanted), known)).To(Succeed())
+			g.Expect(known.DeletionTimestamp).To(BeNil())
+			g.Expect(known.Spec.Levels).To(Equal(wanted.Spec.Levels))
+		}).Should(Succeed())
+	}
 	stopOperator = func() {
 		cancel()
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {

@@ -113,7 +113,7 @@ func openForeignGates(in string) {
 	}
 }
 
-// settle does the work of scheduler and kubelet until the set inf is available.
+// settle does the work of scheduler and kubelet until the set inf is available, and all of its pods are ready.
 func settle(in, want string) {
 	GinkgoHelper()
 	settleSet(in, "inf", want)
@@ -121,12 +121,27 @@ func settle(in, want string) {
 
 func settleSet(in, set, want string) {
 	GinkgoHelper()
-	Eventually(func() string {
+	Eventually(func(g Gomega) {
 		end(in, nil)
 		openForeignGates(in)
 		run(in, nil)
-		return state(in, set)()
-	}).Should(Equal(want))
+		var podCliques grovev1alpha1.PodCliqueList
+		var groups grovev1alpha1.PodCliqueScalingGroupList
+		g.Expect(c.List(ctx, &podCliques, client.InNamespace(in))).To(Succeed())
+		g.Expect(c.List(ctx, &groups, client.InNamespace(in))).To(Succeed())
+		// The set's counts say nothing of pods beyond the minima, nor of what its latest status does not know yet.
+		for _, podClique := range podCliques.Items {
+			g.Expect(podClique.Status.ObservedGeneration).To(Equal(podClique.Generation), podClique.Name)
+			g.Expect(podClique.Status.ReadyReplicas).To(Equal(podClique.Spec.Replicas), podClique.Name)
+		}
+		for _, group := range groups.Items {
+			g.Expect(group.Status.ObservedGeneration).To(Equal(group.Generation), group.Name)
+			g.Expect(group.Status.AvailableReplicas).To(Equal(group.Spec.Replicas), group.Name)
+		}
+		found := get(in, set, &grovev1alpha1.PodCliqueSet{})
+		g.Expect(found.Status.ObservedGeneration).To(Equal(found.Generation), found.Name)
+		g.Expect(state(in, set)()).To(Equal(want))
+	}).Should(Succeed())
 }
 
 var _ = Describe("Gang termination", func() {
@@ -146,7 +161,9 @@ var _ = Describe("Gang termination", func() {
 		Expect(after["PodClique "+leaving]).NotTo(Equal(before["PodClique "+leaving]))
 		Eventually(terminations(in)).Should(
 			ConsistOf("PodCliqueScalingGroup: copy 0 is recreated: below the minimum for 1s: PodClique " + leaving))
-		Expect(get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination).To(BeNil())
+		Eventually(func() *grovev1alpha1.GangTermination {
+			return get(in, "inf-0-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.GangTermination
+		}).Should(BeNil())
 	})
 
 	It("recreates the whole replica otherwise, keeps its scale, touches no other, and survives a restart half-way", func() {
@@ -173,13 +190,13 @@ var _ = Describe("Gang termination", func() {
 		breakOne(in, "inf-1-sg-0-worker")
 		breakOne(in, "inf-1-sg-1-worker")
 		start(levels("zone", "rack", "host"))
-		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
-			Equal(without(before, "inf-0")))
 		breached := func() bool {
 			conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
 			return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
 		}
-		Expect(breached()).To(BeTrue())
+		Eventually(breached).Should(BeTrue())
+		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
+			Equal(without(before, "inf-0")))
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-1-sg"})
 		Eventually(breached).Should(BeFalse())
 
@@ -203,7 +220,7 @@ var _ = Describe("Gang termination", func() {
 		breakOne(in, "inf-0-sg-1-worker")
 		young := namespace()
 		patience(createSet(young, inference), time.Second)
-		Eventually(podsOf(young, base)).Should(HaveLen(4))
+		Eventually(podsOf(young, nil)).Should(HaveLen(6))
 		before, beforeYoung := identities(in), identities(young)
 		Consistently(func() map[string]types.UID { return identities(in) }, "3s").Should(Equal(before))
 		Expect(identities(young)).To(HaveLen(len(beforeYoung)))

@@ -144,6 +144,7 @@ spec:
 		}).Should(Succeed())
 
 		By("replacing what is lost under the topology that is kept")
+		Eventually(opened(in, "turn-d", ofGang("s-0"))).Should(Equal(4))
 		other := podsOf(in, client.MatchingLabels{"grove.io/podclique": "s-0-g-0-b"})()[0]
 		Expect(c.Delete(ctx, &other)).To(Succeed())
 		Eventually(opened(in, "turn-d", ofGang("s-0"))).Should(Equal(4))
@@ -221,7 +222,7 @@ spec:
 				standing += count
 			}
 			g.Expect(standing).To(Equal(5))
-		}).WithTimeout(time.Minute).Should(Succeed())
+		}).Should(Succeed())
 		Expect(placedUnder(in, all)).To(HaveLen(1))
 	})
 })

@@ -191,7 +191,7 @@ func runOperator(t *testing.T, config *rest.Config, faulty injector) {
 	})
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: managerstart.Controllers(),
+		Controller: managerstart.Controllers(), GracefulShutdownTimeout: new(patience),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -67,6 +67,9 @@ spec:
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "example.com/hold"})
 	pod.Spec.ServiceAccountName = ""
 	create(pod)
+	Eventually(func() error {
+		return as(alice).Delete(ctx, named(&grovev1alpha1.PodClique{}, namespace.Name, "s-0-a"), client.DryRunAll)
+	}).Should(Satisfy(apierrors.IsForbidden), "the webhook knows the set")
 	return namespace.Name
 }
 

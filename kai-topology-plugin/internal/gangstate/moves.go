@@ -76,6 +76,18 @@ func (s *State) vacatedSince(began Moment, node string) bool {
 	return false
 }
 
+// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang: the
+// moves were decided without it, and are decided anew when it turns out that seats are missing.
+func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
+	for _, r := range s.holding {
+		taken := func(seat *reservation) bool { return seat.purpose == moving && seat.placement().Node == node }
+		if r != bound && r.dropSeats(e, metrics.SeatTaken, taken) {
+			s.givenBack(e, r.key)
+			s.tidy(r)
+		}
+	}
+}
+
 // ExtendMove holds the seats of a move for longer.
 func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {

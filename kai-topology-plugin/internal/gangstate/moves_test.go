@@ -220,6 +220,28 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 	}
 }
 
+// The move was decided without the pod, which may have taken the room.
+func TestAMoveGivesUpTheNodeOnWhichSomebodyElseBindsAPod(t *testing.T) {
+	for name, c := range map[string]struct {
+		node string
+		kept map[string]string
+	}{
+		"there":     {"n3", map[string]string{"again": "n4"}},
+		"elsewhere": {"n2", bothSeats},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, stands := moved(t)
+			hold(state, stands)
+			bound := ownedPod("bound", c.node)
+			bound.Annotations[scheduling.AnnotationPodGroupName] = other.Name
+			state.PodAdded(bound, start)
+			if diff := cmp.Diff(c.kept, seatsIn(state, mine)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestPodThatTheNextSchedulerMovesKeepsNoRoomWhereItStood(t *testing.T) {
 	before, stands := moved(t)
 	hold(before, stands)

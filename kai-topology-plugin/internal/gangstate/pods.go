@@ -101,6 +101,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.trimSeats(e, r)
 		if r.assumed[pod.UID] == nil { // Somebody else has bound it.
 			s.edits++
+			s.dropMovesTo(e, r, pod.Spec.NodeName)
 			s.activateFollowing(e, r.key)
 		}
 	case !gang.Standing(pod) && pod.Spec.NodeName != "":

@@ -25,7 +25,7 @@ const settling = 100 * time.Millisecond
 // Watch calls back with the cluster as it is, and again when it has changed, until ctx is done. It keeps one list and
 // one watch for each kind: nodes, pods that are not over, Topologies and PodGroups. Take is called by one at a time,
 // and may keep what it is given, but not change it: what is read later shares objects with it. Trouble gets errors of
-// watches, which are tried again.
+// watches, which are tried again; several watches may call it at once.
 func (r *Reader) Watch(ctx context.Context, take func(*Cluster), trouble func(error)) error {
 	w := &watching{ctx: ctx, changed: make(chan struct{}, 1), trouble: trouble}
 	w.nodes = follow(w, &corev1.Node{}, "nodes", metav1.ListOptions{},

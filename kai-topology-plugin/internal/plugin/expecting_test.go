@@ -98,13 +98,18 @@ func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 	first, rival := newPod("gang", "a"), newPod("rival", "r")
 	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first, rival, newPod("rival", "s")}, gang, topology,
 		inOneRack(podGroup("rival", 2)))
-	bench.plugin.gangs.SetExpectedLife(10 * time.Millisecond)
+	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	if _, status := bench.schedule(t, first); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	bench.schedule(t, rival)
-	eventually(t, "the other gang to be called",
-		func() bool { return bench.activator.called("r") || bench.activator.called("s") })
+	if node, _ := bench.schedule(t, rival); node != "" {
+		t.Fatalf("the other gang gets %s at once", node)
+	}
+	bench.activator.reset()
+	bench.plugin.effects.do(bench.plugin.gangs.Tick(time.Now().Add(2 * time.Hour)))
+	if !bench.activator.called("r") && !bench.activator.called("s") {
+		t.Error("the time is up, and the other gang is not called")
+	}
 	if open := bench.open(t, 0); open != 5 {
 		t.Errorf("the time is up, and a plain pod may use %d nodes", open)
 	}

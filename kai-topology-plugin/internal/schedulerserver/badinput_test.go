@@ -5,12 +5,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -133,12 +135,12 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			HaveField("Message", ContainSubstring(`pod good-stray names subgroup "y"`))))
 
 		for _, bad := range allWrong {
-			Eventually(scheduled(namespace, bad.name)).Should(
-				And(withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)), bad.name)
-			message := scheduled(namespace, bad.name)().Message
+			says := []gomegatypes.GomegaMatcher{withReason(bad.reason), HaveField("Status", metav1.ConditionFalse)}
 			for _, part := range bad.says {
-				Expect(message).To(ContainSubstring(part), bad.name)
+				says = append(says, HaveField("Message", ContainSubstring(part)))
 			}
+			Eventually(scheduled(namespace, bad.name)).Should(And(says...), bad.name)
+			message := scheduled(namespace, bad.name)().Message
 			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "PodGroup", bad.name) }).Should(
 				ContainElement(And(HaveField("Type", corev1.EventTypeWarning), HaveField("Reason", bad.reason),
 					HaveField("Note", message))), bad.name)
@@ -147,7 +149,8 @@ var _ = Describe("a PodGroup that is wrong", func() {
 			Expect(placementOf(namespace, gangOf(bad.name))).To(BeEmpty(), bad.name)
 		}
 		for _, stray := range []string{"good-stray", "unknown-leaf-y-0", "unknown-leaf-y-1"} {
-			Expect(eventsOn(namespace, "Pod", stray)).To(HaveExactElements(HaveField("Reason", "UnknownSubGroup")), stray)
+			Eventually(func() []eventsv1.Event { return eventsOn(namespace, "Pod", stray) }).Should(
+				HaveExactElements(HaveField("Reason", "UnknownSubGroup")), stray)
 		}
 	})
 })
@@ -181,11 +184,13 @@ func givenNoRulesInTheDefinition() {
 		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
-		latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		original.SetResourceVersion(latest.GetResourceVersion())
-		_, err = definitions.Update(ctx, original, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() error { // Controllers of the API server write its status at any time.
+			latest, err := definitions.Get(ctx, original.GetName(), metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			original.SetResourceVersion(latest.GetResourceVersion())
+			_, err = definitions.Update(ctx, original, metav1.UpdateOptions{})
+			return err
+		}).Should(Succeed())
 	})
 	Eventually(func() error {
 		_, err := packtree.SchedulingV2alpha2().PodGroups("default").Create(ctx, &scheduling.PodGroup{

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
@@ -42,9 +43,9 @@ func ungate(namespace, gang string) {
 	GinkgoHelper()
 	pods, err := kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: gangOf(gang)})
 	Expect(err).NotTo(HaveOccurred())
-	for i := range pods.Items {
-		pods.Items[i].Spec.SchedulingGates = nil
-		_, err := kube.CoreV1().Pods(namespace).Update(ctx, &pods.Items[i], metav1.UpdateOptions{})
+	for _, gated := range pods.Items {
+		_, err := kube.CoreV1().Pods(namespace).Patch(ctx, gated.Name, types.MergePatchType,
+			[]byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 	}
 }
@@ -141,12 +142,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		givenPods(namespace, "late", "", 2, 2)
 		Eventually(scheduled(namespace, "late")).Should(withReason(scheduling.ReasonInfeasible))
 
-		podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
-		late, err := podGroups.Get(ctx, "late", metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		late.Annotations = nil
-		_, err = podGroups.Update(ctx, late, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		patchPodGroup(namespace, "late", `{"metadata":{"annotations":null}}`)
 		Expect(eventuallyBound(namespace, gangOf("late"), 2).domains(zoneLevel)).To(Equal([]string{"/z2"}))
 	})
 
@@ -154,6 +150,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z2", "r1", 2, 2)
 		givenRack("z2", "r2", 2, 2)
+		eventuallyOpen("z2-r2-1")
 		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
 		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))

@@ -67,8 +67,9 @@ func createMixed(namespace string, gangs []competitor) {
 	}
 }
 
-// settled waits until every gang has an answer, checks that none is bound in part, and returns those that stand.
-func settled(namespace string, gangs []competitor) map[string]bool {
+// settled waits until every gang has an answer, none is bound in part, and no gang that waits would fit, and returns
+// those that stand. The answer of a gang that waits may be from before others left.
+func settled(namespace string, gangs []competitor, perRack map[string]int) map[string]bool {
 	GinkgoHelper()
 	standing := map[string]bool{}
 	Eventually(func(g Gomega) {
@@ -84,13 +85,15 @@ func settled(namespace string, gangs []competitor) map[string]bool {
 				g.Expect(answer).To(withReason(scheduling.ReasonInfeasible), "gang %s", gang.name)
 			}
 		}
+		expectNoRoom(g, namespace, gangs, standing, perRack)
 	}).Should(Succeed())
 	return standing
 }
 
 // expectNoRoom expects that no gang which waits would fit: everybody who fits stands.
-func expectNoRoom(namespace string, gangs []competitor, standing map[string]bool, perRack map[string]int) {
-	GinkgoHelper()
+func expectNoRoom(
+	g Gomega, namespace string, gangs []competitor, standing map[string]bool, perRack map[string]int,
+) {
 	free := map[string]int{}
 	for rack, gpus := range perRack {
 		free[rack] = gpus
@@ -100,7 +103,7 @@ func expectNoRoom(namespace string, gangs []competitor, standing map[string]bool
 	}
 	widest, total := 0, 0
 	for rack, left := range free {
-		Expect(left).To(BeNumerically(">=", 0), "free GPUs of rack %s", rack)
+		g.Expect(left).To(BeNumerically(">=", 0), "free GPUs of rack %s", rack)
 		widest, total = max(widest, left), total+left
 	}
 	for _, gang := range gangs {
@@ -108,11 +111,11 @@ func expectNoRoom(namespace string, gangs []competitor, standing map[string]bool
 			continue
 		}
 		if len(gang.pods) == 1 {
-			Expect(gang.size()).To(BeNumerically(">", widest), "gang %s waits, and the widest rack has room", gang.name)
+			g.Expect(gang.size()).To(BeNumerically(">", widest), "gang %s waits, and the widest rack has room", gang.name)
 			continue
 		}
-		Expect(twoFit(gang.pods["a"], gang.pods["b"], free)).To(BeFalse(), "gang %s waits, and its two groups fit: %v",
-			gang.name, free)
+		fits := twoFit(gang.pods["a"], gang.pods["b"], free)
+		g.Expect(fits).To(BeFalse(), "gang %s waits, and its two groups fit: %v", gang.name, free)
 	}
 }
 
@@ -143,8 +146,7 @@ var _ = Describe("twelve gangs that compete for one zone", func() {
 				kill(scheduler)
 				startScheduler()
 			}
-			standing := settled(namespace, gangs[:8])
-			expectNoRoom(namespace, gangs[:8], standing, perRack)
+			standing := settled(namespace, gangs[:8], perRack)
 
 			// Some that stand leave while others come.
 			for name := range standing {
@@ -155,8 +157,7 @@ var _ = Describe("twelve gangs that compete for one zone", func() {
 				}
 			}
 			createMixed(namespace, gangs[len(gangs)-4:])
-			standing = settled(namespace, gangs)
-			expectNoRoom(namespace, gangs, standing, perRack)
+			settled(namespace, gangs, perRack)
 		})
 	}
 })

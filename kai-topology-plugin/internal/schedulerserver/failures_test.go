@@ -94,7 +94,7 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		eventuallyBound(namespace, gangOf("lost"), 7)
 		// The room that the last pod was planned for disappears under it.
 		givenNode("z1", "r1", 4, 1)
-		Expect(kube.CoreV1().Nodes().Delete(ctx, lastNodeWithRoom(namespace), metav1.DeleteOptions{})).To(Succeed())
+		loseNode(lastNodeWithRoom(namespace))
 		Expect(kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(ctx, "refuse-lost-0",
 			metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func(g Gomega) {

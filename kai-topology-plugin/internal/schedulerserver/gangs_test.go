@@ -5,8 +5,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -58,6 +58,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenRack("z1", "r1", 1, 2)
 		givenRack("z1", "r2", 2, 2)
 		givenRack("z1", "r3", 1, 2)
+		eventuallyOpen("z1-r3-0")
 		givenPodGroup(namespace, "close",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: preferred(rackLevel)})
 		givenPods(namespace, "close", "", 4, 1)
@@ -187,11 +188,8 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 	It("uses only nodes that the filters of kube-scheduler accept", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
-		node, err := kube.CoreV1().Nodes().Get(ctx, "z1-r1-0", metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		node.Spec.Taints = []corev1.Taint{{Key: "broken", Effect: corev1.TaintEffectNoSchedule}}
-		_, err = kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		taint("z1-r1-0")
+		eventuallyClosed("z1-r1-0")
 		givenPodGroup(namespace, "picky",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "picky", "", 3, 1)
@@ -207,11 +205,7 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 		givenPods(namespace, "wrong", "", 2, 1)
 		Eventually(scheduled(namespace, "wrong")).Should(And(withReason(scheduling.ReasonInvalid),
 			HaveField("Message", ContainSubstring("spec.topologyConstraint.topology"))))
-		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "wrong", metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		podGroup.Spec.TopologyConstraint.Topology = topologyName
-		_, err = packtree.SchedulingV2alpha2().PodGroups(namespace).Update(ctx, podGroup, metav1.UpdateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		patchPodGroup(namespace, "wrong", fmt.Sprintf(`{"spec":{"topologyConstraint":{"topology":%q}}}`, topologyName))
 		eventuallyBound(namespace, gangOf("wrong"), 2)
 	})
 

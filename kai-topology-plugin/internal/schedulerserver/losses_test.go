@@ -77,7 +77,7 @@ var _ = Describe("a gang that loses pods", func() {
 
 	It("has them replaced in its rack when their node is deleted", func() {
 		replaced(func(node string) {
-			takeNode(node)
+			loseNode(node)
 			deletePod(namespace, "gang-0")
 		})
 	})
@@ -121,7 +121,7 @@ var _ = Describe("a gang that loses pods", func() {
 		givenRack("z1", "r1", 2, 2)
 		givenRack("z1", "r2", 2, 2)
 		rack, node := standing(scheduling.PodGroupSpec{StalenessGracePeriod: &metav1.Duration{}})
-		takeNode(node)
+		loseNode(node)
 		deletePod(namespace, "gang-0")
 		eventuallyStopped(namespace, "gang-1")
 		givenPods(namespace, "gang", "", 2, 2)
@@ -171,6 +171,13 @@ func takeNode(name string) {
 	Expect(kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
 }
 
+// loseNode is takeNode until the scheduler knows of it.
+func loseNode(name string) {
+	GinkgoHelper()
+	takeNode(name)
+	eventuallyClosed(name)
+}
+
 func patchNode(name, patch string) {
 	GinkgoHelper()
 	_, err := kube.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -193,6 +200,18 @@ func taintNode(name string) {
 
 // eventuallyClosed waits until the scheduler knows that a node takes no pods: it hears of nodes and of pods separately.
 func eventuallyClosed(node string) {
+	GinkgoHelper()
+	eventuallyTold(node, "FalseUnschedulable")
+}
+
+// eventuallyOpen waits until the scheduler knows a node, and with it all nodes that were made before.
+func eventuallyOpen(node string) {
+	GinkgoHelper()
+	eventuallyTold(node, "True")
+}
+
+// eventuallyTold waits until a pod for one node is told this.
+func eventuallyTold(node, told string) {
 	GinkgoHelper()
 	namespace := givenNamespace()
 	Eventually(func() string {
@@ -217,7 +236,15 @@ func eventuallyClosed(node string) {
 		}).ShouldNot(BeEmpty())
 		deletePod(namespace, "probe")
 		return reason
-	}).Should(Equal("FalseUnschedulable"), "node %s takes no pods", node)
+	}).Should(Equal(told), "a pod for node %s", node)
+}
+
+// eventuallyWorks waits until a scheduler that has started binds pods: it has listed all that was there before.
+func eventuallyWorks() {
+	GinkgoHelper()
+	namespace := givenNamespace()
+	create(pod(namespace, "", "", "probe", 0))
+	eventuallyBound(namespace, "", 1)
 }
 
 func nodeOf(namespace, name string) string {
@@ -231,10 +258,12 @@ func nodeOf(namespace, name string) string {
 func longAgo(namespace, name string, ago time.Duration) {
 	GinkgoHelper()
 	podGroups := packtree.SchedulingV2alpha2().PodGroups(namespace)
-	podGroup, err := podGroups.Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
-	condition.LastTransitionTime = metav1.NewTime(condition.LastTransitionTime.Add(-ago))
-	_, err = podGroups.UpdateStatus(ctx, podGroup, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error { // A scheduler that was killed may have written its status a moment ago.
+		podGroup, err := podGroups.Get(ctx, name, metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		condition := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionScheduled)
+		condition.LastTransitionTime = metav1.NewTime(condition.LastTransitionTime.Add(-ago))
+		_, err = podGroups.UpdateStatus(ctx, podGroup, metav1.UpdateOptions{})
+		return err
+	}).Should(Succeed())
 }

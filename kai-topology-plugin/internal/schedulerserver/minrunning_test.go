@@ -38,7 +38,7 @@ var _ = Describe("a gang that goes on with fewer pods than it needs to start", f
 		By("one pod less, which has no place beside the others")
 		takeOne := func() {
 			for pod, node := range nodesOf(namespace, gangOf(name)) {
-				takeNode(node)
+				loseNode(node)
 				deletePod(namespace, pod)
 				return
 			}
@@ -50,6 +50,7 @@ var _ = Describe("a gang that goes on with fewer pods than it needs to start", f
 			HavePrefix("goes on with fewer pods than it needs to start: the PodGroup has 2 of 3 pods on nodes")))
 		kill(scheduler)
 		startScheduler()
+		eventuallyWorks()
 		Consistently(func(g Gomega) {
 			g.Expect(nodesOf(namespace, gangOf(name))).To(Equal(left), "nobody is moved")
 			g.Expect(scheduled(namespace, name)()).To(And(withReason(scheduling.ReasonPlaced), HaveField("Status", metav1.ConditionTrue)))

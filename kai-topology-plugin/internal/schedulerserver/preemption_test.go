@@ -3,6 +3,7 @@ package schedulerserver_test
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -172,10 +173,8 @@ var _ = Describe("preemption", func() {
 			eventuallyBound(namespace, gangOf("counted"), 2)
 			givenGang(namespace, "third", middle, 2, 2)
 			eventuallyBound(namespace, gangOf("third"), 2)
-			_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, "kept", types.MergePatchType,
-				[]byte(`{"spec":{"preemptibility":"non-preemptible"}}`), metav1.PatchOptions{})
-			Expect(err).NotTo(HaveOccurred())
-			_, err = kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+			patchPodGroup(namespace, "kept", `{"spec":{"preemptibility":"non-preemptible"}}`)
+			_, err := kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Name: "budget"},
 				Spec: policyv1.PodDisruptionBudgetSpec{
 					MinAvailable: ptr.To(intstr.FromInt32(2)),
@@ -193,11 +192,19 @@ var _ = Describe("preemption", func() {
 			givenGang(namespace, "cheap", low, 2, 2)
 			eventuallyBound(namespace, gangOf("cheap"), 2)
 			givenPodGroup(namespace, "patient", scheduling.PodGroupSpec{
-				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: 1500 * 1000 * 1000},
+				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: time.Hour},
 			})
+			began := time.Now()
 			create(important(high, pod(namespace, "patient", "", "patient-0", 1)))
 			Eventually(scheduled(namespace, "patient")).Should(withReason(scheduling.ReasonInfeasible))
+			Expect(leaving(namespace, "")()).To(BeEmpty())
+			patchPodGroup(namespace, "patient", `{"spec":{"preemptionDelay":"3s"}}`)
 			Eventually(leaving(namespace, gangOf("cheap"))).Should(HaveLen(2))
+			came := podsOf(namespace, gangOf("patient"))[0].CreationTimestamp.Time
+			for _, victim := range podsOf(namespace, gangOf("cheap")) {
+				Expect(victim.Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.DisruptionTarget),
+					HaveField("LastTransitionTime.Time", BeTemporally(">=", came.Add(3*time.Second))))))
+			}
 		})
 
 		It("lets a pod without a gang take a gang as a whole, or what it can spare", func() {

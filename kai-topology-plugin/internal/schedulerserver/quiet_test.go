@@ -48,7 +48,7 @@ var _ = Describe("a gang of many pods", func() {
 		Eventually(func() string { return eventuallyToldAlike(namespace, "big", size) }).ShouldNot(Equal(sentence))
 
 		Expect(eventsAbout(namespace, "PodGroup")).To(HaveExactElements(HaveField("Reason", scheduling.ReasonInfeasible)))
-		Expect(eventsAbout(namespace, "Pod")).To(HaveLen(size))
+		Eventually(func() []eventsv1.Event { return eventsAbout(namespace, "Pod") }).Should(HaveLen(size))
 		Expect(eventsAbout(namespace, "Pod")).To(
 			HaveEach(And(HaveField("Series", BeNil()), HaveField("Note", Not(ContainSubstring("nodes are available"))))))
 		Expect(log.linesWith("big-")).To(BeEmpty(), "lines about single pods")
@@ -68,14 +68,14 @@ var _ = Describe("a gang of many pods", func() {
 		)))
 		Expect(log.linesWith("big-")).To(BeEmpty(), "lines about single pods")
 		Expect(log.linesWith("Gang decided")).To(HaveLen(1))
-		podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "big", metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(podGroup.Status.ResourcesStatus.Allocated).To(HaveKeyWithValue(gpu, HaveField("String()", fmt.Sprint(size))))
-		Expect(podGroup.Status.SchedulingConditions).To(BeEmpty())
+		Eventually(func(g Gomega) {
+			status := podGroupOf(namespace, "big").Status
+			g.Expect(status.ResourcesStatus.Allocated).To(HaveKeyWithValue(gpu, HaveField("String()", fmt.Sprint(size))))
+			g.Expect(status.SubGroups[0].Scheduled).To(BeEquivalentTo(size))
+			g.Expect(status.SchedulingConditions).To(BeEmpty())
+		}).Should(Succeed())
 
 		By("events that change nothing")
-		Eventually(func() int32 { return podGroupOf(namespace, "big").Status.SubGroups[0].Scheduled }).Should(
-			BeEquivalentTo(size))
 		before := versions(namespace)
 		for round := range 5 {
 			touchNode("z1-r1-0", fmt.Sprint(round))
@@ -156,11 +156,7 @@ func podGroupOf(namespace, name string) *scheduling.PodGroup {
 // touchNode changes a label that is nobody's business, after which waiting pods are tried again.
 func touchNode(name, value string) {
 	GinkgoHelper()
-	node, err := kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	node.Labels["touched"] = value
-	_, err = kube.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
+	patchNode(name, fmt.Sprintf(`{"metadata":{"labels":{"touched":%q}}}`, value))
 }
 
 // eventsAbout returns the events about objects of a kind, without those of pods that were bound.

@@ -14,7 +14,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -117,11 +116,8 @@ var _ = Describe("a gang that has lost pods and has no room where the others sta
 	// move whose owner is paused goes on, however slow the machine is.
 	annotate := func(move, after string) {
 		GinkgoHelper()
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:"1h"}}}`, scheduling.AnnotationRepairMove, move,
-			scheduling.AnnotationRepairAfter, after, scheduling.AnnotationSeatHold)
-		_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
-			metav1.PatchOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		patchPodGroup(namespace, name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q,%q:"1h"}}}`,
+			scheduling.AnnotationRepairMove, move, scheduling.AnnotationRepairAfter, after, scheduling.AnnotationSeatHold))
 	}
 
 	// standing places a gang of two subgroups of two pods that need a rack each, on four nodes, and makes a third rack.

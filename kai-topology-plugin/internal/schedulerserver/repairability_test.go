@@ -58,13 +58,15 @@ var _ = Describe("Failures that are foretold", func() {
 			HaveField("Message", "if node z1-r1-0 failed, there would be no place for the gang, even if all its pods moved")))
 		Eventually(repairable(namespace, "free")).Should(withReason(scheduling.ReasonMendable))
 		Expect(repairable(namespace, "wide")()).To(BeZero(), "it stands nowhere")
-		found := scrape(Default)
-		Expect(found.value("worst_failure_gangs", "level", zoneLevel, "outcome", "Lost")).To(BeEquivalentTo(1))
-		Expect(found.value("worst_failure_gangs", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(1))
-		Expect(found.value("failure_domains", "level", corev1.LabelHostname, "outcome", "Lost")).To(BeEquivalentTo(2))
-		Expect(found.value("failure_domains", "level", rackLevel, "outcome", "NothingHit")).To(BeEquivalentTo(1))
-		Expect(found.value("failures_foretold_timestamp_seconds")).To(BeNumerically(">", 0))
-		Expect(found.value("failures_foretold_work_seconds")).To(BeNumerically(">", 0))
+		Eventually(func(g Gomega) {
+			found, host := scrape(g), corev1.LabelHostname
+			g.Expect(found.value("worst_failure_gangs", "level", zoneLevel, "outcome", "Lost")).To(BeEquivalentTo(1))
+			g.Expect(found.value("worst_failure_gangs", "level", host, "outcome", "Lost")).To(BeEquivalentTo(1))
+			g.Expect(found.value("failure_domains", "level", host, "outcome", "Lost")).To(BeEquivalentTo(2))
+			g.Expect(found.value("failure_domains", "level", rackLevel, "outcome", "NothingHit")).To(BeEquivalentTo(1))
+			g.Expect(found.value("failures_foretold_timestamp_seconds")).To(BeNumerically(">", 0))
+			g.Expect(found.value("failures_foretold_work_seconds")).To(BeNumerically(">", 0))
+		}).Should(Succeed())
 		kill(scheduler)
 
 		By("another one, which finds a way out")

@@ -50,6 +50,7 @@ var _ = Describe("A question about successors", func() {
 		before := successorsFit(namespace, "g")
 		kill(scheduler)
 		scheduler = startScheduler()
+		eventuallyWorks()
 		Consistently(func() metav1.Condition { return successorsFit(namespace, "g") }, "2s").Should(Equal(before))
 
 		By("about a further gang, which spares are kept from as soon as there are any")

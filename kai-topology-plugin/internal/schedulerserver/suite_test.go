@@ -116,7 +116,7 @@ func startSchedulerWith(output io.Writer, flags ...string) *exec.Cmd {
 	Expect(command.Start()).To(Succeed())
 	DeferCleanup(func() {
 		if command.ProcessState == nil {
-			Eventually(started.heard, "1m").Should(BeClosed(), "before it says anything it does not listen for signals yet")
+			Eventually(started.heard).Should(BeClosed(), "before it says anything it does not listen for signals yet")
 			Expect(command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 			Expect(command.Wait()).To(Succeed(), "the scheduler ends in order when told to")
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -138,6 +139,14 @@ func givenRelatedPodGroup(namespace, name, relations string, spec scheduling.Pod
 		podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: relations}
 	}
 	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Create(ctx, podGroup, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// patchPodGroup changes a PodGroup, of which the scheduler writes the status at any time.
+func patchPodGroup(namespace, name, patch string) {
+	GinkgoHelper()
+	_, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	Expect(err).NotTo(HaveOccurred())
 }
 

@@ -1,9 +1,16 @@
 package view
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
-// Feed has the latest overview for everybody who looks. One goroutine at a time changes it.
-type Feed struct{ now atomic.Pointer[moment] }
+// Feed has the latest overview for everybody who looks. Watches of several kinds may report trouble at once.
+type Feed struct {
+	now atomic.Pointer[moment]
+	// changing is held by whoever changes it.
+	changing sync.Mutex
+}
 
 // moment is not changed any more.
 type moment struct {
@@ -36,6 +43,8 @@ func (f *Feed) Trouble(text string) {
 }
 
 func (f *Feed) change(change func(*moment)) {
+	f.changing.Lock()
+	defer f.changing.Unlock()
 	last := f.now.Load()
 	next := *last
 	change(&next)

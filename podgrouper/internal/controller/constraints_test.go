@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -17,6 +18,9 @@ var _ = Describe("What is wrong with annotations", Ordered, func() {
 		topology := newTopology("checked", "topology/zone", "topology/block", "topology/rack")
 		Expect(api.Create(ctx, topology)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(api.Delete(ctx, topology)).To(Succeed()) })
+		Eventually(func() error {
+			return cached.Get(ctx, client.ObjectKeyFromObject(topology), &kai.Topology{})
+		}).Should(Succeed(), "the pod grouper knows it")
 	})
 
 	of := func(keysAndValues ...string) map[string]string {

@@ -4,11 +4,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -17,13 +18,10 @@ var _ = Describe("An owner that is deleted", func() {
 	It("and made again as a PodGang of the same name begins with a PodGroup of its own", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
-		old, err := podGroup(ctx, "gang")()
-		Expect(err).NotTo(HaveOccurred())
-		meta.SetStatusCondition(&old.Status.Conditions, metav1.Condition{
+		old := says(ctx, "gang", metav1.Condition{
 			Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
 			Message: "every pod has a node",
 		})
-		Expect(api.Status().Update(ctx, old)).To(Succeed())
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
 		again := create(ctx, newPodGang("gang", ""))
 		create(ctx, newCliquePod("late", "gang"))
@@ -46,6 +44,8 @@ var _ = Describe("An owner that is deleted", func() {
 		create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
+		Eventually(func() error { return cached.Get(ctx, named("gang"), &grovescheduler.PodGang{}) }).Should(
+			MatchError(apierrors.IsNotFound, "not found"), "the pod grouper knows that it is gone")
 		orphan, err := podGroup(ctx, "gang")()
 		Expect(err).NotTo(HaveOccurred())
 		patch(ctx, orphan, `{"metadata":{"ownerReferences":null}}`)
@@ -81,7 +81,10 @@ var _ = Describe("An owner that is deleted", func() {
 		create(ctx, newPod("train-0", job))
 		Eventually(podGroupNameOf(ctx, "train-0")).ShouldNot(BeEmpty())
 		Expect(api.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
-		Expect(api.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace))).To(Succeed())
+		Eventually(func(g Gomega) { // As long as no PodGroup comes back, it is known that the owner goes.
+			g.Expect(api.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace))).To(Succeed())
+			g.Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
+		}).Should(Succeed())
 		create(ctx, newPod("train-1", job))
 		patch(ctx, newInNamespace(newPod("train-0", nil)), `{"metadata":{"labels":{"touched":"yes"}}}`)
 		Consistently(podGroups(ctx), "500ms").Should(BeEmpty())

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
@@ -42,6 +44,39 @@ func condition(status metav1.ConditionStatus, reason, message string) OmegaMatch
 	return PointTo(MatchFields(IgnoreExtras, Fields{
 		"Status": Equal(status), "Reason": Equal(reason), "Message": ContainSubstring(message),
 	}))
+}
+
+// says writes a condition of a PodGroup as the scheduler does, and returns the PodGroup.
+func says(ctx context.Context, podGroup string, condition metav1.Condition) *scheduling.PodGroup {
+	GinkgoHelper()
+	return changeStatus(ctx, podGroup, func(status *scheduling.PodGroupStatus) {
+		meta.SetStatusCondition(&status.Conditions, condition)
+	})
+}
+
+// changeStatus changes a PodGroup's status, also while the pod grouper writes it.
+func changeStatus(ctx context.Context, name string, change func(*scheduling.PodGroupStatus)) *scheduling.PodGroup {
+	GinkgoHelper()
+	found := &scheduling.PodGroup{}
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := api.Get(ctx, named(name), found); err != nil {
+			return err
+		}
+		change(&found.Status)
+		return api.Status().Update(ctx, found)
+	})).To(Succeed())
+	return found
+}
+
+// comesToRest waits until a PodGroup is applied no more.
+func comesToRest(name string) {
+	GinkgoHelper()
+	var before int
+	Eventually(func() bool {
+		now := writes.of(name)
+		defer func() { before = now }()
+		return now > 0 && now == before
+	}).WithPolling(500*time.Millisecond).Should(BeTrue(), "the PodGroup is written again and again")
 }
 
 func validity(podGroup *scheduling.PodGroup) *metav1.Condition {
@@ -135,10 +170,7 @@ var _ = Describe("A PodGang", func() {
 			{Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced, Message: "every pod has a node"},
 		} {
 			said.Type = scheduling.ConditionScheduled
-			group, err := podGroup(ctx, "gang")()
-			Expect(err).NotTo(HaveOccurred())
-			meta.SetStatusCondition(&group.Status.Conditions, said)
-			Expect(api.Status().Update(ctx, group)).To(Succeed())
+			says(ctx, "gang", said)
 			Eventually(scheduled(ctx, "gang")).Should(condition(said.Status, said.Reason, said.Message))
 		}
 	})
@@ -148,14 +180,13 @@ var _ = Describe("A PodGang", func() {
 		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
 		says := func(reason string, placement *scheduling.PlacementStatus) {
 			GinkgoHelper()
-			group, err := podGroup(ctx, "gang")()
-			Expect(err).NotTo(HaveOccurred())
-			meta.SetStatusCondition(&group.Status.Conditions, metav1.Condition{
-				Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
-				Message: reason,
+			changeStatus(ctx, "gang", func(status *scheduling.PodGroupStatus) {
+				meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+					Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
+					Message: reason,
+				})
+				status.Placement = placement
 			})
-			group.Status.Placement = placement
-			Expect(api.Status().Update(ctx, group)).To(Succeed())
 			Eventually(scheduled(ctx, "gang")).Should(condition(metav1.ConditionTrue, scheduling.ReasonPlaced, reason))
 		}
 		score := func() *float64 {
@@ -179,14 +210,7 @@ var _ = Describe("A PodGang", func() {
 	It("carries a question about successors to the scheduler, and the answer back", func(ctx SpecContext) {
 		gang := create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
-		says := func(condition metav1.Condition) {
-			GinkgoHelper()
-			group, err := podGroup(ctx, "gang")()
-			Expect(err).NotTo(HaveOccurred())
-			meta.SetStatusCondition(&group.Status.Conditions, condition)
-			Expect(api.Status().Update(ctx, group)).To(Succeed())
-		}
-		says(metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
+		says(ctx, "gang", metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
 			Reason: scheduling.ReasonPlaced, Message: "x"})
 		question, err := successors.New([]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers",
 			Pods: []string{"w-0"}}}, metav1.Now())
@@ -198,7 +222,7 @@ var _ = Describe("A PodGang", func() {
 		for _, fits := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
 			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll,
 				Sentence: "no rack: z1/r1 is full"}
-			says(answer.Condition())
+			says(ctx, "gang", answer.Condition())
 			Eventually(answerOf(ctx, "gang")).Should(Equal(answer))
 		}
 		Expect(scheduled(ctx, "gang")()).To(condition(metav1.ConditionTrue, scheduling.ReasonPlaced, "x"))
@@ -242,17 +266,6 @@ var _ = Describe("A PodGang", func() {
 })
 
 var _ = Describe("Pods of a PodGang that say different things", func() {
-	// rest returns how often the PodGroup was applied until nobody applied it for a while.
-	rest := func(name string) {
-		GinkgoHelper()
-		var before int
-		Eventually(func() bool {
-			now := writes.of(name)
-			defer func() { before = now }()
-			return now > 0 && now == before
-		}, "10s", "500ms").Should(BeTrue(), "the PodGroup is written again and again")
-	}
-
 	It("do not have its PodGroup turn to and fro", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", "", "b-worker"))
 		for name, change := range map[string]func(*corev1.Pod){
@@ -273,7 +286,7 @@ var _ = Describe("Pods of a PodGang that say different things", func() {
 		}
 		Eventually(podGroupNameOf(ctx, "b-worker")).Should(Equal("gang"))
 		Eventually(podGroup(ctx, "gang")).Should(HaveField("Spec.Queue", "b-worker"))
-		rest("gang")
+		comesToRest("gang")
 		Expect(podGroup(ctx, "gang")()).To(HaveField("Spec.Queue", "b-worker"))
 	})
 })

@@ -219,11 +219,12 @@ var _ = Describe("A pod", func() {
 	It("is left alone if an owner says so, until the owner says so no more", func(ctx SpecContext) {
 		job := create(ctx, newJob("train", map[string]string{kai.AnnotationSkipPodGrouper: "true"}))
 		create(ctx, newPod("train-0", job))
+		Eventually(func() (map[string]string, error) {
+			pod := &corev1.Pod{}
+			err := api.Get(ctx, named("train-0"), pod)
+			return pod.Annotations, err
+		}).Should(HaveKeyWithValue(kai.AnnotationLeftAlone, "true"), "the scheduler waits for the pod to be grouped")
 		Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
-		pod := &corev1.Pod{}
-		Expect(api.Get(ctx, named("train-0"), pod)).To(Succeed())
-		Expect(pod.Annotations).To(HaveKeyWithValue(kai.AnnotationLeftAlone, "true"),
-			"the scheduler waits for the pod to be grouped")
 		patch(ctx, job, `{"metadata":{"annotations":{"kai.scheduler/skip-podgrouper":null}}}`)
 		Eventually(podGroupNameOf(ctx, "train-0")).Should(Equal(podGroupOfJob(job)))
 	})

@@ -72,9 +72,7 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 			Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec", Equal(tree)))
 			Eventually(podGroup(ctx, group.Name)).Should(
 				WithTransform(validity, HaveField("ObservedGeneration", BeNumerically(">", group.Generation))))
-			written := writes.of(group.Name)
-			Consistently(func() int { return writes.of(group.Name) }, "500ms").Should(Equal(written),
-				"it must come to rest")
+			comesToRest(group.Name)
 		},
 		Entry("from groups that somebody adds", `{"spec":{"subGroups":[{"name":"theirs","minMember":1}]}}`),
 		Entry("from a constraint and a group that somebody adds",

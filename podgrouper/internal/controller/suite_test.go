@@ -133,12 +133,15 @@ var _ = BeforeSuite(func() {
 		"readable.example.com")
 
 	ctrl.SetLogger(GinkgoLogr)
-	stopPodGrouper = start(ctrl.Options{})
+	stopPodGrouper, cached = start(ctrl.Options{})
 	DeferCleanup(func() { stopPodGrouper() })
 })
 
-// stopPodGrouper stops the pod grouper that runs for the whole suite.
-var stopPodGrouper func()
+// stopPodGrouper stops the pod grouper that runs for the whole suite; cached reads like it.
+var (
+	stopPodGrouper func()
+	cached         client.Reader
+)
 
 // userName is the user of the pod grouper. It has the rights that allow grants.
 const userName = "podgrouper"
@@ -161,12 +164,13 @@ func allow(ctx context.Context, groups ...string) {
 	})).To(Succeed())
 }
 
-// start starts a pod grouper, and returns a function that stops it.
-func start(options ctrl.Options) func() {
+// start starts a pod grouper, and returns a function that stops it, and its cache.
+func start(options ctrl.Options) (stop func(), cached client.Reader) {
 	GinkgoHelper()
 	options.Scheme = controller.Scheme()
 	options.Cache = controller.CacheOptions()
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.GracefulShutdownTimeout = new(2 * time.Minute) // Pending work ends late on a busy machine.
 	options.Controller = managerstart.Controllers()
 	options.Controller.SkipNameValidation = new(true)
 	options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -184,7 +188,7 @@ func start(options ctrl.Options) func() {
 	return func() {
 		cancel()
 		Eventually(stopped).Should(Receive(BeNil()))
-	}
+	}, mgr.GetCache()
 }
 
 var _ = BeforeEach(func(ctx context.Context) {

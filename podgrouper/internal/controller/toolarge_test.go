@@ -11,7 +11,7 @@ import (
 )
 
 // toStore is the time that the API server may need for a large PodGroup.
-const toStore = 2 * time.Minute
+const toStore = 10 * time.Minute
 
 // segmented makes an indexed Job of so many segments, each with a constraint of two long levels, and its first pod.
 func segmented(ctx SpecContext, segments int32) *batchv1.Job {

@@ -78,6 +78,9 @@ var _ = BeforeSuite(func() {
 		}
 		return connection.Close()
 	}).Should(Succeed())
+	cycle := podGroupOf(subGroups(leaf("a", "a")))
+	Eventually(func() error { return api.Create(context.Background(), cycle.DeepCopy(), client.DryRunAll) }).Should(
+		MatchError(ContainSubstring("parents make a cycle")), "the API server asks the webhook")
 })
 
 func configuration() *admissionv1.ValidatingWebhookConfiguration {

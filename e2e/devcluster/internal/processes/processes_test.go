@@ -35,9 +35,12 @@ func start(t *testing.T, directory, script string, env ...string) *Process {
 	return process
 }
 
+// patience bounds each wait, on a busy machine.
+const patience = time.Minute
+
 func record(t *testing.T, directory string) Record {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if records, err := Recorded(directory); err == nil && len(records) == 1 {
 			return records[0]
 		}
@@ -67,7 +70,7 @@ func TestWhatAProcessStartedEndsWithIt(t *testing.T) {
 	process := start(t, directory, `sleep 60 & echo $!; wait`)
 	r := record(t, directory)
 	var child Record
-	for deadline := time.Now().Add(5 * time.Second); child.PID == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); child.PID == 0 && time.Now().Before(deadline); {
 		child, _ = parseRecord(Tail(process.Spec.Log, 1) + " unknown")
 	}
 	var alive bool
@@ -77,7 +80,7 @@ func TestWhatAProcessStartedEndsWithIt(t *testing.T) {
 	if err := Kill([]Record{r}); err != nil {
 		t.Fatal(err)
 	}
-	if left := waitForEnd([]Record{child}, 5*time.Second); left != nil {
+	if left := waitForEnd([]Record{child}, patience); left != nil {
 		t.Errorf("the child is left: %v", left)
 	}
 }
@@ -107,7 +110,7 @@ func TestAProcessThatIsNotReapedHasEnded(t *testing.T) {
 	}
 	defer func() { _ = command.Wait() }()
 	start, _ := startOf(command.Process.Pid)
-	if left := waitForEnd([]Record{{PID: command.Process.Pid, Start: start}}, 5*time.Second); left != nil {
+	if left := waitForEnd([]Record{{PID: command.Process.Pid, Start: start}}, patience); left != nil {
 		t.Error("a zombie counts as alive")
 	}
 }
@@ -116,11 +119,11 @@ func TestTerminateLetsAProcessFinish(t *testing.T) {
 	directory := t.TempDir()
 	process := start(t, directory, `trap 'echo finished; exit 3' TERM; echo begun; while :; do sleep 0.01; done`)
 	r := record(t, directory)
-	for deadline := time.Now().Add(5 * time.Second); Tail(process.Spec.Log, 1) != "begun" &&
+	for deadline := time.Now().Add(patience); Tail(process.Spec.Log, 1) != "begun" &&
 		time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	Terminate([]Record{r}, 5*time.Second)
+	Terminate([]Record{r}, patience)
 	<-process.Ended()
 	failure := process.Failure().Error()
 	if !strings.Contains(failure, "it ended (exit status 3)") || !strings.HasSuffix(failure, "finished") {
@@ -154,14 +157,14 @@ func TestTheLockIsHeldUntilTheProcessIsRecordedAndNoLonger(t *testing.T) {
 
 func TestAProcessWhoseDirectoryIsGoneDoesNotStart(t *testing.T) {
 	directory := t.TempDir()
-	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"60"}, Log: filepath.Join(directory, "log")}
+	spec := Spec{Name: "it", Program: "/bin/sleep", Args: []string{"600"}, Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, filepath.Join(directory, "removed"), lockFile(t, directory))
 	if err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-process.Ended():
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		process.Kill()
 		t.Error("a program runs of which there is no record")
 	}

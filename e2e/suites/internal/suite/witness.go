@@ -149,16 +149,26 @@ func (w *World) Kept(ctx context.Context, t *testing.T, _ *envconf.Config) conte
 	return ctx
 }
 
-// Created checks how many pods of an image ever existed.
+// Created checks how many pods of an image ever existed. The witness may hear of them later than whoever asked the API
+// server.
 func (w *World) Created(image string, least, most int) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.witness.mu.Lock()
-		defer w.witness.mu.Unlock()
-		if count := w.witness.created[image]; count < least || count > most {
+		w.Until(ctx, t, fmt.Sprintf("the witness has seen %d pods of %s", least, image),
+			func(context.Context) (bool, string, error) {
+				count := w.witness.createdOf(image)
+				return count >= least, fmt.Sprintf("it has seen %d", count), nil
+			})
+		if count := w.witness.createdOf(image); count > most {
 			t.Errorf("%d pods of %s were created, not %d to %d\n%s", count, image, least, most, w.Report(ctx))
 		}
 		return ctx
 	}
+}
+
+func (w *Witness) createdOf(image string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.created[image]
 }
 
 // readyByPodClique counts pods that are ready and not being deleted.

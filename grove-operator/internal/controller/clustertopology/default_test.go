@@ -170,7 +170,7 @@ func run(
 	operator.TopologyAwareScheduling = *levels
 	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: managerstart.Controllers(),
+		Controller: managerstart.Controllers(), GracefulShutdownTimeout: new(2 * time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ const (
 	// settled is requestTime, the second that a deletionTimestamp may lack, and reserve for a busy machine.
 	settled = 4 * time.Second
 	writers = 8
-	written = 12 * time.Second
+	// written is how long they write at least, and longest at most, until all that matters has happened.
+	written, longest = 12 * time.Second, 4 * time.Minute
 )
 
 // Writers create and delete topologies and the sets that use them, in random order. A set is created some time after
@@ -57,33 +58,32 @@ func TestAUsedTopologyIsNeverGone(t *testing.T) {
 	if world.Client, err = client.New(server.Config, client.Options{Scheme: controller.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
-	ended := time.Now().Add(written)
-	var all sync.WaitGroup
+	began := time.Now()
+	var writing, checking sync.WaitGroup
 	for i := range writers {
-		all.Go(func() {
-			for step := 0; time.Now().Before(ended) && !t.Failed(); step++ {
+		writing.Go(func() {
+			for step := 0; !t.Failed() && world.goesOn(time.Since(began)); step++ {
 				world.act(fmt.Sprintf("s-%d-%d", i, step))
 			}
 		})
 	}
-	all.Go(func() {
-		for time.Now().Before(ended.Add(settled)) && !t.Failed() {
+	ended, end := context.WithCancel(t.Context())
+	checking.Go(func() {
+		for ended.Err() == nil && !t.Failed() {
 			world.check()
 			// A set without its topology stays so, and checks without a pause would slow the writers down.
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-	all.Wait()
+	writing.Wait()
+	time.Sleep(settled)
+	end()
+	checking.Wait()
 	t.Logf("%d topologies created, %d deleted, %d gone; %d sets created, %d refused, %d deleted",
 		world.made.Load(), world.leaving.Load(), world.vanished.Load(), world.sets.Load(), world.refused.Load(),
 		world.left.Load())
-	for what, count := range map[string]int32{
-		"set created": world.sets.Load(), "set deleted": world.left.Load(), "topology deleted": world.leaving.Load(),
-		"topology gone": world.vanished.Load(), "set refused because its topology goes": world.refused.Load(),
-	} {
-		if count == 0 {
-			t.Errorf("no %s: the test has looked at nothing", what)
-		}
+	for _, what := range world.unseen() {
+		t.Errorf("no %s: the test has looked at nothing", what)
 	}
 }
 
@@ -95,6 +95,7 @@ func keepTopologies(t *testing.T, config *rest.Config) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Controller: controllers,
 		Scheme:     controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
+		GracefulShutdownTimeout: new(2 * time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +145,25 @@ type world struct {
 	made, leaving, vanished, sets, left, refused atomic.Int32
 }
 
+// unseen is what has not happened yet.
+func (w *world) unseen() []string {
+	var missing []string
+	for what, count := range map[string]*atomic.Int32{
+		"set created": &w.sets, "set deleted": &w.left, "topology deleted": &w.leaving, "topology gone": &w.vanished,
+		"set refused because its topology goes": &w.refused,
+	} {
+		if count.Load() == 0 {
+			missing = append(missing, what)
+		}
+	}
+	return missing
+}
+
+// goesOn reports whether there is more to write after some time: a busy machine does little in each second.
+func (w *world) goesOn(after time.Duration) bool {
+	return after < written || after < longest && len(w.unseen()) > 0
+}
+
 func anyTopology() *grovev1alpha1.ClusterTopology {
 	return fixture.Topology(fmt.Sprintf("t%d", rand.IntN(3)), "zone")
 }
@@ -175,8 +195,11 @@ func (w *world) act(name string) {
 	time.Sleep(rand.N(150 * time.Millisecond))
 }
 
-// create does what the API server does: it validates the set, and stores it some time later.
+// create does what the API server does: it validates the set, and stores it some time later, or gives it up where that
+// takes longer than a request may.
 func (w *world) create(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
 	chosen := anyTopology()
 	set := fixture.Set(
 		w.t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {clusterTopologyName: "+chosen.Name+
