@@ -87,7 +87,7 @@ func (s *shares) among(from, to int, all int64) int {
 			best, most = from+k, takes
 		}
 	}
-	for k := from; most == all && k < to; k++ {
+	for k := from; best != none && most == all && k < to; k++ {
 		if s.takes[k] == all && s.tightness(s.fit[k]) < s.tightness(s.fit[best]) {
 			best = k
 		}
