@@ -166,7 +166,7 @@ func (d *decision) emptiness(r region) string {
 }
 
 // shortages are what the rest of a leaf asks for beyond what is free on nodes that any
-// of it may use. What is kept off every node lacks no resource.
+// of it may use, or of many filters on all nodes. What is kept off every node lacks no resource.
 func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
 	rest = slices.DeleteFunc(slices.Clone(rest), func(a askedPods) bool { return !d.admitted(i, r, a.kind) })
 	need := map[int]*Shortage{}
@@ -180,8 +180,12 @@ func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
 		}
 	}
 	filters := d.filters(rest)
+	lets := func(node int32) bool {
+		return len(filters) == maxReasons ||
+			slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) })
+	}
 	d.p.nodes(r, func(node int32) {
-		if d.p.barred(i, node) || !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }) {
+		if d.p.barred(i, node) || !lets(node) {
 			return
 		}
 		for resource, free := range d.p.cluster.resources.row(node) {
@@ -201,16 +205,19 @@ func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
 }
 
 // admitted reports whether filters and relations let further pods of a leaf onto any
-// node of a region.
+// node of a region. For a filter that was not asked about all nodes, those that were listed say so.
 func (d *decision) admitted(i int, r region, shape int) bool {
-	f := d.p.shapes[shape].filter
+	f, few := d.p.shapes[shape].filter, d.p.shapes[shape].few
+	if few != nil && !d.p.cluster.current(f) {
+		return slices.ContainsFunc(few.nodes, func(node int32) bool { return d.p.includes(r, node) && !d.p.barred(i, node) })
+	}
 	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
 		return !d.p.cluster.lets(f, node) || !d.p.passes(r, node) || d.p.barred(i, node)
 	})
 }
 
 // maxReasons bounds the filters that are asked about every node for an explanation.
-const maxReasons = 16
+const maxReasons = 8
 
 // filters are those of some pods, the first few.
 func (d *decision) filters(rest []askedPods) []*nodeFilter {
@@ -234,7 +241,7 @@ func (d *decision) exclusions(r region, rest []askedPods) []Exclusion {
 	d.p.nodes(r, func(node int32) {
 		reasons = reasons[:0]
 		for _, f := range filters {
-			if d.p.cluster.lets(f, node) {
+			if d.p.cluster.current(f) && f.has(node) {
 				continue
 			}
 			reason := f.reason(d.p.cluster.nodeName(node))

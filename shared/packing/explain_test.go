@@ -102,6 +102,30 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 	}
 }
 
+// What is free on nodes that any of the waiting pods may use counts, however many filters they have.
+func TestPodsOfManyFiltersLackNothingThatOneOfTheirNodesHas(t *testing.T) {
+	c, gang := packing.NewCluster(), &packing.Gang{}
+	for i := range 20 {
+		own := fmt.Sprint("node-", i)
+		cpu := int64(1)
+		if i >= 18 {
+			cpu = 30
+		}
+		c.SetNode(packing.Node{Name: own, Allocatable: packing.Resources{"cpu": cpu, "device": int64(i / 19)}})
+		gang.Root.Pending = append(gang.Root.Pending, packing.Pods{Names: podNames(own, 1), Shape: packing.Shape{
+			Key: own, Requests: packing.Resources{"cpu": 2, "device": 1}, Only: []string{own}}})
+	}
+	d := c.Decide(gang, packing.Options{})
+	if d.Verdict != packing.Placed || len(d.Assignments) != 1 || len(d.Explanations) != 1 {
+		t.Fatalf("%s, %d placed: %s", d.Verdict, len(d.Assignments), d.Message())
+	}
+	for _, short := range d.Explanations[0].Short {
+		if short.Resource == "cpu" {
+			t.Errorf("38 of %q are needed, and 48 free; got %+v", short.Resource, short)
+		}
+	}
+}
+
 // The search may not take a step more than it was given, beside those that it
 // takes to place each pod.
 func TestAnAnswerForLackOfBudgetSaysSo(t *testing.T) {

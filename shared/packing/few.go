@@ -59,6 +59,7 @@ func (c *Cluster) countFew(s *shapeCounts, l *looks) {
 // lengthen goes on to list nodes for a shape until there are so many.
 func (c *Cluster) lengthen(s *shapeCounts, l *looks, listed int) {
 	f := s.few
+	f.nodes = slices.Grow(f.nodes, listed-len(f.nodes))
 	f.partial = c.someOf(s, l, listed)
 	slices.Sort(f.nodes)
 	f.total, f.fits, f.topology = 0, f.fits[:0], nil

@@ -117,16 +117,20 @@ func TestSharesFollow(t *testing.T) {
 		d.Limit = 1 << 30
 		g := newGreedy(d.trial, p.largest())
 		rest := append([]int32(nil), g.s.want...)
-		s := g.newShares(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred), rest)
+		s, used := g.newShares(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred), rest), map[int]bool{}
 		for range 8 {
 			if next := s.next(int64(p.total(rest, 0))); next != none {
 				before := append([]int32(nil), p.wants(rest, 0)...)
 				g.part(0, s.units[next], rest)
 				s.placed(next, before, p.wants(rest, 0))
+				used[next] = true
 			}
 			anew, now := map[int][2]int64{}, map[int][2]int64{}
 			for k, fresh := 0, g.newShares(0, s.units, rest); k < len(s.units); k++ {
-				if !s.used[k] {
+				if s.takes[k] > 0 && used[k] {
+					t.Fatalf("seed %d: domain %d is used, and takes %d", seed, k, s.takes[k])
+				}
+				if !used[k] {
 					anew[k], now[k] = [2]int64{fresh.takes[k], fresh.fit[k]}, [2]int64{s.takes[k], s.fit[k]}
 				}
 			}
@@ -168,7 +172,7 @@ func TestSharesChoose(t *testing.T) {
 			}
 			g := newGreedy(&trial{p: p}, p.largest())
 			g.emptiest = test.spread
-			units := p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred)
+			units := g.nearestFirst(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred))
 			next := g.newShares(0, units, g.s.want).next(int64(test.pods))
 			if got := c.topologies[p.groups[0].slot].domains[units[next].at].path.String(); got != test.want {
 				t.Errorf("rack %s, want %s", got, test.want)

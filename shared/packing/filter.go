@@ -64,16 +64,17 @@ func (c *Cluster) askAll(f *nodeFilter) {
 	f.mark, f.choices = 0, 0
 	if f.only != nil {
 		for _, name := range f.only {
-			if node, known := c.nodeIndex[name]; known {
-				f.set(node, c.passes(f, node))
+			if node, known := c.nodeIndex[name]; known && !f.has(node) && c.passes(f, node) {
+				f.nodes.flip(node)
 			}
 		}
-		return
+	} else {
+		c.shapes.asked += len(c.nodes)
+		for at := range f.nodes {
+			f.nodes[at] = c.ask(f, at)
+		}
 	}
-	c.shapes.asked += len(c.nodes)
-	for at := range f.nodes {
-		word := c.ask(f, at)
-		f.nodes[at] = word
+	for at, word := range f.nodes {
 		f.mark ^= markWord(at, word)
 		f.choices += bits.OnesCount64(word)
 	}

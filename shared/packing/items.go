@@ -61,6 +61,13 @@ func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*re
 	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{},
 		restricted: restricted}
 	c.Free, c.Domains = snap.free, snap.domains
+	kinds := 0 // Each is an item at least.
+	for _, n := range c.p.wants(sel.want, 0) {
+		kinds += int(min(n, 1))
+	}
+	if c.large = c.beyond(kinds); c.large {
+		return c
+	}
 	c.seatItems(taken)
 	if c.Total = c.counts(0, none, none, nil); !c.large {
 		c.podsFirst()
@@ -211,7 +218,7 @@ func (c *items) intern(key string, it exact.Item, kind int) int {
 	if at, ok := c.index[key]; ok {
 		return at
 	}
-	if len(c.Items) > 0 && (len(c.Items) >= maxItems || (len(c.Items)+1)*len(c.snap.nodes) > maxTable) {
+	if c.beyond(len(c.Items) + 1) {
 		c.large = true
 		return 0
 	}
@@ -219,6 +226,9 @@ func (c *items) intern(key string, it exact.Item, kind int) int {
 	c.index[key] = len(c.Items) - 1
 	return len(c.Items) - 1
 }
+
+// beyond reports whether so many items are more than a search could look at.
+func (c *items) beyond(n int) bool { return n > 1 && (n > maxItems || n*len(c.snap.nodes) > maxTable) }
 
 func plus(counts exact.Counts, at, n int) exact.Counts {
 	if missing := at + 1 - len(counts); missing > 0 {

@@ -72,16 +72,17 @@ func (p *problem) strange(g *group, r region) int {
 func (g *greedy) spread(i int, r region, units []region) bool {
 	rest := slices.Clone(g.s.want)
 	s := g.newShares(i, units, rest)
-	for g.p.total(rest, i) > 0 && !g.Exhausted() {
-		next := s.next(int64(g.p.total(rest, i)))
+	left := g.p.total(rest, i)
+	for before := []int32(nil); left > 0 && !g.Exhausted(); left = g.p.total(rest, i) {
+		next := s.next(int64(left))
 		if next == none {
 			break
 		}
-		before := slices.Clone(g.p.wants(rest, i))
+		before = append(before[:0], g.p.wants(rest, i)...)
 		g.part(i, units[next], rest)
 		s.placed(next, before, g.p.wants(rest, i))
 	}
-	if g.p.total(rest, i) > 0 {
+	if left > 0 {
 		g.part(i, r, rest)
 	}
 	return g.p.total(rest, i) == 0

@@ -12,17 +12,21 @@ type shares struct {
 	// at has the place of each domain among units, from 1 on; nil if these are cut by several
 	// topologies.
 	at []int32
-	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would;
-	// used has those in which pods were placed.
+	// members is how many units members use: the first ones, as nearestFirst has them.
+	members int
+	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would. Where
+	// pods were placed it is 0 or less.
 	takes, fit []int64
-	used       []bool
 	// most is by kind how many of its pods the roomiest unit would take.
 	most []int64
 }
 
 func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
 	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
-		used: make([]bool, len(units)), most: make([]int64, len(g.p.kindsOf(i)))}
+		most: make([]int64, len(g.p.kindsOf(i)))}
+	for s.members < len(units) && g.p.strange(&g.p.groups[i], units[s.members]) == 0 {
+		s.members++
+	}
 	g.Steps += len(units) / 4
 	slot := g.p.groups[i].slot
 	if !slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
@@ -68,19 +72,24 @@ func (s *shares) add(k int, pods, sign int64) {
 // next is the domain to place pods in: of those that members use, or else of all, the
 // tightest that takes all, or the one that takes most; none if no domain takes any.
 func (s *shares) next(all int64) int {
-	best, bestKey := none, [3]int64{}
 	s.Steps += 1 + len(s.units)/passed
-	g := &s.p.groups[s.group]
-	for k, takes := range s.takes {
-		if takes == 0 || s.used[k] || len(g.joined) == 0 && takes < all && takes <= bestKey[1] {
-			continue
+	if best := s.among(0, s.members, all); best != none {
+		return best
+	}
+	return s.among(s.members, len(s.units), all)
+}
+
+// among is next among the units from one on to another.
+func (s *shares) among(from, to int, all int64) int {
+	best, most := none, int64(0)
+	for k, takes := range s.takes[from:to] {
+		if takes > most {
+			best, most = from+k, takes
 		}
-		key := [3]int64{int64(1 - s.p.strange(g, s.units[k])), takes, 0}
-		if takes == all {
-			key[2] = -s.tightness(s.fit[k])
-		}
-		if best == none || slices.Compare(key[:], bestKey[:]) > 0 {
-			best, bestKey = k, key
+	}
+	for k := from; best != none && most == all && k < to; k++ {
+		if s.takes[k] == all && s.tightness(s.fit[k]) < s.tightness(s.fit[best]) {
+			best = k
 		}
 	}
 	return best
@@ -89,7 +98,7 @@ func (s *shares) next(all int64) int {
 // placed says that pods were placed in a unit: by kind, how many were left before and now.
 // What fits in other units is as before, and what they take where enough pods are left.
 func (s *shares) placed(in int, before, now []int32) {
-	s.used[in] = true
+	s.takes[in] = 0 // What is left only becomes less, so that it stays at most that.
 	for k := range now {
 		if before[k] != now[k] && int64(now[k]) < s.most[k] {
 			s.add(k, int64(before[k]), -1)

@@ -37,6 +37,7 @@ func newCommand() *cobra.Command {
 		Short: "The tests of modules and the e2e suites, side by side",
 		Long: `Runs the given packages and suites side by side.
 A suite waits about as much as it computes and has a dev cluster of its own, so several run at once.
+Packages that test controllers wait too.
 What the tests print is in --logs, a file for each package or suite. Those that failed are named at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -52,7 +53,7 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 	set.StringVar(&given.nodes, "nodes", "",
 		"the script that makes real nodes, for the suite kind; the suite does not run unless given")
 	set.IntVar(&given.clusters, "clusters", min(runtime.NumCPU()+1, 6), "how many suites run at once")
-	set.IntVar(&given.processes, "processes", runtime.NumCPU(), "how many packages run at once, beside the suites")
+	set.IntVar(&given.processes, "processes", runtime.NumCPU()+1, "how many packages run at once, beside the suites")
 	set.StringVar(&given.logs, "logs", filepath.Join("bin", "tests"),
 		"directory for what the tests print; it is emptied first")
 	return command

@@ -194,7 +194,6 @@ var _ = Describe("preemption", func() {
 			givenPodGroup(namespace, "patient", scheduling.PodGroupSpec{
 				MinMember: ptr.To[int32](1), PreemptionDelay: &metav1.Duration{Duration: time.Hour},
 			})
-			began := time.Now()
 			create(important(high, pod(namespace, "patient", "", "patient-0", 1)))
 			Eventually(scheduled(namespace, "patient")).Should(withReason(scheduling.ReasonInfeasible))
 			Expect(leaving(namespace, "")()).To(BeEmpty())

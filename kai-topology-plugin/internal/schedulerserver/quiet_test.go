@@ -28,15 +28,16 @@ var _ = Describe("a gang of many pods", func() {
 
 	It("waits without a word too many: one event, one per pod, no line per pod, and nothing written twice", func() {
 		log := &lockedBuffer{}
-		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		givenRack("z1", "r1", 2, 2)
 		givenPodGroup(namespace, "big",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "big", "", size, 1)
+		// While the pods come it may say, once that takes long, that some are missing.
+		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 
 		sentence := eventuallyToldAlike(namespace, "big", size)
 		By("attempts that end alike")
-		before := versions(namespace)
+		before := atRest(namespace)
 		for round := range 5 {
 			touchNode("z1-r1-0", fmt.Sprint(round))
 			Consistently(func() map[string]string { return versions(namespace) }, "400ms").Should(Equal(before))
@@ -47,7 +48,8 @@ var _ = Describe("a gang of many pods", func() {
 		givenRack("z1", "r2", 3, 2)
 		Eventually(func() string { return eventuallyToldAlike(namespace, "big", size) }).ShouldNot(Equal(sentence))
 
-		Expect(eventsAbout(namespace, "PodGroup")).To(HaveExactElements(HaveField("Reason", scheduling.ReasonInfeasible)))
+		Eventually(func() []eventsv1.Event { return eventsAbout(namespace, "PodGroup") }).Should(
+			HaveExactElements(HaveField("Reason", scheduling.ReasonInfeasible)))
 		Eventually(func() []eventsv1.Event { return eventsAbout(namespace, "Pod") }).Should(HaveLen(size))
 		Expect(eventsAbout(namespace, "Pod")).To(
 			HaveEach(And(HaveField("Series", BeNil()), HaveField("Note", Not(ContainSubstring("nodes are available"))))))
@@ -56,11 +58,11 @@ var _ = Describe("a gang of many pods", func() {
 
 	It("is bound with one line in the log, and one event that says where", func() {
 		log := &lockedBuffer{}
-		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		givenRack("z1", "r1", 25, 8)
 		givenPodGroup(namespace, "big",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](size), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "big", "", size, 1)
+		startSchedulerWith(io.MultiWriter(log, GinkgoWriter), "--secure-port", "0")
 		eventuallyBound(namespace, gangOf("big"), size)
 
 		Eventually(func() []eventsv1.Event { return eventsAbout(namespace, "PodGroup") }).Should(HaveExactElements(And(
@@ -71,12 +73,13 @@ var _ = Describe("a gang of many pods", func() {
 		Eventually(func(g Gomega) {
 			status := podGroupOf(namespace, "big").Status
 			g.Expect(status.ResourcesStatus.Allocated).To(HaveKeyWithValue(gpu, HaveField("String()", fmt.Sprint(size))))
+			g.Expect(status.SubGroups).NotTo(BeEmpty())
 			g.Expect(status.SubGroups[0].Scheduled).To(BeEquivalentTo(size))
 			g.Expect(status.SchedulingConditions).To(BeEmpty())
 		}).Should(Succeed())
 
 		By("events that change nothing")
-		before := versions(namespace)
+		before := atRest(namespace)
 		for round := range 5 {
 			touchNode("z1-r1-0", fmt.Sprint(round))
 			create(pod(namespace, "", "", fmt.Sprint("other-", round), 0))
@@ -144,6 +147,17 @@ func versions(namespace string) map[string]string {
 		found["PodGroup/"+podGroup.Name] = podGroup.ResourceVersion
 	}
 	return found
+}
+
+// atRest returns the versions once nobody has written anything for a while.
+func atRest(namespace string) map[string]string {
+	GinkgoHelper()
+	var before map[string]string
+	Eventually(func(g Gomega) {
+		before = versions(namespace)
+		g.Consistently(func() map[string]string { return versions(namespace) }, "500ms").Should(Equal(before))
+	}).Should(Succeed(), "something is written again and again")
+	return before
 }
 
 func podGroupOf(namespace, name string) *scheduling.PodGroup {

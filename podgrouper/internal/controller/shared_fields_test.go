@@ -43,7 +43,8 @@ var _ = Describe("A PodGroup that others write to as well", func() {
 	})
 
 	It("keeps what an administrator sets in the moment in which the workload changes", func(ctx SpecContext) {
-		writes.whileApplying(group.Name, func() { patch(ctx, group, `{"spec":{"queue":"b"}}`) })
+		theirs := group.DeepCopy() // It is written into while this spec reads the other.
+		writes.whileApplying(group.Name, func() { patch(ctx, theirs, `{"spec":{"queue":"b"}}`) })
 		patch(ctx, job,
 			`{"metadata":{"annotations":{"kai.scheduler/batch-min-member":"2"},"labels":{"kai.scheduler/queue":"c"}}}`)
 		Eventually(podGroup(ctx, group.Name)).Should(HaveField("Spec.MinMember", HaveValue(BeEquivalentTo(2))))
