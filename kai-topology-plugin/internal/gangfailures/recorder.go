@@ -42,7 +42,9 @@ type recorder struct {
 
 // WithLogger returns a recorder that logs elsewhere.
 func (r *recorder) WithLogger(logger klog.Logger) events.EventRecorderLogger {
-	return &recorder{EventRecorderLogger: r.EventRecorderLogger.WithLogger(logger), informed: r.informed, sentence: r.sentence}
+	return &recorder{
+		EventRecorderLogger: r.EventRecorderLogger.WithLogger(logger), informed: r.informed, sentence: r.sentence,
+	}
 }
 
 // Eventf records the event unless its pod has had one. The handler has no others than about an attempt that failed.

@@ -34,8 +34,9 @@ type Move struct {
 	Began Moment
 }
 
-// HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for a
-// gang without a PodGroup. Whoever decided it has seen to it that nobody has left of those who are StandingOn its nodes.
+// HoldMove holds the seats of a move in place of those that were held for one of the gang before. It does nothing for
+// a gang without a PodGroup. Whoever decided it has seen to it that nobody has left of those who are StandingOn its
+// nodes.
 func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		if r.podGroup == nil {
@@ -63,8 +64,8 @@ func (s *State) StandingOn(node string) []*corev1.Pod {
 	return slices.Collect(maps.Values(s.standing[node]))
 }
 
-// vacatedSince reports whether a pod has left a seat on a node since a decision began, which may have taken its room for
-// free.
+// vacatedSince reports whether a pod has left a seat on a node since a decision began, which may have taken its room
+// for free.
 func (s *State) vacatedSince(began Moment, node string) bool {
 	for _, r := range s.holding {
 		for _, seat := range r.seats() {
@@ -76,8 +77,8 @@ func (s *State) vacatedSince(began Moment, node string) bool {
 	return false
 }
 
-// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang: the
-// moves were decided without it, and are decided anew when it turns out that seats are missing.
+// dropMovesTo gives up the seats of moves of other gangs on a node on which somebody else has bound a pod of a gang:
+// the moves were decided without it, and are decided anew when it turns out that seats are missing.
 func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 	for _, r := range s.holding {
 		taken := func(seat *reservation) bool { return seat.purpose == moving && seat.placement().Node == node }

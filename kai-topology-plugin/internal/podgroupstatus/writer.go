@@ -128,7 +128,9 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	}
 	var news []gangevents.News
 	var again time.Duration
-	w.gangs.Announce(podGroup, func(announced *gangstate.Announced) { news, again = newsTo(announced, observed, desired, now.Time) })
+	w.gangs.Announce(podGroup, func(announced *gangstate.Announced) {
+		news, again = newsTo(announced, observed, desired, now.Time)
+	})
 	for _, one := range news {
 		w.announcer.Announce(subject, one)
 	}
