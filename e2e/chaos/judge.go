@@ -194,7 +194,8 @@ func (r *Run) unsettled(now state) []string {
 		if why := s.unsettled(); why != "" {
 			unsettled = append(unsettled, why)
 		} else if have := total(s.pods); have != wanted[s.group.Name] {
-			unsettled = append(unsettled, fmt.Sprintf("%s has %d of %d pods", s.group.Name, have, wanted[s.group.Name]))
+			unsettled = append(unsettled, fmt.Sprintf("%s has %d of %d pods: %v are bound, leaving: %v", s.group.Name,
+				have, wanted[s.group.Name], s.bound, s.leaving))
 		}
 		delete(wanted, s.group.Name)
 	}

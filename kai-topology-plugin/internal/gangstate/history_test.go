@@ -380,16 +380,43 @@ func (s *scheduler) read(key gang.Key, here *corev1.Pod) *question {
 }
 
 func (s *scheduler) openTo(asked *question) []string {
+	if s.closedTo(s.state.KeptDomains(asked.Rank())) {
+		return nil
+	}
 	reserved := s.state.Reserved(asked.Key(), priorityOf(asked.Key()))
 	return slices.DeleteFunc(slices.Clone(asked.nodes), func(node string) bool { return len(reserved[node]) > 0 })
+}
+
+// closedTo reports whether one of the domains could hold the gang for which it is kept: all of them are the cluster.
+func (s *scheduler) closedTo(kept []KeptDomain) bool {
+	takes := 0
+	for _, node := range s.nodes {
+		if !s.objects[node].Spec.Unschedulable {
+			takes++
+		}
+	}
+	return slices.ContainsFunc(kept, func(domain KeptDomain) bool {
+		group := s.groups[domain.For]
+		return group != nil && int(*group.Spec.MinMember) <= takes
+	})
+}
+
+// overtake has a gang that waits have been overtaken as often as may be, by gangs that rank below all.
+func (s *scheduler) overtake(key gang.Key) {
+	last := gang.Rank{Gang: gang.Key{Name: "last"}, Since: s.now.Add(time.Hour), Priority: -1}
+	taking := Taking{Rank: last, Asks: sets.New("pods"), Nodes: make([]map[string]string, 1)}
+	s.state.Recount(key, slices.Repeat([]Taking{taking}, MaxOvertakes))
 }
 
 // decide gives a gang free nodes, if there are as many as it needs. It does not look again at nodes on which it has
 // found no place, as long as the state says that the gang is the same.
 func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 	asked := s.read(key, here)
-	if asked == nil ||
-		s.state.Current(key, asked.version) != nil && slices.Equal(asked.open, s.refusedWith[key]) {
+	if asked == nil {
+		return
+	}
+	refusedWith, refused := s.refusedWith[key]
+	if refused && s.state.Current(key, asked.version) != nil && slices.Equal(asked.open, refusedWith) {
 		return
 	}
 	answer, placements := s.answer(asked)
@@ -841,6 +868,9 @@ func (s *scheduler) checkEnd() {
 			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		}
 		room := free - len(s.state.Reserved(key, priorityOf(key)))
+		if asked := s.read(key, nil); asked != nil {
+			room = len(asked.open)
+		}
 		least := max(needed-standing, together(key))
 		if pending >= least && room >= least {
 			s.Errorf("gang %s is forgotten: %d of %d pods stand, %d wait, and %d nodes are free; pods %v, last answer %+v",
@@ -912,6 +942,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			s.tick(cmp.Or(rapid.SampledFrom([]time.Duration{time.Second, SeatLife, followersWait}).Draw(t, "time"),
 				time.Second))
 		},
+		"a gang is overtaken": func(t *rapid.T) { s.T = t; s.overtake(s.anyGang()) },
 		"others leave for a gang": func(t *rapid.T) {
 			s.T = t
 			key := s.anyGang()
@@ -982,7 +1013,7 @@ func TestHistoriesOfAFullCluster(t *testing.T) {
 var inAFullCluster = []string{
 	"a pod that stands is deleted", "a pod is created", "a pod is taken", "another pod is taken", "a pod is bound",
 	"a pod gets into the list", "word comes", "word comes of something else, too", "a node is cordoned, or no more",
-	"a move is decided", "a binding fails",
+	"a move is decided", "a binding fails", "a gang is overtaken",
 }
 
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {

@@ -95,6 +95,8 @@ func (j *journal) begin(method string, arguments ...any) {
 		switch pointed := argument.(type) {
 		case *time.Time:
 			*pointed = pointed.Truncate(time.Millisecond)
+		case *Move:
+			pointed.Until = pointed.Until.Truncate(time.Millisecond)
 		case *Seen:
 			*pointed = &witness{Seen: *pointed, journal: j}
 			continue
@@ -364,7 +366,7 @@ func (c *codec) plain(v reflect.Value) any {
 		}
 		return ""
 	case Moment:
-		return []int64{x.Room, x.edits, x.vacancies}
+		return []int64{x.Room, x.edits, x.vacancies, x.openings}
 	case Place:
 		place := map[string]*string{}
 		for _, one := range x {

@@ -148,8 +148,8 @@ func (s *State) wait(e *Effects, r *record, claim Claim, room int64) (first bool
 }
 
 func (c Claim) equal(other Claim) bool {
-	return c.Generation == other.Generation && slices.Equal(c.Ground.Levels, other.Ground.Levels) &&
-		slices.Equal(c.Scarce, other.Scarce)
+	return c.Generation == other.Generation && c.Rank.Compare(other.Rank) == 0 &&
+		slices.Equal(c.Ground.Levels, other.Ground.Levels) && slices.Equal(c.Scarce, other.Scarce)
 }
 
 // activateBarred has those try again that may have been kept out of a domain.
@@ -309,10 +309,11 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 }
 
 // KeptDomains returns what may be closed to a gang of some rank, in a stable order: a domain that could not hold the
-// gang that it is closed for is not.
+// gang that it is closed for is not. The gang is activated when that opens again, also if it is still being decided
+// then.
 func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	// A gang that was begun, and of which all pods have left to move, is no newcomer.
 	rank.Begun = rank.Begun || len(s.known(rank.Gang).moveSeats()) > 0
 	for key, r := range s.waiting {
@@ -329,12 +330,8 @@ func (s *State) KeptDomains(rank gang.Rank) (full []KeptDomain) {
 		return cmp.Or(cmp.Compare(a.For.Namespace, b.For.Namespace), cmp.Compare(a.For.Name, b.For.Name),
 			cmp.Compare(a.Domain, b.Domain))
 	})
+	s.known(rank.Gang).barred = len(full) > 0
 	return full
-}
-
-// Bar records whether a gang that was tried may have been kept out of a domain: it is activated when that opens again.
-func (s *State) Bar(key gang.Key, barred bool) {
-	s.change(key, func(r *record, _ *Effects) { r.barred = barred })
 }
 
 // Holds returns whether a domain would hold a waiting gang if nothing stood there, as far as it is known.

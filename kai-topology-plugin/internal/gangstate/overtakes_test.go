@@ -36,7 +36,6 @@ func (s *State) closedTo(rank gang.Rank, holds func(KeptDomain) bool) []KeptDoma
 	member.ObjectMeta = metav1.ObjectMeta{Namespace: rank.Gang.Namespace, Name: rank.Gang.Name, UID: types.UID(rank.Gang.Name)}
 	s.change(rank.Gang, func(r *record, _ *Effects) { r.members.Show(member, anyone) })
 	full := s.KeptDomains(rank)
-	s.Bar(rank.Gang, len(full) > 0)
 	return slices.DeleteFunc(full, func(domain KeptDomain) bool { return !holds(domain) })
 }
 

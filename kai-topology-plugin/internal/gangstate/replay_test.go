@@ -128,6 +128,12 @@ func (p *player) call(next line) {
 		}
 		pointers = append(pointers, argument.Interface())
 	}
+	if next.Do == "ExtendMove" { // It has the time at which its hold ends.
+		of := p.state.known(*pointers[0].(*gang.Key)).podGroup
+		if now := pointers[1].(*time.Time).Add(-MoveHold(of)); now.After(p.now) {
+			p.now = now
+		}
+	}
 	p.again.begin(next.Do, pointers...)
 	var arguments []reflect.Value
 	for _, pointer := range pointers {
@@ -219,9 +225,9 @@ func (p *player) decode(text json.RawMessage, into reflect.Value) {
 			*x = p.again.start.Add(since)
 		}
 	case *Moment:
-		counts := [3]int64{}
+		counts := [4]int64{}
 		p.read(text, &counts)
-		*x = Moment{Room: counts[0], edits: counts[1], vacancies: counts[2]}
+		*x = Moment{Room: counts[0], edits: counts[1], vacancies: counts[2], openings: counts[3]}
 	case *Place:
 		labels := map[string]*string{}
 		p.read(text, &labels)

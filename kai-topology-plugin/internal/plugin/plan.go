@@ -142,7 +142,6 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, 
 	for _, pod := range from.stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	p.gangs.Bar(asked.Key(), from.barred)
 	answer, err := solve.Solve(ctx, question)
 	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
 	return answer, err

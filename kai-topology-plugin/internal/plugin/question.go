@@ -73,7 +73,8 @@ func (r *reader) question(podGroup *scheduling.PodGroup) (*decision.Question, er
 }
 
 // ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
-// and the room that is kept from it. It changes nothing.
+// and the room that is kept from it. It changes nothing but of what the gang hears from now on: see Relate and
+// KeptDomains of gangstate.
 func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
 	r.meetRelated(assembled)
 	followers, err := r.followersOf(assembled)
@@ -131,10 +132,8 @@ func (r *reader) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 // kept is the room that is kept from a gang.
 type kept struct {
 	room clusterview.Reserved
-	// note says what is kept for those that the gang must not overtake any more, and barred that there may be such
-	// room.
-	note   string
-	barred bool
+	// note says what is kept for those that the gang must not overtake any more.
+	note string
 	// spares are what domains keep for repair.
 	spares spares.Kept
 	// mends says that the gang may use them for what it has lost.
@@ -171,7 +170,7 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 		}
 	}
 	closed := r.keeper.ClosedTo(ctx, assembled, nodes)
-	result.note, result.barred = closed.Note, closed.Barred
+	result.note = closed.Note
 	for name, fillers := range closed.Room(nodes) {
 		result.room[name] = append(result.room[name], fillers...)
 	}
