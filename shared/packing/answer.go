@@ -137,7 +137,7 @@ func (q *queue) pop() (node int32, ok bool) {
 	return q.placed[0].node, true
 }
 
-// groups tells where each group stands. O(placements · depth + domains named).
+// groups returns where each group stands. O(placements · depth + domains named).
 func (d *decision) groups(l *ledger) []GroupPlacement {
 	result := make([]GroupPlacement, len(d.p.groups))
 	for i := len(d.p.groups) - 1; i >= 0; i-- {
@@ -193,6 +193,6 @@ func (d *decision) domains(i int, placed []placement) []LevelDomains {
 			homes = t.pass(placed[k].node, homes)
 		}
 	}
-	t.tell(homes, result)
+	t.listPassed(homes, result)
 	return result
 }

@@ -23,7 +23,7 @@ const (
 	Invalid Verdict = "Invalid"
 )
 
-// DefaultBudget is the number of steps Decide may take unless told otherwise. A
+// DefaultBudget is the number of steps Decide may take unless said otherwise. A
 // step is one candidate domain or node looked at in the search; the default is
 // some tens of milliseconds.
 const DefaultBudget = 100_000
@@ -44,7 +44,7 @@ const (
 
 // Options tune a decision.
 type Options struct {
-	// Placement is Pack unless told otherwise.
+	// Placement is Pack unless said otherwise.
 	Placement Placement
 	// Budget bounds the search in steps, so that equal questions get equal answers
 	// on every machine; 0 means DefaultBudget, and less than 0 is invalid.

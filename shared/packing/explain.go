@@ -157,7 +157,7 @@ func (d *decision) name(e *Explanation, r region) {
 	}
 }
 
-// emptiness tells why pods that lack nothing have no room in a region.
+// emptiness says why pods that lack nothing have no room in a region.
 func (d *decision) emptiness(r region) string {
 	if d.p.cluster.topologies[r.slot].domains[r.at].size == 0 {
 		return ", which has no nodes"

@@ -22,11 +22,11 @@ type Hops struct {
 	Most int64
 }
 
-// maxHopsNodes bounds the clusters in which it is told how far apart pods stand: each
+// maxHopsNodes bounds the clusters in which it is said how far apart pods stand: each
 // node is looked at.
 const maxHopsNodes = 1 << 14
 
-// addHops tells it of the outermost groups that name a topology, but of none where
+// addHops says it of the outermost groups that name a topology, but of none where
 // relations keep pods apart, or where not all nodes were looked at.
 func (d *decision) addHops(l *ledger, groups []GroupPlacement) {
 	if d.p.partial || len(d.p.relations) > 0 || len(d.p.cluster.nodes) > maxHopsNodes {

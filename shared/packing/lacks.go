@@ -70,7 +70,7 @@ func (r *relation) lack(items, before []int) int {
 
 // Lacks returns for each relation of a gang how many items would have to go or to come for
 // it to hold of the pods that run; 0 where it holds. An item with a pod in no domain is one.
-// The error tells what is invalid in the gang.
+// The error says what is invalid in the gang.
 func (c *Cluster) Lacks(gang *Gang) ([]int, error) {
 	p, err := newProblem(c, gang)
 	if err != nil {

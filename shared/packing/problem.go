@@ -105,7 +105,7 @@ type place struct {
 	at   int32
 }
 
-// tie tells why a domain is fixed.
+// tie says why a domain is fixed.
 type tie struct {
 	// whose is a noun phrase for the pods that stand in the domain.
 	whose string
@@ -126,7 +126,7 @@ func (p *problem) children(parent int) func(func(int) bool) {
 	}
 }
 
-// newProblem translates a gang. The error tells what is invalid in it.
+// newProblem translates a gang. The error says what is invalid in it.
 // O(groups · depth + pods by shape + running · depth).
 func newProblem(c *Cluster, gang *Gang) (*problem, error) {
 	p := &problem{cluster: c, shapeIndex: map[string]int{}, slots: []int{0}}

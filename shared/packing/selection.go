@@ -108,7 +108,7 @@ func (p *problem) volume(want []int32, i int) int64 {
 	return sum
 }
 
-// rigour tells how little choice a group leaves: an anchored one least, then a
+// rigour says how little choice a group leaves: an anchored one least, then a
 // confined one, then one that merely prefers.
 func (p *problem) rigour(i int) int {
 	g := &p.groups[i]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// misfitSentence tells why a group that needs room has none: how much fits, and
+// misfitSentence says why a group that needs room has none: how much fits, and
 // what lacks for the rest.
 func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) string {
 	var b strings.Builder
@@ -41,12 +41,12 @@ func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) str
 // first.
 func (d *decision) joins(i int) (follower int, joined string) {
 	var texts []string
-	var told []place
+	var named []place
 	for ; i != none; i = d.p.groups[i].parent {
 		g := &d.p.groups[i]
 		for k, tie := range g.ties {
-			if tie.followed && !slices.Contains(told, g.fixed[k]) {
-				told = append(told, g.fixed[k])
+			if tie.followed && !slices.Contains(named, g.fixed[k]) {
+				named = append(named, g.fixed[k])
 				texts = append(texts, fmt.Sprintf("%s in %s", tie.whose, d.placeText(g.fixed[k])))
 			}
 		}
@@ -62,7 +62,7 @@ func (d *decision) placeText(at place) string {
 	return fmt.Sprintf("%s %s", t.levels[t.domains[at.at].level], t.domains[at.at].path)
 }
 
-// nowhereSentence tells why there is not even a domain to look at.
+// nowhereSentence says why there is not even a domain to look at.
 func (d *decision) nowhereSentence(i int, e *Explanation) string {
 	var ties []string
 	for _, up := range d.lineage(i) {
@@ -80,7 +80,7 @@ func (d *decision) nowhereSentence(i int, e *Explanation) string {
 	return fmt.Sprintf("%s needs one domain of level %q, and no node stands in any", who, e.Level)
 }
 
-// waitingSentence tells why pods beyond the minimum wait, with the relations that keep
+// waitingSentence says why pods beyond the minimum wait, with the relations that keep
 // them off nodes.
 func (d *decision) waitingSentence(i int, e *Explanation, with, otherwise string) string {
 	where := "the cluster"

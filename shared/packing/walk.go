@@ -2,7 +2,7 @@ package packing
 
 import "slices"
 
-// beginWalk, pass and tell list the domains that some nodes occupy: mark the
+// beginWalk, pass and listPassed find the domains that some nodes occupy: mark the
 // domains of each node and their ancestors, then name the marked ones.
 
 func (t *topology) beginWalk() {
@@ -22,8 +22,8 @@ func (t *topology) pass(node int32, passed []int32) []int32 {
 	return passed
 }
 
-// tell names the domains passed, by level, in the order of their paths.
-func (t *topology) tell(passed []int32, levels []LevelDomains) {
+// listPassed names the domains passed, by level, in the order of their paths.
+func (t *topology) listPassed(passed []int32, levels []LevelDomains) {
 	paths := make([]Path, len(passed))
 	numbers := make([]int, 2*len(levels)+1)
 	count, next := numbers[:len(levels)+1], numbers[len(levels)+1:]

@@ -25,7 +25,7 @@ const (
 )
 
 // any reports whether one of the rules holds in a state; the first is used. The
-// error tells of what the input does not have.
+// error says what the input does not have.
 func (v *verifier) any(s *state, in list, from int, rules []int) (bool, error) {
 	for _, i := range rules {
 		if i >= len(v.proof.Rules) || i < 0 || in != atStart && i <= from {
@@ -79,7 +79,7 @@ func (r *Rule) fields() int {
 	return n
 }
 
-// note tells the log that a rule held, by which figures.
+// note adds to the log that a rule held, and by which figures.
 func (v *verifier) note(rule int, f figures) {
 	v.log = append(v.log, entry{rule: rule, figures: &f})
 }
