@@ -8,9 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/manifests"
 )
 
 // podGroup is one of a cluster, which is made for somebody if an owner is named.
@@ -51,11 +50,7 @@ status: {allocatable: {nvidia.com/gpu: "4", pods: "9"}}
 // explained says of each gang how it is doing, what is decided, who goes first and how many remedies were tried.
 func explained(t *testing.T, text, target string) []string {
 	t.Helper()
-	documents, findings := manifests.Parse("test", []byte(text))
-	cluster, more := inventory.Read(documents)
-	if len(findings)+len(more) > 0 {
-		t.Fatal(findings, more)
-	}
+	cluster := testsupport.Inventory(t, text)
 	asked, err := explanation.ParseTarget([]string{target})
 	if err != nil {
 		t.Fatal(err)

@@ -11,23 +11,17 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 // shown is what people who look at the page of a dump ask.
 func shown(t *testing.T) *showing {
 	t.Helper()
 	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
-	documents, wrong := manifests.Parse("dump", []byte(standing))
-	read, more := inventory.Read(documents)
-	if len(wrong)+len(more) > 0 {
-		t.Fatal(wrong, more)
-	}
 	s := &showing{plugin: &plugin{access: genericclioptions.NewConfigFlags(true), now: time.Now}}
-	s.keep(&live.Cluster{Inventory: read})
+	s.keep(&live.Cluster{Inventory: testsupport.Inventory(t, standing)})
 	return s
 }
 

@@ -8,9 +8,9 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/overview"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/manifests"
 )
 
 // What the scheduler would refuse is not said to fit: rooms that successors are awaited in, and nodes that are kept for
@@ -48,12 +48,8 @@ func TestWhatIfRespectsSeatsAndSpares(t *testing.T) {
 // seated is a PodGroup with a status.
 func seated(t *testing.T, status string) *scheduling.PodGroup {
 	t.Helper()
-	documents, wrong := manifests.Parse("seats", []byte(
-		`{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "left"}, "spec": {"minMember": 1}, "status": `+status+`}`))
-	read, more := inventory.Read(documents)
-	if len(wrong)+len(more) > 0 {
-		t.Fatal(wrong, more)
-	}
+	read := testsupport.Inventory(t,
+		`{"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "left"}, "spec": {"minMember": 1}, "status": `+status+`}`)
 	return read.PodGroups[0]
 }
 

@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/repair"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	"packtree.dev/shared/packing"
 )
 
@@ -35,16 +34,6 @@ func gangOn(name, node string, priority int) string {
 
 const racksOnly = "---\n{apiVersion: kai.scheduler/v1alpha1, kind: Topology, metadata: {name: t}, spec: {levels: " +
 	"[{nodeLabel: rack}]}}\n"
-
-func inventoryOf(t *testing.T, text string) *inventory.Inventory {
-	t.Helper()
-	documents, findings := manifests.Parse("test", []byte(text))
-	read, more := inventory.Read(documents)
-	if findings = append(findings, more...); len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	return read
-}
 
 // TestWhatIfForetells has a rack of two nodes, and one of one.
 func TestWhatIfForetells(t *testing.T) {
@@ -86,7 +75,7 @@ func TestWhatIfForetells(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			read, asked := &live.Cluster{Inventory: inventoryOf(t, test.cluster)}, inventoryOf(t, test.asked)
+			read, asked := &live.Cluster{Inventory: testsupport.Inventory(t, test.cluster)}, testsupport.Inventory(t, test.asked)
 			merged := read.Merge(asked)
 			question := questionOf(merged, asked, metav1.Now())
 			past := remember(read.Inventory, question)

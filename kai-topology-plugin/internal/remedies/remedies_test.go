@@ -9,8 +9,8 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/remedies"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	"packtree.dev/kai-topology-plugin/internal/turns"
-	"packtree.dev/shared/manifests"
 )
 
 const topology = `
@@ -349,11 +349,7 @@ func TestFind(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			documents, findings := manifests.Parse("test", []byte(test.cluster))
-			cluster, more := inventory.Read(documents)
-			if len(findings)+len(more) > 0 {
-				t.Fatal(findings, more)
-			}
+			cluster := testsupport.Inventory(t, test.cluster)
 			table, err := turns.Set(t.Context(), cluster)
 			if err != nil {
 				t.Fatal(err)

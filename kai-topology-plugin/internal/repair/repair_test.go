@@ -9,7 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/repair"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 const topology = `
@@ -61,18 +61,7 @@ const (
 	oneZone = `topologyConstraint: {topology: t, requiredTopologyLevel: l/zone}`
 )
 
-func read(t testing.TB, text string) *inventory.Inventory {
-	t.Helper()
-	documents, findings := manifests.Parse("test", []byte(text))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	cluster, findings := inventory.Read(documents)
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	return cluster
-}
+var read = testsupport.Inventory
 
 // foretell is the forecast for one domain, in words.
 func foretell(t testing.TB, cluster *inventory.Inventory, domain string) []string {

@@ -16,8 +16,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/replacement"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	"packtree.dev/kai-topology-plugin/internal/turns"
-	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/successors"
 )
 
@@ -48,37 +48,13 @@ func podGroup(name, spec string, annotations ...string) string {
 		name, strings.Join(annotations, ", "), spec)
 }
 
-// pods of a gang stand on nodes, one on each that is named; where the name is empty, one waits.
-func pods(of, leaf string, gpus int, more string, on ...string) string {
-	var all strings.Builder
-	for i, node := range on {
-		fmt.Fprintf(&all, `---
-apiVersion: v1
-kind: Pod
-metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d", annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
-spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
-`, of, leaf, i, node, gpus, more)
-	}
-	return all.String()
-}
-
 const (
 	oneRack = `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}`
 	two     = `minMember: 2, ` + oneRack
 )
 
-func read(t testing.TB, text string) *inventory.Inventory {
-	t.Helper()
-	documents, findings := manifests.Parse("test", []byte(text))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	cluster, findings := inventory.Read(documents)
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	return cluster
-}
+// pods and read are short: many tests are made of them.
+var pods, read = testsupport.Pods, testsupport.Inventory
 
 // template is of successors that ask for GPUs; more is YAML of their spec.
 func template(t testing.TB, gpus int, more string) corev1.PodTemplateSpec {

@@ -7,17 +7,12 @@ import (
 	"testing"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 func twoNodes(t *testing.T) *inventory.Inventory {
 	t.Helper()
-	documents, findings := manifests.Parse("nodes", []byte(nodesOfTwo))
-	cluster, more := inventory.Read(documents)
-	if len(findings)+len(more) > 0 {
-		t.Fatal(findings, more)
-	}
-	return cluster
+	return testsupport.Inventory(t, nodesOfTwo)
 }
 
 func drawnBy(t *testing.T, load Load) ([]Event, string) {

@@ -14,7 +14,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/simulate"
-	"packtree.dev/shared/manifests"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 const topology = `
@@ -34,15 +34,7 @@ func cluster(t testing.TB, racks, nodes int, more ...string) *inventory.Inventor
 				`status: {allocatable: {example.com/gpu: "8", pods: "110"}}}`+"\n", rack, node)
 		}
 	}
-	documents, findings := manifests.Parse("test", []byte(text+strings.Join(more, "")))
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	read, findings := inventory.Read(documents)
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
-	return read
+	return testsupport.Inventory(t, text+strings.Join(more, ""))
 }
 
 // job is a line: a gang of pods of eight devices each that needs one domain of a level, "" for none.

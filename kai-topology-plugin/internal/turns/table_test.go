@@ -9,9 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	"packtree.dev/kai-topology-plugin/internal/turns"
-	"packtree.dev/shared/manifests"
 )
 
 const (
@@ -59,20 +58,6 @@ func podGroup(name, metadata, spec, status string) string {
 
 func annotated(annotations string) string { return "annotations: {" + annotations + "}" }
 
-// pods of a gang and a leaf stand on nodes, one on each that is named; where the name is empty, one waits.
-func pods(of, leaf string, gpus int, spec string, on ...string) string {
-	var all strings.Builder
-	for i, node := range on {
-		fmt.Fprintf(&all, `---
-apiVersion: v1
-kind: Pod
-metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d", annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
-spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
-`, of, leaf, i, node, gpus, spec)
-	}
-	return all.String()
-}
-
 // until is when seats end, which does not matter to a table.
 const until = "2026-01-01T00:00:00Z"
 
@@ -82,15 +67,8 @@ func seat(leaf string, gpus, priority int, nodes string) string {
 		leaf, nodes, gpus, priority, until)
 }
 
-func read(t *testing.T, text string) *inventory.Inventory {
-	t.Helper()
-	documents, findings := manifests.Parse("test", []byte(text))
-	cluster, more := inventory.Read(documents)
-	if len(findings)+len(more) > 0 {
-		t.Fatal(findings, more)
-	}
-	return cluster
-}
+// pods and read are short: many tests are made of them.
+var pods, read = testsupport.Pods, testsupport.Inventory
 
 func set(t *testing.T, text string) *turns.Table {
 	t.Helper()

@@ -1,0 +1,37 @@
+// Package testsupport is for the tests of other packages: clusters as manifests.
+package testsupport
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/shared/manifests"
+)
+
+// Inventory reads the manifests of a cluster. Whatever is wrong with them fails the test.
+func Inventory(t testing.TB, text string) *inventory.Inventory {
+	t.Helper()
+	documents, findings := manifests.Parse("test", []byte(text))
+	cluster, more := inventory.Read(documents)
+	if findings = append(findings, more...); len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return cluster
+}
+
+// Pods are manifests of pods of a leaf of a gang in namespace ns, each of which asks for GPUs: one stands on each node
+// that is named, and one waits where the name is empty. Spec is more of their spec, which ends with a comma.
+func Pods(of, leaf string, gpus int, spec string, on ...string) string {
+	var all strings.Builder
+	for i, node := range on {
+		fmt.Fprintf(&all, `---
+apiVersion: v1
+kind: Pod
+metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d", annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
+spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
+`, of, leaf, i, node, gpus, spec)
+	}
+	return all.String()
+}
