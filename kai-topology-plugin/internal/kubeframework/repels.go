@@ -3,6 +3,7 @@ package kubeframework
 import (
 	corev1 "k8s.io/api/core/v1"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 )
 
@@ -12,6 +13,15 @@ func Repels(node *corev1.Node, pod *corev1.Pod) bool {
 	tolerated := pod.Spec.Tolerations
 	_, tainted := v1helper.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, tolerated, hard, false)
 	return tainted || Cordoned(node, pod)
+}
+
+// Accepts reports whether a pod may stand on a node by what the node itself is: its labels, its taints and its cordon.
+func Accepts(node *corev1.Node, pod *corev1.Pod) bool {
+	if Repels(node, pod) {
+		return false
+	}
+	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return err == nil && match
 }
 
 // Cordoned reports whether a node is cordoned, and a pod does not tolerate that.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 )
@@ -18,9 +19,14 @@ const maxTaints = 6
 
 // dropSelectors tries without all selectors, and if that helps, without each single one.
 func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
-	keys, affinity := map[string]string{}, false
+	keys, affinity := map[string]sets.Set[string]{}, false // The values of each key that one of the pods selects.
 	for _, pod := range p.turn.Gang.Pending {
-		maps.Copy(keys, pod.Spec.NodeSelector)
+		for key, value := range pod.Spec.NodeSelector {
+			if keys[key] == nil {
+				keys[key] = sets.New[string]()
+			}
+			keys[key].Insert(value)
+		}
 		affinity = affinity || requiresAffinity(pod)
 	}
 	if len(keys) == 0 && !affinity {
@@ -44,8 +50,8 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 			return nil, err
 		}
 		if fits {
-			found = append(found,
-				Remedy{Kind: DropSelector, Change: fmt.Sprintf("drop node selector %s=%s", key, keys[key]), Fits: true})
+			change := fmt.Sprintf("drop node selector %s=%s", key, listed(sets.List(keys[key])))
+			found = append(found, Remedy{Kind: DropSelector, Change: change, Fits: true})
 		}
 	}
 	if affinity {

@@ -269,6 +269,25 @@ func TestFind(t *testing.T) {
 				"✓ AddNodes: add 1 node like n2 to rack z/r1",
 			},
 		},
+		"what is added has no taint that the pods do not tolerate": {
+			topology + specified(node("z", "r1", "n1", 8), "taints: [{key: theirs, effect: NoSchedule}]") + node("z", "r1", "n2", 4) +
+				podGroup("ask", "minMember: 3") + pods("ask", "", 3, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 1 pods",
+				"✓ Tolerate: tolerate taint theirs:NoSchedule (on 1 node)",
+				"✓ AddNodes: add 2 nodes like n2 to the cluster",
+			},
+		},
+		"what is added has the labels that one of the pods selects": {
+			topology + node("z", "r1", "n1", 8) + strings.Replace(node("z", "r1", "n2", 4), "labels: {", "labels: {disk: nvme, ", 1) +
+				podGroup("ask", "minMember: 2") + pod("ask-0", "ask", "", 4, "nodeSelector: {disk: ssd},") +
+				pod("ask-1", "ask", "", 4, "nodeSelector: {disk: nvme},") + pod("ask-2", "ask", "", 4, "nodeSelector: {disk: nvme},"),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
+				"✓ DropSelector: drop node selector disk=nvme, ssd",
+				"✓ AddNodes: add 1 node like n2 to the cluster",
+			},
+		},
 		"selectors are not what keeps the gang out": {
 			fourNodes + podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 8, "nodeSelector: {disk: nvme},"),
 			[]string{"✗ DropSelector: drop the node selectors and required node affinity of the pods"},

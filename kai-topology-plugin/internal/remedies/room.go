@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
@@ -199,20 +201,30 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	return []Remedy{{Kind: AddNodes, Change: change, Fits: true}}, nil
 }
 
-// model is the node of the nearest domain that offers most of what is short, and takes pods.
+// model is the node of the nearest domain that offers most of what is short, of those that take one of the pods.
 func (p *unplaced) model() *corev1.Node {
 	var best *corev1.Node
 	var offered float64
-	scarce := p.scarce()
+	scarce, kinds := p.scarce(), slices.CompactFunc(slices.Clone(p.turn.Gang.Pending), acceptedAlike)
+	takes := func(node *corev1.Node) bool {
+		return slices.ContainsFunc(kinds, func(pod *corev1.Pod) bool { return kubeframework.Accepts(node, pod) })
+	}
 	for _, node := range p.cluster.Nodes {
 		quantity := node.Status.Allocatable[scarce]
 		offers := quantity.AsApproximateFloat64()
-		if !node.Spec.Unschedulable && !unwell(node) && p.inNearest(node) &&
-			(best == nil || offers > offered || offers == offered && node.Name < best.Name) {
+		better := best == nil || offers > offered || offers == offered && node.Name < best.Name
+		if better && !node.Spec.Unschedulable && !unwell(node) && p.inNearest(node) && takes(node) {
 			best, offered = node, offers
 		}
 	}
 	return best
+}
+
+// acceptedAlike reports whether the same nodes accept two pods.
+func acceptedAlike(a, b *corev1.Pod) bool {
+	return maps.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
+		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity) &&
+		equality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
 }
 
 func clones(model *corev1.Node, number int) []*corev1.Node {

@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
+
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // acceptance knows which nodes accept which pods, as far as cordons, taints, selectors and affinity say. Nodes do not
@@ -85,20 +84,8 @@ func (c *class) on(nodes []*corev1.Node) []bool {
 	if c.accepts == nil {
 		c.accepts = make([]bool, len(nodes))
 		for i, node := range nodes {
-			c.accepts[i] = accepts(node, c.pod)
+			c.accepts[i] = kubeframework.Accepts(node, c.pod)
 		}
 	}
 	return c.accepts
-}
-
-// accepts reports whether a pod may stand on a node, apart from room.
-func accepts(node *corev1.Node, pod *corev1.Pod) bool {
-	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
-	if match, err := affinity.Match(node); err != nil || !match || node.Spec.Unschedulable {
-		return false
-	}
-	keepsOut := func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }
-	_, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
-		klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, keepsOut, true)
-	return !untolerated
 }

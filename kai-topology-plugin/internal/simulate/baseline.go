@@ -269,7 +269,7 @@ func (f *fitting) leaf(pods []*corev1.Pod, nodes []int) (taken int, err error) {
 				})
 			}
 		}
-		for at < len(nodes) && (fits(requests, f.free[nodes[at]]) == 0 || !accepts(f.nodes[nodes[at]].Node(), pod)) {
+		for at < len(nodes) && (fits(requests, f.free[nodes[at]]) == 0 || !kubeframework.Accepts(f.nodes[nodes[at]].Node(), pod)) {
 			at++
 		}
 		if at < len(nodes) {
