@@ -308,10 +308,14 @@ func over(pod *corev1.Pod, exists map[string]bool) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Spec.NodeName != "" && !exists[pod.Spec.NodeName]
 }
 
-// letGo removes the finalizer of a pod some time after its deletion.
+// letGo removes the finalizer of a pod some time after its deletion. One without any is deleted once more, as its
+// kubelet does: a client that dies while the API server deletes for it leaves a pod behind that is marked as deleted.
 func (r *Run) letGo(ctx context.Context, pod *corev1.Pod) error {
-	if len(pod.Finalizers) == 0 || time.Since(pod.DeletionTimestamp.Time) < 2*time.Second {
+	if time.Since(pod.DeletionTimestamp.Time) < 2*time.Second {
 		return nil
+	}
+	if len(pod.Finalizers) == 0 {
+		return r.kill(ctx, pod)
 	}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	return client.IgnoreNotFound(r.Patch(ctx, pod.DeepCopy(), patch))
