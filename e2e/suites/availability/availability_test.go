@@ -143,7 +143,9 @@ func drain(t *testing.T, node string) {
 			}
 		}
 	}()
-	kubectl(t, "drain", node, "--ignore-daemonsets", "--timeout=4m")
+	for range 2 { // A pod may be bound there by a scheduler that has not heard of the cordon yet.
+		kubectl(t, "drain", node, "--ignore-daemonsets", "--timeout=4m")
+	}
 	stop()
 	if state := <-lost; state != "" {
 		t.Errorf("while %s was drained nobody was ready: %s", node, state)

@@ -90,15 +90,15 @@ func (d *denial) ends(ctx context.Context, _ *testing.T, _ *envconf.Config) cont
 	return ctx
 }
 
-// wanted returns the node of the last denied binding of a pod.
-func (d *denial) wanted(ctx context.Context, t *testing.T, pod string) string {
+// wanted returns the node of the last denied binding of a pod, once that is another one than before; none if that is "".
+func (d *denial) wanted(ctx context.Context, t *testing.T, pod, before string) string {
 	t.Helper()
 	node := ""
 	d.world.Until(ctx, t, "the binding of pod "+pod+" fails", func(context.Context) (bool, string, error) {
 		bindings.mu.Lock()
 		defer bindings.mu.Unlock()
 		node = bindings.wanted[types.NamespacedName{Namespace: d.world.Name, Name: pod}]
-		return node != "", fmt.Sprintf("those of %d pods have", len(bindings.wanted)), nil
+		return node != before, fmt.Sprintf("those of %d pods have", len(bindings.wanted)), nil
 	})
 	return node
 }
@@ -106,7 +106,7 @@ func (d *denial) wanted(ctx context.Context, t *testing.T, pod string) string {
 // denied waits until a pod's binding has failed.
 func (d *denial) denied(pod string) e2e.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		d.wanted(ctx, t, pod)
+		d.wanted(ctx, t, pod, "")
 		return ctx
 	}
 }

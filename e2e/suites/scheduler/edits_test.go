@@ -71,7 +71,8 @@ func TestTopologyDeletedAndCreatedAgain(t *testing.T) {
 		Setup(w.create).
 		Assess("a gang stands", suite.AllOf(early.exists(3), early.stands(3))).
 		Assess("without the Topology a new gang waits and says which is missing",
-			suite.AllOf(w.topologyGoes, late.exists(2), late.waits(scheduling.ReasonInvalid, w.Name))).
+			suite.AllOf(w.topologyGoes, late.exists(0), late.waits(scheduling.ReasonInvalid, w.Name), late.podComes(0),
+				late.podComes(1), late.waits(scheduling.ReasonInvalid, w.Name))).
 		Assess("and the standing one is left alone", early.stands(3)).
 		Assess("with the Topology the new gang is bound", suite.AllOf(w.topologyComes, late.stands(2))).
 		Teardown(w.remove))

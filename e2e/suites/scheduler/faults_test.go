@@ -55,10 +55,11 @@ func TestNodeThatChangesBetweenPlanAndBindLosesItsPod(t *testing.T) {
 				Assess("three pods are bound, and the node of the fourth "+name+" before it has it", suite.AllOf(
 					g.exists(4), g.stands(3),
 					func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-						planned = denied.wanted(ctx, t, g.podName(3))
+						planned = denied.wanted(ctx, t, g.podName(3), "")
 						node := &corev1.Node{}
 						w.Must(ctx, t, cluster.Get(ctx, client.ObjectKey{Name: planned}, node))
 						w.Must(ctx, t, change(w)(ctx, node))
+						denied.wanted(ctx, t, g.podName(3), planned) // The scheduler knows what became of the node.
 						return ctx
 					})).
 				Assess("the fourth stands on the other node of the rack", suite.AllOf(denied.ends, g.stands(4),

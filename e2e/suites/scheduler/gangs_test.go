@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -126,9 +125,7 @@ func (g *gang) nodeGoes(pod int) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		nodes, err := g.bound(ctx)
 		g.world.Must(ctx, t, err)
-		node := &corev1.Node{}
-		node.Name = nodes[g.podName(pod)]
-		g.world.Must(ctx, t, cluster.Delete(ctx, node))
+		g.world.nodeGoes(ctx, t, nodes[g.podName(pod)])
 		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, g.pod(pod), client.GracePeriodSeconds(0))))
 		return ctx
 	}

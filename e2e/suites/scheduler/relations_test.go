@@ -59,7 +59,7 @@ func (g *gang) oneNodeGoes(ctx context.Context, t *testing.T, _ *envconf.Config)
 	nodes, err := g.bound(ctx)
 	g.world.Must(ctx, t, err)
 	name := slices.Sorted(maps.Keys(nodes))[0]
-	g.world.Must(ctx, t, cluster.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodes[name]}}))
+	g.world.nodeGoes(ctx, t, nodes[name])
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: g.world.Name}}
 	g.world.Must(ctx, t, cluster.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 	return ctx

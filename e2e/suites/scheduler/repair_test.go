@@ -119,8 +119,11 @@ func of(group string, nodes map[string]string) map[string]string {
 // losesTwoNodes deletes two nodes of the group of four, with their pods.
 func (g *replicated) losesTwoNodes(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	four := of("four", g.stood)
-	for _, pod := range slices.Sorted(maps.Keys(four))[:2] {
-		g.world.Must(ctx, t, cluster.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: four[pod]}}))
+	two := slices.Sorted(maps.Keys(four))[:2]
+	for _, pod := range two {
+		g.world.nodeGoes(ctx, t, four[pod])
+	}
+	for _, pod := range two {
 		lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: g.world.Name}}
 		g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, lost, client.GracePeriodSeconds(0))))
 		delete(g.stood, pod)

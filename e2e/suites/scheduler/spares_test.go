@@ -59,7 +59,7 @@ func (w *world) keepsASpare(ctx context.Context, t *testing.T, _ *envconf.Config
 func (g *gang) losesANode(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	nodes, err := g.bound(ctx)
 	g.world.Must(ctx, t, err)
-	g.world.Must(ctx, t, cluster.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodes[g.podName(0)]}}))
+	g.world.nodeGoes(ctx, t, nodes[g.podName(0)])
 	lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: g.podName(0), Namespace: g.world.Name}}
 	g.world.Must(ctx, t, client.IgnoreNotFound(cluster.Delete(ctx, lost, client.GracePeriodSeconds(0))))
 	g.addPod(ctx, t, len(nodes))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -63,6 +64,49 @@ func (w *world) remove(ctx context.Context, t *testing.T, config *envconf.Config
 	w.Must(ctx, t, cluster.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(w.Name), client.GracePeriodSeconds(0)))
 	w.Depopulate(ctx, t, &scheduling.PodGroup{}, &kai.Topology{})
 	return ctx
+}
+
+// nodeGoes deletes a node, and waits until the scheduler knows: it hears of nodes and of pods separately, and would bind
+// the next pod there.
+func (w *world) nodeGoes(ctx context.Context, t *testing.T, name string) {
+	t.Helper()
+	w.Must(ctx, t, cluster.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	probe := w.probe(name)
+	gone := func(ctx context.Context) error {
+		return client.IgnoreNotFound(cluster.Delete(ctx, w.probe(name), client.GracePeriodSeconds(0)))
+	}
+	t.Cleanup(func() { _ = gone(context.WithoutCancel(ctx)) })
+	w.Until(ctx, t, "the scheduler knows that node "+name+" is gone", func(ctx context.Context) (bool, string, error) {
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(probe), probe)
+		if apierrors.IsNotFound(err) {
+			probe = w.probe(name)
+			return false, "nothing is said of a pod for it", cluster.Create(ctx, probe)
+		}
+		if err != nil || probe.Spec.NodeName == "" && len(probe.Status.Conditions) == 0 {
+			return false, "nothing is said of a pod for it", err
+		}
+		return probe.Spec.NodeName == "", "a pod was bound to it", gone(ctx)
+	})
+}
+
+// probe is a pod that asks for nothing but one node. It is in another namespace than what is looked at.
+func (w *world) probe(node string) *corev1.Pod {
+	only := corev1.NodeSelectorRequirement{
+		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+	}
+	terms := []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{only}}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: w.Name + "-probe", Namespace: metav1.NamespaceDefault,
+			Annotations: map[string]string{kai.AnnotationSkipPodGrouper: "true"},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: kai.SchedulerName, Containers: []corev1.Container{{Name: "c", Image: "none"}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+			}},
+		},
+	}
 }
 
 func (w *world) topology() *kai.Topology {

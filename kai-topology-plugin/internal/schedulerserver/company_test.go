@@ -183,6 +183,7 @@ var _ = Describe("gangs that share a zone", Ordered, ContinueOnFailure, func() {
 
 	It("leave the room to others when those who would follow are deleted", func() {
 		givenRack("z1", "r1", 4, 2)
+		eventuallyOpen("z1-r1-3")
 		givenRelated(namespace, "app-0", "app-0-w-0", 2, required(rackLevel))
 		givenGatedPods(namespace, "app-0-w-0", 2, 2)
 		givenRelated(namespace, "app-0", "app-0", 2, required(zoneLevel))

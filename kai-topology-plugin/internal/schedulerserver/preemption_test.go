@@ -36,6 +36,11 @@ func givenPriorities() {
 			Expect(kube.SchedulingV1().PriorityClasses().Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
 		})
 	}
+	Eventually(func() error { // The API server hears of them later than of pods.
+		tried := important(high, pod(metav1.NamespaceDefault, "", "", "tried", 1))
+		_, err := kube.CoreV1().Pods(tried.Namespace).Create(ctx, tried, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}).Should(Succeed())
 }
 
 // givenGang creates a PodGroup with pods of one GPU in one rack, in order of their names, of which some are needed.
@@ -167,13 +172,7 @@ var _ = Describe("preemption", func() {
 			givenRack("z1", "r1", 1, 2)
 			givenRack("z1", "r2", 1, 2)
 			givenRack("z1", "r3", 1, 2)
-			givenGang(namespace, "kept", low, 2, 2)
-			eventuallyBound(namespace, gangOf("kept"), 2)
-			givenGang(namespace, "counted", low, 2, 2)
-			eventuallyBound(namespace, gangOf("counted"), 2)
-			givenGang(namespace, "third", middle, 2, 2)
-			eventuallyBound(namespace, gangOf("third"), 2)
-			patchPodGroup(namespace, "kept", `{"spec":{"preemptibility":"non-preemptible"}}`)
+			// The scheduler knows it by the time that all of these stand.
 			_, err := kube.PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Name: "budget"},
 				Spec: policyv1.PodDisruptionBudgetSpec{
@@ -182,7 +181,13 @@ var _ = Describe("preemption", func() {
 				},
 			}, metav1.CreateOptions{})
 			Expect(err).NotTo(HaveOccurred())
-
+			givenGang(namespace, "kept", low, 2, 2)
+			eventuallyBound(namespace, gangOf("kept"), 2)
+			givenGang(namespace, "counted", low, 2, 2)
+			eventuallyBound(namespace, gangOf("counted"), 2)
+			givenGang(namespace, "third", middle, 2, 2)
+			eventuallyBound(namespace, gangOf("third"), 2)
+			patchPodGroup(namespace, "kept", `{"spec":{"preemptibility":"non-preemptible"}}`)
 			givenGang(namespace, "boss", high, 2, 2)
 			Eventually(leaving(namespace, "")).Should(ConsistOf("third-0", "third-1"))
 		})

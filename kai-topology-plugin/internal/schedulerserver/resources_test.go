@@ -109,12 +109,12 @@ var _ = Describe("volumes of which a node takes so many", func() {
 	It("has a gang go where each node can attach its volumes", func() {
 		namespace := givenNamespace()
 		givenTopology()
-		startScheduler()
 		givenRack("z1", "r1", 2, 8)
 		givenRack("z1", "r2", 3, 8)
 		for _, node := range []string{"z1-r1-0", "z1-r1-1", "z1-r2-0", "z1-r2-1", "z1-r2-2"} {
 			givenAttachable(node, 1)
 		}
+		startScheduler()
 		givenPodGroup(namespace, "attached",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		for i := range 3 {

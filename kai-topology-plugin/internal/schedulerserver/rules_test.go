@@ -48,6 +48,7 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 
 	It("says which rule cannot be kept", func() {
 		givenRack("z1", "r1", 2, 4)
+		eventuallyClosed("z1-r2-2") // There was such a node.
 		givenGang("apart", 3, func(_ int, pod *corev1.Pod) {
 			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: alike("apart", corev1.LabelHostname),
@@ -79,6 +80,7 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 
 	It("is spread evenly", func() {
 		givenRack("z1", "r1", 4, 8)
+		eventuallyOpen("z1-r1-3")
 		givenGang("even", 8, func(_ int, pod *corev1.Pod) {
 			pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
