@@ -13,6 +13,7 @@ func TestUnanswered(t *testing.T) {
 		`Error from server (Timeout): Timeout: request did not complete within requested timeout - context dead…`: true,
 		`error validating data: Get "https://host/openapi/v2?timeout=32s": context deadline exceeded`:             true,
 		`net/http: request canceled (Client.Timeout exceeded while awaiting headers)`:                             true,
+		`pods "a-0" is forbidden: no PriorityClass with name inference was found`:                                 true,
 		`admission webhook "x.grove.io" denied the request: spec.replicas: Invalid value`:                         false,
 		`error: timed out waiting for the condition on deployments/web`:                                           false,
 		`Error from server (NotFound): pods "web" not found`:                                                      false,

@@ -24,6 +24,9 @@ var _ = Describe("An owner that is deleted", func() {
 		})
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
 		again := create(ctx, newPodGang("gang", ""))
+		known := &grovescheduler.PodGang{}
+		Eventually(func() (types.UID, error) { return known.UID, cached.Get(ctx, named("gang"), known) }).Should(
+			Equal(again.UID), "the pod grouper hears of PodGangs and of pods separately")
 		create(ctx, newCliquePod("late", "gang"))
 		Eventually(scheduled(ctx, "gang")).Should(
 			condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "an earlier owner of its name"))

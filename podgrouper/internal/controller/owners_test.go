@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -138,6 +140,7 @@ var _ = Describe("An owner of any kind", func() {
 		job.OwnerReferences = controlledBy(stateful,
 			schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"})
 		Expect(api.Update(ctx, job)).To(Succeed())
+		Eventually(knownJob(ctx, "train")).Should(HaveField("OwnerReferences", Not(BeEmpty())))
 		create(ctx, newPod("pod", job))
 		Eventually(eventsOn(ctx, "Pod", "pod")).Should(
 			ContainElement(ContainSubstring("its owners make a cycle at Job")))
@@ -150,9 +153,7 @@ var _ = Describe("An owner of any kind", func() {
 		job := newJob("train", nil)
 		create(ctx, job)
 		Expect(api.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
-		known := &unstructured.Unstructured{}
-		known.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
-		Eventually(func() error { return cached.Get(ctx, named("train"), known) }).Should(
+		Eventually(func() error { _, err := knownJob(ctx, "train")(); return err }).Should(
 			MatchError(apierrors.IsNotFound, "not found"), "the pod grouper knows that it is gone")
 		pod := create(ctx, newPod("left", job))
 		Consistently(podGroups(ctx), "300ms").Should(BeEmpty())
@@ -162,3 +163,15 @@ var _ = Describe("An owner of any kind", func() {
 		Expect(api.Get(ctx, named("left"), &corev1.Pod{})).To(Succeed())
 	})
 })
+
+// knownJob is a Job as the pod grouper knows it, which hears of Jobs and of pods separately.
+func knownJob(ctx context.Context, name string) func() (*batchv1.Job, error) {
+	return func() (*batchv1.Job, error) {
+		known, job := &unstructured.Unstructured{}, &batchv1.Job{}
+		known.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+		if err := cached.Get(ctx, named(name), known); err != nil {
+			return nil, err
+		}
+		return job, runtime.DefaultUnstructuredConverter.FromUnstructured(known.Object, job)
+	}
+}

@@ -71,7 +71,6 @@ var _ = Describe("A pod of a Job", func() {
 		seen := &corev1.Pod{}
 		Expect(api.Get(ctx, named("train-0"), seen)).To(Succeed())
 		Expect(seen.ResourceVersion).To(Equal(pod.ResourceVersion))
-		Expect(writes.of("train-0")).To(Equal(1))
 		Expect(writes.of(group.Name)).To(Equal(1))
 	})
 
