@@ -202,6 +202,26 @@ var _ = Describe("A changed image, updated in place", func() {
 		Expect(places(in)).To(Equal(standing))
 	})
 
+	It("goes back also while the operator does not see which pod it has changed", func() {
+		way := &lag{}
+		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
+		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
+		in, set, standing := live()
+		for _, pod := range podsOf(in, ofUp)() {
+			sees(&pod)
+		}
+		release := way.hold(watched("pods"))
+		defer release()
+		edit(set, image(0, "x:2"))
+		Eventually(images(in)).Should(ContainElement("a x:2"))
+		edit(set, image(0, "x:1"))
+		Eventually(images(in)).Should(HaveEach(HaveSuffix("x:1")))
+		release()
+		Eventually(finished(in)).Should(BeTrue())
+		Expect(images(in)()).To(HaveEach(HaveSuffix("x:1")))
+		Expect(places(in)).To(Equal(standing))
+	})
+
 	It("replaces the pods of which more has changed, and no others", func() {
 		in, set, standing := live()
 		edit(set, image(0, "x:2"), image(1, "x:2"), args(1))

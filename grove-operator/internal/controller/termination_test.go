@@ -101,6 +101,15 @@ func breakOne(in, podClique string) {
 	Fail(podClique + " has no pod to break")
 }
 
+// breached reports whether a scaling group is below its minimum. A copy that is due before the others were seen as
+// broken would be recreated alone.
+func breached(in, group string) func() bool {
+	return func() bool {
+		conditions := get(in, group, &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
+		return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
+	}
+}
+
 // openForeignGates removes the users' own gate from all pods.
 func openForeignGates(in string) {
 	GinkgoHelper()
@@ -180,6 +189,7 @@ var _ = Describe("Gang termination", func() {
 		breakOne(in, "inf-0-sg-0-worker")
 		breakOne(in, "inf-0-sg-1-worker")
 		breakOne(in, "inf-0-sg-2-worker")
+		Eventually(breached(in, "inf-0-sg")).Should(BeTrue())
 		patience(set, time.Second)
 		Eventually(func() *grovev1alpha1.GangTermination {
 			return get(in, "inf", &grovev1alpha1.PodCliqueSet{}).Status.GangTermination
@@ -187,18 +197,16 @@ var _ = Describe("Gang termination", func() {
 		Eventually(disrupted(in, "inf-0-sg-1")).Should(Equal("True GangTermination"))
 
 		By("starting another operator half-way, with a replica due that is not being recreated")
+		patience(set, time.Minute)
 		breakOne(in, "inf-1-sg-0-worker")
 		breakOne(in, "inf-1-sg-1-worker")
+		Eventually(breached(in, "inf-1-sg")).Should(BeTrue())
+		patience(set, time.Second)
 		start(levels("zone", "rack", "host"))
-		breached := func() bool {
-			conditions := get(in, "inf-1-sg", &grovev1alpha1.PodCliqueScalingGroup{}).Status.Conditions
-			return meta.IsStatusConditionTrue(conditions, grovev1alpha1.ConditionMinAvailableBreached)
-		}
-		Eventually(breached).Should(BeTrue())
 		Consistently(func() map[string]types.UID { return without(identities(in), "inf-0") }, "2s").Should(
 			Equal(without(before, "inf-0")))
 		run(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroup: "inf-1-sg"})
-		Eventually(breached).Should(BeFalse())
+		Eventually(breached(in, "inf-1-sg")).Should(BeFalse())
 
 		settle(in, "2/2/2 AllReplicasAvailable")
 		after := identities(in)

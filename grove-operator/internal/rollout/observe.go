@@ -112,6 +112,25 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 }
 
+// Old returns the pods of each replica in which a pod of a wanted PodClique has another template than the set's current
+// one. The other replicas are left out.
+func (o Objects) Old(existing []*corev1.Pod) map[int32][]*corev1.Pod {
+	byReplica, old := map[int32][]*corev1.Pod{}, map[int32][]*corev1.Pod{}
+	for _, pod := range existing {
+		if podClique := o.podClique(pod.Labels[grovev1alpha1.LabelPodClique]); podClique != nil && o.wanted(podClique) {
+			member, _ := layout.Find(o.Set, podClique)
+			byReplica[member.Replica] = append(byReplica[member.Replica], pod)
+			if pods.Active(pod) && metav1.IsControlledBy(pod, podClique) && !o.prepared(pod, member) {
+				old[member.Replica] = nil
+			}
+		}
+	}
+	for replica := range old {
+		old[replica] = byReplica[replica]
+	}
+	return old
+}
+
 // prepared reports whether a PodClique or a pod has the set's current template.
 func (o Objects) prepared(object metav1.Object, member layout.Member) bool {
 	return slices.Contains(o.hashes[member.Clique.Name], object.GetLabels()[grovev1alpha1.LabelPodTemplateHash])

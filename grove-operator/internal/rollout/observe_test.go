@@ -3,7 +3,9 @@ package rollout_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -46,6 +48,59 @@ spec:
 		if got := outdated(step.seen...); got != step.want {
 			t.Errorf("step %d: outdated: %v, want %v", i, got, step.want)
 		}
+	}
+}
+
+// TestOld: the pods of a replica are returned together, so that its next step can be decided by them.
+func TestOld(t *testing.T) {
+	set := fixture.Set(t, `
+metadata: {name: s, namespace: n, uid: s}
+spec:
+  replicas: 2
+  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
+`)
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   map[int32]int
+	}{
+		"all have the template": {change: func(*corev1.Pod) {}},
+		"one has another": {
+			change: func(pod *corev1.Pod) { pod.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" },
+			want:   map[int32]int{1: 2},
+		},
+		"one that is being deleted has another": {change: func(pod *corev1.Pod) {
+			pod.Labels[grovev1alpha1.LabelPodTemplateHash], pod.DeletionTimestamp = "old", &start
+		}},
+		"one of somebody else has another": {change: func(pod *corev1.Pod) {
+			pod.Labels[grovev1alpha1.LabelPodTemplateHash], pod.OwnerReferences = "old", nil
+		}},
+		"one of a replica that is gone has another": {change: func(pod *corev1.Pod) {
+			pod.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
+			pod.Labels[grovev1alpha1.LabelPodClique] = "s-2-a"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, []*corev1.Pod(nil)
+			for replica := range int32(2) {
+				member := layout.Standalone(set, replica)[0]
+				podClique := children.PodClique(set, member, nil)
+				podClique.UID = types.UID(podClique.Name)
+				podCliques[podClique.Name] = podClique
+				maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+				existing = append(existing, maker.Make("p0", 0), maker.Make("p1", 1))
+			}
+			c.change(existing[3])
+			var got map[int32]int
+			for replica, of := range rollout.Of(set, podCliques, nil).Old(existing) {
+				if got == nil {
+					got = map[int32]int{}
+				}
+				got[replica] = len(of)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

@@ -128,6 +128,15 @@ var _ = BeforeSuite(func() {
 	reached = cluster.Config
 	c, err = client.New(cluster.Config, client.Options{Scheme: controller.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
+	Eventually(func(g Gomega) {
+		made := set(plain)
+		g.Expect(c.Create(ctx, made, client.DryRunAll)).To(Succeed())
+		g.Expect(made.Spec.Template.TerminationDelay).NotTo(BeNil())
+	}).Should(Succeed(), "the API server asks the mutating webhooks")
+	flawed := set(plain)
+	flawed.Spec.Template.Cliques[0].Spec.PodSpec.NodeName = "node-1"
+	Eventually(func() error { return c.Create(ctx, flawed.DeepCopy(), client.DryRunAll) }).Should(
+		MatchError(ContainSubstring("nodeName")), "the API server asks the validating webhooks")
 })
 
 var notItself = admissionregistrationv1.MatchCondition{

@@ -56,25 +56,56 @@ func (r *Reconciler) decideUpdate(
 		Now:     r.Clock.Now(),
 	})
 	var steps []rollout.Decision
-	for _, replica := range update.Queue {
-		if !update.Takes(replica) {
-			break
-		}
-		var list corev1.PodList
-		if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
-			replica)...); err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress},
-				fmt.Errorf("listing pods of replica %d: %w", replica, err)
-		}
-		existing := make([]*corev1.Pod, len(list.Items))
-		for i := range list.Items {
-			existing[i] = &list.Items[i]
-		}
+	step := func(replica int32, existing []*corev1.Pod) {
 		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
 			steps = append(steps, objects.Prove(objects.InPlace(decision), r.Clock.Now()))
 		}
 	}
+	for _, replica := range update.Queue {
+		if !update.Takes(replica) {
+			break
+		}
+		existing, err := listPods(ctx, r.Client, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...)
+		if err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress},
+				fmt.Errorf("listing pods of replica %d: %w", replica, err)
+		}
+		step(replica, existing)
+	}
+	if len(steps) == 0 && update.Ends() {
+		old, err := r.oldPods(ctx, objects)
+		if err != nil {
+			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, err
+		}
+		for _, replica := range slices.Sorted(maps.Keys(old)) {
+			if update.Takes(replica) {
+				step(replica, old[replica])
+			}
+		}
+	}
 	return update.End(steps), nil
+}
+
+// oldPods reads, past the cache, the pods of the replicas that are not updated yet.
+func (r *Reconciler) oldPods(ctx context.Context, objects rollout.Objects) (map[int32][]*corev1.Pod, error) {
+	existing, err := listPods(ctx, r.Writer.Live, client.InNamespace(objects.Set.Namespace),
+		client.MatchingLabels{grovev1alpha1.LabelPartOf: objects.Set.Name})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods before the update is ended: %w", err)
+	}
+	return objects.Old(existing), nil
+}
+
+func listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := reader.List(ctx, &list, options...); err != nil {
+		return nil, err
+	}
+	existing := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		existing[i] = &list.Items[i]
+	}
+	return existing, nil
 }
 
 // templateChanged reports whether the template differs from the one in the status. As long as the status has none, the
