@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -15,11 +16,18 @@ import (
 )
 
 // scale sets the replicas of a live object through its scale subresource, then notes on the object which number was
-// asked for. If the note fails, the next pass sets the same number once more.
+// asked for. If the note fails, the next pass sets the same number once more. The number is bound to the version of the
+// object that was read: a pass whose cache does not show the note yet gets a conflict, and so does not undo what somebody
+// has scaled since.
 func (r *Reconciler) scale(ctx context.Context, wanted backend.Scaling) error {
 	object := wanted.Object.DeepCopyObject().(client.Object)
 	log.FromContext(ctx).Info("scaling", "name", object.GetName(), "replicas", wanted.Replicas)
-	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: wanted.Replicas}}
+	body := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: object.GetNamespace(), Name: object.GetName(), ResourceVersion: object.GetResourceVersion(),
+		},
+		Spec: autoscalingv1.ScaleSpec{Replicas: wanted.Replicas},
+	}
 	err := r.client.SubResource("scale").Update(ctx, object, client.WithSubResourceBody(body))
 	if err != nil {
 		return err

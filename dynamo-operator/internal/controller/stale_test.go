@@ -2,9 +2,11 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,14 +48,35 @@ func (s staleStanding) Observation() backend.Observation {
 	return observed
 }
 
-var _ = Describe("A pass that sees what was before the last change", func() {
-	It("does not take it for what came of the change", func(ctx SpecContext) {
+// outdated still sees a PodClique as it was, like a cache that has not received its last changes.
+type outdated struct {
+	client.Reader
+	clique *grovev1alpha1.PodClique
+}
+
+func (o outdated) Get(
+	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
+) error {
+	if clique, ok := into.(*grovev1alpha1.PodClique); ok && key == client.ObjectKeyFromObject(o.clique) {
+		o.clique.DeepCopyInto(clique)
+		return nil
+	}
+	return o.Reader.Get(ctx, key, into, options...)
+}
+
+var _ = Describe("A pass that sees what was before the last change", Ordered, func() {
+	var live client.Client
+
+	BeforeAll(func() {
 		// No operator runs on this API server, so none can be faster.
 		world, err := apiservertest.Start(envtest.WebhookInstallOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
-		live, err := client.New(world.Config, client.Options{Scheme: newScheme()})
+		live, err = client.New(world.Config, client.Options{Scheme: newScheme()})
 		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("does not take it for what came of the change", func(ctx SpecContext) {
 		Expect(live.Create(ctx, written("default", asComponents))).To(Succeed())
 		key := client.ObjectKey{Namespace: "default", Name: "components"}
 		reconciler := controller.NewReconciler(live, staleBackend{grove.Backend{Reader: live}})
@@ -81,5 +104,42 @@ var _ = Describe("A pass that sees what was before the last change", func() {
 		Expect(live.Delete(ctx, service)).To(Succeed())
 		Expect(pass()).To(Equal(v1beta1.ReasonAllServicesReady))
 		Expect(live.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+	})
+
+	It("does not undo what somebody has scaled since", func(ctx SpecContext) {
+		Expect(live.Create(ctx, written("default", strings.Replace(asComponents, "{name: components}",
+			"{name: scaled}", 1)))).To(Succeed())
+		key := client.ObjectKey{Namespace: "default", Name: "scaled"}
+		pass := func(reader client.Reader) {
+			current := &v1beta1.DynamoGraphDeployment{}
+			Expect(live.Get(ctx, key, current)).To(Succeed())
+			_, err := controller.NewReconciler(live, grove.Backend{Reader: reader}).Reconcile(ctx, current)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		pass(live)
+		set := &grovev1alpha1.PodCliqueSet{}
+		Expect(live.Get(ctx, key, set)).To(Succeed())
+		clique := &grovev1alpha1.PodClique{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "scaled-0-frontend"},
+			Spec:       set.Spec.Template.Cliques[0].Spec,
+		}
+		Expect(live.Create(ctx, clique)).To(Succeed())
+		replicas := func() int32 {
+			current := &grovev1alpha1.PodClique{}
+			Expect(live.Get(ctx, client.ObjectKeyFromObject(clique), current)).To(Succeed())
+			return current.Spec.Replicas
+		}
+		stop := client.RawPatch("application/json-patch+json",
+			[]byte(`[{"op":"add","path":"/spec/components/0/replicas","value":0}]`))
+		Expect(live.Patch(ctx, &v1beta1.DynamoGraphDeployment{ObjectMeta: set.ObjectMeta}, stop)).To(Succeed())
+		pass(live)
+		Expect(replicas()).To(Equal(int32(0)))
+
+		five := client.WithSubResourceBody(&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}})
+		Expect(live.SubResource("scale").Update(ctx, clique.DeepCopy(), five)).To(Succeed())
+		pass(outdated{live, clique})
+		Expect(replicas()).To(Equal(int32(5)), "the pass did not know that it had scaled already")
+		pass(live)
+		Expect(replicas()).To(Equal(int32(5)), "the deployment asks for the same number as before")
 	})
 })

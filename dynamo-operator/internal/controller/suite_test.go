@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -69,7 +71,22 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	startOperator()
 	Expect(k8s.Create(ctx, topology(grovev1alpha1.DefaultClusterTopologyName, "zone", "block", "rack", "host"))).To(
 		Succeed())
+	eventuallyAsked(ctx)
 })
+
+// eventuallyAsked waits until the API server asks every webhook: it learns of their configurations after it has stored
+// them, and of each kind of configuration by itself. The first deployment is refused by the operator's mutating
+// webhook. Of the second one the validating webhook tries what it becomes, which Grove's webhook refuses.
+func eventuallyAsked(ctx context.Context) {
+	misspelt := written("default", strings.Replace(asMap, "replicas:", "replcas:", 1))
+	untaken := written("default", strings.Replace(asComponents, "spec:\n", "spec:\n  priorityClassName: high\n", 1))
+	for object, reason := range map[*unstructured.Unstructured]string{
+		misspelt: "unknown field", untaken: "priorityClassName: Invalid value: not here",
+	} {
+		Eventually(func() error { return k8s.Create(ctx, object.DeepCopy(), client.DryRunAll) }).Should(
+			MatchError(ContainSubstring(reason)), "the API server asks the webhooks")
+	}
+}
 
 // newScheme is the program's scheme, and definitions for the tests.
 func newScheme() *runtime.Scheme {
