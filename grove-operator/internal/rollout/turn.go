@@ -140,10 +140,10 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	return decision, true
 }
 
-// Ends reports whether End ends the update if nothing is left to do in the replicas of the queue. Before that, the pods
-// are to be read past the cache, which may not show yet what the operator has changed: when the template is changed back
-// at once, all cached pods have it, while one of them was just updated. Nothing would update that pod again. With
-// OnDelete the operator changes no pod.
+// Ends reports whether End ends the update if nothing is left to do in the replicas of the queue. Before that, pods are
+// read past the cache, which may not show yet what the operator has changed: when the template is changed back at once,
+// all cached pods have it, while one of them was just updated. Nothing would update that pod again. With OnDelete it
+// is false: the operator changes no pod.
 func (u Update) Ends() bool {
 	return !u.over() && u.situation.Strategy != grovev1alpha1.OnDelete && !u.situation.Surplus()
 }
