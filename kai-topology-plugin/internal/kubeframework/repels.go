@@ -1,7 +1,10 @@
 package kubeframework
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
@@ -22,6 +25,13 @@ func Accepts(node *corev1.Node, pod *corev1.Pod) bool {
 	}
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
+}
+
+// AcceptedAlike reports whether the same nodes accept two pods.
+func AcceptedAlike(a, b *corev1.Pod) bool {
+	return maps.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
+		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity) &&
+		equality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
 }
 
 // Cordoned reports whether a node is cordoned, and a pod does not tolerate that.

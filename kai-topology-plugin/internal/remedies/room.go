@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
@@ -205,7 +204,7 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 func (p *unplaced) model() *corev1.Node {
 	var best *corev1.Node
 	var offered float64
-	scarce, kinds := p.scarce(), slices.CompactFunc(slices.Clone(p.turn.Gang.Pending), acceptedAlike)
+	scarce, kinds := p.scarce(), slices.CompactFunc(slices.Clone(p.turn.Gang.Pending), kubeframework.AcceptedAlike)
 	takes := func(node *corev1.Node) bool {
 		return slices.ContainsFunc(kinds, func(pod *corev1.Pod) bool { return kubeframework.Accepts(node, pod) })
 	}
@@ -218,13 +217,6 @@ func (p *unplaced) model() *corev1.Node {
 		}
 	}
 	return best
-}
-
-// acceptedAlike reports whether the same nodes accept two pods.
-func acceptedAlike(a, b *corev1.Pod) bool {
-	return maps.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
-		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity) &&
-		equality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
 }
 
 func clones(model *corev1.Node, number int) []*corev1.Node {

@@ -255,7 +255,7 @@ func (f *fitting) leaf(pods []*corev1.Pod, nodes []int) (taken int, err error) {
 	var requests packing.Resources
 	at := 0
 	for i, pod := range pods {
-		if i == 0 || !kubeframework.Alike(pods[i-1], pod) {
+		if i == 0 || !kubeframework.Alike(pods[i-1], pod) || !kubeframework.AcceptedAlike(pods[i-1], pod) {
 			// Where an equal pod found no room, this one will find none.
 			if requests, err = kubeframework.Requests(pod); err != nil {
 				return 0, fmt.Errorf("pod %s: %w", pod.Name, err)
@@ -269,7 +269,10 @@ func (f *fitting) leaf(pods []*corev1.Pod, nodes []int) (taken int, err error) {
 				})
 			}
 		}
-		for at < len(nodes) && (fits(requests, f.free[nodes[at]]) == 0 || !kubeframework.Accepts(f.nodes[nodes[at]].Node(), pod)) {
+		takes := func(node int) bool {
+			return fits(requests, f.free[node]) > 0 && kubeframework.Accepts(f.nodes[node].Node(), pod)
+		}
+		for at < len(nodes) && !takes(nodes[at]) {
 			at++
 		}
 		if at < len(nodes) {

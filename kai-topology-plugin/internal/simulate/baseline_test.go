@@ -73,6 +73,14 @@ func members(name string, subgroups int, devices ...int) string {
 		`"metadata": {"name": %[1]q}, "spec": {%s}}, "pods": [%s]}`+"\n", name, spec, strings.Join(pods, ", "))
 }
 
+// inRacks has each pod of a line select a rack.
+func inRacks(line string, racks ...int) string {
+	for _, rack := range racks {
+		line = strings.Replace(line, `"spec": {"containers"`, fmt.Sprintf(`"spec": {"nodeSelector": {"l/rack": "r%d"}, "containers"`, rack), 1)
+	}
+	return line
+}
+
 func TestBaselines(t *testing.T) {
 	folder := t.TempDir()
 	busy := job(0, "busy", 100, 1, "", 0)
@@ -94,6 +102,8 @@ func TestBaselines(t *testing.T) {
 		"what does not fit is rightly refused":      {nodesOf(8, 8), members("a", 0, 5, 5, 5), "", "", 0, 0},
 		"pods stay off tainted nodes": {strings.Replace(nodesOf(8, 8), `status`, `spec: {taints: [{key: k, effect: NoSchedule}]}, status`, 1),
 			members("a", 0, 4), "n1=1", "n1=1", 0, 0},
+		"pods that ask for the same select other nodes": {nodesOf(8, 8, 8, 8),
+			inRacks(members("a", 0, 4, 4), 1, 0), "n0=1 n2=1", "n0=1 n2=1", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for decider, want := range map[string]struct {

@@ -29,8 +29,10 @@ func Pods(of, leaf string, gpus int, spec string, on ...string) string {
 		fmt.Fprintf(&all, `---
 apiVersion: v1
 kind: Pod
-metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d", annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
-spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c, resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
+metadata: {name: "%[1]s%[2]s-%[3]d", namespace: ns, uid: "%[1]s%[2]s-%[3]d",
+  annotations: {pod-group-name: "%[1]s"}, labels: {kai.scheduler/subgroup-name: "%[2]s"}}
+spec: {nodeName: "%[4]s", %[6]s containers: [{name: c, image: c,
+  resources: {requests: {nvidia.com/gpu: "%[5]d"}, limits: {nvidia.com/gpu: "%[5]d"}}}]}
 `, of, leaf, i, node, gpus, spec)
 	}
 	return all.String()
