@@ -60,6 +60,20 @@ var _ = Describe("A changed image, updated in place", func() {
 		startContainers(in, everyPod, corev1.ConditionTrue)
 		return in, set, places(in)
 	}
+	// unseen is live with an operator that sees nothing more of pods until release.
+	unseen := func() (in string, set *grovev1alpha1.PodCliqueSet, standing []string, release func()) {
+		GinkgoHelper()
+		way := &lag{}
+		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
+		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
+		in, set, standing = live()
+		for _, pod := range podsOf(in, ofUp)() {
+			sees(&pod)
+		}
+		release = way.hold(watched("pods"))
+		DeferCleanup(release)
+		return in, set, standing, release
+	}
 	// images are one word for each pod: the PodClique and the image.
 	images := func(in string) func() []string {
 		return func() []string {
@@ -203,15 +217,7 @@ var _ = Describe("A changed image, updated in place", func() {
 	})
 
 	It("goes back also while the operator does not see which pod it has changed", func() {
-		way := &lag{}
-		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
-		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
-		in, set, standing := live()
-		for _, pod := range podsOf(in, ofUp)() {
-			sees(&pod)
-		}
-		release := way.hold(watched("pods"))
-		defer release()
+		in, set, standing, release := unseen()
 		edit(set, image(0, "x:2"))
 		Eventually(images(in)).Should(ContainElement("a x:2"))
 		edit(set, image(0, "x:1"))
@@ -262,15 +268,7 @@ var _ = Describe("A changed image, updated in place", func() {
 	})
 
 	It("changes no pod that is another by now than the operator has seen", func() {
-		way := &lag{}
-		startThrough(way.through(rcfg), levels("zone", "rack", "host"))
-		DeferCleanup(func() { start(levels("zone", "rack", "host")) })
-		in, set, standing := live()
-		for _, pod := range podsOf(in, ofUp)() {
-			sees(&pod)
-		}
-		release := way.hold(watched("pods"))
-		defer release()
+		in, set, standing, release := unseen()
 		for _, pod := range podsOf(in, ofUp)() { // Each container is restarted meanwhile, for another reason.
 			before := pod.DeepCopy()
 			pod.Status.ContainerStatuses[0].ContainerID = "containerd://again"
