@@ -12,8 +12,6 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-var benchSizes = []int{5_000, 10_000, 40_000, 100_000}
-
 // benchDecide measures decisions with the shape known.
 func benchDecide(b *testing.B, c *packing.Cluster, gang *packing.Gang, want packing.Verdict) {
 	b.Helper()
@@ -61,10 +59,7 @@ func BenchmarkDecideFlat(b *testing.B) {
 
 func BenchmarkDecideNested(b *testing.B) {
 	for _, n := range benchSizes {
-		for _, g := range []struct {
-			fill, pods int
-			want       packing.Verdict
-		}{{0, 1024, packing.Placed}, {0, 4096, packing.Placed}, {50, 1024, packing.Placed}, {50, 4096, packing.Infeasible}} {
+		for _, g := range nestedGangs {
 			c := newYard(b, n, g.fill)
 			b.Run(fmt.Sprintf("nodes=%d/fill=%d/pods=%d/%s", n, g.fill, g.pods, g.want), func(b *testing.B) {
 				benchDecide(b, c, nested(g.pods), g.want)

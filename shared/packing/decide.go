@@ -38,8 +38,10 @@ type decision struct {
 	terse bool
 	// hops is set if somebody wants to know how far apart the pods stand.
 	hops bool
-	// certificate proves the verdict Infeasible, unless terse.
+	// certificate proves the verdict Infeasible, unless terse. refuted says that the search
+	// came to that verdict, whether or not it is proved.
 	certificate *certificate.Proof
+	refuted     bool
 }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
@@ -74,14 +76,14 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	return answer
 }
 
-// proofSteps bounds the search for a certificate, beside the budget.
-const proofSteps = 1 << 21
+// proofSteps bound the search for a certificate, beside the budget: so many, and for each node.
+const proofSteps, proofStepsOfNode = 1 << 21, 1 << 5
 
 // certify has the verdict follow from a certificate: without one nothing is called
 // Infeasible, and with one nothing Unknown. Where not all nodes were looked at for each
 // kind, it does not look at them either.
 func (d *decision) certify() {
-	d.verdict = Unknown
+	d.verdict, d.refuted = Unknown, d.verdict == Infeasible
 	if d.certificate = d.proof(refute.Prove); d.certificate != nil {
 		d.verdict = Infeasible
 	}
@@ -93,7 +95,7 @@ func (d *decision) proof(prove func(*certificate.Model, int, refute.Hints) *cert
 	if err != nil {
 		return nil // A gang that newProblem takes has no fault that a model finds.
 	}
-	return prove(model, proofSteps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
+	return prove(model, proofSteps+proofStepsOfNode*len(d.p.cluster.nodes), refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
 }
 
 // decide searches, and settles what that left open where each way can be tried.

@@ -32,14 +32,15 @@ func (d *decision) explain(l *ledger, groups []GroupPlacement) []Explanation {
 
 // explainUnknown says that nothing is known.
 func (d *decision) explainUnknown() Explanation {
-	steps, why := counted(int64(d.steps()), "step"), ""
+	e, why := Explanation{Group: d.p.groups[0].source.Name}, ""
 	if d.p.partial {
 		why = "the pods are of too many kinds to look at every node for each, and "
 	}
-	return Explanation{
-		Group:    d.p.groups[0].source.Name,
-		Sentence: fmt.Sprintf("the search for a place gave up after %s; %snothing proves that there is none", steps, why),
+	if e.Sentence = fmt.Sprintf("the search for a place gave up after %s; %snothing proves that there is none",
+		counted(int64(d.steps()), "step"), why); d.refuted {
+		e.Sentence = "the search found that there is no place, but no certificate for that"
 	}
+	return e
 }
 
 // explainIncomplete names the groups that lack pods, innermost first.

@@ -76,6 +76,27 @@ func TestLargeGangsAreDecidedWithinTheBudget(t *testing.T) {
 	}
 }
 
+// What the benchmarks measure: benchSizes are nodes of a yard, and nestedGangs are numbers of pods
+// in one that is full to so many hundredths.
+var (
+	benchSizes  = []int{5_000, 10_000, 40_000, 100_000}
+	nestedGangs = []struct {
+		fill, pods int
+		want       packing.Verdict
+	}{{0, 1024, packing.Placed}, {0, 4096, packing.Placed}, {50, 1024, packing.Placed}, {50, 4096, packing.Infeasible}}
+)
+
+// However many nodes there are, a certificate is found where nested gangs do not fit.
+func TestNestedGangsAreDecidedInClustersOfAnySize(t *testing.T) {
+	for _, n := range benchSizes {
+		for _, g := range nestedGangs {
+			if d := newYard(t, n, g.fill).Decide(nested(g.pods), packing.Options{}); d.Verdict != g.want {
+				t.Errorf("%d pods on %d nodes, filled to %d %%: %s, want %s: %s", g.pods, n, g.fill, d.Verdict, g.want, d.Message())
+			}
+		}
+	}
+}
+
 func TestALargeClusterIsSearchedForTheFewestRacks(t *testing.T) {
 	c := newYard(t, 10_000, 50)
 	gang := flat(500, "block")

@@ -23,6 +23,25 @@ func TestAmountsAreInTheUnitsOfPeople(t *testing.T) {
 	}
 }
 
+// A search that ends is not said to have given up.
+func TestWhatIsRefusedWithoutACertificateSaysSo(t *testing.T) {
+	d := &decision{trial: &trial{p: &problem{groups: []group{{source: &Group{Name: "g"}}}}}}
+	for _, tc := range []struct {
+		partial, refuted bool
+		want             string
+	}{
+		{false, false, "the search for a place gave up after 0 steps; nothing proves that there is none"},
+		{true, false, "the search for a place gave up after 0 steps; the pods are of too many kinds to look at " +
+			"every node for each, and nothing proves that there is none"},
+		{false, true, "the search found that there is no place, but no certificate for that"},
+	} {
+		d.p.partial, d.refuted = tc.partial, tc.refuted
+		if got := d.explainUnknown(); got.Sentence != tc.want || got.Group != "g" {
+			t.Errorf("%q: %s, want %s", got.Group, got.Sentence, tc.want)
+		}
+	}
+}
+
 // What certificates seldom end with has words too.
 func TestEachRuleThatDecidesHasWords(t *testing.T) {
 	rack := certificate.Measure{Topology: "site", Level: "rack"}

@@ -39,11 +39,11 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 	if proof := uneven(in, try); proof != nil {
 		return proof
 	}
-	cuts := podCuts(in)[1:]
-	if proof := sums(in, hints, cuts, try); proof != nil {
+	cuts, alike := podCuts(in)[1:], distinct(in)
+	if proof := sums(in, len(alike), hints, cuts, try); proof != nil {
 		return proof
 	}
-	for _, group := range distinct(in) {
+	for _, group := range alike {
 		if in.left < steps/2 {
 			break // What is left is for proofs about all groups.
 		}
@@ -60,17 +60,18 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Every: &certificate.Every{}}}})
 }
 
-// sums weighs what all nodes offer where groups are too many to look at each: as one group in
-// one domain, then pods of kinds that have too few nodes, which may be many as well, then all.
-func sums(in *question, hints Hints, cuts []certificate.Rule, try try) *certificate.Proof {
-	if many(in) {
+// sums weighs what all nodes offer before groups are looked at, of which there may be too many:
+// all as one group in one domain, then pods of kinds that have too few nodes, and where many
+// groups differ all by each measure, although what that proves says less.
+func sums(in *question, alike int, hints Hints, cuts []certificate.Rule, try try) *certificate.Proof {
+	if len(in.Groups) > manyGroups {
 		for _, cut := range wholeCuts(in) {
 			if proof := try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{cut}}); proof != nil {
 				return proof
 			}
 		}
 	}
-	if proof := tight(hints, try); proof != nil || !many(in) {
+	if proof := tight(hints, try); proof != nil || len(in.Groups) <= manyGroups || alike <= fewAlike {
 		return proof
 	}
 	cuts = slices.Concat(cuts, groupCuts(in))
@@ -94,10 +95,6 @@ func tight(hints Hints, try try) *certificate.Proof {
 	}
 	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Cut: &certificate.Cut{Measure: m}}}})
 }
-
-// many reports whether groups are so many that to go through them for each domain takes
-// long. Then sums over all nodes come first, although what they prove says less.
-func many(in *question) bool { return len(in.Groups) > 256 }
 
 // try completes a proof; nil if it proves nothing.
 type try func(*certificate.Proof) *certificate.Proof
