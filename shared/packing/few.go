@@ -59,15 +59,32 @@ func (c *Cluster) countFew(s *shapeCounts, l *looks) {
 // lengthen goes on to list nodes for a shape until there are so many.
 func (c *Cluster) lengthen(s *shapeCounts, l *looks, listed int) {
 	f := s.few
-	f.nodes = slices.Grow(f.nodes, listed-len(f.nodes))
-	f.partial = c.someOf(s, l, listed)
-	slices.Sort(f.nodes)
-	f.total, f.fits, f.topology = 0, f.fits[:0], nil
+	if c.current(s.filter) && s.filter.choices <= listed {
+		f.nodes = c.allOf(s)
+	} else {
+		f.nodes = slices.Grow(f.nodes, listed-len(f.nodes))
+		f.partial = c.someOf(s, l, listed)
+		slices.Sort(f.nodes)
+	}
+	f.total, f.fits, f.topology = 0, slices.Grow(f.fits[:0], len(f.nodes)), nil
 	for _, node := range f.nodes {
 		fit := fitting(c.resources.row(node), s.requests)
 		f.fits = append(f.fits, fit)
 		f.total += int64(fit)
 	}
+}
+
+// allOf lists the nodes with room that a filter leaves.
+func (c *Cluster) allOf(s *shapeCounts) []int32 {
+	nodes := make([]int32, 0, s.filter.choices)
+	for at, word := range s.filter.nodes {
+		for ; word != 0; word &= word - 1 {
+			if node := int32(at*64 + bits.TrailingZeros64(word)); fitting(c.resources.row(node), s.requests) > 0 {
+				nodes = append(nodes, node)
+			}
+		}
+	}
+	return nodes
 }
 
 // stride is a step by which so many places are all passed once, in a circle. Neighbours are

@@ -171,7 +171,7 @@ func (p *problem) room(i int) func(node int32) int64 {
 	return func(node int32) int64 {
 		pods := int64(0)
 		for _, a := range taking(node) {
-			pods += int64(min(a.pods, p.shapes[a.kind].on(node)))
+			pods += int64(a.pods)
 		}
 		if len(asked) > 1 && pods > 1 {
 			pods = min(pods, int64(fitting(p.cluster.resources.row(node), smallest)))

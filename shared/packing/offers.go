@@ -64,37 +64,44 @@ func (p *problem) asked(table []int32, group int) []askedPods {
 	return list
 }
 
-// taking gives a function that leaves of some pods those that a node may take. Its
-// result is good until it is called again.
+// taking gives a function that leaves of some pods those that a node takes, as many as fit
+// of each kind. Its result is good until it is called again.
 func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
+	var here []askedPods
+	add := func(kind int, pods, fit int32) {
+		if pods = min(pods, fit); pods > 0 {
+			here = append(here, askedPods{kind, pods})
+		}
+	}
 	if len(asked) <= manyShapes {
-		return func(int32) []askedPods { return asked }
+		return func(node int32) []askedPods {
+			here = here[:0]
+			for _, a := range asked {
+				add(a.kind, a.pods, p.shapes[a.kind].on(node))
+			}
+			return here
+		}
 	}
 	pods := make([]int32, len(p.shapes))
 	for _, a := range asked {
 		pods[a.kind] = a.pods
 	}
-	var here []askedPods
 	return func(node int32) []askedPods {
 		here = here[:0]
 		for _, on := range p.shapesOn(node) {
-			if pods[on.shape] > 0 {
-				here = append(here, askedPods{int(on.shape), pods[on.shape]})
+			if s := p.shapes[on.shape]; s.few != nil {
+				add(int(on.shape), pods[on.shape], s.few.fits[on.at])
+			} else {
+				add(int(on.shape), pods[on.shape], s.on(node))
 			}
 		}
 		return here
 	}
 }
 
-// offerOn adds what one node can take.
-func (x *relaxation) offerOn(node int32, asked []askedPods, sums []int64) {
-	fitting := x.fitting[:0]
-	for _, a := range asked {
-		if a.pods = min(x.p.shapes[a.kind].on(node), a.pods); a.pods > 0 {
-			fitting = append(fitting, a)
-		}
-	}
-	if x.fitting = fitting; len(fitting) == 0 {
+// offerOn adds what one node can take of pods that fit on it.
+func (x *relaxation) offerOn(node int32, fitting []askedPods, sums []int64) {
+	if len(fitting) == 0 {
 		return
 	}
 	row := x.p.cluster.resources.row(node)

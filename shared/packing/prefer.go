@@ -141,11 +141,12 @@ func (g *greedy) kindsIn(i int, r region) []int32 {
 		})
 		g.Steps += len(found) / 16
 		slices.Sort(found)
-		found = slices.Compact(found)
-		found = slices.DeleteFunc(found, func(kind int32) bool { _, has := slices.BinarySearch(kinds, kind); return !has })
-		for k, kind := range found {
-			at, _ := slices.BinarySearch(kinds, kind)
-			found[k] = int32(at)
+		on := slices.Compact(found)
+		found = found[:0]
+		for _, kind := range on {
+			if at, has := slices.BinarySearch(kinds, kind); has {
+				found = append(found, int32(at))
+			}
 		}
 	} else {
 		g.Steps += len(kinds) / 16

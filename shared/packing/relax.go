@@ -19,16 +19,14 @@ type relaxation struct {
 	wants    map[int]*wanted
 	// stop is the step from which on it looks no closer.
 	stop int
-	// fitting is room for the pods that fit on a node, caps for how many of each kind
-	// fit in a domain.
-	fitting []askedPods
-	caps    []int32
+	// caps is room for how many of each kind fit in a domain.
+	caps []int32
 }
 
 // wanted is what a group asks for, wherever it stands.
 type wanted struct {
 	asked []askedPods
-	// taking gives those that a node may take; nil until asked for.
+	// taking gives those that a node takes; nil until asked for.
 	taking func(node int32) []askedPods
 	// sorted has asked by measure, what weighs least first; for leaves.
 	sorted [][]askedPods

@@ -1,6 +1,9 @@
 package packing
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // shares are how many of the pods that are left of a group each of some domains takes. They
 // follow what is placed, since to ask all domains anew for pods of thousands of kinds, each
@@ -12,8 +15,8 @@ type shares struct {
 	// at has the place of each domain among units, from 1 on; nil if these are cut by several
 	// topologies.
 	at []int32
-	// members is how many units members use: the first ones, as nearestFirst has them.
-	members int
+	// members are the units that members use: the first ones, as nearestFirst has them.
+	members, others span
 	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would. Where
 	// pods were placed it is 0 or less.
 	takes, fit []int64
@@ -21,12 +24,21 @@ type shares struct {
 	most []int64
 }
 
+// span is units one after the other. Since what units take only becomes less, none takes more
+// than top, and those before at take less.
+type span struct {
+	from, to, at int
+	top          int64
+}
+
 func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
 	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
 		most: make([]int64, len(g.p.kindsOf(i)))}
-	for s.members < len(units) && g.p.strange(&g.p.groups[i], units[s.members]) == 0 {
-		s.members++
+	members := 0
+	for members < len(units) && g.p.strange(&g.p.groups[i], units[members]) == 0 {
+		members++
 	}
+	s.members, s.others = span{to: members, top: math.MaxInt64}, span{from: members, to: len(units), top: math.MaxInt64}
 	g.Steps += len(units) / 4
 	slot := g.p.groups[i].slot
 	if !slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
@@ -73,26 +85,37 @@ func (s *shares) add(k int, pods, sign int64) {
 // tightest that takes all, or the one that takes most; none if no domain takes any.
 func (s *shares) next(all int64) int {
 	s.Steps += 1 + len(s.units)/passed
-	if best := s.among(0, s.members, all); best != none {
+	if best := s.among(&s.members, all); best != none {
 		return best
 	}
-	return s.among(s.members, len(s.units), all)
+	return s.among(&s.others, all)
 }
 
-// among is next among the units from one on to another.
-func (s *shares) among(from, to int, all int64) int {
-	best, most := none, int64(0)
-	for k, takes := range s.takes[from:to] {
-		if takes > most {
-			best, most = from+k, takes
-		}
-	}
-	for k := from; best != none && most == all && k < to; k++ {
+// among is next among some units.
+func (s *shares) among(some *span, all int64) int {
+	best := s.roomiest(some)
+	for k := best; best != none && some.top == all && k < some.to; k++ {
 		if s.takes[k] == all && s.tightness(s.fit[k]) < s.tightness(s.fit[best]) {
 			best = k
 		}
 	}
 	return best
+}
+
+// roomiest is the first of some units that take most, or none if none takes any.
+func (s *shares) roomiest(some *span) int {
+	for some.top > 0 {
+		for ; some.at < some.to; some.at++ {
+			if s.takes[some.at] >= some.top {
+				return some.at
+			}
+		}
+		some.at, some.top = some.from, 0
+		for _, takes := range s.takes[some.from:some.to] {
+			some.top = max(some.top, takes)
+		}
+	}
+	return none
 }
 
 // placed says that pods were placed in a unit: by kind, how many were left before and now.
