@@ -120,9 +120,10 @@ func TestSharesFollow(t *testing.T) {
 		s, used := g.newShares(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred), rest), map[int]bool{}
 		for range 8 {
 			if next := s.next(int64(p.total(rest, 0))); next != none {
-				before := append([]int32(nil), p.wants(rest, 0)...)
-				g.part(0, s.units[next], rest)
-				s.placed(next, before, p.wants(rest, 0))
+				left := p.total(rest, 0)
+				if pods := s.use(next, rest); pods != int64(left-p.total(rest, 0)) {
+					t.Fatalf("seed %d: %d pods are said to be placed, and of %d there are %d", seed, pods, left, p.total(rest, 0))
+				}
 				used[next] = true
 			}
 			anew, now := map[int][2]int64{}, map[int][2]int64{}

@@ -72,15 +72,13 @@ func (p *problem) strange(g *group, r region) int {
 func (g *greedy) spread(i int, r region, units []region) bool {
 	rest := slices.Clone(g.s.want)
 	s := g.newShares(i, units, rest)
-	left := g.p.total(rest, i)
-	for before := []int32(nil); left > 0 && !g.Exhausted(); left = g.p.total(rest, i) {
-		next := s.next(int64(left))
+	left := int64(g.p.total(rest, i))
+	for left > 0 && !g.Exhausted() {
+		next := s.next(left)
 		if next == none {
 			break
 		}
-		before = append(before[:0], g.p.wants(rest, i)...)
-		g.part(i, units[next], rest)
-		s.placed(next, before, g.p.wants(rest, i))
+		left -= s.use(next, rest)
 	}
 	if left > 0 {
 		g.part(i, r, rest)
@@ -110,7 +108,10 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		}
 		return
 	}
-	children := g.s.children(i)
+	children := g.asking(i, r)
+	for _, child := range children {
+		g.p.addUp(rest, child, -1)
+	}
 	for from := 0; from < len(children); {
 		to := g.run(children, from)
 		for _, child := range g.untouched(children[from:to], rest, r) {
@@ -120,7 +121,52 @@ func (g *greedy) part(i int, r region, rest []int32) {
 		}
 		from = to
 	}
-	g.p.sumRow(rest, i)
+	for _, child := range children {
+		g.p.addUp(rest, child, 1)
+	}
+}
+
+// asking are the children of a group for whose pods there may be room in a region, in the
+// order of placing: where nodes are few and kinds many, those with pods that the nodes take.
+func (g *greedy) asking(i int, r region) []int {
+	children := g.s.children(i)
+	if !g.sparse(i, r) {
+		g.Steps += len(children) / 8
+		return children
+	}
+	if g.askers[i] == nil {
+		g.askers[i] = g.askersOf(i)
+	}
+	var found []int32
+	for _, k := range g.kindsIn(i, r) {
+		found = append(found, g.askers[i][k]...)
+	}
+	g.Steps += len(found) / 8
+	slices.Sort(found)
+	var asking []int
+	for _, at := range slices.Compact(found) {
+		asking = append(asking, children[at])
+	}
+	return asking
+}
+
+// askersOf has for each of a group's kinds the places of its children that ask for pods of it.
+func (g *greedy) askersOf(i int) [][]int32 {
+	askers := make([][]int32, len(g.p.kindsOf(i)))
+	for at, child := range g.s.children(i) {
+		g.Steps += 1 + len(g.p.kindsOf(child))/16
+		for entry := g.p.rows[child]; entry < g.p.rows[child+1]; entry++ {
+			k := g.p.above[entry] - g.p.rows[i]
+			askers[k] = append(askers[k], int32(at))
+		}
+	}
+	return askers
+}
+
+// sparse reports whether a region has few nodes, and a group many kinds.
+func (g *greedy) sparse(i int, r region) bool {
+	kinds, size := len(g.p.kindsOf(i)), g.p.cluster.topologies[r.slot].domains[r.at].size
+	return kinds > manyShapes && size*manyShapes < kinds
 }
 
 // roomFor reports whether pods of a kind fit in a region, after others had to go elsewhere if
@@ -133,7 +179,7 @@ func (g *greedy) roomFor(kind int, pods int64, r region) bool {
 // nodes are few and kinds many, those that the nodes take.
 func (g *greedy) kindsIn(i int, r region) []int32 {
 	kinds, found := g.p.kindsOf(i), g.positions[:0]
-	if size := g.p.cluster.topologies[r.slot].domains[r.at].size; len(kinds) > manyShapes && size*manyShapes < len(kinds) {
+	if g.sparse(i, r) {
 		g.p.nodes(r, func(node int32) {
 			for _, on := range g.p.shapesOn(node) {
 				found = append(found, on.shape)

@@ -118,14 +118,22 @@ func (s *shares) roomiest(some *span) int {
 	return none
 }
 
-// placed says that pods were placed in a unit: by kind, how many were left before and now.
-// What fits in other units is as before, and what they take where enough pods are left.
-func (s *shares) placed(in int, before, now []int32) {
+// use places what a unit takes of the pods that are left, and gives their number. What fits in
+// other units is as before, and what they take where enough pods are left.
+func (s *shares) use(in int, rest []int32) (pods int64) {
+	left, kinds := s.p.wants(rest, s.group), slices.Clone(s.kindsIn(s.group, s.units[in]))
+	before := make([]int32, len(kinds))
+	for at, k := range kinds {
+		before[at] = left[k]
+	}
+	s.part(s.group, s.units[in], rest)
 	s.takes[in] = 0 // What is left only becomes less, so that it stays at most that.
-	for k := range now {
-		if before[k] != now[k] && int64(now[k]) < s.most[k] {
-			s.add(k, int64(before[k]), -1)
-			s.add(k, int64(now[k]), 1)
+	for at, k := range kinds {
+		pods += int64(before[at] - left[k])
+		if before[at] != left[k] && int64(left[k]) < s.most[k] {
+			s.add(int(k), int64(before[at]), -1)
+			s.add(int(k), int64(left[k]), 1)
 		}
 	}
+	return pods
 }

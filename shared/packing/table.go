@@ -77,22 +77,14 @@ func (p *problem) sumUp(table []int32) {
 		}
 	}
 	for i := len(p.groups) - 1; i > 0; i-- {
-		p.addUp(table, i)
+		p.addUp(table, i, 1)
 	}
 }
 
-// sumRow makes one parent's row of a table the sum of its children's.
-func (p *problem) sumRow(table []int32, parent int) {
-	clear(p.wants(table, parent))
-	for child := range p.children(parent) {
-		p.addUp(table, child)
-	}
-}
-
-// addUp adds a group's row to its parent's.
-func (p *problem) addUp(table []int32, group int) {
+// addUp adds a group's row to its parent's, or with sign -1 takes it off.
+func (p *problem) addUp(table []int32, group int, sign int32) {
 	for at := p.rows[group]; at < p.rows[group+1]; at++ {
-		table[p.above[at]] += table[at]
+		table[p.above[at]] += sign * table[at]
 	}
 }
 
