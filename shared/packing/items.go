@@ -294,16 +294,18 @@ func (c *items) handOut(p *exact.Packing, supply map[int][]share, out *[]placeme
 	}
 }
 
-// take splits the first n off a list of shares.
+// take splits the first n off a list of shares, whose rest it shortens in place.
 func take(shares []share, n int) (taken, rest []share) {
-	for i, s := range shares {
+	for i := range shares {
+		s := &shares[i]
 		if n < s.count {
 			if n > 0 {
 				taken = append(taken, share{s.group, n})
 			}
-			return taken, append([]share{{s.group, s.count - n}}, shares[i+1:]...)
+			s.count -= n
+			return taken, shares[i:]
 		}
-		taken = append(taken, s)
+		taken = append(taken, *s)
 		n -= s.count
 	}
 	return taken, nil
