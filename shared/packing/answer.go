@@ -35,7 +35,7 @@ func (d *decision) answer() Decision {
 	if d.verdict == Placed {
 		result.Optimal = d.optimal
 	}
-	l := d.ledger()
+	l := d.p.ledger(d.found)
 	result.Assignments = d.assign(l)
 	result.Groups = d.groups(l)
 	if !d.terse {
@@ -50,8 +50,8 @@ func (d *decision) answer() Decision {
 // steps is what the search took of its budget.
 func (d *decision) steps() int { return min(d.Steps, d.Limit-allowances*d.allowance) }
 
-// ledger has the placements found, sorted by leaf. Those of a group and its
-// descendants lie between from[group] and from[end of the group].
+// ledger has placements sorted by leaf. Those of a group and its descendants lie between
+// from[group] and from[end of the group].
 type ledger struct {
 	placements []placement
 	from       []int
@@ -59,18 +59,18 @@ type ledger struct {
 
 func (l *ledger) of(g *group, i int) []placement { return l.placements[l.from[i]:l.from[g.end]] }
 
-func (d *decision) ledger() *ledger {
-	l := &ledger{from: make([]int, len(d.p.groups)+1), placements: make([]placement, len(d.found))}
-	for _, p := range d.found {
-		l.from[p.leaf+1]++
+func (p *problem) ledger(placements []placement) *ledger {
+	l := &ledger{from: make([]int, len(p.groups)+1), placements: make([]placement, len(placements))}
+	for _, pl := range placements {
+		l.from[pl.leaf+1]++
 	}
-	for i := range d.p.groups {
+	for i := range p.groups {
 		l.from[i+1] += l.from[i]
 	}
 	next := slices.Clone(l.from)
-	for _, p := range d.found {
-		l.placements[next[p.leaf]] = p
-		next[p.leaf]++
+	for _, pl := range placements {
+		l.placements[next[pl.leaf]] = pl
+		next[pl.leaf]++
 	}
 	return l
 }

@@ -61,7 +61,7 @@ func (p *problem) addUnits(to cost, i int, units []unit) {
 	to[at] += len(units)
 	for level := g.preferred - 1; level > g.required; level-- {
 		at++
-		var broader []unit
+		broader := make([]unit, 0, len(units))
 		for _, u := range units {
 			b := u
 			if u.at != none {
@@ -69,11 +69,10 @@ func (p *problem) addUnits(to cost, i int, units []unit) {
 			} else if d := t.domainOf(u.node, level); d != none {
 				b = unit{at: d, node: none}
 			}
-			if !slices.Contains(broader, b) {
-				broader = append(broader, b)
-			}
+			broader = append(broader, b)
 		}
-		to[at] += len(broader)
+		slices.SortFunc(broader, func(a, b unit) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) })
+		to[at] += len(slices.Compact(broader))
 	}
 }
 
@@ -85,17 +84,16 @@ func (g *group) soft() bool {
 
 // costOf is the cost of a placement together with the running members.
 func (p *problem) costOf(placements []placement) cost {
-	total := p.newCost()
+	total, l := p.newCost(), p.ledger(placements)
 	for i := range p.groups {
-		g := &p.groups[i]
-		if !g.soft() {
-			continue
+		if g := &p.groups[i]; g.soft() {
+			p.addUnits(total, i, p.unitsUsed(i, l.of(g, i)))
 		}
-		p.addUnits(total, i, p.unitsUsed(i, placements))
 	}
 	return total
 }
 
+// unitsUsed are those of a group's preferred level that its members and its placements use.
 func (p *problem) unitsUsed(i int, placements []placement) []unit {
 	g := &p.groups[i]
 	seen := map[unit]bool{}
@@ -104,9 +102,6 @@ func (p *problem) unitsUsed(i int, placements []placement) []unit {
 		seen[u] = true
 	}
 	for _, pl := range placements {
-		if int(pl.leaf) < i || int(pl.leaf) >= g.end {
-			continue
-		}
 		if u := p.unitOf(g.slot, g.preferred, pl.node); !seen[u] {
 			seen[u] = true
 			units = append(units, u)

@@ -71,7 +71,7 @@ func (d *decision) growBeside() {
 // growing are the regions where leaves may get further pods: those of leaves that,
 // with all groups around them, reach their minimum and stand where they must.
 func (d *decision) growing() []*region {
-	l, meets := d.ledger(), d.p.meeting(d.chosen.want)
+	l, meets := d.p.ledger(d.found), d.p.meeting(d.chosen.want)
 	regions := make([]*region, len(d.p.groups))
 	for i := range d.p.groups {
 		if d.p.groups[i].leaf() && !slices.ContainsFunc(d.lineage(i), func(up int) bool {
