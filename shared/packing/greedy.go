@@ -18,14 +18,14 @@ type greedy struct {
 	asked []int64
 	// emptiest prefers the emptiest domain that fits to the tightest.
 	emptiest bool
-	// askers has by parent the children that ask for pods of each of its kinds.
+	// askers has by parent the children that ask for pods of each of its kinds; nil until asked for.
 	askers map[int][][]int32
 	// vain is how often room was to be made in vain.
 	vain int
 }
 
 func newGreedy(t *trial, s *selection) *greedy {
-	return &greedy{trial: t, s: s, askers: map[int][][]int32{}, bins: make([]bin, 0, min(t.allowance, usual))}
+	return &greedy{trial: t, s: s, bins: make([]bin, 0, min(t.allowance, usual))}
 }
 
 // usual is how many placements, and domains or nodes of one domain, there is room for

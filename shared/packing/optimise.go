@@ -326,16 +326,21 @@ func (o *optimiser) choose(k int, paid cost, units []unit) {
 
 // roomy is a bound: whether the units together have room for each shape.
 func (o *optimiser) roomy(group, slot int, units []unit) bool {
-	for _, a := range o.p.asked(o.sel.want, group) {
-		room := int64(0)
+	kinds := o.p.kindsOf(group)
+	o.t.Steps += len(kinds) / 64
+	for k, pods := range o.p.wants(o.sel.want, group) {
+		if pods == 0 {
+			continue
+		}
+		room, s := int64(0), o.p.shapes[kinds[k]]
 		for _, u := range units {
 			if u.at != none {
-				room += o.p.shapes[a.kind].in(o.p.cluster, slot, u.at)
+				room += s.in(o.p.cluster, slot, u.at)
 			} else {
-				room += int64(o.p.shapes[a.kind].on(u.node))
+				room += int64(s.on(u.node))
 			}
 		}
-		if room < int64(a.pods) {
+		if o.t.Steps += (k&15 + len(units)) / 16; room < int64(pods) {
 			return false
 		}
 	}

@@ -134,6 +134,9 @@ func (g *greedy) asking(i int, r region) []int {
 		g.Steps += len(children) / 8
 		return children
 	}
+	if g.askers == nil {
+		g.askers = map[int][][]int32{}
+	}
 	if g.askers[i] == nil {
 		g.askers[i] = g.askersOf(i)
 	}
