@@ -16,8 +16,6 @@ const (
 	measuredGroups = 64
 	// manyGroups are so many that to go through them for each domain takes long.
 	manyGroups = 256
-	// fewAlike is up to how many groups that differ each is looked at alone first, whatever their number.
-	fewAlike = 16
 )
 
 // podCuts are few and the cuts by pods.

@@ -39,11 +39,10 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 	if proof := uneven(in, try); proof != nil {
 		return proof
 	}
-	cuts, alike := podCuts(in)[1:], distinct(in)
-	if proof := sums(in, len(alike), hints, cuts, try); proof != nil {
+	if proof := sums(in, hints, try); proof != nil {
 		return proof
 	}
-	for _, group := range alike {
+	for _, group := range distinct(in) {
 		if in.left < steps/2 {
 			break // What is left is for proofs about all groups.
 		}
@@ -51,6 +50,7 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 			return proof
 		}
 	}
+	cuts := podCuts(in)[1:]
 	if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
 		return proof
 	}
@@ -61,9 +61,8 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 }
 
 // sums weighs what all nodes offer before groups are looked at, of which there may be too many:
-// all as one group in one domain, then pods of kinds that have too few nodes, and where many
-// groups differ all by each measure, although what that proves says less.
-func sums(in *question, alike int, hints Hints, cuts []certificate.Rule, try try) *certificate.Proof {
+// all as one group in one domain, then pods of kinds that have too few nodes.
+func sums(in *question, hints Hints, try try) *certificate.Proof {
 	if len(in.Groups) > manyGroups {
 		for _, cut := range wholeCuts(in) {
 			if proof := try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{cut}}); proof != nil {
@@ -71,14 +70,7 @@ func sums(in *question, alike int, hints Hints, cuts []certificate.Rule, try try
 			}
 		}
 	}
-	if proof := tight(hints, try); proof != nil || len(in.Groups) <= manyGroups || alike <= fewAlike {
-		return proof
-	}
-	cuts = slices.Concat(cuts, groupCuts(in))
-	if proof := try(&certificate.Proof{Start: from(0, len(cuts)), Rules: cuts}); proof != nil {
-		return settled(smaller(proof, try), try)
-	}
-	return nil
+	return tight(hints, try)
 }
 
 // tight counts pods of kinds of which all nodes are full.
