@@ -42,7 +42,7 @@ func (v *verifier) odd(s *state, rule int, o *Odd) (bool, error) {
 	}
 	// Of any each numbers in a row one is a multiple.
 	each, lacks := int64(r.source.Max), missing(r.base, int64(r.source.Max))
-	for k := least; k <= most && k < least+each; k++ {
+	for k := least; k <= most && k-least < each; k++ {
 		if v.spend(1); k%each <= lacks {
 			return false, nil
 		}

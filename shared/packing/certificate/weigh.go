@@ -36,6 +36,8 @@ type scale struct {
 	by       []*scale
 	// relation is the one whose items weigh; nil if others do.
 	relation *relation
+	// within are the leaves of the groups around that weigh; nil for all.
+	within []bool
 	// even is 1 if groups that differ in their names only weigh the same, -1 if they
 	// don't, 0 if that is not known yet.
 	even int
@@ -161,6 +163,7 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		for leaf := range inner.of {
 			inner.of[leaf] = inner.of[leaf] && s.of[leaf]
 		}
+		inner.within = s.of
 		s.by = append(s.by, inner)
 	}
 	return nil
