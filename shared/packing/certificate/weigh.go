@@ -150,11 +150,11 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		if err != nil {
 			return err
 		}
-		topology, level := m.By[i].Topology, m.By[i].Level
+		topology, level, broadest := m.By[i].Topology, m.By[i].Level, depth+1
 		if inner.relation != nil {
-			topology, level = inner.relation.source.Topology, inner.relation.source.Level
+			topology, level, broadest = inner.relation.source.Topology, inner.relation.source.Level, depth
 		}
-		if inner.division != nil && (topology != m.Topology || v.level(m.Topology, level) < depth) {
+		if inner.division != nil && (topology != m.Topology || v.level(m.Topology, level) < broadest) {
 			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, level, m.Level)
 		}
 		if inner.of == nil {
