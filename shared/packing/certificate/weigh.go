@@ -99,15 +99,18 @@ func (v *verifier) readWeights(s *scale, m *Measure) error {
 	if err := v.indexPods(); err != nil {
 		return err
 	}
+	weighed := make([]bool, len(v.kinds))
 	for name, weight := range m.Pods {
 		at, known := v.pod[name]
-		if !known {
+		switch {
+		case !known:
 			return fmt.Errorf("pod %q is not in the input", name)
-		}
-		if weight < 0 {
+		case weight < 0:
 			return fmt.Errorf("%w: pod %q weighs %d", ErrNotProved, name, weight)
+		case weighed[at.kind] && s.kind[at.kind] != weight:
+			return fmt.Errorf("%w: pods of one kind weigh differently", ErrNotProved)
 		}
-		s.kind[at.kind] = weight
+		s.kind[at.kind], weighed[at.kind] = weight, true
 	}
 	return nil
 }
