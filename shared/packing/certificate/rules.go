@@ -240,7 +240,7 @@ func (v *verifier) deep(rules []int) bool {
 // without sets groups aside that cannot be satisfied. Groups that are alike share
 // one judgement.
 func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
-	judged := map[string]bool{}
+	judged, none := map[string]bool{}, true
 	s = v.setting(s)
 	for _, name := range w.Groups {
 		group, known := v.group[name]
@@ -264,7 +264,11 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 		if failed {
 			v.log = append(v.log, entry{rule: rule, figures: &figures{}, group: name})
 			v.set(s, group)
+			none = false
 		}
+	}
+	if none {
+		return false, nil
 	}
 	return v.any(s, inThen, rule, w.Then)
 }

@@ -383,6 +383,19 @@ func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
 	}
 }
 
+// A rule that sets no group aside says nothing, even if what it leads to holds.
+func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
+	in := gang(site([]int64{2}), 2, leaf("a", "", 0, 2), leaf("b", "", 0, 1))
+	for _, test := range []struct {
+		proof *certificate.Proof
+		want  bool
+	}{{proofOf(without(1, 2, "a"), few(), cut(gpu())), false}, {proofOf(cut(gpu())), true}} {
+		if _, err := certificate.Complete(in, test.proof); (err == nil) != test.want {
+			t.Errorf("%+v: %v", test.proof.Rules, err)
+		}
+	}
+}
+
 // What stands first of rules that hold is kept, and what does not hold is not.
 func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	in := only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3))
