@@ -392,6 +392,9 @@ func (o *oracle) together(topology, level string, nodes []int) bool {
 			depth = slices.Index(t.Levels, level)
 		}
 	}
+	if depth < 0 {
+		return false
+	}
 	first := o.in.Nodes[nodes[0]].Domains[topology]
 	for _, node := range nodes {
 		path := o.in.Nodes[node].Domains[topology]

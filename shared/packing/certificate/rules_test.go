@@ -70,6 +70,25 @@ func running(in *certificate.Input, group int, nodes ...string) *certificate.Inp
 	return in
 }
 
+// following is a gang of one pod that stands in a domain with others.
+func following(in *certificate.Input, level string, nodes ...string) *certificate.Input {
+	in = only(in, leaf("", "", 0, 1))
+	in.Groups[0].Follow = []certificate.Anchor{{Topology: "net", Level: level, Nodes: nodes}}
+	return in
+}
+
+// second is two pods in one of two racks, of which each takes two beside those of others; no node has a host.
+func second(others ...string) *certificate.Input {
+	in := only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2))
+	in.Topologies[0].Levels = append(in.Topologies[0].Levels, "host")
+	in.Relations = []certificate.Relation{{Name: "first", Topology: "net", Level: "host", Max: 1}}
+	r := certificate.Relation{Level: "rack", Max: 2, PerPod: true}
+	for _, node := range others {
+		r.Others = append(r.Others, []string{node})
+	}
+	return of(in, r, 0)
+}
+
 // barred has filters keep pods of the second kind off nodes.
 func barred(in *certificate.Input, nodes ...int) *certificate.Input {
 	in.Kinds[1].Barred = make([]bool, len(in.Nodes))
@@ -230,6 +249,27 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			of(only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2)),
 				certificate.Relation{Level: "rack", Max: 2, PerPod: true, Others: [][]string{{"n0"}}}, 0),
 		},
+		"branch: domains in which others stand, by the second of two relations": {
+			proofOf(branch("", "rack", 1, 2), search(), few()), second("n0", "n1"), second("n0"),
+		},
+		"few: near others, or where it stands": {
+			proofOf(few()),
+			running(of(only(site([]int64{0}, []int64{0}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+			running(of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+		},
+		"few: near others only": {
+			proofOf(few()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0),
+			of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n1"}}, 0),
+		},
+		"few: in the domain of those it follows": {
+			proofOf(few()), following(site([]int64{0}, []int64{1}), "rack", "n0"), following(site([]int64{0}, []int64{1}), "zone", "n0"),
+		},
+		"few: those it follows stand in two domains": {
+			proofOf(few()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"), following(site([]int64{1}, []int64{1}), "rack", "n1", "n9"),
+		},
+		"few: it follows to a level that there is not": {
+			proofOf(few()), following(site([]int64{1}), "row", "n0"), following(site([]int64{1}), "rack", "n0"),
+		},
 		"without: a group that is too large": {
 			proofOf(without(1, 2, "a"), branch("a", "rack", 3, 2), few(), cut(gpu())),
 			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
@@ -265,6 +305,12 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		"odd: as many in each domain": {
 			proofOf(odd()), of(only(site([]int64{2}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
 			of(only(site([]int64{3}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
+		},
+		"odd: groups that may stand in several domains": {
+			proofOf(odd()), of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "rack", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
+			of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
 		},
 		"odd: groups, by what each domain offers": {
 			proofOf(odd(gpu())), of(gang(site([]int64{4}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
@@ -313,6 +359,20 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1}, inside(1, leaf("a", "", 0, 1)),
 				leaf("b", "", 0, 1)), full, 1),
 			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b-0": "n0"},
+		},
+		"an item, and a group with items inside": {
+			func() *certificate.Input {
+				in := of(gang(site([]int64{4}), 1, certificate.Group{Name: "a", MinSubGroups: 2}, inside(1, leaf("a1", "", 0, 1)),
+					inside(1, leaf("a2", "", 0, 1)), certificate.Group{Name: "b", MinSubGroups: 2}, inside(4, leaf("b1", "", 0, 1)),
+					inside(4, leaf("b2", "", 0, 1))), apart, 2, 3)
+				in.Groups[4].Relations = []string{"r"}
+				return in
+			}(),
+			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b1-0": "n0", "b2-0": "n0"},
+		},
+		"items that all stand somewhere": {
+			running(of(only(site([]int64{4}, []int64{4}), leaf("", "rack", 0, 1)), certificate.Relation{Level: "rack", Even: true}, 0), 0, "n1"),
+			proofOf(odd()), map[string]string{"-0": "n1"},
 		},
 		"groups of which a measure inside weighs one": {
 			gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1)),
@@ -406,5 +466,39 @@ func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	}
 	if len(completed.Rules) != 3 || !slices.Equal(completed.Start, []int{0}) {
 		t.Errorf("%+v", completed)
+	}
+}
+
+// Racks that are alike are searched once, however many there are.
+func TestDomainsThatAreAlikeAreLookedAtOnce(t *testing.T) {
+	steps := func(racks int) int {
+		in := gang(site(slices.Repeat([][]int64{{3, 3, 3, 3, 3}}, racks)...), 2, leaf("a", "", 0, 6), leaf("b", "", 1, 5))
+		in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		completed, steps, err := m.Complete(proofOf(branch("all", "rack", 1, 2), search(), few()), certificate.MaxSteps)
+		if err != nil || completed.Rules[0].Branch.Domains != int64(racks) {
+			t.Fatalf("%+v, %v", completed, err)
+		}
+		return steps
+	}
+	if one, many := steps(1), steps(100); many > 30*one {
+		t.Errorf("%d steps for one rack, and %d for a hundred", one, many)
+	}
+}
+
+// Lists of pods that cannot become enough with all the nodes that are left are dropped.
+func TestASearchDropsWhatCannotBecomeEnough(t *testing.T) {
+	in := gang(site([]int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}), 3, leaf("a", "", 0, 10), leaf("b", "", 1, 9), leaf("c", "", 2, 1))
+	in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 3}})
+	m, err := certificate.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, steps, err := m.Complete(proofOf(search()), certificate.MaxSteps)
+	if err != nil || steps > 2000 {
+		t.Errorf("%d steps, %v", steps, err)
 	}
 }
