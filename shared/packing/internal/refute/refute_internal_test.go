@@ -386,3 +386,41 @@ func TestTeamsWhoseWorkersNeedMoreRacksThanAZoneHas(t *testing.T) {
 		}
 	}
 }
+
+// Pods that take more than half of a node are counted, those of one kind and those of several: amounts would suffice, and
+// the nodes are too many to search.
+func TestPodsOfWhichANodeTakesOneAreCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		sizes, pods []int64
+		want        bool
+	}{
+		"one more of a kind than nodes":            {[]int64{5, 1}, []int64{61, 50}, true},
+		"as many of a kind as nodes":               {[]int64{5, 1}, []int64{60, 50}, false},
+		"one more of two kinds than nodes":         {[]int64{5, 6, 1}, []int64{31, 30, 50}, true},
+		"as many of two kinds as nodes":            {[]int64{5, 6, 1}, []int64{30, 30, 50}, false},
+		"more small pods than nodes, and room too": {[]int64{4, 1}, []int64{61, 50}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := &certificate.Input{Groups: []certificate.Group{{Parent: -1}}}
+			for node := range 60 {
+				in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint(node), Free: map[string]int64{"gpu": 8}})
+			}
+			for kind, size := range test.sizes {
+				in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": size}})
+				pods := certificate.Pods{Kind: kind}
+				for pod := range test.pods[kind] {
+					pods.Names = append(pods.Names, fmt.Sprint(kind, "-", pod))
+				}
+				in.Groups[0].Pending = append(in.Groups[0].Pending, pods)
+				in.Groups[0].MinMember += len(pods.Names)
+			}
+			m, err := certificate.Read(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if proof := Prove(m, 1<<21, Hints{}); (proof != nil) != test.want {
+				t.Errorf("%+v", proof)
+			}
+		})
+	}
+}
