@@ -228,6 +228,10 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			proofOf(branch("a", "rack", 1, 2), cut(gpu()), few()), gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 		},
+		"branch: groups that are alike, of which one is confined": {
+			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), few()), both(site([]int64{2}, []int64{1}), "rack", 0, 2),
+			both(site([]int64{2}, []int64{2}), "rack", 0, 2),
+		},
 		"branch: domains that only look alike": {
 			proofOf(branch("", "rack", 1, 2), search(), few()), only(site([]int64{3, 0}, []int64{3, 0}), leaf("", "rack", 1, 2)),
 			only(site([]int64{3, 0}, []int64{2, 2}), leaf("", "rack", 1, 2)),
