@@ -79,22 +79,13 @@ func (e *every) fails(at, from int, given int64) bool {
 	if e.free[node] == nil {
 		e.free[node] = slices.Clone(e.row(node))
 	}
-	if !hasRoom(e.kinds[pods.kind].requests, e.free[node]) {
+	if !fits(e.kinds[pods.kind].requests, e.free[node]) {
 		return true
 	}
 	e.take(pods, node, 1)
 	failed := e.fails(at, from, given+1)
 	e.take(pods, node, -1)
 	return failed
-}
-
-func hasRoom(requests, free []int64) bool {
-	for r, asks := range requests {
-		if asks > free[r] {
-			return false
-		}
-	}
-	return true
 }
 
 // take puts a pod on a node, or takes the last one off it.

@@ -36,16 +36,8 @@ type knapsack struct {
 // too long; and how many sets were tried. It works in items.
 func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 	k := &knapsack{capacity: capacity, items: items[:0]}
-	if len(items) == 1 {
-		return times(items[0].weight, fitting(items[0].count, items[0].takes, capacity)), 1
-	}
 	for _, it := range items {
-		for r, takes := range it.takes {
-			if takes > 0 {
-				it.count = min(it.count, capacity[r]/takes)
-			}
-		}
-		if it.count > 0 && it.weight > 0 {
+		if it.count = fitting(it.count, it.takes, capacity); it.count > 0 && it.weight > 0 {
 			k.items = append(k.items, it)
 		}
 	}
@@ -163,13 +155,7 @@ func (k *knapsack) try(rank int, weight int64) {
 		return
 	}
 	it := &k.items[k.order[rank]]
-	most := it.count
-	for r, takes := range it.takes {
-		if takes > 0 {
-			most = min(most, k.capacity[r]/takes)
-		}
-	}
-	for n := most; n >= 0 && k.tries <= k.most; n-- {
+	for n := fitting(it.count, it.takes, k.capacity); n >= 0 && k.tries <= k.most; n-- {
 		k.take(it, n)
 		k.try(rank+1, plus(weight, times(it.weight, n)))
 		k.take(it, -n)

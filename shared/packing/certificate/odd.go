@@ -42,7 +42,7 @@ func (v *verifier) odd(s *state, rule int, o *Odd) (bool, error) {
 	}
 	// Of any each numbers in a row one is a multiple.
 	each, lacks := int64(r.source.Max), missing(r.base, int64(r.source.Max))
-	for k := least; k <= most && k < least+each; k++ {
+	for k := least; k <= most && k-least < each; k++ {
 		if v.spend(1); k%each <= lacks {
 			return false, nil
 		}
@@ -141,10 +141,7 @@ func (v *verifier) evens(base, room []int64, least, most int64) bool {
 // together reports whether each item of a relation, but for pods, requires a level by which it
 // stands in one domain, and stands nowhere else or there.
 func (v *verifier) together(r *relation) bool {
-	for _, item := range r.items {
-		if !r.source.PerPod && (len(r.source.Joined) > 0 || !v.requires(item, r.source.Topology, r.depth)) {
-			return false
-		}
-	}
-	return true
+	return r.source.PerPod || !slices.ContainsFunc(r.items, func(item int) bool {
+		return !v.requires(item, r.source.Topology, r.depth)
+	})
 }

@@ -3,6 +3,7 @@ package certificate
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -270,12 +271,28 @@ func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weig
 				items = append(items, classes[i].item)
 			}
 		}
-		weight, tries := heaviest(items, capacity[k*len(by.by):(k+1)*len(by.by)])
+		room := capacity[k*len(by.by) : (k+1)*len(by.by)]
+		weight, tries := heaviest(unlimited(items, room), room)
 		v.spend(tries * (1 + len(items)))
 		if weight > 0 {
 			give(int(nodes[0]), weight)
 		}
 	}
+}
+
+// unlimited has items take nothing of a sum that has come to the end of int64. It works in items.
+func unlimited(items []item, room []int64) []item {
+	if slices.Contains(room, math.MaxInt64) {
+		for i := range items {
+			items[i].takes = slices.Clone(items[i].takes)
+			for r := range room {
+				if room[r] == math.MaxInt64 {
+					items[i].takes[r] = 0
+				}
+			}
+		}
+	}
+	return items
 }
 
 // groupItem is groups that weigh and need the same, in one region.
@@ -288,7 +305,8 @@ type groupItem struct {
 func (v *verifier) groupItems(s *state, by *scale) []groupItem {
 	var items []groupItem
 	index, alike := map[string]int{}, map[int]int{}
-	even := v.even(by) && !v.mixed(s, s.goal)
+	uneven := func(by *scale) bool { return !v.even(by) }
+	even := !uneven(by) && !v.mixed(s, s.goal) && !slices.ContainsFunc(by.by, uneven)
 	for group := s.goal; group < v.end[s.goal]; group++ {
 		weight, weighs := by.group[group]
 		if !weighs {

@@ -268,6 +268,11 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 		if !slices.Contains(o.in.Groups[group].Relations, r.Name) {
 			continue
 		}
+		for _, node := range o.nodes(r.Joined) {
+			if count(fmt.Sprint("group ", group), node) {
+				before[domain(node)]++
+			}
+		}
 		for leaf := range o.in.Groups {
 			for k, node := range o.nodes(o.in.Groups[leaf].Running) {
 				if item := fmt.Sprint("group ", group); o.inside(leaf, group) {
@@ -386,6 +391,9 @@ func (o *oracle) together(topology, level string, nodes []int) bool {
 		if t.Name == topology {
 			depth = slices.Index(t.Levels, level)
 		}
+	}
+	if depth < 0 {
+		return false
 	}
 	first := o.in.Nodes[nodes[0]].Domains[topology]
 	for _, node := range nodes {

@@ -81,7 +81,8 @@ type Measure struct {
 	Groups   map[string]int64 `json:"groups,omitempty"`
 	Topology string           `json:"topology,omitempty"`
 	Level    string           `json:"level,omitempty"`
-	// By are the measures that bound how many of Groups a domain takes.
+	// By are the measures that bound how many of Groups a domain takes: by pods, by a
+	// relation of Level or a narrower one, or by groups in domains of a narrower level.
 	By []Measure `json:"by,omitempty"`
 }
 

@@ -51,7 +51,7 @@ func (x *search) used(c counts, relation, domain int, key []byte) (int64, []byte
 		}
 		if r.source.PerPod {
 			sum += n
-		} else if !r.stands[itemIn{item, domain}] && !slices.Contains(items, item) {
+		} else if !r.standsIn(item, domain) && !slices.Contains(items, item) {
 			items = append(items, item)
 		}
 	}

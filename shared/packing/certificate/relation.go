@@ -13,16 +13,19 @@ type relation struct {
 	depth    int
 	// near has the nodes where items may go, as one domain; nil for all.
 	near *division
-	// items are the groups that name it.
+	// items are the groups that name it, ascending.
 	items []int
 	// base is how many items each domain has, room how many more it takes, and stands
-	// the items that have running pods there.
+	// has by item the domains of its running pods, ascending.
 	base, room []int64
-	stands     map[itemIn]bool
+	stands     map[int][]int
 }
 
-// itemIn is an item in a domain.
-type itemIn struct{ item, domain int }
+// standsIn reports whether an item has running pods in a domain.
+func (r *relation) standsIn(item, domain int) bool {
+	_, stands := slices.BinarySearch(r.stands[item], domain)
+	return stands
+}
 
 // readRelations looks relations up, and what stands already.
 func (m *Model) readRelations() error {
@@ -30,7 +33,7 @@ func (m *Model) readRelations() error {
 	index := map[string]int{}
 	for i := range m.in.Relations {
 		source := &m.in.Relations[i]
-		r := &relation{source: source, depth: m.level(source.Topology, source.Level), stands: map[itemIn]bool{}}
+		r := &relation{source: source, depth: m.level(source.Topology, source.Level), stands: map[int][]int{}}
 		_, twice := index[source.Name]
 		switch {
 		case r.depth < 0:
@@ -66,8 +69,8 @@ func (m *Model) readRelations() error {
 	return nil
 }
 
-// unlimited is more items than there are.
-const unlimited = 1 << 30
+// manyItems is more than there are.
+const manyItems = 1 << 30
 
 // fill counts what stands in the domains of a relation.
 func (m *Model) fill(r *relation) {
@@ -82,18 +85,20 @@ func (m *Model) fill(r *relation) {
 		if !r.source.PerPod {
 			nodes = append(nodes, m.known(r.source.Joined)...)
 		}
-		for _, domain := range r.domains(nodes) {
-			if r.stands[itemIn{item, domain}] = true; !r.source.PerPod {
+		r.stands[item] = slices.Sorted(slices.Values(r.domains(nodes)))
+		if !r.source.PerPod {
+			for _, domain := range r.stands[item] {
 				r.base[domain]++
 			}
+			continue
 		}
 		for _, node := range nodes {
-			if domain := r.division.of[node]; r.source.PerPod && domain >= 0 {
+			if domain := r.division.of[node]; domain >= 0 {
 				r.base[domain]++
 			}
 		}
 	}
-	most := int64(unlimited)
+	most := int64(manyItems)
 	if r.source.Near == nil && r.source.Max > 0 {
 		most = int64(r.source.Max)
 	}
@@ -129,12 +134,7 @@ func (m *Model) accessible(region *region, r *relation, item int) *region {
 	if r.near == nil {
 		return m.within(region, r.division, -1)
 	}
-	var stands []int
-	for domain := range r.room {
-		if r.stands[itemIn{item, domain}] && r.room[domain] == 0 {
-			stands = append(stands, domain)
-		}
-	}
+	stands := slices.DeleteFunc(slices.Clone(r.stands[item]), func(domain int) bool { return r.room[domain] > 0 })
 	if len(stands) == 0 {
 		return m.within(region, r.near, -1)
 	}
@@ -155,7 +155,7 @@ func (r *relation) domains(nodes []int) []int {
 // itemOf is the item that a group is in, or is; -1 if it is in none.
 func (m *Model) itemOf(r *relation, group int) int {
 	for ; group >= 0; group = m.in.Groups[group].Parent {
-		if slices.Contains(r.items, group) {
+		if _, is := slices.BinarySearch(r.items, group); is {
 			return group
 		}
 	}
@@ -177,7 +177,7 @@ func (p *placement) checkRelation(r *relation) {
 			}
 		}
 		for _, domain := range r.domains(p.placed[item]) {
-			if !r.source.PerPod && !r.stands[itemIn{item, domain}] {
+			if !r.source.PerPod && !r.standsIn(item, domain) {
 				entered[domain]++
 			}
 		}
@@ -215,7 +215,7 @@ func missing(items []int64, each int64) int64 {
 	sum := int64(0)
 	for _, n := range items {
 		if n > 0 {
-			sum += max(0, each-n)
+			sum = plus(sum, max(0, each-n))
 		}
 	}
 	return sum
@@ -323,7 +323,7 @@ func (v *verifier) standsAs(text []byte, node int) []byte {
 		}
 		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(i)), r.room[domain])
 		for _, item := range r.items {
-			if r.stands[itemIn{item, domain}] {
+			if r.standsIn(item, domain) {
 				text = binary.AppendVarint(text, int64(item))
 			}
 		}

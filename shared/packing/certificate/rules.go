@@ -240,7 +240,7 @@ func (v *verifier) deep(rules []int) bool {
 // without sets groups aside that cannot be satisfied. Groups that are alike share
 // one judgement.
 func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
-	judged := map[string]bool{}
+	judged, none := map[string]bool{}, true
 	s = v.setting(s)
 	for _, name := range w.Groups {
 		group, known := v.group[name]
@@ -264,20 +264,30 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 		if failed {
 			v.log = append(v.log, entry{rule: rule, figures: &figures{}, group: name})
 			v.set(s, group)
+			none = false
 		}
+	}
+	if none {
+		return false, nil
 	}
 	return v.any(s, inThen, rule, w.Then)
 }
 
-// classIn says of a group all that matters but its name.
+// classIn says of a group all that matters to rules about it alone, but its name.
 func (v *verifier) classIn(s *state, group int) string {
 	var class strings.Builder
 	for i := group; i < v.end[group]; i++ {
 		v.spend(1)
 		g := &v.in.Groups[i]
-		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v %v\n",
-			len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running), g.Topology, g.Required, v.region(s,
-				i), v.pending[i], v.related[i])
+		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v", len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running),
+			g.Topology, g.Required, v.region(s, i), v.pending[i])
+		for at, r := range v.relations {
+			// An item around the group is known by where it stands, one inside by its place too.
+			if item := v.itemOf(r, i); item >= 0 {
+				fmt.Fprintf(&class, " %d:%d%v", at, max(item-group, -1), r.stands[item])
+			}
+		}
+		class.WriteByte('\n')
 	}
 	return class.String()
 }

@@ -320,13 +320,7 @@ func (x *search) fit(b *bin, class int, free []int64) int64 {
 	if !b.takes[class] {
 		return 0
 	}
-	most := x.most[class]
-	for r, asks := range x.kinds[x.classes[class].kind].requests {
-		if asks > 0 {
-			most = min(most, free[r]/asks)
-		}
-	}
-	return most
+	return fitting(x.most[class], x.kinds[x.classes[class].kind].requests, free)
 }
 
 // patterns are the counts that a bin takes and no more, in the domains around.

@@ -93,28 +93,29 @@ func (m *Model) open() set {
 // start fills in the first regions: what running members, followed pods and required
 // levels leave. O(nodes · constraints + groups).
 func (m *Model) start() {
-	m.first = make([]*region, len(m.in.Groups))
+	first := make([]*region, len(m.in.Groups))
 	for i := range m.in.Groups {
 		g := &m.in.Groups[i]
-		m.first[i] = m.everywhere
+		first[i] = m.everywhere
 		if g.Parent >= 0 {
-			m.first[i] = m.first[g.Parent]
+			first[i] = first[g.Parent]
 		}
 		if g.Required != "" {
-			m.first[i] = m.joining(m.first[i], g.Topology, g.Required, m.running(i))
+			first[i] = m.joining(first[i], g.Topology, g.Required, m.running(i))
 		}
 		for _, anchor := range g.Follow {
 			switch others := m.known(anchor.Nodes); {
 			case m.level(anchor.Topology, anchor.Level) < 0:
-				m.first[i] = nil
+				first[i] = nil
 			case len(others) > 0:
-				m.first[i] = m.joining(m.first[i], anchor.Topology, anchor.Level, others)
+				first[i] = m.joining(first[i], anchor.Topology, anchor.Level, others)
 			}
 		}
 		for _, r := range m.related[i] {
-			m.first[i] = m.accessible(m.first[i], m.relations[r], i)
+			first[i] = m.accessible(first[i], m.relations[r], i)
 		}
 	}
+	m.first = first // not before: steps may run out on the way
 }
 
 // confined is the state with a group confined to a domain.
@@ -173,17 +174,19 @@ func (v *verifier) even(by *scale) bool {
 	case by == nil || by.group == nil && by.of == nil:
 		return true
 	case by.even == 0:
-		by.even = 1
 		v.runsOf(0)
 		v.spend(len(v.class))
+		by.even = 1
 		weight := map[int]int64{}
 		for i, class := range v.class {
 			w, weighs := by.group[i]
-			if !weighs {
-				w = none
-			}
-			if by.group == nil && by.of[i] {
+			switch {
+			case by.group == nil && by.within != nil && !by.within[i]:
+				continue
+			case by.group == nil && by.of[i]:
 				w = 1
+			case !weighs:
+				w = none
 			}
 			if known, met := weight[class]; met && known != w {
 				by.even = -1

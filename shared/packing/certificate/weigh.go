@@ -36,6 +36,8 @@ type scale struct {
 	by       []*scale
 	// relation is the one whose items weigh; nil if others do.
 	relation *relation
+	// within are the leaves of the groups around that weigh; nil for all.
+	within []bool
 	// even is 1 if groups that differ in their names only weigh the same, -1 if they
 	// don't, 0 if that is not known yet.
 	even int
@@ -97,15 +99,18 @@ func (v *verifier) readWeights(s *scale, m *Measure) error {
 	if err := v.indexPods(); err != nil {
 		return err
 	}
+	weighed := make([]bool, len(v.kinds))
 	for name, weight := range m.Pods {
 		at, known := v.pod[name]
-		if !known {
+		switch {
+		case !known:
 			return fmt.Errorf("pod %q is not in the input", name)
-		}
-		if weight < 0 {
+		case weight < 0:
 			return fmt.Errorf("%w: pod %q weighs %d", ErrNotProved, name, weight)
+		case weighed[at.kind] && s.kind[at.kind] != weight:
+			return fmt.Errorf("%w: pods of one kind weigh differently", ErrNotProved)
 		}
-		s.kind[at.kind] = weight
+		s.kind[at.kind], weighed[at.kind] = weight, true
 	}
 	return nil
 }
@@ -148,11 +153,11 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		if err != nil {
 			return err
 		}
-		topology, level := m.By[i].Topology, m.By[i].Level
+		topology, level, broadest := m.By[i].Topology, m.By[i].Level, depth+1
 		if inner.relation != nil {
-			topology, level = inner.relation.source.Topology, inner.relation.source.Level
+			topology, level, broadest = inner.relation.source.Topology, inner.relation.source.Level, depth
 		}
-		if inner.division != nil && (topology != m.Topology || v.level(m.Topology, level) < depth) {
+		if inner.division != nil && (topology != m.Topology || v.level(m.Topology, level) < broadest) {
 			return fmt.Errorf("%w: level %q is not below level %q", ErrNotProved, level, m.Level)
 		}
 		if inner.of == nil {
@@ -161,6 +166,7 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 		for leaf := range inner.of {
 			inner.of[leaf] = inner.of[leaf] && s.of[leaf]
 		}
+		inner.within = s.of
 		s.by = append(s.by, inner)
 	}
 	return nil

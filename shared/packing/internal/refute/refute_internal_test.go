@@ -84,20 +84,17 @@ func TestOutermostGroupsThatNeedALevel(t *testing.T) {
 	in := hall()
 	net := in.Topologies[0]
 	for _, test := range []struct {
-		inside, depth int
-		want          []int
+		depth int
+		want  []int
 	}{
-		{all, 0, []int{team0, team1}},
-		{all, 1, []int{leader0, worker00, worker01, leader1, worker10, worker11}},
-		{team0, 0, []int{leader0, worker00, worker01}},
-		{team0, 1, []int{leader0, worker00, worker01}},
-		{leader1, 1, nil},
+		{0, []int{team0, team1}},
+		{1, []int{leader0, worker00, worker01, leader1, worker10, worker11}},
 	} {
-		if got := outermost(in, test.inside, net, test.depth); !slices.Equal(got, test.want) {
-			t.Errorf("inside %s by %s: %v, want %v", in.Groups[test.inside].Name, net.Levels[test.depth], got, test.want)
+		if got := outermost(in, net, test.depth); !slices.Equal(got, test.want) {
+			t.Errorf("by %s: %v, want %v", net.Levels[test.depth], got, test.want)
 		}
 	}
-	if got := outermost(in, all, certificate.Topology{Name: "power", Levels: net.Levels}, 0); got != nil {
+	if got := outermost(in, certificate.Topology{Name: "power", Levels: net.Levels}, 0); got != nil {
 		t.Errorf("by another topology: %v", got)
 	}
 }
@@ -348,5 +345,82 @@ func TestKindsWithTooFewNodes(t *testing.T) {
 		if cut := proof.Rules[0].Cut; test.want > 0 && (cut == nil || cut.Need != int64(test.want)) {
 			t.Errorf("%s: %+v", name, proof.Rules[0])
 		}
+	}
+}
+
+// A team needs a zone, and each of its workers half of a rack: no zone has racks enough. That is found for one team of
+// however many there are.
+func TestTeamsWhoseWorkersNeedMoreRacksThanAZoneHas(t *testing.T) {
+	for _, size := range []struct{ teams, workers, racks int }{{1, 5, 4}, {3, 5, 4}, {20, 9, 8}, {40, 17, 16}} {
+		in := &certificate.Input{
+			Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}}},
+			Kinds:      []certificate.Kind{{Requests: map[string]int64{"gpu": 2}}},
+			Groups:     []certificate.Group{{Name: "all", Parent: -1, MinSubGroups: size.teams}},
+		}
+		for zone := range 2 * size.teams {
+			for rack := range size.racks {
+				for range 2 {
+					in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint(len(in.Nodes)), Free: map[string]int64{"gpu": 5},
+						Domains: map[string][]string{"net": {fmt.Sprint(zone), fmt.Sprint(rack)}}})
+				}
+			}
+		}
+		for team := range size.teams {
+			at := len(in.Groups)
+			in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint(team), Parent: 0, Topology: "net", Required: "zone",
+				MinSubGroups: size.workers})
+			for worker := range size.workers {
+				name := fmt.Sprint(team, "-", worker)
+				in.Groups = append(in.Groups, certificate.Group{Name: name, Parent: at, Topology: "net", Required: "rack",
+					MinMember: 3, Pending: []certificate.Pods{{Names: []string{name + "-a", name + "-b", name + "-c"}}}})
+			}
+		}
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proof := Prove(m, 1<<21, Hints{}); proof == nil {
+			t.Errorf("%+v: no proof", size)
+		} else if err := certificate.Verify(in, proof); err != nil {
+			t.Errorf("%+v: %v", size, err)
+		}
+	}
+}
+
+// Pods that take more than half of a node are counted, those of one kind and those of several: amounts would suffice, and
+// the nodes are too many to search.
+func TestPodsOfWhichANodeTakesOneAreCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		sizes, pods []int64
+		want        bool
+	}{
+		"one more of a kind than nodes":            {[]int64{5, 1}, []int64{61, 50}, true},
+		"as many of a kind as nodes":               {[]int64{5, 1}, []int64{60, 50}, false},
+		"one more of two kinds than nodes":         {[]int64{5, 6, 1}, []int64{31, 30, 50}, true},
+		"as many of two kinds as nodes":            {[]int64{5, 6, 1}, []int64{30, 30, 50}, false},
+		"more small pods than nodes, and room too": {[]int64{4, 1}, []int64{61, 50}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := &certificate.Input{Groups: []certificate.Group{{Parent: -1}}}
+			for node := range 60 {
+				in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint(node), Free: map[string]int64{"gpu": 8}})
+			}
+			for kind, size := range test.sizes {
+				in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": size}})
+				pods := certificate.Pods{Kind: kind}
+				for pod := range test.pods[kind] {
+					pods.Names = append(pods.Names, fmt.Sprint(kind, "-", pod))
+				}
+				in.Groups[0].Pending = append(in.Groups[0].Pending, pods)
+				in.Groups[0].MinMember += len(pods.Names)
+			}
+			m, err := certificate.Read(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if proof := Prove(m, 1<<21, Hints{}); (proof != nil) != test.want {
+				t.Errorf("%+v", proof)
+			}
+		})
 	}
 }

@@ -1,0 +1,508 @@
+package certificate_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+// site is nodes in racks of zone z: what each has free of gpu, rack by rack.
+func site(racks ...[]int64) *certificate.Input {
+	in := &certificate.Input{
+		Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}},
+			{Name: "power", Levels: []string{"rail"}}},
+		Kinds: []certificate.Kind{{Requests: map[string]int64{"gpu": 1}}, {Requests: map[string]int64{"gpu": 2}}},
+	}
+	for rack, nodes := range racks {
+		for _, free := range nodes {
+			in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint("n", len(in.Nodes)), Free: map[string]int64{"gpu": free},
+				Domains: map[string][]string{"net": {"z", fmt.Sprint("r", rack)}}})
+		}
+	}
+	return in
+}
+
+// leaf is a child of the first group: it needs all its pods, so many of one kind.
+func leaf(name, level string, kind, pods int) certificate.Group {
+	g := certificate.Group{Name: name, MinMember: pods, Required: level}
+	if level != "" {
+		g.Topology = "net"
+	}
+	some := certificate.Pods{Kind: kind}
+	for i := range pods {
+		some.Names = append(some.Names, fmt.Sprint(name, "-", i))
+	}
+	g.Pending = []certificate.Pods{some}
+	return g
+}
+
+// of makes a relation and has groups be its items.
+func of(in *certificate.Input, r certificate.Relation, items ...int) *certificate.Input {
+	r.Name, r.Topology = "r", "net"
+	in.Relations = append(in.Relations, r)
+	for _, item := range items {
+		in.Groups[item].Relations = []string{"r"}
+	}
+	return in
+}
+
+// gang is groups of which the first needs so many.
+func gang(in *certificate.Input, needs int, groups ...certificate.Group) *certificate.Input {
+	in.Groups = append([]certificate.Group{{Name: "all", Parent: -1, MinSubGroups: needs}}, groups...)
+	return in
+}
+
+// only is a gang that is one leaf.
+func only(in *certificate.Input, g certificate.Group) *certificate.Input {
+	g.Parent = -1
+	in.Groups = []certificate.Group{g}
+	return in
+}
+
+// running has a group run pods on nodes, which count for its minimum.
+func running(in *certificate.Input, group int, nodes ...string) *certificate.Input {
+	in.Groups[group].Running = nodes
+	in.Groups[group].MinMember += len(nodes)
+	return in
+}
+
+// following is a gang of one pod that stands in a domain with others.
+func following(in *certificate.Input, level string, nodes ...string) *certificate.Input {
+	in = only(in, leaf("", "", 0, 1))
+	in.Groups[0].Follow = []certificate.Anchor{{Topology: "net", Level: level, Nodes: nodes}}
+	return in
+}
+
+// second is two pods in one of two racks, of which each takes two beside those of others; no node has a host.
+func second(others ...string) *certificate.Input {
+	in := only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2))
+	in.Topologies[0].Levels = append(in.Topologies[0].Levels, "host")
+	in.Relations = []certificate.Relation{{Name: "first", Topology: "net", Level: "host", Max: 1}}
+	r := certificate.Relation{Level: "rack", Max: 2, PerPod: true}
+	for _, node := range others {
+		r.Others = append(r.Others, []string{node})
+	}
+	return of(in, r, 0)
+}
+
+// barred has filters keep pods of the second kind off nodes.
+func barred(in *certificate.Input, nodes ...int) *certificate.Input {
+	in.Kinds[1].Barred = make([]bool, len(in.Nodes))
+	for _, node := range nodes {
+		in.Kinds[1].Barred[node] = true
+	}
+	return in
+}
+
+// rails is two racks of two nodes that stand on rails, and a gang of one rack with a group of two pods of one rail.
+func rails(names ...string) *certificate.Input {
+	in := gang(site([]int64{1, 1}, []int64{1, 1}), 1, leaf("a", "", 0, 2))
+	in.Groups[0].Name, in.Groups[0].Topology, in.Groups[0].Required = "", "net", "rack"
+	in.Groups[1].Topology, in.Groups[1].Required = "power", "rail"
+	for i, name := range names {
+		in.Nodes[i].Domains["power"] = []string{name}
+	}
+	return in
+}
+
+func proofOf(rules ...certificate.Rule) *certificate.Proof {
+	return &certificate.Proof{Start: []int{0}, Rules: rules}
+}
+
+func gpu() certificate.Measure { return certificate.Measure{Resource: "gpu"} }
+
+// count weighs groups 1 each, which each stand in one domain of a level.
+func count(level string, groups []string, by ...certificate.Measure) certificate.Measure {
+	m := certificate.Measure{Topology: "net", Level: level, Groups: map[string]int64{}, By: by}
+	for _, name := range groups {
+		m.Groups[name] = 1
+	}
+	return m
+}
+
+func branch(group, level string, each, none int) certificate.Rule {
+	return certificate.Rule{Branch: &certificate.Branch{Group: group, Topology: "net", Level: level, Each: []int{each},
+		None: []int{none}}}
+}
+
+func without(each, then int, groups ...string) certificate.Rule {
+	return certificate.Rule{Without: &certificate.Without{Groups: groups, Each: []int{each}, Then: []int{then}}}
+}
+
+func search() certificate.Rule { return certificate.Rule{Search: &certificate.Search{}} }
+
+func every() certificate.Rule { return certificate.Rule{Every: &certificate.Every{}} }
+
+func odd(by ...certificate.Measure) certificate.Rule {
+	return certificate.Rule{Odd: &certificate.Odd{Relation: "r", By: by}}
+}
+
+// Each proof is one of the first input, and not of the second, which differs in one thing and has a placement.
+func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
+	ab := []string{"a", "b"}
+	apart := certificate.Relation{Level: "rack", Max: 1}
+	both := func(in *certificate.Input, level string, kind, pods int) *certificate.Input {
+		return gang(in, 2, leaf("a", level, kind, pods), leaf("b", level, kind, pods))
+	}
+	for name, test := range map[string]struct {
+		proof       *certificate.Proof
+		never, fits *certificate.Input
+	}{
+		"few: no node takes a pod": {
+			proofOf(few()), only(site([]int64{1, 1}), leaf("", "", 1, 1)), only(site([]int64{1, 2}), leaf("", "", 1, 1)),
+		},
+		"few: running pods count": {
+			proofOf(few()), running(only(site([]int64{0}), leaf("", "", 0, 1)), 0, "n0"),
+			running(only(site([]int64{1}), leaf("", "", 0, 1)), 0, "n0"),
+		},
+		"few: one child more than can be": {
+			proofOf(few()), gang(site([]int64{1}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
+			gang(site([]int64{1}), 1, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
+		},
+		"cut: an amount": {
+			proofOf(cut(gpu())), only(site([]int64{2, 1}), leaf("", "", 0, 4)), only(site([]int64{2, 2}), leaf("", "", 0, 4)),
+		},
+		"cut: what is left over on each node does not count": {
+			proofOf(cut(gpu())), only(site([]int64{3, 3}), leaf("", "", 1, 3)), only(site([]int64{3, 4}), leaf("", "", 1, 3)),
+		},
+		"cut: pods of two kinds, by weight": {
+			proofOf(cut(certificate.Measure{Pods: map[string]int64{"a-0": 1, "b-0": 2}})),
+			gang(site([]int64{3}), 2, leaf("a", "", 0, 2), leaf("b", "", 1, 1)),
+			gang(site([]int64{4}), 2, leaf("a", "", 0, 2), leaf("b", "", 1, 1)),
+		},
+		"cut: the pods of one leaf": {
+			proofOf(cut(certificate.Measure{Resource: "gpu", Of: []string{"b"}})),
+			gang(site([]int64{1}), 2, leaf("a", "", 0, 0), leaf("b", "", 0, 2)),
+			gang(site([]int64{2}), 2, leaf("a", "", 0, 0), leaf("b", "", 0, 2)),
+		},
+		"cut: the lightest children are those needed": {
+			proofOf(cut(gpu())), gang(site([]int64{2}), 2, leaf("a", "", 0, 1), leaf("b", "", 0, 2), leaf("c", "", 0, 3)),
+			gang(site([]int64{3}), 2, leaf("a", "", 0, 1), leaf("b", "", 0, 2), leaf("c", "", 0, 3)),
+		},
+		"cut: groups, by what each domain offers": {
+			proofOf(cut(count("rack", ab, gpu()))), both(site([]int64{2, 1}, []int64{1}), "rack", 0, 2),
+			both(site([]int64{2, 1}, []int64{2}), "rack", 0, 2),
+		},
+		"cut: groups, by narrower groups": {
+			proofOf(cut(count("zone", []string{"all"}, count("rack", ab, gpu())))), func() *certificate.Input {
+				in := both(site([]int64{2, 1}, []int64{1}), "rack", 0, 2)
+				in.Groups[0].Topology, in.Groups[0].Required = "net", "zone"
+				return in
+			}(), func() *certificate.Input {
+				in := both(site([]int64{2, 2}, []int64{1}), "rack", 0, 2)
+				in.Groups[0].Topology, in.Groups[0].Required = "net", "zone"
+				return in
+			}(),
+		},
+		"cut: groups, by a relation in each domain": {
+			proofOf(cut(count("zone", ab, certificate.Measure{Relation: "r"}))),
+			of(both(site([]int64{9}), "zone", 0, 1), apart, 1, 2), of(both(site([]int64{9}, []int64{9}), "zone", 0, 1), apart, 1, 2),
+		},
+		"cut: groups that stand apart": {
+			proofOf(cut(certificate.Measure{Relation: "r"})), of(both(site([]int64{9}, []int64{0}), "", 0, 1), apart, 1, 2),
+			of(both(site([]int64{9}, []int64{1}), "", 0, 1), apart, 1, 2),
+		},
+		"cut: others stand there already": {
+			proofOf(cut(certificate.Measure{Relation: "r"})),
+			of(both(site([]int64{9}, []int64{9}), "", 0, 1), certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n1"}}}, 1, 2),
+			of(both(site([]int64{9}, []int64{9}), "", 0, 1), certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n9"}}}, 1, 2),
+		},
+		"cut: pods that are spread": {
+			proofOf(cut(certificate.Measure{Relation: "r"})),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 5)), certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)), certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
+		},
+		"branch: no domain offers enough": {
+			proofOf(branch("", "rack", 1, 2), cut(gpu()), few()), only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3)),
+			only(site([]int64{1, 1}, []int64{2, 1}), leaf("", "rack", 0, 3)),
+		},
+		"branch: into a broader domain than is required": {
+			proofOf(branch("", "zone", 1, 2), cut(gpu()), few()), only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 3)),
+			only(site([]int64{3}, []int64{1}), leaf("", "rack", 0, 3)),
+		},
+		"branch: the gang could do without the group": {
+			proofOf(branch("a", "rack", 1, 2), cut(gpu()), few()), gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
+			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
+		},
+		"branch: groups that are alike, of which one is confined": {
+			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), few()), both(site([]int64{2}, []int64{1}), "rack", 0, 2),
+			both(site([]int64{2}, []int64{2}), "rack", 0, 2),
+		},
+		"branch: domains that only look alike": {
+			proofOf(branch("", "rack", 1, 2), search(), few()), only(site([]int64{3, 0}, []int64{3, 0}), leaf("", "rack", 1, 2)),
+			only(site([]int64{3, 0}, []int64{2, 2}), leaf("", "rack", 1, 2)),
+		},
+		"branch: domains that filters tell apart": {
+			proofOf(branch("", "rack", 1, 2), search(), few()),
+			barred(only(site([]int64{2, 2}, []int64{2, 2}), leaf("", "rack", 1, 2)), 0, 2),
+			barred(only(site([]int64{2, 2}, []int64{2, 2}), leaf("", "rack", 1, 2)), 0),
+		},
+		"branch: domains that another topology divides": {
+			proofOf(branch("", "rack", 1, 3), certificate.Rule{Branch: &certificate.Branch{Group: "a", Topology: "power", Level: "rail",
+				Each: []int{2}, None: []int{3}}}, cut(gpu()), few()),
+			rails("p0", "p1", "p0", "p1"), rails("p0", "p1", "p2", "p2"),
+		},
+		"branch: domains in which others stand": {
+			proofOf(branch("", "rack", 1, 2), search(), few()),
+			of(only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2)),
+				certificate.Relation{Level: "rack", Max: 2, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
+			of(only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2)),
+				certificate.Relation{Level: "rack", Max: 2, PerPod: true, Others: [][]string{{"n0"}}}, 0),
+		},
+		"branch: domains in which others stand, by the second of two relations": {
+			proofOf(branch("", "rack", 1, 2), search(), few()), second("n0", "n1"), second("n0"),
+		},
+		"few: near others, or where it stands": {
+			proofOf(few()),
+			running(of(only(site([]int64{0}, []int64{0}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+			running(of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+		},
+		"few: near others only": {
+			proofOf(few()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0),
+			of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n1"}}, 0),
+		},
+		"few: in the domain of those it follows": {
+			proofOf(few()), following(site([]int64{0}, []int64{1}), "rack", "n0"), following(site([]int64{0}, []int64{1}), "zone", "n0"),
+		},
+		"few: those it follows stand in two domains": {
+			proofOf(few()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"), following(site([]int64{1}, []int64{1}), "rack", "n1", "n9"),
+		},
+		"few: it follows to a level that there is not": {
+			proofOf(few()), following(site([]int64{1}), "row", "n0"), following(site([]int64{1}), "rack", "n0"),
+		},
+		"without: a group that is too large": {
+			proofOf(without(1, 2, "a"), branch("a", "rack", 3, 2), few(), cut(gpu())),
+			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
+			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
+		},
+		"search: kinds that get into each other's way": {
+			proofOf(search()), gang(site([]int64{3, 3}), 2, leaf("a", "", 0, 3), leaf("b", "", 1, 2)),
+			gang(site([]int64{3, 4}), 2, leaf("a", "", 0, 3), leaf("b", "", 1, 2)),
+		},
+		"search: groups that stand apart": {
+			proofOf(search()), of(both(site([]int64{9}, []int64{1}), "", 1, 1), apart, 1, 2),
+			of(both(site([]int64{9}, []int64{2}), "", 1, 1), apart, 1, 2),
+		},
+		"search: a group may enter where it stands": {
+			proofOf(search()), running(of(both(site([]int64{1}, []int64{0}), "", 0, 1), apart, 1, 2), 2, "n1"),
+			running(of(both(site([]int64{1}, []int64{1}), "", 0, 1), apart, 1, 2), 2, "n1"),
+		},
+		"every: a rule that no other looks at": {
+			proofOf(every()), gang(site([]int64{1, 0}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
+			gang(site([]int64{1, 1}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
+		},
+		"odd: so many in each domain": {
+			proofOf(odd()),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)), certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
+		},
+		"odd: what lacked before may come": {
+			proofOf(odd()), of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)),
+				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 2)),
+				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}, 0),
+		},
+		"odd: as many in each domain": {
+			proofOf(odd()), of(only(site([]int64{2}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
+			of(only(site([]int64{3}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
+		},
+		"odd: groups that may stand in several domains": {
+			proofOf(odd()), of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "rack", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
+			of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
+		},
+		"odd: groups, by what each domain offers": {
+			proofOf(odd(gpu())), of(gang(site([]int64{4}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
+				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
+			of(gang(site([]int64{6}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
+				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			completed, err := certificate.Complete(test.never, test.proof)
+			if err != nil {
+				t.Fatalf("it proves nothing: %v", err)
+			}
+			if err := certificate.Verify(test.never, completed); err != nil {
+				t.Error(err)
+			}
+			if nodes := newOracle(test.never).placement(); nodes != nil {
+				t.Errorf("proved, and it fits: %v", nodes)
+			}
+			if newOracle(test.fits).placement() == nil {
+				t.Error("the other input has no placement")
+			}
+			if _, err := certificate.Complete(test.fits, test.proof); !errors.Is(err, certificate.ErrNotProved) {
+				t.Errorf("a proof that what fits does not: %v", err)
+			}
+		})
+	}
+}
+
+// Proofs that were accepted once, of inputs that have a placement.
+func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
+	apart := certificate.Relation{Level: "rack", Max: 1}
+	full := certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n0"}}}
+	sums := wholeNodes("zone", math.MaxInt64)
+	for name, test := range map[string]struct {
+		in    *certificate.Input
+		proof *certificate.Proof
+		nodes map[string]string
+	}{
+		"groups that may each enter where they stand": {
+			running(running(of(gang(site([]int64{4}, []int64{0}), 1, leaf("a", "zone", 0, 1), leaf("b", "zone", 0, 1)), apart, 1, 2),
+				1, "n0"), 2, "n1"),
+			proofOf(without(2, 1, "b", "a"), few(), search()), map[string]string{"a-0": "n0"},
+		},
+		"a group inside an item and one in none": {
+			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1}, inside(1, leaf("a", "", 0, 1)),
+				leaf("b", "", 0, 1)), full, 1),
+			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b-0": "n0"},
+		},
+		"an item, and a group with items inside": {
+			func() *certificate.Input {
+				in := of(gang(site([]int64{4}), 1, certificate.Group{Name: "a", MinSubGroups: 2}, inside(1, leaf("a1", "", 0, 1)),
+					inside(1, leaf("a2", "", 0, 1)), certificate.Group{Name: "b", MinSubGroups: 2}, inside(4, leaf("b1", "", 0, 1)),
+					inside(4, leaf("b2", "", 0, 1))), apart, 2, 3)
+				in.Groups[4].Relations = []string{"r"}
+				return in
+			}(),
+			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b1-0": "n0", "b2-0": "n0"},
+		},
+		"items that all stand somewhere": {
+			running(of(only(site([]int64{4}, []int64{4}), leaf("", "rack", 0, 1)), certificate.Relation{Level: "rack", Even: true}, 0), 0, "n1"),
+			proofOf(odd()), map[string]string{"-0": "n1"},
+		},
+		"groups of which a measure inside weighs one": {
+			gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1)),
+			proofOf(cut(count("rack", []string{"a", "b"}, certificate.Measure{Resource: "gpu", Of: []string{"a"}}))),
+			map[string]string{"a-0": "n0", "b-0": "n0"},
+		},
+		"a sum that has come to the end of int64": {
+			sums, proofOf(cut(count("zone", []string{"a", "b"}, gpu()))), map[string]string{"a-0": "n0", "b-0": "n1"},
+		},
+		"domains that lack more than int64 holds": {
+			of(only(site([]int64{4}, []int64{4}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Max: math.MaxInt64,
+				Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
+			proofOf(odd()), map[string]string{"-0": "n0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if errs := certificate.Check(test.in, test.nodes); len(errs) > 0 {
+				t.Errorf("no placement: %v", errs)
+			}
+			if completed, err := certificate.Complete(test.in, test.proof); !errors.Is(err, certificate.ErrNotProved) {
+				t.Errorf("%v, %+v", err, completed)
+			}
+			if proof := prove(t, test.in); proof != nil {
+				t.Errorf("refuted by %+v", proof)
+			}
+		})
+	}
+}
+
+func inside(parent int, g certificate.Group) certificate.Group {
+	g.Parent = parent
+	return g
+}
+
+// wholeNodes is two groups that each take all of a node.
+func wholeNodes(level string, amount int64) *certificate.Input {
+	in := gang(site([]int64{amount, amount}), 2, leaf("a", level, 0, 1), leaf("b", level, 0, 1))
+	in.Kinds[0].Requests["gpu"] = amount
+	return in
+}
+
+// A model that ran out of steps at its start knows no more afterwards, and nothing false.
+func TestAModelThatRanOutOfStepsProvesNothing(t *testing.T) {
+	in := wholeNodes("rack", 4)
+	for limit := range 100 {
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, steps := range []int{limit, certificate.MaxSteps} {
+			if _, _, err := m.Complete(proofOf(few()), steps); !errors.Is(err, certificate.ErrNotProved) {
+				t.Fatalf("after %d steps: %v", limit, err)
+			}
+		}
+	}
+}
+
+// A measure that bounds groups by groups is of a narrower level, never of the same.
+func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
+	in := gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1))
+	in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
+	for level, want := range map[string]bool{"zone": true, "rack": false} {
+		m := count(level, []string{"all"}, count("rack", []string{"a", "b"}, gpu()))
+		_, err := certificate.Complete(in, proofOf(cut(m)))
+		if read := err.Error() == certificate.ErrNotProved.Error(); read != want {
+			t.Errorf("groups in one rack bound one in a %s: %v", level, err)
+		}
+	}
+}
+
+// A rule that sets no group aside says nothing, even if what it leads to holds.
+func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
+	in := gang(site([]int64{2}), 2, leaf("a", "", 0, 2), leaf("b", "", 0, 1))
+	for _, test := range []struct {
+		proof *certificate.Proof
+		want  bool
+	}{{proofOf(without(1, 2, "a"), few(), cut(gpu())), false}, {proofOf(cut(gpu())), true}} {
+		if _, err := certificate.Complete(in, test.proof); (err == nil) != test.want {
+			t.Errorf("%+v: %v", test.proof.Rules, err)
+		}
+	}
+}
+
+// What stands first of rules that hold is kept, and what does not hold is not.
+func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
+	in := only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3))
+	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), search(), cut(gpu()), few()}}
+	completed, err := certificate.Complete(in, proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(completed.Rules) != 3 || !slices.Equal(completed.Start, []int{0}) {
+		t.Errorf("%+v", completed)
+	}
+}
+
+// Racks that are alike are searched once, however many there are.
+func TestDomainsThatAreAlikeAreLookedAtOnce(t *testing.T) {
+	steps := func(racks int) int {
+		in := gang(site(slices.Repeat([][]int64{{3, 3, 3, 3, 3}}, racks)...), 2, leaf("a", "", 0, 6), leaf("b", "", 1, 5))
+		in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		completed, steps, err := m.Complete(proofOf(branch("all", "rack", 1, 2), search(), few()), certificate.MaxSteps)
+		if err != nil || completed.Rules[0].Branch.Domains != int64(racks) {
+			t.Fatalf("%+v, %v", completed, err)
+		}
+		return steps
+	}
+	if one, many := steps(1), steps(100); many > 30*one {
+		t.Errorf("%d steps for one rack, and %d for a hundred", one, many)
+	}
+}
+
+// Lists of pods that cannot become enough with all the nodes that are left are dropped.
+func TestASearchDropsWhatCannotBecomeEnough(t *testing.T) {
+	in := gang(site([]int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}), 3, leaf("a", "", 0, 10), leaf("b", "", 1, 9), leaf("c", "", 2, 1))
+	in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 3}})
+	m, err := certificate.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, steps, err := m.Complete(proofOf(search()), certificate.MaxSteps)
+	if err != nil || steps > 2000 {
+		t.Errorf("%d steps, %v", steps, err)
+	}
+}
