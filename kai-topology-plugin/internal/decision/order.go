@@ -38,12 +38,12 @@ type pathOf func(topology, node string) []string
 // in the leaf's topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology,
 // or with pods that have no index or one that another has, are left as they are.
 func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pathOf) {
-	pods := slices.Concat(g.Pending, g.Standing)
-	if !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { _, ok := indexOf(pod); return ok }) {
+	numbered := func(pod *corev1.Pod) bool { _, ok := indexOf(pod); return ok }
+	if !slices.ContainsFunc(g.Pending, numbered) && !slices.ContainsFunc(g.Standing, numbered) {
 		return
 	}
 	members := map[string][]*corev1.Pod{}
-	for _, pod := range pods {
+	for _, pod := range slices.Concat(g.Pending, g.Standing) {
 		members[gang.LeafOf(pod)] = append(members[gang.LeafOf(pod)], pod)
 	}
 	topology := ""
