@@ -17,8 +17,12 @@ func object(apiVersion, kind, namespace, name, status string, controlled bool, o
 	var references []string
 	for i, owner := range owners {
 		ownerKind, ownerName, _ := strings.Cut(owner, "/")
-		references = append(references, fmt.Sprintf("{apiVersion: v1, kind: %s, name: %s, uid: %[2]s, controller: %t}",
-			ownerKind, ownerName, controlled && i == 0))
+		controls := ""
+		if i == 0 && controlled {
+			controls = ", controller: true"
+		}
+		references = append(references, fmt.Sprintf("{apiVersion: v1, kind: %s, name: %s, uid: %[2]s%s}",
+			ownerKind, ownerName, controls))
 	}
 	return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata: {name: %s, namespace: %q, uid: %[3]s, "+
 		"creationTimestamp: \"2026-01-01T00:00:00Z\", ownerReferences: [%[5]s]}\nspec: {minMember: 1}\nstatus: {%[6]s}\n",

@@ -110,6 +110,8 @@ func TestHowAGangIsDoing(t *testing.T) {
 	}{
 		"all that it needs stand, and one is behind a gate": {podGroup("g", "", 1) + pods("g", "g", 1, "", "n1") +
 			strings.ReplaceAll(gated, "g-0", "g-1"), explanation.RunsPartly},
+		"one is behind a gate, and another one waits": {podGroup("g", "", 1) + pods("g", "g", 1, "", "n1", "") +
+			strings.ReplaceAll(gated, "g-0", "g-2"), explanation.RunsPartly},
 		"one is behind a gate, and none waits": {podGroup("g", "", 1) + gated, explanation.Waits},
 		"it stands, and its topology is gone":  {broken + pods("g", "g", 1, "", "n1"), explanation.Waits},
 		"one has done its work, and the other runs": {podGroup("g", "", 2) + finished +
