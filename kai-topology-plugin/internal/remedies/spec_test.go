@@ -20,12 +20,22 @@ func leaves(constraint string, minima ...int) (spec, members string) {
 }
 
 func TestWhatIsAskedOfTopologiesIsRelaxed(t *testing.T) {
+	four, fourPods := leaves(", "+oneRack, 1, 1, 1, 3)
 	five, fivePods := leaves(", "+oneRack, 1, 1, 1, 1, 3)
+	racks := topology + alike(2, "") + node("z", "r2", "m1", 4) + node("z", "r2", "m2", 4) + node("z", "r3", "m3", 4) +
+		node("z", "r4", "m4", 4)
 	other := strings.Replace(strings.TrimPrefix(topology, "\n"), "name: t}", "name: other}", 1)
 	tryAll(t, map[string]attempt{
+		"four groups are named": {
+			racks + podGroup("ask", four) + fourPods,
+			[]string{
+				"✓ RelaxLevel: require l/zone instead of l/rack for subgroup a, subgroup b, subgroup c, subgroup d",
+				"✓ LowerMinimum: lower the minimum of subgroup d from 3 to 2 pods",
+				"✓ AddNodes: add 1 node like n1 to rack z/r1",
+			},
+		},
 		"of more groups than four some are counted": {
-			topology + alike(2, "") + node("z", "r2", "m1", 4) + node("z", "r2", "m2", 4) + node("z", "r3", "m3", 4) +
-				node("z", "r4", "m4", 4) + node("z", "r5", "m5", 4) + podGroup("ask", five) + fivePods,
+			racks + node("z", "r5", "m5", 4) + podGroup("ask", five) + fivePods,
 			[]string{
 				"✓ RelaxLevel: require l/zone instead of l/rack for subgroup a, subgroup b, subgroup c, subgroup d and 1 more",
 				"✓ LowerMinimum: lower the minimum of subgroup e from 3 to 2 pods",
@@ -34,7 +44,7 @@ func TestWhatIsAskedOfTopologiesIsRelaxed(t *testing.T) {
 		},
 		"what is around the group is relaxed too, and nothing else": {
 			fourNodes + "---\n" + other + podGroup("ask", oneRack+`, subGroups: [{name: a, minMember: 3, `+oneHost+`},
-				{name: b, minMember: 1, `+strings.Replace(oneRack, "topology: t", "topology: other", 1)+`}]`) +
+				{name: b, minMember: 1, `+strings.Replace(oneHost, "topology: t", "topology: other", 1)+`}]`) +
 				pods("ask", "a", 3, 4) + pods("ask", "b", 1, 0),
 			[]string{
 				"✓ RelaxLevel: require l/zone instead of kubernetes.io/hostname for the gang, subgroup a",
@@ -75,6 +85,12 @@ func TestMinimaAreLoweredWhereThatIsOfUse(t *testing.T) {
 				"✓ LowerMinimum: lower the minimum of subgroup e from 3 to 2 pods",
 				"✓ AddNodes: add 1 node like n1 to the cluster",
 			},
+		},
+		"of two replicas one may be left out": {
+			topology + alike(2, "") + podGroup("ask", `subGroups: [{name: a, minMember: 1, `+oneHost+`},
+				{name: b, minMember: 1, `+oneHost+`}, {name: c, minMember: 1, `+oneHost+`}], minSubGroup: 2`) +
+				pods("ask", "a", 1, 4) + pods("ask", "b", 1, 8) + pods("ask", "c", 1, 8),
+			[]string{"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 subgroups"},
 		},
 		"one leader and one worker are not two of a kind": {
 			topology + node("z", "r1", "n1", 4) + podGroup("ask", `subGroups: [{name: leader, minMember: 1}, {name: worker, minMember: 1}]`) +
