@@ -44,8 +44,9 @@ func (v *View) Begin(nodes []fwk.NodeInfo, topologies map[string][]string, askin
 	}
 	trial.shapes = v.memory.Decision(v, asking, trial.ports)
 	trial.offerPorts()
-	trial.offerDevices(v.Resources().ByDevices(asking...))
-	trial.unprovided = v.Resources().Unprovided(asking...)
+	provided, unprovided := v.Resources().ByDevices(asking...)
+	trial.offerDevices(provided)
+	trial.unprovided = unprovided
 	for _, levels := range topologies {
 		trial.labels.Insert(levels...)
 	}

@@ -4,6 +4,7 @@ package decision
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -164,6 +165,7 @@ func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
 		return answer
 	}
 	own := translation.Own(decided.Groups, g)
+	answer.Groups = slices.Grow(answer.Groups, len(own))
 	for i := range own {
 		answer.Groups = append(answer.Groups, groupOf(&own[i], g))
 	}

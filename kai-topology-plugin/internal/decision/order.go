@@ -38,12 +38,11 @@ type pathOf func(topology, node string) []string
 // in the leaf's topology. Nodes has the node of each pod that is placed, and keeps its keys. Leaves without a topology,
 // or with pods that have no index or one that another has, are left as they are.
 func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pathOf) {
-	pods := slices.Concat(g.Pending, g.Standing)
-	if !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { _, ok := indexOf(pod); return ok }) {
+	if !numbered(g.Pending, nodes) && !numbered(g.Standing, nodes) {
 		return
 	}
 	members := map[string][]*corev1.Pod{}
-	for _, pod := range pods {
+	for _, pod := range slices.Concat(g.Pending, g.Standing) {
 		members[gang.LeafOf(pod)] = append(members[gang.LeafOf(pod)], pod)
 	}
 	topology := ""
@@ -51,6 +50,23 @@ func ordered(root *packing.Group, g *gang.Gang, nodes map[string]string, path pa
 		topology = g.Shared.Constraint.Topology
 	}
 	orderGroup(root, topology, members, nodes, path)
+}
+
+// numbered reports whether any leaf may have an index for each of its pods, as the first one that has a node does. Most
+// gangs have none, and to find that out takes less time than to look at all labels of all pods.
+func numbered(pods []*corev1.Pod, nodes map[string]string) bool {
+	unnumbered, some := "", false
+	for _, pod := range pods {
+		leaf := gang.LeafOf(pod)
+		if some && leaf == unnumbered || nodes[pod.Name] == "" && !gang.Standing(pod) {
+			continue
+		}
+		if _, ok := indexOf(pod); ok {
+			return true
+		}
+		unnumbered, some = leaf, true
+	}
+	return false
 }
 
 func orderGroup(

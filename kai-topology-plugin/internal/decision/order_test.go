@@ -30,10 +30,12 @@ func numbered(index int, changes ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 // racksByIndex asks about a gang that uses as few racks as possible, and returns the rack of each index.
-func racksByIndex(t *testing.T, members []*corev1.Pod) []string {
+func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.SubGroup) []string {
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
-	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
+	if podGroup.Spec.SubGroups = subGroups; len(subGroups) == 0 {
+		podGroup.Spec.MinMember = ptr.To(int32(len(members)))
+	}
 	podGroup.Spec.TopologyConstraint = &scheduling.TopologyConstraint{Topology: "topology", PreferredTopologyLevel: "rack"}
 	assembled, hold := gang.Assemble(podGroup, members, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
 	if hold != nil {
@@ -57,7 +59,7 @@ func racksByIndex(t *testing.T, members []*corev1.Pod) []string {
 	for _, member := range members {
 		index, err := strconv.Atoi(member.Labels[batchv1.JobCompletionIndexAnnotation])
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		node := answer.Nodes[member.Name]
 		if node == "" {
@@ -114,5 +116,53 @@ func TestPodsWithoutIndicesOfTheirOwnStayWhereTheyArePut(t *testing.T) {
 				t.Errorf("(-without labels +with):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Pods of leaves come in any order, and those of one leaf may have no indices.
+func TestEachLeafIsOrderedByItself(t *testing.T) {
+	of := func(leaf string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, kai.LabelSubGroupName, leaf) }
+	}
+	ranked := func(index int) *corev1.Pod {
+		made := numbered(index)
+		of("ranked")(made)
+		return made
+	}
+	for name, plain := range map[string][]*corev1.Pod{
+		"all wait":                       {pod("a", of("plain")), pod("b", of("plain"))},
+		"one stands":                     {pod("a", of("plain"), on("r1-0")), pod("b", of("plain"))},
+		"they are in the middle by name": {pod("p2a", of("plain")), pod("p4a", of("plain"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := slices.Clone(plain)
+			for _, index := range []int{3, 0, 5, 1, 4, 2} {
+				members = append(members, ranked(index))
+			}
+			got := racksByIndex(t, members, scheduling.SubGroup{Name: "plain", MinMember: ptr.To[int32](2)},
+				scheduling.SubGroup{Name: "ranked", MinMember: ptr.To[int32](6)})[:6]
+			if inARow := slices.Compact(slices.Clone(got)); len(inARow) != 2 || slices.Contains(got, "") {
+				t.Errorf("racks by index: %v", got)
+			}
+		})
+	}
+}
+
+// A leaf of which one pod that stands has no index is left as it is, whatever the others have.
+func TestAPodWithoutAnIndexLeavesItsLeafAsItIs(t *testing.T) {
+	members := func(labelled bool) []*corev1.Pod {
+		all := []*corev1.Pod{pod("old", on("r1-0"))}
+		for _, index := range []int{3, 0, 1, 2} {
+			made := numbered(index)
+			if !labelled {
+				made.Labels = nil
+			}
+			all = append(all, made)
+		}
+		return all
+	}
+	want, got := decide(t, members(false)[:4], nil, nil).Nodes, decide(t, members(true)[:4], nil, nil).Nodes
+	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
+		t.Errorf("(-without labels +with):\n%s", diff)
 	}
 }

@@ -52,12 +52,11 @@ func (m *Memory) prefilter(ctx context.Context, pod *corev1.Pod, nodes Nodes) (*
 		return nil, status.AsError()
 	}
 	f.lasting = f.state.GetSkipFilterPlugins().HasAll(m.changeable()...)
-	if f.selecting {
+	switch {
+	case f.selecting:
 		kubeframework.IgnoreRoom(f.state)
-		return f, nil
-	}
-	kubeframework.IgnoreRoomAndNodes(f.state)
-	if !f.lasting {
+	case !f.lasting:
+		kubeframework.IgnoreRoomAndNodes(f.state)
 		f.labels, f.sorting = kubeframework.ReadLabels(m.filters, f.state, pod, nodes.Repelling().Topologies)
 	}
 	return f, nil

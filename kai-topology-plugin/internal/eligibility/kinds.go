@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -84,7 +85,18 @@ func twins(a, b *corev1.Pod) bool {
 		reflect.DeepEqual(one.TopologySpreadConstraints, other.TopologySpreadConstraints) &&
 		reflect.DeepEqual(attachable(one.Volumes), attachable(other.Volumes)) && ptr.Equal(one.OS, other.OS) &&
 		one.HostNetwork == other.HostNetwork && ptr.Equal(one.HostUsers, other.HostUsers) &&
-		maps.Equal(labelsOf(a, ownRules(one)), labelsOf(b, ownRules(other)))
+		labelledAlike(a, b, ownRules(one)) // Their rules are the same.
+}
+
+// labelledAlike reports whether two pods have the same labels with the given keys.
+func labelledAlike(a, b *corev1.Pod, keys sets.Set[string]) bool {
+	for key := range keys {
+		value, labelled := a.Labels[key]
+		if other, too := b.Labels[key]; other != value || too != labelled {
+			return false
+		}
+	}
+	return true
 }
 
 func sameToleration(a, b corev1.Toleration) bool {
@@ -116,8 +128,13 @@ func (k *kinds) read(pod *corev1.Pod) (*kind, error) {
 
 // remember returns the kind that is kept for the pod: equal to the one given, and shared.
 func (k *kinds) remember(pod *corev1.Pod, read *kind) *kind {
-	if k.recent.known == nil || len(k.recent.known) >= maxKnownPods || len(k.recent.kinds) >= maxKnownPods {
-		k.older, k.recent = k.recent, pods{known: map[types.UID]knownPod{}, kinds: map[string]*kind{}}
+	if len(k.recent.known) >= maxKnownPods || len(k.recent.kinds) >= maxKnownPods {
+		k.older, k.recent = k.recent, k.older // Maps that have grown take new pods faster.
+		clear(k.recent.known)
+		clear(k.recent.kinds)
+	}
+	if k.recent.known == nil {
+		k.recent = pods{known: map[types.UID]knownPod{}, kinds: map[string]*kind{}}
 	}
 	if shared := k.recent.kinds[read.key]; shared != nil {
 		read = shared

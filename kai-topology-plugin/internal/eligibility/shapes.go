@@ -39,6 +39,9 @@ type Shapes struct {
 	ports  HostPorts
 	shared kubeframework.ClaimNames
 	known  map[string]packing.Shape
+	// last is the shape that was given last, and lastKey its key in known.
+	last    packing.Shape
+	lastKey string
 	// passing are the keys of shapes that mean nothing after this decision.
 	passing []string
 	failed  []error
@@ -71,14 +74,17 @@ func (s *Shapes) Of(ctx context.Context, pod *corev1.Pod) (packing.Shape, error)
 	if err != nil {
 		return packing.Shape{}, err
 	}
-	if shape, ok := s.known[key]; ok {
-		return shape, nil
+	if key == s.lastKey {
+		return s.last, nil // Most pods of a leaf are alike, and keys are long.
 	}
-	shape, err := s.made(ctx, pod, kind, key, requests)
-	if err != nil {
-		return packing.Shape{}, fmt.Errorf("running the filters for pod %s: %w", pod.Name, err)
+	shape, ok := s.known[key]
+	if !ok {
+		if shape, err = s.made(ctx, pod, kind, key, requests); err != nil {
+			return packing.Shape{}, fmt.Errorf("running the filters for pod %s: %w", pod.Name, err)
+		}
+		s.known[key] = shape
 	}
-	s.known[key] = shape
+	s.last, s.lastKey = shape, key
 	return shape, nil
 }
 

@@ -62,6 +62,9 @@ func labelsOf(pod *corev1.Pod, keys sets.Set[string]) map[string]string {
 
 // ownRules are the keys of labels that the pod's own rules about other pods read. The pod itself may be among those.
 func ownRules(spec *corev1.PodSpec) sets.Set[string] {
+	if len(spec.TopologySpreadConstraints) == 0 && spec.Affinity == nil {
+		return nil
+	}
 	keys := sets.New[string]()
 	for i := range spec.TopologySpreadConstraints {
 		rule := &spec.TopologySpreadConstraints[i]

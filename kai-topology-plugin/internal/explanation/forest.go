@@ -89,7 +89,6 @@ func grow(cluster *inventory.Inventory, namespace string) *forest {
 			object := f.add(KindPod, namespace, pod.Name)
 			object.pod = pod
 			object.Conditions = podConditions(pod)
-			owners[object] = pod.OwnerReferences
 		}
 	}
 	for _, object := range slices.Clone(f.order) {
@@ -110,14 +109,13 @@ func (f *forest) link(object *Object, owners []metav1.OwnerReference) {
 	var parent *Object
 	switch {
 	case object.pod != nil:
-		if key, member := gang.KeyOf(object.pod); member {
-			parent = f.objects[id(KindPodGroup, key.Name)]
-		}
+		key, _ := gang.KeyOf(object.pod) // No PodGroup has the empty name.
+		parent = f.objects[id(KindPodGroup, key.Name)]
 	case object.podGroup != nil:
 		parent = f.objects[id(KindPodGang, object.Name)]
 	}
 	for _, owner := range owners {
-		if parent != nil || object.pod != nil {
+		if parent != nil {
 			break
 		}
 		parent = f.objects[id(owner.Kind, owner.Name)]

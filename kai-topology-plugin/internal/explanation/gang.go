@@ -255,7 +255,7 @@ func standing(table *turns.Table, turn turns.Turn) (*Gang, error) {
 	assembled := turn.Gang
 	key := gang.Key{Namespace: assembled.PodGroup.Namespace, Name: assembled.PodGroup.Name}
 	g := &Gang{
-		Namespace: key.Namespace, Name: key.Name, Pod: assembled.PodGroup.UID == "" && isPod(assembled),
+		Namespace: key.Namespace, Name: key.Name, Pod: isPod(assembled),
 		State: Waits, Priority: turn.Rank.Priority,
 		Scheduled: len(assembled.Standing), Pending: len(assembled.Pending), Gated: len(assembled.Gated),
 		SubGroups: []SubGroup{}, Nodes: map[string]string{}, Placement: assembled.PodGroup.Status.Placement,

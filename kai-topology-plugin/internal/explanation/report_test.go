@@ -139,6 +139,19 @@ func TestWhatIsExplained(t *testing.T) {
 		}},
 		"a name among many": {many.String(), "x", []string{`namespace ns has no object "x": it has podgroup/g0, ` +
 			"podgroup/g1, podgroup/g2, podgroup/g3, podgroup/g4 and 1 more"}},
+		"a name of which a part is there": {podGroup("other", "", 1) + podGroup("train", "", 1), "podgroup/train-0", []string{
+			`namespace ns has no PodGroup "train-0": it has podgroup/train, podgroup/other`,
+		}},
+		"a name among five": {strings.Replace(many.String(), podGroup("g5", "", 1), "", 1), "x", []string{`namespace ns ` +
+			`has no object "x": it has podgroup/g0, podgroup/g1, podgroup/g2, podgroup/g3, podgroup/g4`}},
+		"a workload called like the gang of another": {strings.ReplaceAll(set, "set", "g") + podGroup("g", "", 1), "pcs/g", []string{
+			"PodCliqueSet g has no PodGroup yet: what its conditions say, or the component that makes the next object, " +
+				"is holding it up",
+		}},
+		"a gang that runs, of which more is behind another": {
+			podGroup("a", "", 1) + pods("a", "a", 3, "", "") + podGroup("g", "", 1) + pods("g", "g", 1, "", "n1", ""), "g",
+			[]string{"g RunsPartly 1/1 Placed"},
+		},
 		"a name in an empty namespace": {"", "x", []string{
 			`namespace ns has no object "x": it has none that could be explained. Is it the right namespace (-n)?`,
 		}},

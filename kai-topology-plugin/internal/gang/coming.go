@@ -23,27 +23,36 @@ func (g *Gang) Coming() []*corev1.Pod {
 		return nil
 	}
 	var coming []*corev1.Pod
-	members := map[string][]*corev1.Pod{}
 	for _, pod := range g.Gated {
 		free := *pod
 		free.Spec.SchedulingGates = nil
 		coming = append(coming, &free)
 	}
-	for _, pod := range slices.Concat(g.Pending, g.Gated, g.Done, g.Foreign) {
-		members[LeafOf(pod)] = append(members[LeafOf(pod)], pod)
-	}
+	made, youngest := g.made()
 	for _, leaf := range g.Tree.Leaves() {
-		made := members[leaf.Name]
-		missing := min(g.expectedOf(leaf)-len(made), mostComing-len(coming))
-		if missing <= 0 || len(made) == 0 {
+		missing := min(g.expectedOf(leaf)-made[leaf.Name], mostComing-len(coming))
+		if missing <= 0 || made[leaf.Name] == 0 {
 			continue
 		}
-		like := slices.MaxFunc(made, byAge)
 		for i := range missing {
-			coming = append(coming, another(like, i+1))
+			coming = append(coming, another(youngest[leaf.Name], i+1))
 		}
 	}
 	return coming[:min(len(coming), mostComing)]
+}
+
+// made returns how many pods there are of each leaf of a gang of which none stands, and the youngest of them.
+func (g *Gang) made() (number map[string]int, youngest map[string]*corev1.Pod) {
+	number, youngest = map[string]int{}, map[string]*corev1.Pod{}
+	for _, pods := range [][]*corev1.Pod{g.Pending, g.Gated, g.Done, g.Foreign} {
+		for _, pod := range pods {
+			leaf := LeafOf(pod)
+			if number[leaf]++; number[leaf] == 1 || byAge(pod, youngest[leaf]) > 0 {
+				youngest[leaf] = pod
+			}
+		}
+	}
+	return number, youngest
 }
 
 func (g *Gang) expectedOf(leaf *podgrouptree.Group) int {

@@ -122,7 +122,7 @@ func TopologiesOf(podGroup *scheduling.PodGroup) []string {
 // Topologies returns the names of the Topologies whose levels the gang speaks of, those that it shares included, each
 // once.
 func (g *Gang) Topologies() []string {
-	var names []string
+	names := make([]string, 0, len(g.Tree.Groups())+1+len(g.Relations))
 	for _, group := range g.Tree.Groups() {
 		names = append(names, group.Constraint.Topology)
 	}

@@ -163,14 +163,24 @@ func TakesUp(node fwk.NodeInfo, known packing.Resources) bool {
 
 func equals(taken fwk.Resource, pods int, known packing.Resources) bool {
 	const others = 4 // CPU, memory, storage and pods
-	if len(known) != others+len(taken.GetScalarResources()) || known[ResourcePods] != int64(pods) ||
-		known[string(corev1.ResourceCPU)] != taken.GetMilliCPU() ||
-		known[string(corev1.ResourceMemory)] != taken.GetMemory() ||
-		known[string(corev1.ResourceEphemeralStorage)] != taken.GetEphemeralStorage() {
+	scalar := taken.GetScalarResources()
+	if len(known) != others+len(scalar) {
 		return false
 	}
-	for name, amount := range taken.GetScalarResources() {
-		if before, there := known[string(name)]; !there || before != amount {
+	for name, before := range known {
+		now, there := int64(pods), true
+		switch corev1.ResourceName(name) {
+		case corev1.ResourcePods:
+		case corev1.ResourceCPU:
+			now = taken.GetMilliCPU()
+		case corev1.ResourceMemory:
+			now = taken.GetMemory()
+		case corev1.ResourceEphemeralStorage:
+			now = taken.GetEphemeralStorage()
+		default:
+			now, there = scalar[corev1.ResourceName(name)]
+		}
+		if !there || now != before {
 			return false
 		}
 	}

@@ -64,14 +64,12 @@ func (c *Claims) Of(pod *corev1.Pod, shared ClaimNames) []ClaimTraits {
 	if c.cluster == nil {
 		return nil
 	}
-	if c.resources.readsVolumes() {
-		for i := range pod.Spec.Volumes {
-			if name := volumeClaim(pod, &pod.Spec.Volumes[i]); name != "" {
-				traits = append(traits, c.volume(pod.Namespace, name, shared))
-			}
+	for i := range pod.Spec.Volumes {
+		if name := volumeClaim(pod, &pod.Spec.Volumes[i]); name != "" && c.resources.readsVolumes() {
+			traits = append(traits, c.volume(pod.Namespace, name, shared))
 		}
 	}
-	if c.resources.readsDevices() {
+	if len(pod.Spec.ResourceClaims) > 0 && c.resources.readsDevices() {
 		for i := range pod.Spec.ResourceClaims {
 			traits = append(traits, c.devices(pod, deviceClaim(pod, &pod.Spec.ResourceClaims[i]), shared))
 		}

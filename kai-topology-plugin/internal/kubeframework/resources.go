@@ -58,20 +58,9 @@ func (r *Resources) Requests(pod *corev1.Pod) (packing.Resources, error) {
 	return requests, err
 }
 
-// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted. Nodes that advertise none of
-// such a resource may have devices for it.
-func (r *Resources) ByDevices(pods ...*corev1.Pod) []string {
-	provided, _ := r.extended(pods)
-	return provided
-}
-
-// Unprovided returns the resources that pods ask for and a DeviceClass could provide, but none does.
-func (r *Resources) Unprovided(pods ...*corev1.Pod) []string {
-	_, unprovided := r.extended(pods)
-	return unprovided
-}
-
-func (r *Resources) extended(pods []*corev1.Pod) (provided, unprovided []string) {
+// ByDevices returns the resources that pods ask for and a DeviceClass provides, sorted, and those that one could
+// provide, but none does. Nodes that advertise none of a resource that is provided may have devices for it.
+func (r *Resources) ByDevices(pods ...*corev1.Pod) (provided, unprovided []string) {
 	if r.devices == nil {
 		return nil, nil
 	}
@@ -110,27 +99,33 @@ func (r *Resources) Provides(name string) bool {
 	return r.devices != nil && r.devices.DeviceClassResolver().GetDeviceClass(corev1.ResourceName(name)) != nil
 }
 
-// Claims reports whether volumes or devices are set aside for a pod before it is bound, which later pods cannot have
-// then.
-func (r *Resources) Claims(pod *corev1.Pod) bool {
-	return r.readsDevices() && r.asksForDevices(pod) ||
-		r.readsVolumes() && slices.ContainsFunc(pod.Spec.Volumes, claimed)
+// Claims reports whether volumes or devices are set aside for any of the pods before it is bound, which later pods
+// cannot have then.
+func (r *Resources) Claims(pods ...*corev1.Pod) bool {
+	return r.readsDevices() && r.askForDevices(pods) || r.readsVolumes() && slices.ContainsFunc(pods, claimsVolumes)
 }
 
 // Supplied reports whether a pod asks for volumes or devices, whatever the filters of the profile.
 func (r *Resources) Supplied(pod *corev1.Pod) bool {
-	return r.asksForDevices(pod) || slices.ContainsFunc(pod.Spec.Volumes, claimed)
+	return r.askForDevices([]*corev1.Pod{pod}) || claimsVolumes(pod)
 }
 
-func (r *Resources) asksForDevices(pod *corev1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(asks(pod), func(name corev1.ResourceName) bool {
-		return r.Provides(string(name))
-	})
+func (r *Resources) askForDevices(pods []*corev1.Pod) bool {
+	if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(pod.Spec.ResourceClaims) > 0 }) {
+		return true
+	}
+	provided, _ := r.ByDevices(pods...)
+	return len(provided) > 0
 }
 
-// claimed reports whether a volume comes from a PersistentVolumeClaim.
-func claimed(volume corev1.Volume) bool {
-	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil
+// claimsVolumes reports whether a volume of a pod comes from a PersistentVolumeClaim.
+func claimsVolumes(pod *corev1.Pod) bool {
+	for i := range pod.Spec.Volumes {
+		if volume := &pod.Spec.Volumes[i]; volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // readsDevices and readsVolumes report whether any filter of the profile looks at claims for them.

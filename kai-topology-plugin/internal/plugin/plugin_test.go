@@ -168,6 +168,7 @@ func TestQueueOrder(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ before, after fwk.QueuedPodInfo }{
 		"higher priority goes first": {queued(newPod("", "z"), 2), queued(newPod("old", "a"), 1)},
+		"of pods of a gang, too":     {queued(newPod("old", "z"), 2), queued(newPod("old", "a"), 1)},
 		"pods of a gang go by name":  {queued(newPod("old", "a"), 1), queued(newPod("old", "b"), 1)},
 		"gangs go by name at last":   {queued(newPod("old", "z"), 1), queued(newPod("young", "a"), 1)},
 	} {

@@ -12,6 +12,10 @@ import (
 // kube-scheduler orders them: by priority, then by the time at which they were queued.
 func (p *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	first, second := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
+	if key, member := gang.KeyOf(first); member && key == keyOf(second) &&
+		kubeframework.Priority(first) == kubeframework.Priority(second) {
+		return first.Name < second.Name // A gang's pods enter the queue at once, and decisions wait for its lock.
+	}
 	if order := p.rankOf(a, first).Compare(p.rankOf(b, second)); order != 0 {
 		return order < 0
 	}

@@ -82,7 +82,8 @@ func (h *queueingHints) suppliesHelp(_ klog.Logger, asker *corev1.Pod, _, _ any)
 func (h *queueingHints) deviceClassHelps(_ klog.Logger, asker *corev1.Pod, _, _ any) (fwk.QueueingHint, error) {
 	resources := h.view.Resources()
 	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
-		return resources.Supplied(waiting) || len(resources.Unprovided(waiting)) > 0, nil
+		_, unprovided := resources.ByDevices(waiting)
+		return resources.Supplied(waiting) || len(unprovided) > 0, nil
 	})
 }
 
@@ -95,7 +96,8 @@ func (h *queueingHints) deviceClaimHelps(
 	claim, exists := after.(*resourcev1.ResourceClaim)
 	givenBack := old != nil && old.Status.Allocation != nil && (!exists || claim.Status.Allocation == nil)
 	return h.helpsAny(asker, func(waiting *corev1.Pod) (bool, error) {
-		claims := len(waiting.Spec.ResourceClaims) > 0 || len(h.view.Resources().ByDevices(waiting)) > 0
+		provided, _ := h.view.Resources().ByDevices(waiting)
+		claims := len(waiting.Spec.ResourceClaims) > 0 || len(provided) > 0
 		return claims && (givenBack || exists && kubeframework.Uses(waiting, claim)), nil
 	})
 }

@@ -42,10 +42,7 @@ func (p *unplaced) dropSelectors(ctx context.Context) ([]Remedy, error) {
 	}
 	var found []Remedy
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) {
-			spec.NodeSelector = maps.Clone(spec.NodeSelector)
-			delete(spec.NodeSelector, key)
-		})
+		fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) { delete(spec.NodeSelector, key) })
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +100,7 @@ func (p *unplaced) tolerate(ctx context.Context) ([]Remedy, error) {
 	var found []Remedy
 	for _, taint := range taints[:min(len(taints), maxTaints)] {
 		fits, err := p.withPods(ctx, func(spec *corev1.PodSpec) {
-			spec.Tolerations = append(slices.Clone(spec.Tolerations), corev1.Toleration{
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
 				Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect,
 			})
 		})

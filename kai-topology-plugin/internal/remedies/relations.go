@@ -11,10 +11,7 @@ import (
 
 // relaxRelations tries the gang without each of its required relations.
 func (p *unplaced) relaxRelations(ctx context.Context) ([]Remedy, error) {
-	parsed, errs := relations.Parse(p.turn.Gang.PodGroup.Annotations)
-	if len(errs) > 0 {
-		return nil, nil
-	}
+	parsed, _ := relations.Parse(p.turn.Gang.PodGroup.Annotations) // A gang whose relations are wrong is held.
 	var found []Remedy
 	for i := range p.turn.Gang.Relations {
 		if p.turn.Gang.Relations[i].Preferred() || len(found) == maxGroups {

@@ -87,16 +87,7 @@ func Find(
 		}
 		found = append(found, more...)
 	}
-	slices.SortStableFunc(found, func(a, b Remedy) int {
-		switch {
-		case a.Fits == b.Fits:
-			return 0
-		case a.Fits:
-			return -1
-		default:
-			return 1
-		}
-	})
+	slices.SortStableFunc(found, func(a, b Remedy) int { return gang.CompareBools(!a.Fits, !b.Fits) })
 	return found, nil
 }
 
@@ -108,7 +99,7 @@ func (p *unplaced) withSpec(ctx context.Context, change func(*scheduling.PodGrou
 	return answer != nil && turns.Placed(answer), err
 }
 
-// withPods decides the gang with other pods that wait.
+// withPods decides the gang with other pods that wait. What is changed are copies of theirs.
 func (p *unplaced) withPods(ctx context.Context, change func(*corev1.PodSpec)) (bool, error) {
 	pods := make([]*corev1.Pod, len(p.pods))
 	for i, pod := range p.pods {

@@ -85,11 +85,14 @@ var fourNodes = topology + node("z", "r1", "n1", 4) + node("z", "r1", "n2", 4) +
 
 const oneRack = `topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}`
 
+// attempt is a cluster in which gang ask does not fit, and the remedies that are found, ✓ those by which it would.
+type attempt struct {
+	cluster string
+	want    []string
+}
+
 func TestFind(t *testing.T) {
-	for name, test := range map[string]struct {
-		cluster string
-		want    []string
-	}{
+	tryAll(t, map[string]attempt{
 		"a gang that is too wide for a rack fits a zone, a smaller one the rack, and both a larger rack": {
 			fourNodes + podGroup("ask", "minMember: 3, "+oneRack) + pods("ask", "", 3, 4),
 			[]string{
@@ -366,7 +369,12 @@ func TestFind(t *testing.T) {
 				"gangs that lose pods may then have no way out",
 				"✓ AddNodes: add 1 node like n1 to the cluster", "✗ RelaxLevel: require no topology level for the gang (now l/rack)"},
 		},
-	} {
+	})
+}
+
+func tryAll(t *testing.T, attempts map[string]attempt) {
+	t.Helper()
+	for name, test := range attempts {
 		t.Run(name, func(t *testing.T) {
 			cluster := testsupport.Inventory(t, test.cluster)
 			table, err := turns.Set(t.Context(), cluster)

@@ -225,7 +225,6 @@ func clones(model *corev1.Node, number int) []*corev1.Node {
 		node := model.DeepCopy()
 		node.Name = fmt.Sprintf("packtree.dev-added-%d", i)
 		node.UID = ""
-		node.Labels = maps.Clone(node.Labels)
 		for key, value := range node.Labels {
 			if value == model.Name {
 				node.Labels[key] = node.Name // The host's own name, under whatever label.

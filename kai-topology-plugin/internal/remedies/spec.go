@@ -62,7 +62,7 @@ func require(podGroup *scheduling.PodGroup, groups []*podgrouptree.Group, level 
 	for _, group := range groups {
 		constraint := podGroup.Spec.TopologyConstraint
 		for i := range podGroup.Spec.SubGroups {
-			if sub := &podGroup.Spec.SubGroups[i]; sub.Name == group.Name && group.Name != scheduling.RootGroup {
+			if sub := &podGroup.Spec.SubGroups[i]; sub.Name == group.Name {
 				constraint = sub.TopologyConstraint
 			}
 		}
@@ -159,7 +159,7 @@ func (p *unplaced) lower(ctx context.Context, group *podgrouptree.Group) (Remedy
 func setMinimum(podGroup *scheduling.PodGroup, group *podgrouptree.Group, minimum int32) {
 	minMember, minSubGroup := &podGroup.Spec.MinMember, &podGroup.Spec.MinSubGroup
 	for i := range podGroup.Spec.SubGroups {
-		if sub := &podGroup.Spec.SubGroups[i]; sub.Name == group.Name && group.Name != scheduling.RootGroup {
+		if sub := &podGroup.Spec.SubGroups[i]; sub.Name == group.Name {
 			minMember, minSubGroup = &sub.MinMember, &sub.MinSubGroup
 		}
 	}

@@ -21,11 +21,8 @@ type rules struct {
 }
 
 func rulesOf(pods []*corev1.Pod, resources *kubeframework.Resources) rules {
-	found := rules{labels: sets.New[string]()}
+	found := rules{any: resources.Claims(pods...), labels: sets.New[string]()}
 	for _, pod := range pods {
-		if resources.Claims(pod) {
-			found.any = true
-		}
 		for _, term := range append(requiredAffinity(pod), requiredAntiAffinity(pod)...) {
 			found.any = true
 			found.read(term.LabelSelector)

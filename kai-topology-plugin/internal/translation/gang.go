@@ -20,10 +20,10 @@ func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
 		if err != nil {
 			return nil, err
 		}
-		leafOf(leaves, pod).addPending(shape, pod.Name)
+		leafOf(leaves, g, pod).addPending(shape, pod.Name)
 	}
 	for _, pod := range g.Standing {
-		leaf := leafOf(leaves, pod)
+		leaf := leafOf(leaves, g, pod)
 		leaf.running = append(leaf.running, pod.Spec.NodeName)
 	}
 	root := group(g.Tree.Root, leaves)
@@ -60,16 +60,23 @@ func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, 
 
 // leaf collects the pods of one leaf.
 type leaf struct {
+	// likely is how many alike pods there probably are: as many as the leaf needs.
+	likely  int
 	pending []packing.Pods
 	running []string
 }
 
-func leafOf(leaves map[string]*leaf, pod *corev1.Pod) *leaf {
+func leafOf(leaves map[string]*leaf, g *gang.Gang, pod *corev1.Pod) *leaf {
 	name := gang.LeafOf(pod)
-	if leaves[name] == nil {
-		leaves[name] = &leaf{}
+	known := leaves[name]
+	if known == nil {
+		known = &leaf{}
+		if group := g.Tree.Leaf(name); group != nil {
+			known.likely = min(int(group.MinMember), len(g.Pending))
+		}
+		leaves[name] = known
 	}
-	return leaves[name]
+	return known
 }
 
 func (l *leaf) addPending(shape packing.Shape, name string) {
@@ -79,7 +86,9 @@ func (l *leaf) addPending(shape packing.Shape, name string) {
 			return
 		}
 	}
-	l.pending = append(l.pending, packing.Pods{Shape: shape, Names: []string{name}})
+	names := make([]string, 0, max(1, l.likely))
+	l.likely = 1
+	l.pending = append(l.pending, packing.Pods{Shape: shape, Names: append(names, name)})
 }
 
 func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
@@ -100,6 +109,7 @@ func group(from *podgrouptree.Group, leaves map[string]*leaf) packing.Group {
 	}
 	needed := int(from.MinSubGroup)
 	to.MinSubGroups = &needed
+	to.Children = make([]packing.Group, 0, len(from.Children))
 	for _, child := range from.Children {
 		to.Children = append(to.Children, group(child, leaves))
 	}
