@@ -172,14 +172,25 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
-// writeGang applies a gang, and its status if the gang existed before.
+// writeGang applies a gang, and its status if the gang existed before. A new gang is written when its pods are there.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
+	if live == nil && slices.ContainsFunc(desired.Spec.PodGroups, scope.awaitsPods) {
+		return nil
+	}
 	if _, err := r.Writer.Apply(ctx, desired, live); err != nil || live == nil {
 		// The namespace is being deleted; or the status would be about pods that the gang does not list.
 		return client.IgnoreNotFound(err)
 	}
 	return r.writeStatus(ctx, scope, desired, live)
+}
+
+// awaitsPods reports whether pods of a group are about to be made: its PodClique exists, and its first status, which
+// follows the pods or says why there are none, is not written yet. Either brings the next pass.
+func (s *scope) awaitsPods(group schedulerv1alpha1.PodGroup) bool {
+	podClique := s.podCliques[group.Name]
+	return podClique != nil && podClique.Status.ObservedGeneration == 0 &&
+		int32(len(group.PodReferences)) < podClique.Spec.Replicas
 }
 
 func (s *scope) live() gangs.Live {
