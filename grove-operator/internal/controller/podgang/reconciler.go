@@ -185,12 +185,15 @@ func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *sched
 	return r.writeStatus(ctx, scope, desired, live)
 }
 
-// awaitsPods reports whether pods of a group are about to be made: its PodClique exists, and its first status, which
-// follows the pods or says why there are none, is not written yet. Either brings the next pass.
+// awaitsPods reports whether pods of a group are about to be made: its PodClique has no status yet, which follows the
+// pods or says why there are none, or the set's controller has not come to make the PodClique. Either brings the next
+// pass.
 func (s *scope) awaitsPods(group schedulerv1alpha1.PodGroup) bool {
 	podClique := s.podCliques[group.Name]
-	return podClique != nil && podClique.Status.ObservedGeneration == 0 &&
-		int32(len(group.PodReferences)) < podClique.Spec.Replicas
+	if podClique == nil {
+		return s.set.Status.ObservedGeneration != s.set.Generation
+	}
+	return podClique.Status.ObservedGeneration == 0 && int32(len(group.PodReferences)) < podClique.Spec.Replicas
 }
 
 func (s *scope) live() gangs.Live {
