@@ -96,8 +96,8 @@ type outcome struct {
 }
 
 // condition has the second outcome if there are reasons for it, with which its message ends, and else the first. It has
-// no observedGeneration: only the operator writes a gang's spec, and would otherwise have to write the status after each
-// change of it, such as one of the topology, without any news.
+// no observedGeneration: only the operator writes a gang's spec, and would have to write the status after each change
+// of it, such as one of the topology, without any news.
 func condition(kind string, usual, otherwise outcome, because ...string) metav1.Condition {
 	is := usual
 	if len(because) > 0 {

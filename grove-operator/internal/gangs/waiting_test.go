@@ -76,7 +76,7 @@ func TestNewPodsAreSoonListed(t *testing.T) {
 		made.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
 		return made
 	}
-	const own = "grove.io/podgang-pending-creation"
+	const own, others = "grove.io/podgang-pending-creation", "example.com/hold"
 	gang := &schedulerv1alpha1.PodGang{}
 	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{
 		Name:          "s-0-a",
@@ -87,13 +87,15 @@ func TestNewPodsAreSoonListed(t *testing.T) {
 		gang *schedulerv1alpha1.PodGang
 		want time.Duration
 	}{
-		"nothing is expected without pods":     {gang: gang},
-		"a listed pod is not":                  {pods: []*corev1.Pod{pod("listed", 0, own)}, gang: gang},
-		"a pod with gates of others is not":    {pods: []*corev1.Pod{pod("p", 0, "example.com/hold")}, gang: gang},
-		"a new pod is":                         {pods: []*corev1.Pod{pod("p", 0, own)}, gang: gang, want: 2 * time.Second},
-		"without a gang too":                   {pods: []*corev1.Pod{pod("p", time.Second, own)}, want: time.Second},
-		"an older pod is not any more":         {pods: []*corev1.Pod{pod("p", 2*time.Second, own)}},
-		"the oldest decides":                   {pods: []*corev1.Pod{pod("p", time.Second, own), pod("q", 0, own)}, want: time.Second},
+		"nothing is expected without pods":  {gang: gang},
+		"a listed pod is not":               {pods: []*corev1.Pod{pod("listed", 0, own)}, gang: gang},
+		"a pod with gates of others is not": {pods: []*corev1.Pod{pod("p", 0, others)}, gang: gang},
+		"a new pod is": {pods: []*corev1.Pod{pod("p", 0, own)}, gang: gang,
+			want: 2 * time.Second},
+		"without a gang too":           {pods: []*corev1.Pod{pod("p", time.Second, own)}, want: time.Second},
+		"an older pod is not any more": {pods: []*corev1.Pod{pod("p", 2*time.Second, own)}},
+		"the oldest decides": {pods: []*corev1.Pod{pod("p", time.Second, own), pod("q", 0, own)},
+			want: time.Second},
 		"not with an old one beside a new one": {pods: []*corev1.Pod{pod("p", 0, own), pod("q", time.Minute, own)}},
 		"a pod of the future is not":           {pods: []*corev1.Pod{pod("p", -time.Minute, own)}},
 	} {

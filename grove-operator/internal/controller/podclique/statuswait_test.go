@@ -62,7 +62,9 @@ func newWave(t *testing.T) *wave {
 				return nil
 			},
 		}).Build()
-	w.reconciler = &podclique.Reconciler{Client: w.Client, Writer: controller.Writer(w.Client, w.Client), Clock: w.clock}
+	w.reconciler = &podclique.Reconciler{
+		Client: w.Client, Writer: controller.Writer(w.Client, w.Client), Clock: w.clock,
+	}
 	return w
 }
 

@@ -19,7 +19,8 @@ func TestChildrenOfALargeSetWaitForEachOther(t *testing.T) {
 	}
 	updating, updated, terminating := withGangs(500), withGangs(500), withGangs(500)
 	updating.UpdateProgress = &grovev1alpha1.PodCliqueSetUpdateProgress{}
-	updated.UpdateProgress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateEndedAt: &metav1.Time{Time: time.Unix(1, 0)}}
+	updated.UpdateProgress = updating.UpdateProgress.DeepCopy()
+	updated.UpdateProgress.UpdateEndedAt = &metav1.Time{Time: time.Unix(1, 0)}
 	terminating.GangTermination = &grovev1alpha1.GangTermination{}
 	for name, c := range map[string]struct {
 		status         grovev1alpha1.PodCliqueSetStatus
@@ -39,7 +40,8 @@ func TestChildrenOfALargeSetWaitForEachOther(t *testing.T) {
 			if err := grovev1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "s"}, Status: c.status}
+			set := &grovev1alpha1.PodCliqueSet{Status: c.status}
+			set.Namespace, set.Name = "x", "s"
 			r := &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).Build()}
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}
 			if window, relook := r.window(t.Context(), request), r.relook(t.Context(), request); window != c.window ||
