@@ -3,6 +3,7 @@ package gangs
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,22 @@ func Status(
 		conditions = append(conditions, scheduled(unscheduled))
 	}
 	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
+}
+
+// silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no pod
+// grouper of ours.
+const silence = 2 * time.Second
+
+// FirstStatusDue returns until when the first status of a gang waits for the pod grouper's condition Scheduled; zero if
+// it does not wait. Written before, it would have that condition too, which the pod grouper then overwrites.
+func FirstStatusDue(gang *schedulerv1alpha1.PodGang, now time.Time) time.Time {
+	due := gang.CreationTimestamp.Add(silence)
+	said := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled) != nil
+	// The API server's clock, which dates gangs, may be ahead.
+	if said || gang.Status.Phase != "" || now.Before(gang.CreationTimestamp.Time) || !now.Before(due) {
+		return time.Time{}
+	}
+	return due
 }
 
 // ours reports whether the operator writes the condition Scheduled. Our pod grouper writes it from before the first pod
