@@ -1,5 +1,5 @@
 // Package children builds the objects of a PodCliqueSet except gangs and pods: PodCliques, PodCliqueScalingGroups,
-// Services, autoscalers and the pods' service account.
+// Services, autoscalers, the pods' service account, and the ResourceClaims that they share.
 package children
 
 import (

@@ -108,7 +108,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 			return reconciler.SetupWithManager(mgr, *syncs.PodClique.ConcurrentSyncs)
 		},
 		"PodGang": func() error {
-			reconciler := &podgang.Reconciler{Client: cached, Writer: writer}
+			reconciler := &podgang.Reconciler{Client: cached, Writer: writer, Clock: now}
 			return reconciler.SetupWithManager(mgr, *syncs.PodGang.ConcurrentSyncs, bindings)
 		},
 		"ResourceClaim": func() error {

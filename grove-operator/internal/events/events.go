@@ -1,5 +1,5 @@
-// Package events reports as Kubernetes events what the operator did to a workload: once, after it happened and after
-// the status that shows it was written. A pass that changes nothing emits none.
+// Package events reports as Kubernetes events what the operator did to a workload: once, after it happened, and after
+// the status that shows it unless the next pass writes that. A pass that changes nothing emits none.
 package events
 
 import (

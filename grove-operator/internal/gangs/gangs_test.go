@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -306,6 +307,38 @@ func TestScheduledIsWrittenWhereNobodyElseDoes(t *testing.T) {
 			}
 			if names := strings.Contains(got.Message, ": a;"); names != (c.want == metav1.ConditionFalse) {
 				t.Errorf("the message names the groups that lack pods, and no others: %q", got.Message)
+			}
+		})
+	}
+}
+
+func TestTheFirstStatusWaitsForThePodGrouper(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		age   time.Duration
+		said  bool
+		phase schedulerv1alpha1.PodGangPhase
+		want  time.Duration
+	}{
+		"a new gang waits":                      {want: 2 * time.Second},
+		"for the rest of the time":              {age: time.Second, want: time.Second},
+		"but not longer":                        {age: 2 * time.Second},
+		"nor when the pod grouper has said it":  {said: true},
+		"a later status does not":               {phase: schedulerv1alpha1.PodGangPhasePending},
+		"nor does that of a gang of the future": {age: -time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, want := gang(), time.Time{}
+			made.CreationTimestamp = metav1.NewTime(now.Add(-c.age))
+			made.Status.Phase = c.phase
+			if c.said {
+				made.Status.Conditions = []metav1.Condition{{Type: schedulerv1alpha1.ConditionScheduled}}
+			}
+			if c.want > 0 {
+				want = now.Add(c.want)
+			}
+			if got := gangs.FirstStatusDue(made, now); !got.Equal(want) {
+				t.Errorf("due at %s, want %s", got, want)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package gangs
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,15 +39,28 @@ func Status(
 		phase = schedulerv1alpha1.PodGangPhaseStarting
 	}
 	conditions := []metav1.Condition{
-		initialized(gang.Generation, missing),
-		ready(gang.Generation, unready),
-		unhealthy(gang.Generation, breached),
-		disruptionTarget(gang.Generation, recreated),
+		initialized(missing), ready(unready), unhealthy(breached), disruptionTarget(recreated),
 	}
 	if ours(meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled), missing) {
-		conditions = append(conditions, scheduled(gang.Generation, unscheduled))
+		conditions = append(conditions, scheduled(unscheduled))
 	}
 	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
+}
+
+// silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no pod
+// grouper of ours.
+const silence = 2 * time.Second
+
+// FirstStatusDue returns until when the first status of a gang waits for the pod grouper's condition Scheduled; zero if
+// it does not wait. Written before, it would have that condition too, which the pod grouper then overwrites.
+func FirstStatusDue(gang *schedulerv1alpha1.PodGang, now time.Time) time.Time {
+	due := gang.CreationTimestamp.Add(silence)
+	said := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled) != nil
+	// The API server's clock, which dates gangs, may be ahead.
+	if said || gang.Status.Phase != "" || now.Before(gang.CreationTimestamp.Time) || !now.Before(due) {
+		return time.Time{}
+	}
+	return due
 }
 
 // ours reports whether the operator writes the condition Scheduled. Our pod grouper writes it from before the first pod
@@ -98,56 +112,56 @@ type outcome struct {
 	message string
 }
 
-// condition has the second outcome if there are reasons for it, with which its message ends, and else the first.
-func condition(kind string, generation int64, usual, otherwise outcome, because ...string) metav1.Condition {
+// condition has the second outcome if there are reasons for it, with which its message ends, and else the first. It has
+// no observedGeneration: only the operator writes a gang's spec, and would have to write the status after each change
+// of it, such as one of the topology, without any news.
+func condition(kind string, usual, otherwise outcome, because ...string) metav1.Condition {
 	is := usual
 	if len(because) > 0 {
 		is = otherwise
 		is.message += strings.Join(because, "; ")
 	}
-	return metav1.Condition{
-		Type: kind, ObservedGeneration: generation, Status: is.status, Reason: is.reason, Message: is.message,
-	}
+	return metav1.Condition{Type: kind, Status: is.status, Reason: is.reason, Message: is.message}
 }
 
-func initialized(generation int64, missing []string) metav1.Condition {
-	return condition(schedulerv1alpha1.ConditionInitialized, generation,
+func initialized(missing []string) metav1.Condition {
+	return condition(schedulerv1alpha1.ConditionInitialized,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonPodGangPodsCreated, "all pods of the gang exist"},
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonPodGangPodsCreationPending, ""}, missing...)
 }
 
 // scheduled has no message if all is well: a PodCliqueSet repeats messages about pods beyond the minimum that have no
 // room.
-func scheduled(generation int64, unscheduled []string) metav1.Condition {
+func scheduled(unscheduled []string) metav1.Condition {
 	var because []string
 	if len(unscheduled) > 0 {
 		because = []string{strings.Join(unscheduled, ", "), "why, the events of the pods and of their PodGroup say"}
 	}
-	return condition(schedulerv1alpha1.ConditionScheduled, generation,
+	return condition(schedulerv1alpha1.ConditionScheduled,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaOnNodes, ""},
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotOnNodes,
 			"fewer pods on nodes than their minimum: "},
 		because...)
 }
 
-func ready(generation int64, unready []string) metav1.Condition {
-	return condition(schedulerv1alpha1.ConditionReady, generation,
+func ready(unready []string) metav1.Condition {
+	return condition(schedulerv1alpha1.ConditionReady,
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinimaReady, "every group has its minimum of ready pods"},
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonMinimaNotReady, ""}, unready...)
 }
 
-func unhealthy(generation int64, breached []string) metav1.Condition {
-	return condition(schedulerv1alpha1.ConditionUnhealthy, generation,
+func unhealthy(breached []string) metav1.Condition {
+	return condition(schedulerv1alpha1.ConditionUnhealthy,
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonHealthy, "no group has fallen below its minimum"},
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonMinAvailableBreached, ""}, breached...)
 }
 
-func disruptionTarget(generation int64, recreated string) metav1.Condition {
+func disruptionTarget(recreated string) metav1.Condition {
 	var because []string
 	if recreated != "" {
 		because = []string{recreated}
 	}
-	return condition(schedulerv1alpha1.ConditionDisruptionTarget, generation,
+	return condition(schedulerv1alpha1.ConditionDisruptionTarget,
 		outcome{metav1.ConditionFalse, schedulerv1alpha1.ReasonNotDisrupted, "the gang is left alone"},
 		outcome{metav1.ConditionTrue, schedulerv1alpha1.ReasonGangTermination, ""}, because...)
 }

@@ -5,15 +5,39 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
+	"packtree.dev/grove-operator/internal/pods"
 	"packtree.dev/grove-operator/internal/status"
 	"packtree.dev/grove-operator/internal/topology"
 )
+
+// listing is how long new pods may wait for their gang to list them before the status of their PodClique says that they
+// wait. Usually it lists them within moments, and a status that is written in between is outdated at once.
+const listing = 2 * time.Second
+
+// ListedUntil returns until when the pods with gates of one PodClique are expected to be listed by their gang, which is
+// nil while it does not exist; zero if it lists all of them, or if the first that it does not list is not new.
+func ListedUntil(gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, now time.Time) time.Time {
+	var first time.Time
+	for _, pod := range gated {
+		made := pod.CreationTimestamp.Time
+		if pods.Gated(pod) && (gang == nil || !Lists(gang, pod.Namespace, pod.Name)) &&
+			(first.IsZero() || made.Before(first)) {
+			first = made
+		}
+	}
+	// The API server's clock, which dates pods, may be ahead.
+	if until := first.Add(listing); !now.Before(first) && now.Before(until) {
+		return until
+	}
+	return time.Time{}
+}
 
 // WhyGated says what the pods of one PodClique with scheduling gates wait for, and how many pods wait for it; empty if
 // none has a gate. Topology is the one that the set names. Gang is nil while the PodGang of that name does not exist,

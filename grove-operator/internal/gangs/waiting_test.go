@@ -2,8 +2,10 @@ package gangs_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
@@ -60,6 +62,50 @@ func TestWhyGated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := gangs.WhyGated(c.pods, "", "s-0-g-0", c.gang, c.base); got != c.want {
 				t.Errorf("WhyGated = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNewPodsAreSoonListed(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	pod := func(name string, age time.Duration, gate string) *corev1.Pod {
+		made := &corev1.Pod{}
+		made.Namespace, made.Name = "n", name
+		made.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		made.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
+		return made
+	}
+	const own, others = "grove.io/podgang-pending-creation", "example.com/hold"
+	gang := &schedulerv1alpha1.PodGang{}
+	gang.Spec.PodGroups = []schedulerv1alpha1.PodGroup{{
+		Name:          "s-0-a",
+		PodReferences: []schedulerv1alpha1.NamespacedName{{Namespace: "n", Name: "listed"}},
+	}}
+	for name, c := range map[string]struct {
+		pods []*corev1.Pod
+		gang *schedulerv1alpha1.PodGang
+		want time.Duration
+	}{
+		"nothing is expected without pods":  {gang: gang},
+		"a listed pod is not":               {pods: []*corev1.Pod{pod("listed", 0, own)}, gang: gang},
+		"a pod with gates of others is not": {pods: []*corev1.Pod{pod("p", 0, others)}, gang: gang},
+		"a new pod is": {pods: []*corev1.Pod{pod("p", 0, own)}, gang: gang,
+			want: 2 * time.Second},
+		"without a gang too":           {pods: []*corev1.Pod{pod("p", time.Second, own)}, want: time.Second},
+		"an older pod is not any more": {pods: []*corev1.Pod{pod("p", 2*time.Second, own)}},
+		"the oldest decides": {pods: []*corev1.Pod{pod("p", time.Second, own), pod("q", 0, own)},
+			want: time.Second},
+		"not with an old one beside a new one": {pods: []*corev1.Pod{pod("p", 0, own), pod("q", time.Minute, own)}},
+		"a pod of the future is not":           {pods: []*corev1.Pod{pod("p", -time.Minute, own)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := time.Time{}
+			if c.want > 0 {
+				want = now.Add(c.want)
+			}
+			if got := gangs.ListedUntil(c.pods, c.gang, now); !got.Equal(want) {
+				t.Errorf("until %s, want %s", got, want)
 			}
 		})
 	}

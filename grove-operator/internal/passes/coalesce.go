@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Window is how long the first event waits for others. It is short compared with the placement of a gang.
@@ -31,23 +32,32 @@ func Coalesce[R comparable](
 func CoalesceWithin[R comparable](
 	window time.Duration, inner handler.TypedEventHandler[client.Object, R],
 ) handler.TypedEventHandler[client.Object, R] {
-	late := func(queue workqueue.TypedRateLimitingInterface[R]) lateQueue[R] { return lateQueue[R]{queue, window} }
+	return CoalesceBy(func(context.Context, R) time.Duration { return window }, inner)
+}
+
+// CoalesceBy is Coalesce with a window that depends on the request.
+func CoalesceBy[R comparable](
+	window func(context.Context, R) time.Duration, inner handler.TypedEventHandler[client.Object, R],
+) handler.TypedEventHandler[client.Object, R] {
+	late := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) lateQueue[R] {
+		return lateQueue[R]{queue, func(item R) time.Duration { return window(ctx, item) }}
+	}
 	return handler.TypedFuncs[client.Object, R]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object],
 			queue workqueue.TypedRateLimitingInterface[R]) {
-			inner.Create(ctx, e, late(queue))
+			inner.Create(ctx, e, late(ctx, queue))
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object],
 			queue workqueue.TypedRateLimitingInterface[R]) {
-			inner.Update(ctx, e, late(queue))
+			inner.Update(ctx, e, late(ctx, queue))
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[client.Object],
 			queue workqueue.TypedRateLimitingInterface[R]) {
-			inner.Delete(ctx, e, late(queue))
+			inner.Delete(ctx, e, late(ctx, queue))
 		},
 		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[client.Object],
 			queue workqueue.TypedRateLimitingInterface[R]) {
-			inner.Generic(ctx, e, late(queue))
+			inner.Generic(ctx, e, late(ctx, queue))
 		},
 	}
 }
@@ -56,16 +66,21 @@ func CoalesceWithin[R comparable](
 // object's status: the pass that found nothing to write may have read an old status, and no other event may bring a
 // pass.
 func Relook(after time.Duration) handler.EventHandler {
-	late := CoalesceWithin(after, &handler.EnqueueRequestForObject{})
+	return RelookBy(func(context.Context, reconcile.Request) time.Duration { return after })
+}
+
+// RelookBy is Relook with a time that depends on the object.
+func RelookBy(after func(context.Context, reconcile.Request) time.Duration) handler.EventHandler {
+	late := CoalesceBy(after, &handler.EnqueueRequestForObject{})
 	return handler.Funcs{UpdateFunc: late.Update}
 }
 
 // lateQueue is a queue that adds everything after a window. A request that waits already does not wait longer.
 type lateQueue[R comparable] struct {
 	workqueue.TypedRateLimitingInterface[R]
-	window time.Duration
+	window func(R) time.Duration
 }
 
 func (q lateQueue[R]) Add(item R) {
-	q.AddAfter(item, q.window)
+	q.AddAfter(item, q.window(item))
 }

@@ -12,7 +12,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 
-	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
 )
@@ -112,7 +112,7 @@ func (m Maker) complete(spec *corev1.PodSpec, priorityClass string, index int32)
 		spec.SchedulingGates = append(spec.SchedulingGates,
 			corev1.PodSchedulingGate{Name: grovev1alpha1.SchedulingGatePodGangPending})
 	}
-	claims.AddTo(spec, claims.OfPod(m.Set, m.Member, index))
+	children.AddClaims(spec, children.ClaimsOfPod(m.Set, m.Member, index))
 	m.startAfter(spec)
 	env := m.environment(index)
 	for i := range spec.InitContainers {

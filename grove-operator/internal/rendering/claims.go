@@ -11,7 +11,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/manifests"
 
-	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/children"
 )
 
 // sharedClaims are the ResourceClaims that the pods of a set share. A claim whose template is neither in the set nor in
@@ -23,18 +23,18 @@ func sharedClaims(
 	var objects []runtime.Object
 	var warnings []string
 	warned := map[string]bool{}
-	for _, claim := range claims.Desired(set, claims.Live{
+	for _, claim := range children.Claims(set, children.Sizes{
 		Copies:  func(string) (int32, bool) { return 0, false },
 		Indexes: func(string) ([]int32, bool) { return nil, false },
 	}) {
-		template := claims.Internal(set, claim.Sharing)
+		template := children.ClaimTemplate(set, claim.Sharing)
 		key := cmp.Or(claim.Sharing.Namespace, set.Namespace) + "/" + claim.Sharing.Name
 		if template == nil {
 			template = templates[key]
 		}
 		switch {
 		case template != nil:
-			objects = append(objects, claims.Object(set, claim, template, nil))
+			objects = append(objects, children.ResourceClaim(set, claim, template, nil))
 		case !warned[key]:
 			warned[key] = true
 			warnings = append(warnings,

@@ -197,6 +197,9 @@ func (r *Reconciler) openGates(ctx context.Context, scope *scope) error {
 		scope.happened.opened = countIf(gated, func(pod *corev1.Pod) bool { return !pods.Gated(pod) })
 		scope.gang = gang
 	}
+	if scope.happened.opened == 0 {
+		scope.statusDue = gangs.ListedUntil(held, gang, r.Clock.Now())
+	}
 	scope.gating = gangs.WhyGated(held, topology.NameFor(scope.set), scope.podClique.Labels[grovev1alpha1.LabelPodGang],
 		gang, base)
 	return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,8 @@ type scope struct {
 	// gating says why pods still have gates, and happened counts the changes of this pass.
 	gating   string
 	happened changes
+	// statusDue is until when the status waits for the gang to list new pods; zero if it does not wait.
+	statusDue time.Time
 	// gang is the PodClique's PodGang, where the pass needed it.
 	gang *schedulerv1alpha1.PodGang
 	// stale reports whether the set has changed since the cache saw it.
@@ -83,12 +86,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			err = errors.Join(r.scale(ctx, scope, plan), r.openGates(ctx, scope), r.relabel(ctx, scope))
 		}
 	}
-	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	if err != nil || scope.statusDue.IsZero() {
+		err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
 	r.report(scope)
 	if scope.stale {
 		return passes.Outcome(ctx, reconcile.Result{RequeueAfter: passes.Window}, err)
 	}
-	return passes.Outcome(ctx, passes.At(r.Clock.Now(), plan.Overdue.Next), err)
+	return passes.Outcome(ctx, passes.At(r.Clock.Now(), plan.Overdue.Next, scope.statusDue), err)
 }
 
 func (r *Reconciler) observe(ctx context.Context, podClique *grovev1alpha1.PodClique) (*scope, error) {
@@ -127,6 +132,9 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 	if !controllerutil.ContainsFinalizer(podClique, grovev1alpha1.FinalizerPodClique) {
 		return time.Time{}, nil
 	}
+	if err := r.deleteUnscheduled(ctx, scope); err != nil {
+		return time.Time{}, errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
 	if !pods.AwaitEnd(scope.pods, r.Clock.Now()) {
 		if err := r.readPods(ctx, scope); err != nil {
 			return time.Time{}, fmt.Errorf("before PodClique %s is released: %w", podClique.Name, err)
@@ -140,11 +148,28 @@ func (r *Reconciler) finalize(ctx context.Context, scope *scope) (next time.Time
 		r.report(scope)
 		return time.Time{}, r.Writer.RemoveFinalizer(ctx, podClique, grovev1alpha1.FinalizerPodClique)
 	}
+	asked := !slices.ContainsFunc(scope.pods, staying)
 	err = r.delete(ctx, scope.pods)
-	err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	if err != nil || asked { // Pods that are asked to go now bring the pass that writes the status.
+		err = errors.Join(err, r.writeStatus(ctx, scope, err))
+	}
 	r.report(scope)
 	return overdue.Next, err
 }
+
+// deleteUnscheduled deletes the pods without a node, which no kubelet has to end: they are gone at once. If one was
+// bound in between, a look past the cache shows it.
+func (r *Reconciler) deleteUnscheduled(ctx context.Context, scope *scope) error {
+	unscheduled := slices.DeleteFunc(slices.Clone(scope.pods),
+		func(pod *corev1.Pod) bool { return pods.Scheduled(pod) || !staying(pod) })
+	if err := r.delete(ctx, unscheduled); err != nil {
+		return err
+	}
+	scope.pods = slices.DeleteFunc(scope.pods, func(pod *corev1.Pod) bool { return slices.Contains(unscheduled, pod) })
+	return nil
+}
+
+func staying(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }
 
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, outcome error) error {
 	judged := status.OfPodClique(scope.podClique, scope.pods, scope.gating,

@@ -102,6 +102,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = r.terminate(ctx, scope)
 		err = errors.Join(err, r.write(ctx, scope))
 	}
+	if err == nil && scope.grows() {
+		r.report(scope)
+		return reconcile.Result{RequeueAfter: passes.Window}, nil
+	}
 	recorded := r.writeStatus(ctx, scope, err)
 	if recorded != nil {
 		return passes.Outcome(ctx, reconcile.Result{}, errors.Join(err, recorded))
@@ -113,7 +117,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return passes.Outcome(ctx, passes.At(r.Clock.Now(), scope.termination.Recheck), err)
 }
 
-// report emits events for the changes of this pass, after its status is written.
+// grows reports whether a pass has made the PodCliques that were asked for last. Its status would say that they are
+// missing: the next pass, in a moment, writes a better one.
+func (s *scope) grows() bool {
+	return s.created.Load() > 0 && s.group.Status.ObservedGeneration != s.group.Generation &&
+		s.termination.Record == nil
+}
+
+// report emits events for the changes of this pass.
 func (r *Reconciler) report(scope *scope) {
 	group := scope.group
 	if created := scope.created.Load(); created > 0 {

@@ -16,7 +16,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apply"
 
-	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -51,7 +51,7 @@ func (r *ClaimsReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if err := r.Client.Get(ctx, request.NamespacedName, set); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if set.DeletionTimestamp != nil || !claims.Used(set) {
+	if set.DeletionTimestamp != nil || !children.SharesClaims(set) {
 		return reconcile.Result{}, nil
 	}
 	scope, err := r.observe(ctx, set)
@@ -124,8 +124,8 @@ func (r *ClaimsReconciler) observePods(
 }
 
 // live returns the present size of the set.
-func (s *claimsScope) live() claims.Live {
-	return claims.Live{
+func (s *claimsScope) live() children.Sizes {
+	return children.Sizes{
 		Copies: func(name string) (int32, bool) {
 			group, exists := s.scalingGroups[name]
 			if !exists {
@@ -141,7 +141,7 @@ func (s *claimsScope) live() claims.Live {
 }
 
 func (r *ClaimsReconciler) write(ctx context.Context, scope *claimsScope) error {
-	desired := claims.Desired(scope.set, scope.live())
+	desired := children.Claims(scope.set, scope.live())
 	wanted := map[string]bool{}
 	for _, claim := range desired {
 		wanted[claim.Name] = true
@@ -158,12 +158,12 @@ func (r *ClaimsReconciler) write(ctx context.Context, scope *claimsScope) error 
 }
 
 // apply makes a claim as soon as its owner exists.
-func (r *ClaimsReconciler) apply(ctx context.Context, scope *claimsScope, claim claims.Claim) error {
+func (r *ClaimsReconciler) apply(ctx context.Context, scope *claimsScope, claim children.Claim) error {
 	owner := scope.ownerOf(claim)
 	if owner == nil || scope.standing[claim.Name] != nil {
 		return nil // The owner brings the next pass when it appears; and an existing claim cannot be changed.
 	}
-	template := claims.Internal(scope.set, claim.Sharing)
+	template := children.ClaimTemplate(scope.set, claim.Sharing)
 	if template == nil {
 		found := &resourcev1.ResourceClaimTemplate{}
 		key := types.NamespacedName{Namespace: claim.Sharing.Namespace, Name: claim.Sharing.Name}
@@ -175,23 +175,23 @@ func (r *ClaimsReconciler) apply(ctx context.Context, scope *claimsScope, claim 
 		}
 		template = &found.Spec
 	}
-	_, err := r.Writer.Apply(ctx, claims.Object(scope.set, claim, template, owner), nil)
+	_, err := r.Writer.Apply(ctx, children.ResourceClaim(scope.set, claim, template, owner), nil)
 	return client.IgnoreNotFound(err) // The namespace is being deleted.
 }
 
 // ownerOf is the owner of a claim; nil while the owner does not exist or is being deleted.
-func (s *claimsScope) ownerOf(claim claims.Claim) *metav1.OwnerReference {
+func (s *claimsScope) ownerOf(claim children.Claim) *metav1.OwnerReference {
 	var owner client.Object
 	kind := "PodCliqueSet"
 	switch claim.Level {
-	case claims.OfSet:
+	case children.ClaimOfSet:
 		owner = s.set
-	case claims.OfScalingGroup:
+	case children.ClaimOfScalingGroup:
 		kind = "PodCliqueScalingGroup"
 		if group := s.scalingGroups[claim.Owner]; group != nil {
 			owner = group
 		}
-	case claims.OfPodClique:
+	case children.ClaimOfPodClique:
 		kind = "PodClique"
 		if podClique := s.podCliques[claim.Owner]; podClique != nil {
 			owner = podClique

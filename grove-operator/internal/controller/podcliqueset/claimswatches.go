@@ -18,7 +18,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/installation"
 
-	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/passes"
 )
 
@@ -57,7 +57,7 @@ func gone() predicate.Funcs {
 func (r *ClaimsReconciler) sharing(ctx context.Context, child client.Object) []reconcile.Request {
 	key := types.NamespacedName{Namespace: child.GetNamespace(), Name: child.GetLabels()[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
-	if r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy) != nil || !claims.Used(set) {
+	if r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy) != nil || !children.SharesClaims(set) {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: key}}

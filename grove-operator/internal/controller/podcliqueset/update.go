@@ -252,11 +252,13 @@ func (r *Reconciler) updatingSetOf(ctx context.Context, podClique client.Object)
 	}
 	key := client.ObjectKey{Namespace: podClique.GetNamespace(), Name: labels[grovev1alpha1.LabelPartOf]}
 	set := &grovev1alpha1.PodCliqueSet{}
-	if err := r.Client.Get(ctx, key, set); err != nil {
-		return nil // The set is gone, and its update with it.
-	}
-	if progress := set.Status.UpdateProgress; progress == nil || progress.UpdateEndedAt != nil {
-		return nil
+	if err := r.Client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil || !updating(set) {
+		return nil // If the set is gone, its update is too.
 	}
 	return []reconcile.Request{{NamespacedName: key}}
+}
+
+func updating(set *grovev1alpha1.PodCliqueSet) bool {
+	progress := set.Status.UpdateProgress
+	return progress != nil && progress.UpdateEndedAt == nil
 }

@@ -2,6 +2,7 @@ package podcliqueset
 
 import (
 	"context"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -30,14 +31,14 @@ import (
 
 // SetupWithManager watches sets, their children, and the topologies that they use.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindings *installation.Kind) error {
-	ofOwner := passes.Coalesce(lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
+	ofOwner := passes.CoalesceBy(r.window, lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf))
 	return builder.ControllerManagedBy(mgr).
 		For(&grovev1alpha1.PodCliqueSet{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
 			predicate.AnnotationChangedPredicate{},
 			finalizerLost(),
 			rollout.TurnChanged(), termination.Changed()))).
-		Watches(&grovev1alpha1.PodCliqueSet{}, passes.Relook(passes.Late)).
+		Watches(&grovev1alpha1.PodCliqueSet{}, passes.RelookBy(r.relook)).
 		Watches(&corev1.ServiceAccount{}, ofOwner).
 		Watches(&rbacv1.Role{}, ofOwner).
 		Watches(&rbacv1.RoleBinding{}, ofOwner).
@@ -57,6 +58,29 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 			predicate.GenerationChangedPredicate{}))).
 		WithOptions(passes.Options[reconcile.Request](workers)).
 		Complete(r)
+}
+
+// A set's status lists its gangs, so that a write of it costs as much as there are gangs: with 500 it takes the API
+// server a tenth of a second, and while they all start each pass would have news.
+const (
+	windowOfGang  = 4 * time.Millisecond
+	longestWindow = 2 * time.Second
+)
+
+// window is how long an event of a child waits for others: the longer, the more gangs the set's status has. The steps
+// of an update, and of a replica that is recreated, do not wait longer.
+func (r *Reconciler) window(ctx context.Context, request reconcile.Request) time.Duration {
+	set := &grovev1alpha1.PodCliqueSet{}
+	err := r.Client.Get(ctx, request.NamespacedName, set, client.UnsafeDisableDeepCopy)
+	if err != nil || updating(set) || set.Status.GangTermination != nil {
+		return passes.Window
+	}
+	return min(max(passes.Window, time.Duration(len(set.Status.PodGangStatuses))*windowOfGang), longestWindow)
+}
+
+// relook is when a written status is looked at again.
+func (r *Reconciler) relook(ctx context.Context, request reconcile.Request) time.Duration {
+	return max(passes.Late, r.window(ctx, request))
 }
 
 // autoscalerChanged passes changes of an autoscaler's spec; its status means nothing for the set. Autoscalers have no

@@ -8,11 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -46,6 +48,8 @@ type Reconciler struct {
 	Client client.Client
 	// Writer applies PodGangs.
 	Writer apply.Writer
+	// Clock decides when a new gang has its first status.
+	Clock clock.PassiveClock
 }
 
 // scope is the state of one pass.
@@ -60,6 +64,8 @@ type scope struct {
 	// pods are those that count, by PodClique, sorted by index.
 	pods  map[string][]*corev1.Pod
 	gangs map[string]*schedulerv1alpha1.PodGang
+	// now is the time of the pass.
+	now time.Time
 }
 
 // Reconcile reads the objects of the replica, and writes the differences in its gangs and their status.
@@ -79,7 +85,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request Request) (reconcile.
 		return passes.Outcome(ctx, reconcile.Result{}, fmt.Errorf("turning replica %s to its topology: %w",
 			request, err))
 	}
-	return passes.Outcome(ctx, reconcile.Result{}, r.write(ctx, scope))
+	var due []time.Time
+	for _, gang := range scope.gangs {
+		due = append(due, gangs.FirstStatusDue(gang, scope.now))
+	}
+	return passes.Outcome(ctx, passes.At(scope.now, due...), r.write(ctx, scope))
 }
 
 func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSet, replica int32) (*scope, error) {
@@ -90,6 +100,7 @@ func (r *Reconciler) observe(ctx context.Context, set *grovev1alpha1.PodCliqueSe
 		terminations: map[string]*grovev1alpha1.GangTermination{},
 		pods:         map[string][]*corev1.Pod{},
 		gangs:        map[string]*schedulerv1alpha1.PodGang{},
+		now:          r.Clock.Now(),
 	}
 	return scope, errors.Join(r.observeGroups(ctx, scope), r.observeCliques(ctx, scope), r.observeGangs(ctx, scope))
 }
@@ -172,14 +183,31 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
-// writeGang applies a gang, and its status if the gang existed before.
+// writeGang applies a gang, and its status if the gang existed before. A new gang is written when its pods are there.
 func (r *Reconciler) writeGang(ctx context.Context, scope *scope, desired *schedulerv1alpha1.PodGang) error {
 	live := scope.gangs[desired.Name]
+	if live == nil && slices.ContainsFunc(desired.Spec.PodGroups, scope.awaitsPods) {
+		return nil
+	}
 	if _, err := r.Writer.Apply(ctx, desired, live); err != nil || live == nil {
 		// The namespace is being deleted; or the status would be about pods that the gang does not list.
 		return client.IgnoreNotFound(err)
 	}
+	if !gangs.FirstStatusDue(live, scope.now).IsZero() {
+		return nil
+	}
 	return r.writeStatus(ctx, scope, desired, live)
+}
+
+// awaitsPods reports whether pods of a group are about to be made: its PodClique has no status yet, which follows the
+// pods or says why there are none, or the set's controller has not come to make the PodClique. Either brings the next
+// pass.
+func (s *scope) awaitsPods(group schedulerv1alpha1.PodGroup) bool {
+	podClique := s.podCliques[group.Name]
+	if podClique == nil {
+		return s.set.Status.ObservedGeneration != s.set.Generation
+	}
+	return podClique.Status.ObservedGeneration == 0 && int32(len(group.PodReferences)) < podClique.Spec.Replicas
 }
 
 func (s *scope) live() gangs.Live {

@@ -24,7 +24,7 @@ func scalingGroupName(scope *scope, i int) string {
 func (r *Reconciler) writeStatus(ctx context.Context, scope *scope, desired, live *schedulerv1alpha1.PodGang) error {
 	judged := live.DeepCopy()
 	// The gang as this pass has just written it: its status stays right when the cache has it.
-	judged.Spec, judged.Generation = desired.Spec, desired.Generation
+	judged.Spec = desired.Spec
 	computed := gangs.Status(judged, scope.counts, scope.recreated(live.Name))
 	changed := live.DeepCopy()
 	changed.Status.Phase = computed.Phase

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -32,7 +33,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.TypedEnqueueRequestsFromMapFunc(replicasOf),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{},
 				predicate.LabelChangedPredicate{},
-				predicate.AnnotationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
+				predicate.AnnotationChangedPredicate{}, rollout.TurnChanged(), termination.Changed(), observed()))).
 		Watches(&grovev1alpha1.PodCliqueScalingGroup{}, ofChild, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, termination.Changed()))).
 		Watches(&grovev1alpha1.PodClique{}, ofChild).
@@ -46,6 +47,14 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 			predicate.GenerationChangedPredicate{}))).
 		WithOptions(passes.Options[Request](workers)).
 		Complete(r)
+}
+
+// observed passes the event in which a set's children were made, or could not be made: see awaitsPods.
+func observed() predicate.Funcs {
+	generation := func(set client.Object) int64 { return set.(*grovev1alpha1.PodCliqueSet).Status.ObservedGeneration }
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return generation(e.ObjectOld) != generation(e.ObjectNew)
+	}}
 }
 
 // replicaOf is the replica of the set that a child belongs to.

@@ -1,4 +1,4 @@
-package claims_test
+package children_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/grove-operator/internal/claims"
+	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
@@ -18,7 +18,7 @@ const templates = "resourceClaimTemplates: [{name: gpu, templateSpec: {metadata:
 	"fabric.example.com}}]}}}}]"
 
 // asWritten is a set with the numbers of its template.
-var asWritten = claims.Live{
+var asWritten = children.Sizes{
 	Copies:  func(string) (int32, bool) { return 0, false },
 	Indexes: func(string) ([]int32, bool) { return nil, false },
 }
@@ -27,7 +27,7 @@ func TestDesired(t *testing.T) {
 	const two = "cliques: [{name: a, spec: {replicas: 2, podSpec: {}}}, {name: b, spec: {podSpec: {}}}]"
 	for name, c := range map[string]struct {
 		template string
-		live     claims.Live
+		live     children.Sizes
 		want     []string
 	}{
 		"one for all replicas of the set": {
@@ -65,13 +65,13 @@ func TestDesired(t *testing.T) {
 			template: two +
 				", podCliqueScalingGroups: [{name: g, replicas: 1, cliqueNames: [a], resourceSharing: [{name: fabric, scope: " +
 				"PerReplica}]}]",
-			live: claims.Live{Copies: func(group string) (int32, bool) { return 3, group == "s-0-g" },
+			live: children.Sizes{Copies: func(group string) (int32, bool) { return 3, group == "s-0-g" },
 				Indexes: asWritten.Indexes},
 			want: []string{"s-0-g-0-fabric", "s-0-g-1-fabric", "s-0-g-2-fabric", "s-1-g-0-fabric"},
 		},
 		"for the pods that a clique has now": {
 			template: "cliques: [{name: a, resourceSharing: [{name: gpu, scope: PerReplica}], spec: {podSpec: {}}}]",
-			live: claims.Live{Copies: asWritten.Copies,
+			live: children.Sizes{Copies: asWritten.Copies,
 				Indexes: func(podClique string) ([]int32, bool) { return []int32{0, 4}, podClique == "s-1-a" }},
 			want: []string{"s-0-a-0-gpu", "s-1-a-0-gpu", "s-1-a-4-gpu"},
 		},
@@ -79,13 +79,13 @@ func TestDesired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := fixture.Set(t, "metadata: {name: s}\nspec: {replicas: 2, template: {"+templates+", "+c.template+"}}")
 			var got []string
-			for _, claim := range claims.Desired(set, c.live) {
+			for _, claim := range children.Claims(set, c.live) {
 				got = append(got, claim.Name)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("claims (-want +got):\n%s", diff)
 			}
-			if !claims.Used(set) {
+			if !children.SharesClaims(set) {
 				t.Error("the set is said to share nothing")
 			}
 		})
@@ -100,7 +100,7 @@ func TestWhatAPodShares(t *testing.T) {
   podCliqueScalingGroups: [{name: g, cliqueNames: [a], resourceSharing: [{name: gpu, scope: PerReplica}]}]}}`)
 	names := func(member layout.Member, index int32) string {
 		var all []string
-		for _, claim := range claims.OfPod(set, member, index) {
+		for _, claim := range children.ClaimsOfPod(set, member, index) {
 			all = append(all, claim.Name)
 		}
 		return strings.Join(all, " ")
@@ -118,11 +118,11 @@ func TestPodsPointToTheirClaims(t *testing.T) {
 	set := fixture.Set(t,
 		"metadata: {name: s}\nspec: {template: {"+templates+
 			", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
-	shared := claims.OfPod(set, layout.Standalone(set, 0)[0], 0)
-	shared = append(shared, claims.Claim{Name: strings.Repeat("long-", 14) + "name"})
+	shared := children.ClaimsOfPod(set, layout.Standalone(set, 0)[0], 0)
+	shared = append(shared, children.Claim{Name: strings.Repeat("long-", 14) + "name"})
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}},
 		Containers: []corev1.Container{{Name: "main"}, {Name: "side"}}}
-	claims.AddTo(&spec, shared)
+	children.AddClaims(&spec, shared)
 	if len(spec.ResourceClaims) != 2 || *spec.ResourceClaims[0].ResourceClaimName != "s-all-gpu" ||
 		*spec.ResourceClaims[1].ResourceClaimName != shared[1].Name {
 		t.Errorf("claims: %v", spec.ResourceClaims)
@@ -143,15 +143,15 @@ func TestAClaimIsLikeItsTemplate(t *testing.T) {
 	set := fixture.Set(t,
 		"metadata: {name: s}\nspec: {replicas: 1, template: {"+templates+
 			", resourceSharing: [{name: gpu, scope: AllReplicas}], cliques: [{name: a, spec: {podSpec: {}}}]}}")
-	claim := claims.Desired(set, asWritten)[0]
-	made := claims.Object(set, claim, claims.Internal(set, claim.Sharing), nil)
+	claim := children.Claims(set, asWritten)[0]
+	made := children.ResourceClaim(set, claim, children.ClaimTemplate(set, claim.Sharing), nil)
 	if made.Labels["a"] != "b" || made.Labels["app.kubernetes.io/part-of"] != "s" ||
 		made.Spec.Devices.Requests[0].Exactly.DeviceClassName != "gpu.example.com" {
 		t.Errorf("claim: %+v", made)
 	}
 	elsewhere := claim.Sharing
 	elsewhere.Namespace = "shared"
-	if claims.Internal(set, elsewhere) != nil {
+	if children.ClaimTemplate(set, elsewhere) != nil {
 		t.Error("a template of another namespace was found in the set")
 	}
 }

@@ -1,5 +1,4 @@
-// Package claims decides which ResourceClaims the pods of a set share, by resourceSharing.
-package claims
+package children
 
 import (
 	"fmt"
@@ -18,29 +17,29 @@ import (
 	"packtree.dev/grove-operator/internal/layout"
 )
 
-// Level says which pods share a claim, and with which object the claim is deleted.
-type Level int
+// ClaimLevel says which pods share a claim, and with which object the claim is deleted.
+type ClaimLevel int
 
 // The levels, broadest first.
 const (
-	OfSet Level = iota
-	OfScalingGroup
-	OfPodClique
+	ClaimOfSet ClaimLevel = iota
+	ClaimOfScalingGroup
+	ClaimOfPodClique
 )
 
-// Claim is a ResourceClaim that pods share.
+// Claim is a ResourceClaim that pods share, by resourceSharing.
 type Claim struct {
 	// Name of the ResourceClaim.
 	Name string
 	// Sharing is the entry of the set for it.
 	Sharing grovev1alpha1.ResourceSharing
 	// Level says what Owner is: the set, a PodCliqueScalingGroup or a PodClique.
-	Level Level
+	Level ClaimLevel
 	Owner string
 }
 
-// Used reports whether anything of a set shares claims.
-func Used(set *grovev1alpha1.PodCliqueSet) bool {
+// SharesClaims reports whether anything of a set shares claims.
+func SharesClaims(set *grovev1alpha1.PodCliqueSet) bool {
 	template := &set.Spec.Template
 	return len(template.ResourceSharing) > 0 ||
 		slices.ContainsFunc(template.Cliques,
@@ -49,25 +48,25 @@ func Used(set *grovev1alpha1.PodCliqueSet) bool {
 			func(group grovev1alpha1.PodCliqueScalingGroupConfig) bool { return len(group.ResourceSharing) > 0 })
 }
 
-// OfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group, then
-// of its clique.
-func OfPod(set *grovev1alpha1.PodCliqueSet, member layout.Member, index int32) []Claim {
+// ClaimsOfPod returns the claims of the pod with an index in a PodClique: those of the set, then of its scaling group,
+// then of its clique.
+func ClaimsOfPod(set *grovev1alpha1.PodCliqueSet, member layout.Member, index int32) []Claim {
 	var all []Claim
 	for _, entry := range set.Spec.Template.ResourceSharing {
 		if entry.Filter == nil || filtered(entry.Filter, member) {
-			all = append(all, claim(entry.ResourceSharing, OfSet, set.Name, member.Replica))
+			all = append(all, claim(entry.ResourceSharing, ClaimOfSet, set.Name, member.Replica))
 		}
 	}
 	if group := member.Group; group != nil {
 		for _, entry := range group.ResourceSharing {
 			if entry.Filter == nil || slices.Contains(entry.Filter.ChildCliqueNames, member.Clique.Name) {
-				all = append(all, claim(entry.ResourceSharing, OfScalingGroup,
+				all = append(all, claim(entry.ResourceSharing, ClaimOfScalingGroup,
 					layout.ScalingGroup(set.Name, member.Replica, group.Name), member.Copy))
 			}
 		}
 	}
 	for _, entry := range member.Clique.ResourceSharing {
-		all = append(all, claim(entry, OfPodClique, member.Name, index))
+		all = append(all, claim(entry, ClaimOfPodClique, member.Name, index))
 	}
 	return all
 }
@@ -78,7 +77,7 @@ func filtered(filter *grovev1alpha1.SetResourceSharingFilter, member layout.Memb
 }
 
 // claim is the claim of one entry for a replica of its owner.
-func claim(sharing grovev1alpha1.ResourceSharing, level Level, owner string, replica int32) Claim {
+func claim(sharing grovev1alpha1.ResourceSharing, level ClaimLevel, owner string, replica int32) Claim {
 	name := fmt.Sprintf("%s-all-%s", owner, sharing.Name)
 	if sharing.Scope == grovev1alpha1.SharedPerReplica {
 		name = fmt.Sprintf("%s-%d-%s", owner, replica, sharing.Name)
@@ -86,24 +85,24 @@ func claim(sharing grovev1alpha1.ResourceSharing, level Level, owner string, rep
 	return Claim{Name: name, Sharing: sharing, Level: level, Owner: owner}
 }
 
-// Live is the present size of a set.
-type Live struct {
+// Sizes are the present sizes of the parts of a set.
+type Sizes struct {
 	// Copies returns how many copies a PodCliqueScalingGroup has, or false if it does not exist.
 	Copies func(scalingGroup string) (int32, bool)
 	// Indexes returns the indexes of the pods that a PodClique has or is to have, or false if it does not exist.
 	Indexes func(podClique string) ([]int32, bool)
 }
 
-// Desired returns the claims of all pods of a set, each once, by name.
-func Desired(set *grovev1alpha1.PodCliqueSet, live Live) []Claim {
+// Claims returns the claims of all pods of a set, each once, by name.
+func Claims(set *grovev1alpha1.PodCliqueSet, sizes Sizes) []Claim {
 	wanted := map[string]Claim{}
-	for _, member := range members(set, live) {
-		indexes, exists := live.Indexes(member.Name)
+	for _, member := range members(set, sizes) {
+		indexes, exists := sizes.Indexes(member.Name)
 		if !exists {
 			indexes = upTo(member.Clique.Spec.Replicas)
 		}
 		for _, index := range indexes {
-			for _, claim := range OfPod(set, member, index) {
+			for _, claim := range ClaimsOfPod(set, member, index) {
 				wanted[claim.Name] = claim
 			}
 		}
@@ -115,13 +114,13 @@ func Desired(set *grovev1alpha1.PodCliqueSet, live Live) []Claim {
 	return desired
 }
 
-func members(set *grovev1alpha1.PodCliqueSet, live Live) []layout.Member {
+func members(set *grovev1alpha1.PodCliqueSet, sizes Sizes) []layout.Member {
 	var all []layout.Member
 	groups := set.Spec.Template.PodCliqueScalingGroups
 	for replica := range layout.Replicas(set) {
 		all = append(all, layout.Standalone(set, replica)...)
 		for i := range groups {
-			copies, exists := live.Copies(layout.ScalingGroup(set.Name, replica, groups[i].Name))
+			copies, exists := sizes.Copies(layout.ScalingGroup(set.Name, replica, groups[i].Name))
 			if !exists {
 				copies = layout.GroupReplicas(&groups[i])
 			}
@@ -141,8 +140,8 @@ func upTo(pods int32) []int32 {
 	return indexes
 }
 
-// AddTo adds claims to a pod, and their devices to all its containers.
-func AddTo(spec *corev1.PodSpec, shared []Claim) {
+// AddClaims adds claims to a pod, and their devices to all its containers.
+func AddClaims(spec *corev1.PodSpec, shared []Claim) {
 	for _, claim := range shared {
 		name := labelSized(claim.Name)
 		spec.ResourceClaims = append(spec.ResourceClaims,
@@ -168,9 +167,9 @@ func labelSized(name string) string {
 	return name[:longest-len(suffix)] + suffix
 }
 
-// Internal returns the set's own template for an entry; nil if the entry refers to a ResourceClaimTemplate of the
+// ClaimTemplate returns the set's own template for an entry; nil if the entry refers to a ResourceClaimTemplate of the
 // cluster.
-func Internal(
+func ClaimTemplate(
 	set *grovev1alpha1.PodCliqueSet, sharing grovev1alpha1.ResourceSharing,
 ) *resourcev1.ResourceClaimTemplateSpec {
 	templates := set.Spec.Template.ResourceClaimTemplates
@@ -182,26 +181,18 @@ func Internal(
 	return nil
 }
 
-// Object is the ResourceClaim of a claim. Owner is the object with which it is deleted; nil without a cluster.
-func Object(
+// ResourceClaim is the object of a claim. Owner is the object with which it is deleted; nil without a cluster.
+func ResourceClaim(
 	set *grovev1alpha1.PodCliqueSet, claim Claim, template *resourcev1.ResourceClaimTemplateSpec,
 	owner *metav1.OwnerReference,
 ) *resourcev1.ResourceClaim {
 	made := &resourcev1.ResourceClaim{
-		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: claim.Name, Namespace: set.Namespace, Labels: map[string]string{},
-			Annotations: maps.Clone(template.Annotations),
-		},
-		Spec: *template.Spec.DeepCopy(),
+		TypeMeta:   metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
+		ObjectMeta: metadata(set, claim.Name, grovev1alpha1.ComponentResourceClaim, template.Labels, nil),
+		Spec:       *template.Spec.DeepCopy(),
 	}
-	maps.Copy(made.Labels, template.Labels)
-	maps.Copy(made.Labels, map[string]string{
-		grovev1alpha1.LabelName:      labelSized(claim.Name),
-		grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue,
-		grovev1alpha1.LabelPartOf:    set.Name,
-		grovev1alpha1.LabelComponent: grovev1alpha1.ComponentResourceClaim,
-	})
+	made.Labels[grovev1alpha1.LabelName] = labelSized(claim.Name)
+	made.Annotations = maps.Clone(template.Annotations)
 	if owner != nil {
 		made.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
