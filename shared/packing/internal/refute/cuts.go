@@ -21,12 +21,42 @@ const (
 // podCuts are few and the cuts by pods.
 func podCuts(in *question) []certificate.Rule { return cutsOf(podMeasures(in)) }
 
-// cutsIn are those that are about one group alone, by its pods and by relations.
+// cutsIn are those that are about one group alone: by its pods, and by the groups
+// inside it that must each stand in one domain, for each measure of pods.
 func cutsIn(in *question, group int) []certificate.Rule {
 	input := *in.Input
 	input.Groups = in.Groups[group:end(in, group)]
 	measures := podMeasures(&question{Input: &input, scarce: in.scarce})
-	return append(cutsOf(measures), relationCuts(in)...)
+	rules := append(cutsOf(measures), relationCuts(in)...)
+	for _, topology := range in.Topologies {
+		by := measures
+		for depth := len(topology.Levels) - 1; depth >= 0; depth-- {
+			groups := outermost(in, group, topology, depth)
+			if len(groups) == 0 {
+				continue
+			}
+			m := certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{}}
+			for _, group := range groups {
+				m.Groups[in.Groups[group].Name] = 1
+			}
+			counted := relationMeasures(in, topology, depth)
+			for i := range by {
+				m.By = append(by[i:i+1:i+1], counted...)
+				rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
+			}
+			// What the narrower domains take bounds what the broader ones do.
+			inner := by
+			for i := range inner {
+				m.By = append(inner[i:i+1:i+1], counted...)
+				by = append(slices.Clip(by), m)
+			}
+			if len(inner) > 1 {
+				m.By = slices.Concat(measures, counted)
+				by = append(slices.Clip(by), m)
+			}
+		}
+	}
+	return rules
 }
 
 // relationCuts count the items of each relation.
@@ -232,7 +262,7 @@ func wholeCuts(in *question) []certificate.Rule {
 func groupMeasure(in *question, topology certificate.Topology, depth int) (m certificate.Measure, groups []int) {
 	m = certificate.Measure{Topology: topology.Name, Level: topology.Levels[depth], Groups: map[string]int64{},
 		By: measuresIn(in, topology, depth)}
-	groups = outermost(in, topology, depth)
+	groups = outermost(in, 0, topology, depth)
 	for _, group := range groups {
 		m.Groups[in.Groups[group].Name] = 1
 	}
@@ -251,19 +281,20 @@ func measuresIn(in *question, topology certificate.Topology, depth int) []certif
 	return append(by, relationMeasures(in, topology, depth)...)
 }
 
-// outermost are the groups below the root that require a level, or a narrower one, and
+// outermost are the groups inside one that require a level, or a narrower one, and
 // have none around them there that does.
-func outermost(in *question, topology certificate.Topology, depth int) []int {
+func outermost(in *question, group int, topology certificate.Topology, depth int) []int {
 	requires := func(i int) bool {
 		g := &in.Groups[i]
 		return g.Required != "" && g.Topology == topology.Name && slices.Index(topology.Levels, g.Required) >= depth
 	}
-	inside := make([]bool, len(in.Groups))
+	last := end(in, group)
+	inside := make([]bool, last-group)
 	var groups []int
-	for i := 1; i < len(in.Groups); i++ {
+	for i := group + 1; i < last; i++ {
 		parent := in.Groups[i].Parent
-		inside[i] = inside[parent] || parent > 0 && requires(parent)
-		if requires(i) && !inside[i] {
+		inside[i-group] = inside[parent-group] || parent > group && requires(parent)
+		if requires(i) && !inside[i-group] {
 			groups = append(groups, i)
 		}
 	}

@@ -84,17 +84,20 @@ func TestOutermostGroupsThatNeedALevel(t *testing.T) {
 	in := hall()
 	net := in.Topologies[0]
 	for _, test := range []struct {
-		depth int
-		want  []int
+		inside, depth int
+		want          []int
 	}{
-		{0, []int{team0, team1}},
-		{1, []int{leader0, worker00, worker01, leader1, worker10, worker11}},
+		{all, 0, []int{team0, team1}},
+		{all, 1, []int{leader0, worker00, worker01, leader1, worker10, worker11}},
+		{team0, 0, []int{leader0, worker00, worker01}},
+		{team0, 1, []int{leader0, worker00, worker01}},
+		{leader1, 1, nil},
 	} {
-		if got := outermost(in, net, test.depth); !slices.Equal(got, test.want) {
-			t.Errorf("by %s: %v, want %v", net.Levels[test.depth], got, test.want)
+		if got := outermost(in, test.inside, net, test.depth); !slices.Equal(got, test.want) {
+			t.Errorf("inside %s by %s: %v, want %v", in.Groups[test.inside].Name, net.Levels[test.depth], got, test.want)
 		}
 	}
-	if got := outermost(in, certificate.Topology{Name: "power", Levels: net.Levels}, 0); got != nil {
+	if got := outermost(in, all, certificate.Topology{Name: "power", Levels: net.Levels}, 0); got != nil {
 		t.Errorf("by another topology: %v", got)
 	}
 }
