@@ -24,8 +24,9 @@ func twoZones(t *testing.T, ofB int64) *packing.Cluster {
 		if zone == "a" && i%16 < 4 || zone == "b" && int64(i%16) < ofB {
 			free = 1
 		}
-		c.SetNode(packing.Node{Name: fmt.Sprintf("node-%04d", i), Allocatable: packing.Resources{"gpu": free, "cpu": 8000},
-			Labels: map[string]string{"zone": zone, "rack": fmt.Sprint("rack-", rack)}})
+		c.SetNode(packing.Node{Name: fmt.Sprintf("node-%04d", i),
+			Allocatable: packing.Resources{"gpu": free, "cpu": 8000},
+			Labels:      map[string]string{"zone": zone, "rack": fmt.Sprint("rack-", rack)}})
 	}
 	return c
 }
@@ -33,14 +34,16 @@ func twoZones(t *testing.T, ofB int64) *packing.Cluster {
 // A gang in one zone, whose group prefers a rack, goes to a zone with such a rack, although
 // another zone with room is tighter.
 func TestALargeClusterIsSearchedForAZoneWithFewerRacks(t *testing.T) {
-	gang := &packing.Gang{Root: packing.Group{Name: "gang", Constraint: packing.Constraint{Topology: "site", Required: "zone"},
+	gang := &packing.Gang{Root: packing.Group{Name: "gang",
+		Constraint: packing.Constraint{Topology: "site", Required: "zone"},
 		Children: []packing.Group{
 			{Name: "router", MinMember: 1, Pending: []packing.Pods{{Shape: packing.Shape{Key: "router",
 				Requests: packing.Resources{"cpu": 1000}}, Names: []string{"router"}}}},
 			{Name: "workers", MinMember: 8, Constraint: packing.Constraint{Topology: "site", Preferred: "rack"},
 				Pending: []packing.Pods{{Shape: shape(1), Names: podNames("worker", 8)}}},
 		}}}
-	gang.Root.Children[1].Pending[0].Shape = packing.Shape{Key: "worker", Requests: packing.Resources{"gpu": 1, "cpu": 1000}}
+	gang.Root.Children[1].Pending[0].Shape = packing.Shape{Key: "worker",
+		Requests: packing.Resources{"gpu": 1, "cpu": 1000}}
 	for _, tc := range []struct {
 		ofB   int64
 		zone  string
@@ -52,7 +55,8 @@ func TestALargeClusterIsSearchedForAZoneWithFewerRacks(t *testing.T) {
 		}
 		workers := paths(d.Groups[2], "rack")
 		if len(workers) != tc.racks || !strings.HasPrefix(workers[0], tc.zone+"/") {
-			t.Errorf("%d free devices in racks of zone b: workers stand in %v, want %d racks of zone %s", tc.ofB, workers, tc.racks, tc.zone)
+			t.Errorf("%d free devices in racks of zone b: workers stand in %v, want %d racks of zone %s", tc.ofB,
+				workers, tc.racks, tc.zone)
 		}
 	}
 }

@@ -26,7 +26,8 @@ func mixed(minimum, each int) packing.Group {
 	for i, gpus := range []int64{1, 2, 3, 5} {
 		key := fmt.Sprint("mixed-", gpus)
 		g.Pending = append(g.Pending, packing.Pods{
-			Shape: packing.Shape{Key: key, Requests: packing.Resources{"nvidia.com/gpu": gpus, "cpu": 1000 * int64(4-i)}},
+			Shape: packing.Shape{Key: key, Requests: packing.Resources{"nvidia.com/gpu": gpus,
+				"cpu": 1000 * int64(4-i)}},
 			Names: podNames(key, each),
 		})
 	}
@@ -91,7 +92,8 @@ func TestNestedGangsAreDecidedInClustersOfAnySize(t *testing.T) {
 	for _, n := range benchSizes {
 		for _, g := range nestedGangs {
 			if d := newYard(t, n, g.fill).Decide(nested(g.pods), packing.Options{}); d.Verdict != g.want {
-				t.Errorf("%d pods on %d nodes, filled to %d %%: %s, want %s: %s", g.pods, n, g.fill, d.Verdict, g.want, d.Message())
+				t.Errorf("%d pods on %d nodes, filled to %d %%: %s, want %s: %s", g.pods, n, g.fill, d.Verdict,
+					g.want, d.Message())
 			}
 		}
 	}

@@ -35,51 +35,62 @@ func TestAMeasureThatIsNoneIsNamed(t *testing.T) {
 		want      string
 	}{
 		"a resource that is no pod's": {
-			certificate.Measure{Resource: "tpu"}, certificate.Measure{Resource: "gpu"}, `resource "tpu" is asked for by no pod`,
+			certificate.Measure{Resource: "tpu"}, certificate.Measure{Resource: "gpu"},
+			`resource "tpu" is asked for by no pod`,
 		},
 		"a resource beside weights": {
-			certificate.Measure{Resource: "gpu", Pods: map[string]int64{"a-0": 1}}, certificate.Measure{Pods: map[string]int64{"a-0": 1}},
+			certificate.Measure{Resource: "gpu", Pods: map[string]int64{"a-0": 1}},
+			certificate.Measure{Pods: map[string]int64{"a-0": 1}},
 			"or stands beside weights",
 		},
 		"pods of one kind": {
-			certificate.Measure{Pods: map[string]int64{"a-0": 1, "a-1": 2}}, certificate.Measure{Pods: map[string]int64{"a-0": 2, "a-1": 2}},
+			certificate.Measure{Pods: map[string]int64{"a-0": 1, "a-1": 2}},
+			certificate.Measure{Pods: map[string]int64{"a-0": 2, "a-1": 2}},
 			"pods of one kind weigh differently",
 		},
 		"pods of one kind, of which one weighs nothing": {
-			certificate.Measure{Pods: map[string]int64{"a-0": 0, "a-1": 2}}, certificate.Measure{Pods: map[string]int64{"a-0": 2, "b-1": 0}},
+			certificate.Measure{Pods: map[string]int64{"a-0": 0, "a-1": 2}},
+			certificate.Measure{Pods: map[string]int64{"a-0": 2, "b-1": 0}},
 			"pods of one kind weigh differently",
 		},
 		"pods by topology": {
-			certificate.Measure{Resource: "gpu", Topology: "net"}, certificate.Measure{Resource: "gpu"}, "a measure of pods names a level",
+			certificate.Measure{Resource: "gpu", Topology: "net"}, certificate.Measure{Resource: "gpu"},
+			"a measure of pods names a level",
 		},
 		"pods bounded by more": {
-			certificate.Measure{Resource: "gpu", By: by}, certificate.Measure{Resource: "gpu"}, "a measure of pods names a level",
+			certificate.Measure{Resource: "gpu", By: by}, certificate.Measure{Resource: "gpu"},
+			"a measure of pods names a level",
 		},
 		"a group inside another": {
-			groups(certificate.Measure{Topology: "net", Level: "zone"}, "", "a"), groups(certificate.Measure{Topology: "net", Level: "zone"}, "a", "b"),
+			groups(certificate.Measure{Topology: "net", Level: "zone"}, "", "a"),
+			groups(certificate.Measure{Topology: "net", Level: "zone"}, "a", "b"),
 			`group "" contains group "a"`,
 		},
 		"a group that may stand in several domains": {
 			groups(rack, ""), groups(rack, "a"), `group "" weighs 1, or need not stand in one rack`,
 		},
 		"a relation that there is not": {
-			certificate.Measure{Relation: "near"}, certificate.Measure{Relation: "apart"}, `relation "near" is not in the input`,
+			certificate.Measure{Relation: "near"}, certificate.Measure{Relation: "apart"},
+			`relation "near" is not in the input`,
 		},
 		"a relation with a resource": {
 			certificate.Measure{Relation: "apart", Resource: "gpu"}, certificate.Measure{Relation: "apart"},
 			`a measure of relation "apart" says more`,
 		},
 		"a relation with a topology": {
-			certificate.Measure{Relation: "apart", Topology: "net"}, certificate.Measure{Relation: "apart"}, "says more",
+			certificate.Measure{Relation: "apart", Topology: "net"}, certificate.Measure{Relation: "apart"},
+			"says more",
 		},
 		"a relation with a level": {
 			certificate.Measure{Relation: "apart", Level: "rack"}, certificate.Measure{Relation: "apart"}, "says more",
 		},
 		"a relation with pods": {
-			certificate.Measure{Relation: "apart", Pods: map[string]int64{"a-0": 1}}, certificate.Measure{Relation: "apart"}, "says more",
+			certificate.Measure{Relation: "apart", Pods: map[string]int64{"a-0": 1}},
+			certificate.Measure{Relation: "apart"}, "says more",
 		},
 		"a relation with leaves": {
-			certificate.Measure{Relation: "apart", Of: []string{"a"}}, certificate.Measure{Relation: "apart"}, "says more",
+			certificate.Measure{Relation: "apart", Of: []string{"a"}}, certificate.Measure{Relation: "apart"},
+			"says more",
 		},
 		"a relation with groups": {
 			groups(certificate.Measure{Relation: "apart"}, "a"), certificate.Measure{Relation: "apart"}, "says more",
@@ -134,11 +145,13 @@ func TestARelationThatContradictsItselfIsNamed(t *testing.T) {
 		},
 		"none in a domain": {
 			func(in *certificate.Input) { in.Relations[0].Max = 0 },
-			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Even = 0, true }, "or allows 0 items in a domain",
+			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Even = 0, true },
+			"or allows 0 items in a domain",
 		},
 		"fewer than none": {
 			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Even = -1, true },
-			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Near = 0, []string{"n0"} }, "or allows -1 items in a domain",
+			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Near = 0, []string{"n0"} },
+			"or allows -1 items in a domain",
 		},
 		"a group of a relation that there is not": {
 			func(in *certificate.Input) { in.Groups[1].Relations = []string{"near"} },
@@ -188,18 +201,21 @@ func TestEachFaultOfARelationIsNamed(t *testing.T) {
 		"two, as is preferred":     {nil, func(r *certificate.Relation) { r.Preferred = true }, 0, 0, ""},
 		"one where another stands": {alone, func(r *certificate.Relation) { r.Others = [][]string{{"n2"}} }, -1, 1,
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
-		"one where none stands":      {alone, func(r *certificate.Relation) { r.Others = [][]string{{"n1"}} }, -1, 1, ""},
+		"one where none stands": {alone, func(r *certificate.Relation) { r.Others = [][]string{{"n1"}} }, -1, 1,
+			""},
 		"one where it stands itself": {func(in *certificate.Input) { alone(in); in.Groups[2].Running = []string{"n3"} }, nil, -1, 1, ""},
 		"one where pods of its item stand": {func(in *certificate.Input) { alone(in); in.Groups[1].Relations = nil },
 			func(r *certificate.Relation) { r.Joined, r.Others = []string{"n3"}, [][]string{{"n3"}} }, -1, 1, ""},
 		"one where pods of its item do not": {func(in *certificate.Input) { alone(in); in.Groups[1].Relations = nil },
 			func(r *certificate.Relation) { r.Joined, r.Others = []string{"n0"}, [][]string{{"n3"}} }, -1, 1,
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
-		"one where the other runs": {func(in *certificate.Input) { alone(in); in.Groups[2].Running = []string{"n3"} }, nil, 1, -1,
+		"one where the other runs": {func(in *certificate.Input) { alone(in); in.Groups[2].Running = []string{"n3"} },
+			nil, 1, -1,
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
 		"pods as items": {nil, func(r *certificate.Relation) { r.PerPod = true }, 0, 1,
 			`relation "apart" allows 1 in rack z/r0, where 2 come`},
-		"pods as items, of which as many may be": {nil, func(r *certificate.Relation) { r.PerPod, r.Max = true, 2 }, 0, 1, ""},
+		"pods as items, of which as many may be": {nil, func(r *certificate.Relation) { r.PerPod, r.Max = true, 2 },
+			0, 1, ""},
 		"a node in no rack": {func(in *certificate.Input) {
 			alone(in)
 			in.Nodes[3].Domains["net"] = []string{"z"}
@@ -221,8 +237,14 @@ func TestEachFaultOfARelationIsNamed(t *testing.T) {
 		"even, and no more is lacking than before": {alone, func(r *certificate.Relation) {
 			r.Even, r.Max, r.Others = true, 2, [][]string{{"n2"}}
 		}, -1, 1, ""},
-		"even by any number": {alone, func(r *certificate.Relation) { r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}} }, -1, 1, ""},
-		"uneven by any number": {alone, func(r *certificate.Relation) { r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}} }, -1, 1,
+		"even by any number": {alone, func(r *certificate.Relation) {
+			r.Even, r.Max, r.Others = true, 0,
+				[][]string{{"n0"}}
+		}, -1, 1, ""},
+		"uneven by any number": {alone, func(r *certificate.Relation) {
+			r.Even, r.Max, r.Others = true, 0,
+				[][]string{{"n0"}, {"n0"}}
+		}, -1, 1,
 			`relation "apart" leaves domains of rack with fewer items than 2, 1 altogether`},
 		"uneven before, and no less even": {alone, func(r *certificate.Relation) {
 			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}, {"n2"}}

@@ -86,7 +86,8 @@ func TestASumAtTheEndOfInt64BoundsNothing(t *testing.T) {
 func TestSumsAndProductsStop(t *testing.T) {
 	const most = math.MaxInt64
 	for _, test := range []struct{ a, b, sum, product int64 }{
-		{0, 0, 0, 0}, {2, 3, 5, 6}, {most, 0, most, 0}, {0, most, most, 0}, {most - 1, 1, most, most - 1}, {most, 1, most, most},
+		{0, 0, 0, 0}, {2, 3, 5, 6}, {most, 0, most, 0}, {0, most, most, 0}, {most - 1, 1, most, most - 1},
+		{most, 1, most, most},
 		{most, most, most, most}, {1 << 31, 1 << 32, 1<<31 + 1<<32, most}, {1 << 31, 1 << 31, 1 << 32, 1 << 62},
 	} {
 		if got := plus(test.a, test.b); got != test.sum {
@@ -107,7 +108,8 @@ func TestARegionHasItsNodes(t *testing.T) {
 		r    *region
 		node int
 		want bool
-	}{{nil, 0, false}, {few, 1, true}, {few, 2, false}, {many, 0, true}, {many, 1, false}, {many, 198, true}, {many, 200, false},
+	}{{nil, 0, false}, {few, 1, true}, {few, 2, false}, {many, 0, true}, {many, 1, false}, {many, 198, true},
+		{many, 200, false},
 		{many, 1000, false}} {
 		if got := test.r.has(test.node); got != test.want {
 			t.Errorf("%v has %d: %v", test.r, test.node, got)
@@ -131,7 +133,8 @@ func TestSetsMeetInANode(t *testing.T) {
 			t.Errorf("%v and %v meet: %v", test.a, test.b, got)
 		}
 	}
-	if string(of(1, 150).text()) != string(append(of(1, 150), 0).text()) || string(of(1).text()) == string(of(65).text()) {
+	if string(of(1, 150).text()) != string(append(of(1, 150),
+		0).text()) || string(of(1).text()) == string(of(65).text()) {
 		t.Error("sets are equal by their nodes, whatever words they have")
 	}
 }

@@ -19,7 +19,8 @@ func site(racks ...[]int64) *certificate.Input {
 	}
 	for rack, nodes := range racks {
 		for _, free := range nodes {
-			in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint("n", len(in.Nodes)), Free: map[string]int64{"gpu": free},
+			in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint("n", len(in.Nodes)),
+				Free:    map[string]int64{"gpu": free},
 				Domains: map[string][]string{"net": {"z", fmt.Sprint("r", rack)}}})
 		}
 	}
@@ -153,7 +154,8 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		never, fits *certificate.Input
 	}{
 		"few: no node takes a pod": {
-			proofOf(few()), only(site([]int64{1, 1}), leaf("", "", 1, 1)), only(site([]int64{1, 2}), leaf("", "", 1, 1)),
+			proofOf(few()), only(site([]int64{1, 1}), leaf("", "", 1, 1)),
+			only(site([]int64{1, 2}), leaf("", "", 1, 1)),
 		},
 		"few: running pods count": {
 			proofOf(few()), running(only(site([]int64{0}), leaf("", "", 0, 1)), 0, "n0"),
@@ -164,10 +166,12 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			gang(site([]int64{1}), 1, leaf("a", "", 0, 1), leaf("b", "", 1, 1)),
 		},
 		"cut: an amount": {
-			proofOf(cut(gpu())), only(site([]int64{2, 1}), leaf("", "", 0, 4)), only(site([]int64{2, 2}), leaf("", "", 0, 4)),
+			proofOf(cut(gpu())), only(site([]int64{2, 1}), leaf("", "", 0, 4)),
+			only(site([]int64{2, 2}), leaf("", "", 0, 4)),
 		},
 		"cut: what is left over on each node does not count": {
-			proofOf(cut(gpu())), only(site([]int64{3, 3}), leaf("", "", 1, 3)), only(site([]int64{3, 4}), leaf("", "", 1, 3)),
+			proofOf(cut(gpu())), only(site([]int64{3, 3}), leaf("", "", 1, 3)),
+			only(site([]int64{3, 4}), leaf("", "", 1, 3)),
 		},
 		"cut: pods of two kinds, by weight": {
 			proofOf(cut(certificate.Measure{Pods: map[string]int64{"a-0": 1, "b-0": 2}})),
@@ -180,7 +184,8 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			gang(site([]int64{2}), 2, leaf("a", "", 0, 0), leaf("b", "", 0, 2)),
 		},
 		"cut: the lightest children are those needed": {
-			proofOf(cut(gpu())), gang(site([]int64{2}), 2, leaf("a", "", 0, 1), leaf("b", "", 0, 2), leaf("c", "", 0, 3)),
+			proofOf(cut(gpu())), gang(site([]int64{2}), 2, leaf("a", "", 0, 1), leaf("b", "", 0, 2),
+				leaf("c", "", 0, 3)),
 			gang(site([]int64{3}), 2, leaf("a", "", 0, 1), leaf("b", "", 0, 2), leaf("c", "", 0, 3)),
 		},
 		"cut: groups, by what each domain offers": {
@@ -200,40 +205,51 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		},
 		"cut: groups, by a relation in each domain": {
 			proofOf(cut(count("zone", ab, certificate.Measure{Relation: "r"}))),
-			of(both(site([]int64{9}), "zone", 0, 1), apart, 1, 2), of(both(site([]int64{9}, []int64{9}), "zone", 0, 1), apart, 1, 2),
+			of(both(site([]int64{9}), "zone", 0, 1), apart, 1, 2),
+			of(both(site([]int64{9}, []int64{9}), "zone", 0, 1), apart, 1, 2),
 		},
 		"cut: groups that stand apart": {
-			proofOf(cut(certificate.Measure{Relation: "r"})), of(both(site([]int64{9}, []int64{0}), "", 0, 1), apart, 1, 2),
+			proofOf(cut(certificate.Measure{Relation: "r"})),
+			of(both(site([]int64{9}, []int64{0}), "", 0, 1), apart, 1, 2),
 			of(both(site([]int64{9}, []int64{1}), "", 0, 1), apart, 1, 2),
 		},
 		"cut: others stand there already": {
 			proofOf(cut(certificate.Measure{Relation: "r"})),
-			of(both(site([]int64{9}, []int64{9}), "", 0, 1), certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n1"}}}, 1, 2),
-			of(both(site([]int64{9}, []int64{9}), "", 0, 1), certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n9"}}}, 1, 2),
+			of(both(site([]int64{9}, []int64{9}), "", 0, 1),
+				certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n1"}}}, 1, 2),
+			of(both(site([]int64{9}, []int64{9}), "", 0, 1),
+				certificate.Relation{Level: "rack", Max: 1, Others: [][]string{{"n9"}}}, 1, 2),
 		},
 		"cut: pods that are spread": {
 			proofOf(cut(certificate.Measure{Relation: "r"})),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 5)), certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)), certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 5)),
+				certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)),
+				certificate.Relation{Level: "rack", Max: 2, PerPod: true}, 0),
 		},
 		"branch: no domain offers enough": {
-			proofOf(branch("", "rack", 1, 2), cut(gpu()), few()), only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3)),
+			proofOf(branch("", "rack", 1, 2), cut(gpu()), few()),
+			only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3)),
 			only(site([]int64{1, 1}, []int64{2, 1}), leaf("", "rack", 0, 3)),
 		},
 		"branch: into a broader domain than is required": {
-			proofOf(branch("", "zone", 1, 2), cut(gpu()), few()), only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 3)),
+			proofOf(branch("", "zone", 1, 2), cut(gpu()), few()),
+			only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 3)),
 			only(site([]int64{3}, []int64{1}), leaf("", "rack", 0, 3)),
 		},
 		"branch: the gang could do without the group": {
-			proofOf(branch("a", "rack", 1, 2), cut(gpu()), few()), gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
+			proofOf(branch("a", "rack", 1, 2), cut(gpu()), few()),
+			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "", 0, 2)),
 		},
 		"branch: groups that are alike, of which one is confined": {
-			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), few()), both(site([]int64{2}, []int64{1}), "rack", 0, 2),
+			proofOf(branch("a", "rack", 1, 2), cut(count("rack", ab, gpu())), few()),
+			both(site([]int64{2}, []int64{1}), "rack", 0, 2),
 			both(site([]int64{2}, []int64{2}), "rack", 0, 2),
 		},
 		"branch: domains that only look alike": {
-			proofOf(branch("", "rack", 1, 2), search(), few()), only(site([]int64{3, 0}, []int64{3, 0}), leaf("", "rack", 1, 2)),
+			proofOf(branch("", "rack", 1, 2), search(), few()),
+			only(site([]int64{3, 0}, []int64{3, 0}), leaf("", "rack", 1, 2)),
 			only(site([]int64{3, 0}, []int64{2, 2}), leaf("", "rack", 1, 2)),
 		},
 		"branch: domains that filters tell apart": {
@@ -242,7 +258,8 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			barred(only(site([]int64{2, 2}, []int64{2, 2}), leaf("", "rack", 1, 2)), 0),
 		},
 		"branch: domains that another topology divides": {
-			proofOf(branch("", "rack", 1, 3), certificate.Rule{Branch: &certificate.Branch{Group: "a", Topology: "power", Level: "rail",
+			proofOf(branch("", "rack", 1, 3), certificate.Rule{Branch: &certificate.Branch{Group: "a",
+				Topology: "power", Level: "rail",
 				Each: []int{2}, None: []int{3}}}, cut(gpu()), few()),
 			rails("p0", "p1", "p0", "p1"), rails("p0", "p1", "p2", "p2"),
 		},
@@ -258,18 +275,24 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		},
 		"few: near others, or where it stands": {
 			proofOf(few()),
-			running(of(only(site([]int64{0}, []int64{0}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
-			running(of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+			running(of(only(site([]int64{0}, []int64{0}), leaf("", "", 0, 1)),
+				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
+			running(of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
+				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0), 0, "n1"),
 		},
 		"few: near others only": {
-			proofOf(few()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0),
-			of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Near: []string{"n1"}}, 0),
+			proofOf(few()), of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
+				certificate.Relation{Level: "rack", Near: []string{"n0"}}, 0),
+			of(only(site([]int64{0}, []int64{1}), leaf("", "", 0, 1)),
+				certificate.Relation{Level: "rack", Near: []string{"n1"}}, 0),
 		},
 		"few: in the domain of those it follows": {
-			proofOf(few()), following(site([]int64{0}, []int64{1}), "rack", "n0"), following(site([]int64{0}, []int64{1}), "zone", "n0"),
+			proofOf(few()), following(site([]int64{0}, []int64{1}), "rack", "n0"),
+			following(site([]int64{0}, []int64{1}), "zone", "n0"),
 		},
 		"few: those it follows stand in two domains": {
-			proofOf(few()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"), following(site([]int64{1}, []int64{1}), "rack", "n1", "n9"),
+			proofOf(few()), following(site([]int64{1}, []int64{1}), "rack", "n0", "n1"),
+			following(site([]int64{1}, []int64{1}), "rack", "n1", "n9"),
 		},
 		"few: it follows to a level that there is not": {
 			proofOf(few()), following(site([]int64{1}), "row", "n0"), following(site([]int64{1}), "rack", "n0"),
@@ -297,29 +320,39 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		},
 		"odd: so many in each domain": {
 			proofOf(odd()),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)), certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
+			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
 		},
 		"odd: what lacked before may come": {
 			proofOf(odd()), of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)),
-				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}, 0),
+				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true,
+					Others: [][]string{{"n0"}, {"n0"}}}, 0),
 			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 2)),
-				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}, 0),
+				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true,
+					Others: [][]string{{"n0"}, {"n0"}}}, 0),
 		},
 		"odd: as many in each domain": {
-			proofOf(odd()), of(only(site([]int64{2}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
-			of(only(site([]int64{3}, []int64{1}), leaf("", "", 0, 3)), certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
+			proofOf(odd()), of(only(site([]int64{2}, []int64{1}), leaf("", "", 0, 3)),
+				certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
+			of(only(site([]int64{3}, []int64{1}), leaf("", "", 0, 3)),
+				certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
 		},
 		"odd: groups that may stand in several domains": {
-			proofOf(odd()), of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "rack", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+			proofOf(odd()), of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "rack", 0, 2), leaf("b", "rack", 0, 1),
+				leaf("c", "rack", 0, 1)),
 				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
-			of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "", 0, 2), leaf("b", "rack", 0, 1), leaf("c", "rack", 0, 1)),
+			of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "", 0, 2), leaf("b", "rack", 0, 1),
+				leaf("c", "rack", 0, 1)),
 				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
 		},
 		"odd: groups, by what each domain offers": {
-			proofOf(odd(gpu())), of(gang(site([]int64{4}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
+			proofOf(odd(gpu())), of(gang(site([]int64{4}, []int64{2}), 3, leaf("a", "rack", 1, 1),
+				leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
 				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
-			of(gang(site([]int64{6}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
+			of(gang(site([]int64{6}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1),
+				leaf("c", "rack", 1, 1)),
 				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
 		},
 	} {
@@ -355,19 +388,23 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 		nodes map[string]string
 	}{
 		"groups that may each enter where they stand": {
-			running(running(of(gang(site([]int64{4}, []int64{0}), 1, leaf("a", "zone", 0, 1), leaf("b", "zone", 0, 1)), apart, 1, 2),
+			running(running(of(gang(site([]int64{4}, []int64{0}), 1, leaf("a", "zone", 0, 1),
+				leaf("b", "zone", 0, 1)), apart, 1, 2),
 				1, "n0"), 2, "n1"),
 			proofOf(without(2, 1, "b", "a"), few(), search()), map[string]string{"a-0": "n0"},
 		},
 		"a group inside an item and one in none": {
-			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1}, inside(1, leaf("a", "", 0, 1)),
+			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1},
+				inside(1, leaf("a", "", 0, 1)),
 				leaf("b", "", 0, 1)), full, 1),
 			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b-0": "n0"},
 		},
 		"an item, and a group with items inside": {
 			func() *certificate.Input {
-				in := of(gang(site([]int64{4}), 1, certificate.Group{Name: "a", MinSubGroups: 2}, inside(1, leaf("a1", "", 0, 1)),
-					inside(1, leaf("a2", "", 0, 1)), certificate.Group{Name: "b", MinSubGroups: 2}, inside(4, leaf("b1", "", 0, 1)),
+				in := of(gang(site([]int64{4}), 1, certificate.Group{Name: "a", MinSubGroups: 2},
+					inside(1, leaf("a1", "", 0, 1)),
+					inside(1, leaf("a2", "", 0, 1)), certificate.Group{Name: "b", MinSubGroups: 2},
+					inside(4, leaf("b1", "", 0, 1)),
 					inside(4, leaf("b2", "", 0, 1))), apart, 2, 3)
 				in.Groups[4].Relations = []string{"r"}
 				return in
@@ -375,7 +412,8 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b1-0": "n0", "b2-0": "n0"},
 		},
 		"items that all stand somewhere": {
-			running(of(only(site([]int64{4}, []int64{4}), leaf("", "rack", 0, 1)), certificate.Relation{Level: "rack", Even: true}, 0), 0, "n1"),
+			running(of(only(site([]int64{4}, []int64{4}), leaf("", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Even: true}, 0), 0, "n1"),
 			proofOf(odd()), map[string]string{"-0": "n1"},
 		},
 		"groups of which a measure inside weighs one": {
@@ -387,8 +425,9 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			sums, proofOf(cut(count("zone", []string{"a", "b"}, gpu()))), map[string]string{"a-0": "n0", "b-0": "n1"},
 		},
 		"domains that lack more than int64 holds": {
-			of(only(site([]int64{4}, []int64{4}), leaf("", "", 0, 1)), certificate.Relation{Level: "rack", Max: math.MaxInt64,
-				Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
+			of(only(site([]int64{4}, []int64{4}), leaf("", "", 0, 1)),
+				certificate.Relation{Level: "rack", Max: math.MaxInt64,
+					Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
 			proofOf(odd()), map[string]string{"-0": "n0"},
 		},
 	} {
@@ -463,7 +502,8 @@ func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 // What stands first of rules that hold is kept, and what does not hold is not.
 func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	in := only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3))
-	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), search(), cut(gpu()), few()}}
+	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), search(),
+		cut(gpu()), few()}}
 	completed, err := certificate.Complete(in, proof)
 	if err != nil {
 		t.Fatal(err)
@@ -476,7 +516,8 @@ func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 // Racks that are alike are searched once, however many there are.
 func TestDomainsThatAreAlikeAreLookedAtOnce(t *testing.T) {
 	steps := func(racks int) int {
-		in := gang(site(slices.Repeat([][]int64{{3, 3, 3, 3, 3}}, racks)...), 2, leaf("a", "", 0, 6), leaf("b", "", 1, 5))
+		in := gang(site(slices.Repeat([][]int64{{3, 3, 3, 3, 3}}, racks)...), 2, leaf("a", "", 0, 6),
+			leaf("b", "", 1, 5))
 		in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
 		m, err := certificate.Read(in)
 		if err != nil {
@@ -495,7 +536,8 @@ func TestDomainsThatAreAlikeAreLookedAtOnce(t *testing.T) {
 
 // Lists of pods that cannot become enough with all the nodes that are left are dropped.
 func TestASearchDropsWhatCannotBecomeEnough(t *testing.T) {
-	in := gang(site([]int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}), 3, leaf("a", "", 0, 10), leaf("b", "", 1, 9), leaf("c", "", 2, 1))
+	in := gang(site([]int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}), 3, leaf("a", "", 0, 10), leaf("b", "", 1, 9),
+		leaf("c", "", 2, 1))
 	in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 3}})
 	m, err := certificate.Read(in)
 	if err != nil {

@@ -89,7 +89,8 @@ func (m maker) input() *certificate.Input {
 	in := &certificate.Input{Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}},
 		{Name: "power", Levels: []string{"rail"}}}}
 	for i := range 1 + m.IntN(4) {
-		n := certificate.Node{Name: fmt.Sprint("n", i), Free: map[string]int64{"gpu": m.Int64N(5), "cpu": 1 + m.Int64N(4)},
+		n := certificate.Node{Name: fmt.Sprint("n", i),
+			Free:    map[string]int64{"gpu": m.Int64N(5), "cpu": 1 + m.Int64N(4)},
 			Domains: map[string][]string{}}
 		n.Domains["net"] = []string{fmt.Sprint("z", m.IntN(2)*m.IntN(2)), fmt.Sprint("r", m.IntN(3))}
 		n.Domains["power"] = []string{fmt.Sprint("p", m.IntN(2))}
@@ -210,7 +211,8 @@ func (m maker) nodes(in *certificate.Input, count int) []string {
 }
 
 func (m maker) relation(in *certificate.Input, name string) {
-	r := certificate.Relation{Name: name, Topology: "net", Level: []string{"zone", "rack"}[m.IntN(2)], Max: 1 + m.IntN(2),
+	r := certificate.Relation{Name: name, Topology: "net", Level: []string{"zone", "rack"}[m.IntN(2)],
+		Max:    1 + m.IntN(2),
 		PerPod: m.one(3)}
 	if m.one(4) {
 		r.Topology, r.Level = "power", "rail"
@@ -341,7 +343,8 @@ func (m maker) measure(in *certificate.Input, depth int) certificate.Measure {
 
 // groupMeasure weighs some groups that stand in one domain each and do not contain each other.
 func (m maker) groupMeasure(in *certificate.Input, depth int) certificate.Measure {
-	measure := certificate.Measure{Topology: "net", Level: []string{"zone", "rack"}[m.IntN(2)], Groups: map[string]int64{}}
+	measure := certificate.Measure{Topology: "net", Level: []string{"zone", "rack"}[m.IntN(2)],
+		Groups: map[string]int64{}}
 	if m.one(4) {
 		measure.Topology, measure.Level = "power", "rail"
 	}

@@ -29,8 +29,9 @@ func hall() *question {
 		in.Groups = append(in.Groups, certificate.Group{Name: name, Parent: 0, MinSubGroups: workers, Topology: "net",
 			Required: "zone"})
 		add := func(role string, kind, pods int) {
-			g := certificate.Group{Name: name + "-" + role, Parent: parent, MinMember: pods, Topology: "net", Required: "rack",
-				Pending: []certificate.Pods{{Kind: kind}}}
+			g := certificate.Group{Name: name + "-" + role, Parent: parent, MinMember: pods, Topology: "net",
+				Required: "rack",
+				Pending:  []certificate.Pods{{Kind: kind}}}
 			for i := range pods {
 				g.Pending[0].Names = append(g.Pending[0].Names, fmt.Sprint(g.Name, "-", i))
 			}
@@ -94,7 +95,8 @@ func TestOutermostGroupsThatNeedALevel(t *testing.T) {
 		{leader1, 1, nil},
 	} {
 		if got := outermost(in, test.inside, net, test.depth); !slices.Equal(got, test.want) {
-			t.Errorf("inside %s by %s: %v, want %v", in.Groups[test.inside].Name, net.Levels[test.depth], got, test.want)
+			t.Errorf("inside %s by %s: %v, want %v", in.Groups[test.inside].Name, net.Levels[test.depth], got,
+				test.want)
 		}
 	}
 	if got := outermost(in, all, certificate.Topology{Name: "power", Levels: net.Levels}, 0); got != nil {
@@ -363,19 +365,23 @@ func TestTeamsWhoseWorkersNeedMoreRacksThanAZoneHas(t *testing.T) {
 		for zone := range 2 * size.teams {
 			for rack := range size.racks {
 				for range 2 {
-					in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint(len(in.Nodes)), Free: map[string]int64{"gpu": 5},
+					in.Nodes = append(in.Nodes, certificate.Node{Name: fmt.Sprint(len(in.Nodes)),
+						Free:    map[string]int64{"gpu": 5},
 						Domains: map[string][]string{"net": {fmt.Sprint(zone), fmt.Sprint(rack)}}})
 				}
 			}
 		}
 		for team := range size.teams {
 			at := len(in.Groups)
-			in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint(team), Parent: 0, Topology: "net", Required: "zone",
+			in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint(team), Parent: 0, Topology: "net",
+				Required:     "zone",
 				MinSubGroups: size.workers})
 			for worker := range size.workers {
 				name := fmt.Sprint(team, "-", worker)
-				in.Groups = append(in.Groups, certificate.Group{Name: name, Parent: at, Topology: "net", Required: "rack",
-					MinMember: 3, Pending: []certificate.Pods{{Names: []string{name + "-a", name + "-b", name + "-c"}}}})
+				in.Groups = append(in.Groups, certificate.Group{Name: name, Parent: at, Topology: "net",
+					Required:  "rack",
+					MinMember: 3, Pending: []certificate.Pods{{Names: []string{name + "-a", name + "-b",
+						name + "-c"}}}})
 			}
 		}
 		m, err := certificate.Read(in)
