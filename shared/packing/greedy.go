@@ -204,7 +204,7 @@ func (g *greedy) next(p *pass) bool {
 		return false
 	case p.count == len(p.tried) || p.count > 0 && g.emptiest:
 		return false
-	case p.in.at == whole:
+	case p.in.at == whole || g.p.cluster.topologies[p.of.slot].domains[p.in.at].size > passed:
 		best = g.nextOfLevel(p)
 	default:
 		best = g.nextInside(p)
@@ -217,33 +217,39 @@ func (g *greedy) next(p *pass) bool {
 	return true
 }
 
-// nextInside is next inside a domain.
+// nextInside is next inside a domain of few nodes.
 func (g *greedy) nextInside(p *pass) int32 {
+	shape := g.leading(p.group)
+	need, sums := int64(*g.p.wanted(g.s.want, p.group, shape)), g.p.shapes[shape].sums[p.of.slot]
 	best, spare, order, at := int32(none), int64(math.MaxInt64), none, none
 	g.p.cluster.topologies[p.of.slot].domainsAt(p.in.at, p.of.level, func(domain int32) bool {
 		at++
-		here := region{place: place{p.of.slot, domain}}
-		room := g.tightness(g.room(p.group, here))
+		if sums[domain] < need {
+			return true
+		}
+		room := g.tightness(sums[domain])
 		if best != none && room >= spare || p.count > 0 && (room < p.spare || room == p.spare && at <= p.order) {
 			return true
 		}
-		if g.takesAll(p, here.place) {
+		if g.takesAll(p, place{p.of.slot, domain}) {
 			best, spare, order = domain, room, at
 		}
 		return true
 	})
+	g.Steps += at / 16
 	p.spare, p.order = spare, order
 	return best
 }
 
-// nextOfLevel is next among all domains of a level.
+// nextOfLevel is next among the domains of a level in a large domain or the whole cluster.
 func (g *greedy) nextOfLevel(p *pass) int32 {
 	i := p.group
 	t := g.p.cluster.topologies[p.of.slot]
 	shape := g.leading(i)
 	need := int64(*g.p.wanted(g.s.want, i, shape))
-	domains := t.rankedDomains(p.of.level)
-	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)
+	from, to := t.ranksIn(p.in.at, p.of.level)
+	domains := t.rankedDomains(p.of.level)[from:to]
+	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)[from:to]
 	g.Steps += len(sums) / passed
 	if g.emptiest {
 		return g.scanEmptiest(p, domains, sums)

@@ -1,5 +1,10 @@
 package packing
 
+import (
+	"slices"
+	"sort"
+)
+
 // Finding the tightest of thousands of domains must not touch a cache line for
 // each. So a level that decisions choose domains of is ranked: its domains are
 // numbered in the order of their paths, and each shape has its counts of that
@@ -38,6 +43,16 @@ func (t *topology) rankedDomains(level int) []int32 {
 		r.ranked = r.version
 	}
 	return r.domains
+}
+
+// ranksIn are the ranks of the domains of a level inside a domain: from one on to another.
+// O(log domains).
+func (t *topology) ranksIn(in int32, level int) (from, to int) {
+	domains, path := t.rankedDomains(level), t.domains[in].path
+	order := func(rank int) int { return slices.Compare(t.domains[domains[rank]].path[:len(path)], path) }
+	from = sort.Search(len(domains), func(rank int) bool { return order(rank) >= 0 })
+	to = sort.Search(len(domains), func(rank int) bool { return order(rank) > 0 })
+	return from, to
 }
 
 // denseCounts are a shape's counts of the domains of one level, by rank.

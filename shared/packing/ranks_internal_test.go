@@ -1,0 +1,43 @@
+package packing
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// The domains inside a domain have ranks one after the other, whatever came and went before.
+func TestRanksInsideADomain(t *testing.T) {
+	c := NewCluster()
+	if err := c.SetTopology("net", []string{"zone", "block", "rack"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 240 {
+		labels := map[string]string{"zone": fmt.Sprint(i % 3), "block": fmt.Sprint(i % 12), "rack": fmt.Sprint(i % 60)}
+		if i%60 == 7 {
+			delete(labels, "rack") // A block with nodes that are in no rack.
+		}
+		c.SetNode(Node{Name: fmt.Sprint(i), Labels: labels})
+	}
+	for _, gone := range []int{5, 65, 125, 185} {
+		c.RemoveNode(fmt.Sprint(gone)) // The only ones of their rack.
+	}
+	topology := c.topologies[c.topologyIndex["net"]]
+	for in := range topology.domains {
+		if slices.Contains(topology.free, int32(in)) {
+			continue
+		}
+		for level := topology.domains[in].level + 1; level < len(topology.levels); level++ {
+			var want []int32
+			topology.domainsAt(int32(in), level, func(at int32) bool {
+				want = append(want, at)
+				return true
+			})
+			from, to := topology.ranksIn(int32(in), level)
+			got := topology.rankedDomains(level)[from:to]
+			if !slices.Equal(got, want) {
+				t.Errorf("level %d in %v: domains %v, want %v", level, topology.domains[in].path, got, want)
+			}
+		}
+	}
+}
