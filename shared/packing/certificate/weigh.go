@@ -199,7 +199,7 @@ func (v *verifier) takes(kind int) set {
 		v.spend(1)
 		fit = newSet(v.nodes.Len())
 		if fits(v.kinds[kind].requests, v.top()) {
-			v.spend(v.nodes.Len() / 8)
+			v.spend(v.nodes.Len() / 2)
 			for node := range v.nodes.Len() {
 				if fits(v.kinds[kind].requests, v.row(node)) {
 					fit.add(node)
