@@ -180,7 +180,7 @@ func (o *optimiser) pack() []placement {
 // solve is pack without saying where.
 func (o *optimiser) solve() (*items, *exact.Packing) {
 	c := newItems(o.snap, o.sel, o.slot, o.chosen, o.taken)
-	o.t.Steps += len(o.p.groups)/16 + len(o.snap.nodes)*len(c.Items)/32
+	o.t.Steps += len(o.p.groups)/16 + len(o.p.kinds)/2 + len(o.snap.nodes)*len(c.Items)/32
 	o.large = o.large || c.large
 	if c.large || c.crowded {
 		return nil, nil
