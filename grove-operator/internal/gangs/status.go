@@ -47,20 +47,18 @@ func Status(
 	return schedulerv1alpha1.PodGangStatus{Phase: phase, Conditions: conditions}
 }
 
-// silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no pod
-// grouper of ours.
+// silence is how long a new gang may be without the condition Scheduled before the operator takes it that there is no
+// pod grouper of ours.
 const silence = 2 * time.Second
 
 // FirstStatusDue returns until when the first status of a gang waits for the pod grouper's condition Scheduled; zero if
 // it does not wait. Written before, it would have that condition too, which the pod grouper then overwrites.
 func FirstStatusDue(gang *schedulerv1alpha1.PodGang, now time.Time) time.Time {
-	due := gang.CreationTimestamp.Add(silence)
 	said := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled) != nil
-	// The API server's clock, which dates gangs, may be ahead.
-	if said || gang.Status.Phase != "" || now.Before(gang.CreationTimestamp.Time) || !now.Before(due) {
+	if said || gang.Status.Phase != "" {
 		return time.Time{}
 	}
-	return due
+	return endOf(silence, gang.CreationTimestamp.Time, now)
 }
 
 // ours reports whether the operator writes the condition Scheduled. Our pod grouper writes it from before the first pod

@@ -32,9 +32,14 @@ func ListedUntil(gated []*corev1.Pod, gang *schedulerv1alpha1.PodGang, now time.
 			first = made
 		}
 	}
-	// The API server's clock, which dates pods, may be ahead.
-	if until := first.Add(listing); !now.Before(first) && now.Before(until) {
-		return until
+	return endOf(listing, first, now)
+}
+
+// endOf is when a wait is over that began with the creation of an object; zero if it is over now, and if the object is
+// dated later than now: the API server's clock, which dates objects, may be ahead.
+func endOf(wait time.Duration, created, now time.Time) time.Time {
+	if end := created.Add(wait); !now.Before(created) && now.Before(end) {
+		return end
 	}
 	return time.Time{}
 }
