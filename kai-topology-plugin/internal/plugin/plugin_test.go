@@ -178,6 +178,29 @@ func TestQueueOrder(t *testing.T) {
 	}
 }
 
+// A gang whose PodGroup is gone has one place in the queue, however old its pods are: what goes before one pod of it
+// goes before all.
+func TestPodsOfAGoneGangStayTogetherInTheQueue(t *testing.T) {
+	bench := newBench(t, nodes(1), nil)
+	queued := func(name, gang string, age int64) fwk.QueuedPodInfo {
+		pod := newPod(gang, name)
+		pod.CreationTimestamp = metav1.Unix(age, 0)
+		info, err := framework.NewPodInfo(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &framework.QueuedPodInfo{PodInfo: info, Timestamp: pod.CreationTimestamp.Time}
+	}
+	a, b, plain := queued("a", "gone", 10), queued("b", "gone", 5), queued("plain", "", 7)
+	if !bench.plugin.Less(a, b) {
+		t.Error("pods of a gang don't go by name")
+	}
+	less := bench.plugin.Less
+	if less(a, plain) != less(b, plain) || less(plain, a) != less(plain, b) {
+		t.Error("a pod goes between two of a gang")
+	}
+}
+
 // A profile names its filters only once all its plugins are made, ours among them.
 func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 	a, repelling := newPod("gang", "a"), newPod("", "repelling")

@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -28,7 +30,8 @@ func (p *Plugin) rankOf(queued fwk.QueuedPodInfo, pod *corev1.Pod) gang.Rank {
 	if !member {
 		return rank
 	}
-	rank.Gang, rank.Since, rank.Begun = key, pod.CreationTimestamp.Time, p.gangs.Begun(key)
+	// Without a PodGroup the gang is held; all its pods have one place even so, which their ages would not give them.
+	rank.Gang, rank.Since, rank.Begun = key, time.Time{}, p.gangs.Begun(key)
 	if podGroup, err := p.lister.PodGroup(key); err == nil {
 		rank.Since = podGroup.CreationTimestamp.Time
 	}
