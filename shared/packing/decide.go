@@ -59,7 +59,8 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
 	allowance := p.total(p.pending, 0)*p.toll() + len(p.groups)
-	d := &decision{gang: gang, trial: &trial{p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
+	d := &decision{gang: gang, trial: &trial{
+		p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
 	if slices.ContainsFunc(p.shapes, func(s *shapeCounts) bool { return s.few != nil }) {
 		d.top = slices.Repeat([]int32{none}, len(c.nodes))
@@ -95,7 +96,8 @@ func (d *decision) proof(prove func(*certificate.Model, int, refute.Hints) *cert
 	if err != nil {
 		return nil // A gang that newProblem takes has no fault that a model finds.
 	}
-	return prove(model, proofSteps+proofStepsOfNode*len(d.p.cluster.nodes), refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
+	steps := proofSteps + proofStepsOfNode*len(d.p.cluster.nodes)
+	return prove(model, steps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
 }
 
 // decide searches, and settles what that left open where each way can be tried.
