@@ -29,7 +29,8 @@ func (v *verifier) every(s *state, rule int) bool {
 	if _, possible := v.need(s, s.goal, nil); !possible || s.goal != 0 {
 		return false
 	}
-	e := &every{v: v, placement: &placement{Model: v.Model, placed: make([][]int, len(v.in.Groups)), quiet: true}}
+	e := &every{v: v, placement: newPlacement(v.Model)}
+	e.quiet = true
 	if !v.briefly(func() bool { return e.begin(s) && e.fails(0, 0, 0) }) {
 		return false
 	}
@@ -106,7 +107,7 @@ func (e *every) take(pods *tried, node int, sign int64) {
 func (e *every) isRight() bool {
 	e.ways++
 	e.v.spend(len(e.in.Groups))
-	if has, needs := e.reached(0); has < needs {
+	if e.count(); e.has[0] < e.minimum(0) {
 		return false
 	}
 	e.faults = 0

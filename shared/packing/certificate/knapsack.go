@@ -15,7 +15,8 @@ type item struct {
 	takes []int64
 }
 
-// maxWork bounds the sets of items that are tried for one bin, times the items.
+// maxWork bounds the sets of items that are tried for one bin, times the items, and the
+// capacities if there are many.
 const maxWork = 1 << 15
 
 // knapsack looks for the heaviest set of items that a bin takes.
@@ -51,7 +52,7 @@ func heaviest(items []item, capacity []int64) (weight int64, tries int) {
 	if k.dive() == bound {
 		return bound, 1
 	}
-	k.most = maxWork / len(k.items)
+	k.most = maxWork / len(k.items) / (1 + len(capacity)/16)
 	k.try(0, 0)
 	if k.tries > k.most {
 		return bound, k.tries

@@ -87,7 +87,8 @@ func read(in *Input, unfiltered bool) (*Model, error) {
 // filters of in.Kinds are not looked at, and the names of groups and pods have to be
 // unique. The nodes may not change while the Model is used. Proofs by an unfiltered model
 // ask nothing of filters, and are Unfiltered.
-func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (*Model, error) {
+func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (read *Model, err error) {
+	defer endSpent(&err, errNotRead)
 	m := &Model{
 		unfiltered: unfiltered,
 		in:         in, nodes: nodes, group: make(map[string]int, len(in.Groups)), children: make([][]int, len(in.Groups)),
@@ -95,6 +96,7 @@ func ReadNodes(in *Input, nodes Nodes, unfiltered bool) (*Model, error) {
 	}
 	m.readKinds()
 	m.memory = newMemory(len(m.kinds), nodes.Len())
+	m.limit = MaxSteps
 	if len(in.Groups) == 0 {
 		return nil, fmt.Errorf("there is no group")
 	}
@@ -249,6 +251,14 @@ func (m *Model) indexPods() error {
 
 func (m *Model) leaf(group int) bool { return len(m.children[group]) == 0 }
 
+// minimum is how many pods a leaf needs, or satisfied children a parent.
+func (m *Model) minimum(group int) int {
+	if m.leaf(group) {
+		return max(0, m.in.Groups[group].MinMember)
+	}
+	return max(0, m.in.Groups[group].MinSubGroups)
+}
+
 // level is the index of a level, or -1.
 func (m *Model) level(topology, level string) int {
 	return slices.Index(m.levels(topology), level)
@@ -308,6 +318,7 @@ func PathText(path []string) string {
 
 // known are the nodes of a list that the input has.
 func (m *Model) known(names []string) []int {
+	m.spend(len(names))
 	var nodes []int
 	for _, name := range names {
 		if i, ok := m.nodes.Find(name); ok {
@@ -320,6 +331,7 @@ func (m *Model) known(names []string) []int {
 // running are the known nodes of running pods of a group and its descendants.
 func (m *Model) running(group int) []int {
 	var nodes []int
+	m.spend(m.end[group] - group)
 	for i := group; i < m.end[group]; i++ {
 		nodes = append(nodes, m.known(m.in.Groups[i].Running)...)
 	}

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -53,4 +54,17 @@ func waysToShare(base, room []int64, least, most int64) bool {
 		return least <= come && come <= most && (come == 0 || lacks == 0 || each == was && lacks <= missing(base, each))
 	}
 	return try(0, 0)
+}
+
+// However many each domain has to have, one more with items lacks more, and an item more less.
+func TestWhatIsMissingIsNotTooMuchToSay(t *testing.T) {
+	for _, each := range []int64{5, math.MaxInt64} {
+		lacks := missing([]int64{1, 1, 1, 0}, each)
+		if more := missing([]int64{1, 1, 1, 1}, each); more <= lacks {
+			t.Errorf("of %d each four domains lack %d, three %d", each, more, lacks)
+		}
+		if less := missing([]int64{1, 2, 1, 0}, each); less != lacks-1 {
+			t.Errorf("of %d each %d are missing after one more, %d before", each, less, lacks)
+		}
+	}
 }

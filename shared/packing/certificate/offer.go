@@ -97,13 +97,18 @@ type asking struct {
 	kind    int
 	weight  int64
 	pods    int64
-	regions []*region
 	takes   set
+	regions []*region
+	// within are the nodes of several regions.
+	within set
 }
 
 // confined reports whether a node is in the region of any of the pods.
 func (a *asking) confined(node int) bool {
-	return slices.ContainsFunc(a.regions, func(r *region) bool { return r.has(node) })
+	if len(a.regions) == 1 {
+		return a.regions[0].has(node)
+	}
+	return a.within.has(node)
 }
 
 // weighing collects the pods that weigh.
@@ -112,7 +117,7 @@ func (v *verifier) weighing(s *state, by *scale) *weighing {
 	index := map[int]int{}
 	var regions []*region
 	add := func(some some, weight int64, r *region) {
-		v.spend(1)
+		v.spend(1 + len(regions)/16)
 		if weight == 0 || !v.usable(r, some.kind) {
 			return
 		}
@@ -144,7 +149,11 @@ func (v *verifier) weighing(s *state, by *scale) *weighing {
 	}
 	slices.SortFunc(w.asking, func(a, b asking) int { return a.kind - b.kind })
 	var text []byte
-	for _, a := range w.asking {
+	for i := range w.asking {
+		a := &w.asking[i]
+		if len(a.regions) > 1 {
+			a.within = v.all(a.regions)
+		}
 		for _, n := range []int64{int64(a.kind), a.weight, a.pods} {
 			text = binary.AppendVarint(text, n)
 		}
@@ -152,6 +161,18 @@ func (v *verifier) weighing(s *state, by *scale) *weighing {
 	w.number, w.nodes = v.asked.of(text), v.union(regions)
 	v.list(w)
 	return w
+}
+
+// all is the nodes of some regions as a set.
+func (v *verifier) all(regions []*region) set {
+	met := newSet(v.nodes.Len())
+	for _, r := range regions {
+		v.spend(len(r.nodes))
+		for _, node := range r.nodes {
+			met.add(int(node))
+		}
+	}
+	return met
 }
 
 // union is the nodes of some regions.
@@ -162,13 +183,7 @@ func (v *verifier) union(regions []*region) []int32 {
 	if len(regions) == 1 {
 		return regions[0].nodes
 	}
-	met := newSet(v.nodes.Len())
-	for _, r := range regions {
-		v.spend(len(r.nodes))
-		for _, node := range r.nodes {
-			met.add(int(node))
-		}
-	}
+	met := v.all(regions)
 	var nodes []int32
 	for node := range v.nodes.Len() {
 		if met.has(node) {
@@ -211,7 +226,7 @@ func (v *verifier) offer(node int, w *weighing) int64 {
 		v.items = append(v.items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
 	}
 	weight, tries := heaviest(v.items, v.row(node))
-	v.spend(tries * (1 + len(users)))
+	v.spend(tries * (1 + len(users)) * (1 + len(v.resources)/16))
 	if v.heaviest == nil {
 		v.heaviest = map[offerOf]int64{}
 	}
@@ -251,6 +266,7 @@ func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weig
 			number[at] = int32(len(used))
 		}
 	}
+	v.spend(len(used) * len(by.by))
 	capacity := make([]int64, len(used)*len(by.by))
 	for i, inner := range by.by {
 		v.offers(s, inner, func(node int, weight int64) {
@@ -273,7 +289,7 @@ func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weig
 		}
 		room := capacity[k*len(by.by) : (k+1)*len(by.by)]
 		weight, tries := heaviest(unlimited(items, room), room)
-		v.spend(tries * (1 + len(items)))
+		v.spend(tries * (1 + len(items)) * (1 + len(room)/16))
 		if weight > 0 {
 			give(int(nodes[0]), weight)
 		}

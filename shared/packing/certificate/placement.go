@@ -15,16 +15,25 @@ func Check(in *Input, nodes map[string]string) []error {
 	if err != nil {
 		return []error{fmt.Errorf("the input is wrong: %w", err)}
 	}
-	p := &placement{Model: m, placed: make([][]int, len(in.Groups)), asked: map[int][]int64{}}
+	p := newPlacement(m)
+	if err := p.checkAll(nodes); err != nil {
+		p.errs = append(p.errs, err)
+	}
+	return p.errs
+}
+
+func (p *placement) checkAll(nodes map[string]string) (err error) {
+	defer endSpent(&err, errNotChecked)
 	for _, pod := range slices.Sorted(maps.Keys(nodes)) {
 		p.place(pod, nodes[pod])
 	}
+	p.count()
 	p.checkRoom()
 	p.check()
-	if has, needs := p.reached(0); has < needs {
-		p.wrong("%s reaches %d of the %d %s that it needs", m.called(0), has, needs, m.members(0))
+	if has, needs := p.has[0], p.minimum(0); has < needs {
+		p.wrong("%s reaches %d of the %d %s that it needs", p.called(0), has, needs, p.members(0))
 	}
-	return p.errs
+	return nil
 }
 
 // check looks at groups and relations.
@@ -42,12 +51,22 @@ type placement struct {
 	*Model
 	// placed are the nodes of each group's placed pods, descendants included.
 	placed [][]int
-	// asked is what the pods on a node ask for.
-	asked map[int][]int64
+	// has is how many pods or satisfied children each group has.
+	has []int
+	// asked is what the pods on a node ask for, at most tooMuch.
+	asked map[int][]uint64
 	errs  []error
 	// quiet counts what is wrong, and does not say it.
 	quiet  bool
 	faults int
+}
+
+// tooMuch is more than any node has.
+const tooMuch = 1 << 63
+
+func newPlacement(m *Model) *placement {
+	groups := len(m.in.Groups)
+	return &placement{Model: m, placed: make([][]int, groups), has: make([]int, groups), asked: map[int][]uint64{}}
 }
 
 func (p *placement) wrong(format string, args ...any) {
@@ -72,12 +91,13 @@ func (p *placement) place(pod, name string) {
 		p.wrong("pod %q is on node %q, which filters exclude for it", pod, name)
 	}
 	if p.asked[node] == nil {
-		p.asked[node] = make([]int64, len(p.resources))
+		p.asked[node] = make([]uint64, len(p.resources))
 	}
 	for r, amount := range p.kinds[at.kind].requests {
-		p.asked[node][r] = plus(p.asked[node][r], amount)
+		p.asked[node][r] = min(p.asked[node][r]+uint64(amount), tooMuch)
 	}
 	for group := at.leaf; group >= 0; group = p.in.Groups[group].Parent {
+		p.spend(1)
 		p.placed[group] = append(p.placed[group], node)
 	}
 }
@@ -87,11 +107,20 @@ func (p *placement) checkRoom() {
 	for _, node := range slices.Sorted(maps.Keys(p.asked)) {
 		for _, name := range names {
 			r := p.resources[name]
-			if asked, free := p.asked[node][r], p.row(node)[r]; asked > free {
-				p.wrong("node %q has %d of %s free, and the pods placed there ask for %d", p.in.Nodes[node].Name, free, name, asked)
+			if asked, free := p.asked[node][r], p.row(node)[r]; asked > uint64(free) {
+				p.wrong("node %q has %d of %s free, and the pods placed there ask for %s", p.in.Nodes[node].Name, free, name,
+					amount(asked))
 			}
 		}
 	}
+}
+
+// amount is how an amount reads.
+func amount(asked uint64) string {
+	if asked == tooMuch {
+		return fmt.Sprint(asked, " or more")
+	}
+	return fmt.Sprint(asked)
 }
 
 func (p *placement) checkGroup(group int) {
@@ -99,7 +128,7 @@ func (p *placement) checkGroup(group int) {
 	if len(p.placed[group]) == 0 {
 		return
 	}
-	if has, needs := p.reached(group); group > 0 && has < needs {
+	if has, needs := p.has[group], p.minimum(group); group > 0 && has < needs {
 		p.wrong("%s has pods placed, but reaches %d of the %d %s that it needs", p.called(group), has, needs,
 			p.members(group))
 	}
@@ -136,18 +165,17 @@ func (p *placement) checkTogether(group int, verb, topology, level string, nodes
 	}
 }
 
-// reached is how many pods or satisfied children a group has and needs.
-func (p *placement) reached(group int) (has, needs int) {
-	g := &p.in.Groups[group]
-	if p.leaf(group) {
-		return len(p.placed[group]) + len(g.Running), g.MinMember
-	}
-	for _, child := range p.children[group] {
-		if has1, needs1 := p.reached(child); has1 >= needs1 {
-			has++
+// count fills in what each group has.
+func (p *placement) count() {
+	clear(p.has)
+	for group := len(p.has) - 1; group >= 0; group-- {
+		if p.leaf(group) {
+			p.has[group] = len(p.placed[group]) + len(p.in.Groups[group].Running)
+		}
+		if group > 0 && p.has[group] >= p.minimum(group) {
+			p.has[p.in.Groups[group].Parent]++
 		}
 	}
-	return has, g.MinSubGroups
 }
 
 // called speaks of a group in a message.

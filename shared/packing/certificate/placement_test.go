@@ -2,8 +2,10 @@ package certificate_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -91,6 +93,30 @@ func TestEachFaultOfAPlacementIsNamed(t *testing.T) {
 			func(_ *certificate.Input, nodes map[string]string) { nodes["a-1"] = "n0" },
 			`node "n0" has 4 of gpu free, and the pods placed there ask for 8`,
 		},
+		"more than int64 holds": {
+			func(in *certificate.Input, nodes map[string]string) {
+				in.Kinds[0].Requests["gpu"], in.Nodes[0].Free["gpu"] = math.MaxInt64, math.MaxInt64
+				nodes["a-1"] = "n0"
+			},
+			`node "n0" has 9223372036854775807 of gpu free, and the pods placed there ask for 9223372036854775808 or more`,
+		},
+		"as much as int64 holds": {
+			func(in *certificate.Input, _ map[string]string) {
+				in.Kinds[1].Requests["gpu"], in.Nodes[2].Free["gpu"] = math.MaxInt64/2, math.MaxInt64
+			}, "",
+		},
+		"one more than int64 holds": {
+			func(in *certificate.Input, _ map[string]string) {
+				in.Kinds[1].Requests["gpu"], in.Nodes[2].Free["gpu"] = 1<<62, math.MaxInt64
+			}, `ask for 9223372036854775808 or more`,
+		},
+		"a group that needs less than nothing": {
+			func(in *certificate.Input, nodes map[string]string) {
+				in.Groups[2].MinMember = math.MinInt
+				delete(nodes, "b-0")
+				delete(nodes, "b-1")
+			}, "",
+		},
 		"a mandatory pod that is missing": {
 			func(_ *certificate.Input, nodes map[string]string) { delete(nodes, "a-1") },
 			`group "a" has pods placed, but reaches 1 of the 2 pods that it needs`,
@@ -173,5 +199,32 @@ func TestAnInputThatContradictsItselfIsNamed(t *testing.T) {
 				t.Errorf("Verify said %v", err)
 			}
 		})
+	}
+}
+
+// A tree so deep that its pods in each group are too many to look at is not checked.
+func TestAHostileInputEnds(t *testing.T) {
+	deep, items := nested(9000), nested(9000)
+	last := &deep.Groups[len(deep.Groups)-1]
+	nodes := map[string]string{}
+	for i := range 2000 {
+		name := fmt.Sprint(i)
+		last.Pending[0].Names, nodes[name] = append(last.Pending[0].Names, name), "n0"
+	}
+	for i := range items.Groups {
+		items.Relations = append(items.Relations, certificate.Relation{Name: fmt.Sprint(i), Topology: "net", Level: "zone", Max: 1})
+		last := &items.Groups[len(items.Groups)-1]
+		last.Relations = append(last.Relations, fmt.Sprint(i))
+	}
+	for _, test := range []struct {
+		in   *certificate.Input
+		want string
+	}{{deep, "the placement cannot be checked within 16777216 steps"},
+		{items, "the input is wrong: it cannot be read within 16777216 steps"}} {
+		begun := time.Now()
+		errs := certificate.Check(test.in, nodes)
+		if took := time.Since(begun); took > 4*time.Second || len(errs) == 0 || errs[len(errs)-1].Error() != test.want {
+			t.Errorf("after %v: %v", took, errs)
+		}
 	}
 }

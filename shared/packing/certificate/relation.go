@@ -85,7 +85,7 @@ func (m *Model) fill(r *relation) {
 		if !r.source.PerPod {
 			nodes = append(nodes, m.known(r.source.Joined)...)
 		}
-		r.stands[item] = slices.Sorted(slices.Values(r.domains(nodes)))
+		r.stands[item] = r.domains(nodes)
 		if !r.source.PerPod {
 			for _, domain := range r.stands[item] {
 				r.base[domain]++
@@ -110,7 +110,7 @@ func (m *Model) fill(r *relation) {
 	}
 	near := r.domains(m.known(r.source.Near))
 	for domain := range r.room {
-		if !slices.Contains(near, domain) {
+		if _, is := slices.BinarySearch(near, domain); !is {
 			r.room[domain] = 0
 		}
 	}
@@ -141,20 +141,22 @@ func (m *Model) accessible(region *region, r *relation, item int) *region {
 	return m.within(region, m.nodesNear(r, append(r.domains(m.known(r.source.Near)), stands...)), -1)
 }
 
-// domains are those of some nodes, each once.
+// domains are those of some nodes, ascending, each once.
 func (r *relation) domains(nodes []int) []int {
 	var domains []int
 	for _, node := range nodes {
-		if domain := r.division.of[node]; domain >= 0 && !slices.Contains(domains, domain) {
+		if domain := r.division.of[node]; domain >= 0 {
 			domains = append(domains, domain)
 		}
 	}
-	return domains
+	slices.Sort(domains)
+	return slices.Compact(domains)
 }
 
 // itemOf is the item that a group is in, or is; -1 if it is in none.
 func (m *Model) itemOf(r *relation, group int) int {
 	for ; group >= 0; group = m.in.Groups[group].Parent {
+		m.spend(1)
 		if _, is := slices.BinarySearch(r.items, group); is {
 			return group
 		}
@@ -210,12 +212,13 @@ func (p *placement) checkEven(r *relation, entered map[int]int64) {
 	}
 }
 
-// missing is how many items domains lack that have fewer than each, but any.
+// missing is how many items domains lack that have fewer than each, but any. That each has
+// to have more than there are says no more than that it lacks some.
 func missing(items []int64, each int64) int64 {
 	sum := int64(0)
 	for _, n := range items {
 		if n > 0 {
-			sum = plus(sum, max(0, each-n))
+			sum += max(0, min(each, manyItems)-n)
 		}
 	}
 	return sum
@@ -268,6 +271,7 @@ func (v *verifier) offersOfRelation(s *state, by *scale, give func(node int, wei
 		if item < s.goal || item >= v.end[s.goal] {
 			continue
 		}
+		v.spend(1 + len(r.room)/16)
 		met := make([]bool, len(r.room))
 		for leaf := item; leaf < v.end[item]; leaf++ {
 			for _, some := range v.pending[leaf] {

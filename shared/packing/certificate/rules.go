@@ -225,6 +225,7 @@ func (v *verifier) lastFirst(rules []int) []int {
 	if rules[0] == last {
 		return rules
 	}
+	v.spend(len(rules) / 16)
 	at := slices.Index(rules, last)
 	return append([]int{last}, slices.Delete(slices.Clone(rules), at, at+1)...)
 }
@@ -232,6 +233,7 @@ func (v *verifier) lastFirst(rules []int) []int {
 // deep reports whether any of some rules takes so long that alike domains are worth
 // looking for.
 func (v *verifier) deep(rules []int) bool {
+	v.spend(len(rules) / 16)
 	return slices.ContainsFunc(rules, func(i int) bool {
 		return i < 0 || i >= len(v.proof.Rules) || v.proof.Rules[i].Few == nil && v.proof.Rules[i].Cut == nil
 	})
@@ -243,6 +245,7 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 	judged, none := map[string]bool{}, true
 	s = v.setting(s)
 	for _, name := range w.Groups {
+		v.spend(1)
 		group, known := v.group[name]
 		if !known {
 			return false, fmt.Errorf("group %q is not in the input", name)
@@ -277,7 +280,7 @@ func (v *verifier) without(s *state, rule int, w *Without) (bool, error) {
 func (v *verifier) classIn(s *state, group int) string {
 	var class strings.Builder
 	for i := group; i < v.end[group]; i++ {
-		v.spend(1)
+		v.spend(1 + len(v.relations))
 		g := &v.in.Groups[i]
 		fmt.Fprintf(&class, "%d %d %d %d %q %q %p %v", len(v.children[i]), g.MinSubGroups, g.MinMember, len(g.Running),
 			g.Topology, g.Required, v.region(s, i), v.pending[i])
@@ -307,7 +310,8 @@ func (v *verifier) completed() *Proof {
 	used := func(in list, from int, rules []int) []int {
 		var kept []int
 		for _, i := range rules {
-			if uses[use{in, from, i}] && !slices.Contains(kept, number[i]) {
+			if at := (use{in, from, i}); uses[at] {
+				delete(uses, at)
 				kept = append(kept, number[i])
 			}
 		}

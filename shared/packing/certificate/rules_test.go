@@ -486,6 +486,17 @@ func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
 	}
 }
 
+// A group that needs less than nothing needs nothing, whatever runs of it.
+func TestNoMinimumIsBelowNothing(t *testing.T) {
+	for _, rule := range []certificate.Rule{few(), cut(gpu()), search(), every()} {
+		in := running(only(site([]int64{1}), leaf("all", "", 0, 1)), 0, "n0", "n0")
+		in.Groups[0].MinMember = math.MinInt + 1
+		if _, err := certificate.Complete(in, proofOf(rule)); err == nil || err.Error() != certificate.ErrNotProved.Error() {
+			t.Errorf("%+v: %v", rule, err)
+		}
+	}
+}
+
 // A rule that sets no group aside says nothing, even if what it leads to holds.
 func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 	in := gang(site([]int64{2}), 2, leaf("a", "", 0, 2), leaf("b", "", 0, 1))

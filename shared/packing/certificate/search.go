@@ -116,12 +116,15 @@ func (x *search) classAt(s *state, leaf, kind int) classOf {
 
 // least are the least counts that satisfy a group.
 func (x *search) least(s *state, group int) []counts {
-	g := &x.in.Groups[group]
 	if x.leaf(group) {
-		return x.leastOfLeaf(s, group, g)
+		return x.leastOfLeaf(s, group)
+	}
+	minimum := x.minimum(group)
+	if minimum > len(x.children[group]) {
+		return nil
 	}
 	// by number of satisfied children
-	by := make([][]counts, max(0, g.MinSubGroups)+1)
+	by := make([][]counts, minimum+1)
 	by[0] = []counts{make(counts, len(x.classes))}
 	for _, child := range x.children[group] {
 		options := x.least(s, child)
@@ -132,8 +135,8 @@ func (x *search) least(s *state, group int) []counts {
 	return by[len(by)-1]
 }
 
-func (x *search) leastOfLeaf(s *state, leaf int, g *Group) []counts {
-	left := int64(max(0, g.MinMember-len(g.Running)))
+func (x *search) leastOfLeaf(s *state, leaf int) []counts {
+	left := int64(max(0, x.minimum(leaf)-len(x.in.Groups[leaf].Running)))
 	have := make(counts, len(x.classes))
 	for _, some := range x.pending[leaf] {
 		if i, usable := x.index[x.classAt(s, leaf, some.kind)]; usable {
@@ -332,6 +335,7 @@ func (x *search) patterns(b *bin, in []entered) []counts {
 	choose = func(class int) {
 		x.spend(1 + len(free))
 		if class == len(chosen) {
+			x.spend(len(chosen) / 8)
 			all = append(all, slices.Clone(chosen))
 			return
 		}

@@ -8,6 +8,8 @@ type state struct {
 	// goal is the group that cannot be satisfied, it is claimed.
 	goal int
 	base *state
+	// depth is how many states are below this one.
+	depth int
 	// group, with all below it, is confined to a domain, or gets no pods if there is no
 	// division.
 	group    int
@@ -18,24 +20,40 @@ type state struct {
 	aside, inner []bool
 }
 
+// below is a state that says one thing more.
+func (s *state) below(next state) *state {
+	next.goal, next.base, next.depth = s.goal, s, s.depth+1
+	return &next
+}
+
 // region is that of a group.
-func (m *Model) region(s *state, group int) *region {
+func (m *Model) region(s *state, group int) *region { return m.now(s, group, m.first[group]) }
+
+// now is what rules have made of a first region of a group; of one that is not mixed, of those of
+// all groups below it.
+func (m *Model) now(s *state, group int, first *region) *region {
+	m.spend(s.depth / 16)
+	return m.since(s, group, first)
+}
+
+func (m *Model) since(s *state, group int, first *region) *region {
 	switch {
 	case s.base == nil:
-		return m.first[group]
+		return first
 	case s.aside != nil && s.aside[group]:
 		return nil
 	case s.aside != nil || group < s.group || group >= m.end[s.group]:
-		return m.region(s.base, group)
+		return m.since(s.base, group, first)
 	case s.division == nil:
 		return nil
 	}
-	return m.within(m.region(s.base, group), s.division, s.domain)
+	return m.within(m.since(s.base, group, first), s.division, s.domain)
 }
 
 // mixed reports whether rules have changed what is inside a group, but not alike for
 // all of it.
 func (m *Model) mixed(s *state, group int) bool {
+	m.spend(s.depth / 16)
 	for ; s.base != nil; s = s.base {
 		if s.aside != nil && s.inner[group] || s.aside == nil && group < s.group && s.group < m.end[group] {
 			return true
@@ -56,6 +74,7 @@ func (s *state) place() string {
 
 // barred is how many nodes that are left there filters keep all pods off.
 func (m *Model) barred(s *state) (nodes int) {
+	m.spend(s.depth / 16)
 	for s.base != nil && s.division == nil {
 		s = s.base
 	}
@@ -120,18 +139,18 @@ func (m *Model) start() {
 
 // confined is the state with a group confined to a domain.
 func (v *verifier) confined(s *state, group int, division *division, domain int) *state {
-	return &state{goal: s.goal, base: s, group: group, division: division, domain: domain}
+	return s.below(state{group: group, division: division, domain: domain})
 }
 
 // barring is the state in which a group gets no pods.
 func (v *verifier) barring(s *state, group int) *state {
-	return &state{goal: s.goal, base: s, group: group}
+	return s.below(state{group: group})
 }
 
 // setting is a state in which groups can be set aside one after the other.
 func (v *verifier) setting(s *state) *state {
 	v.spend(len(v.in.Groups))
-	return &state{goal: s.goal, base: s, aside: make([]bool, len(v.in.Groups)), inner: make([]bool, len(v.in.Groups))}
+	return s.below(state{aside: make([]bool, len(v.in.Groups)), inner: make([]bool, len(v.in.Groups))})
 }
 
 // set puts a group aside.
@@ -140,7 +159,7 @@ func (v *verifier) set(s *state, group int) {
 		s.aside[i] = true
 		s.inner[i] = true
 	}
-	for up := v.in.Groups[group].Parent; up >= 0; up = v.in.Groups[up].Parent {
+	for up := v.in.Groups[group].Parent; up >= 0 && !s.inner[up]; up = v.in.Groups[up].Parent {
 		s.inner[up] = true
 	}
 }
@@ -261,19 +280,4 @@ func (m *Model) podsOf(group int) []placed {
 	}
 	m.sums[group] = sums
 	return sums
-}
-
-// now is what rules have made of a first region of a group that is not mixed.
-func (m *Model) now(s *state, group int, first *region) *region {
-	switch {
-	case s.base == nil:
-		return first
-	case s.aside != nil && s.aside[group]:
-		return nil
-	case s.aside != nil || group < s.group || group >= m.end[s.group]:
-		return m.now(s.base, group, first)
-	case s.division == nil:
-		return nil
-	}
-	return m.within(m.now(s.base, group, first), s.division, s.domain)
 }

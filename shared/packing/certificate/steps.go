@@ -1,6 +1,15 @@
 package certificate
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// What is said to be out of steps.
+var (
+	errNotRead    = errors.New("it cannot be read")
+	errNotChecked = errors.New("the placement cannot be checked")
+)
 
 // outOfSteps is what spend panics with, so that every loop ends in time and no
 // caller in between has to pass it on.
@@ -21,9 +30,9 @@ func recovered(e any) bool {
 	return e != nil
 }
 
-// endSpent turns the end of the steps into an error.
-func endSpent(err *error) {
+// endSpent turns the end of the steps into an error about what did not come to an end.
+func endSpent(err *error, what error) {
 	if recovered(recover()) {
-		*err = fmt.Errorf("%w within %d steps", ErrNotProved, MaxSteps)
+		*err = fmt.Errorf("%w within %d steps", what, MaxSteps)
 	}
 }

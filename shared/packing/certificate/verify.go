@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// MaxSteps bounds the work of Verify: a node or group looked at, or a set of
+// MaxSteps bounds the work of Read, Check and Verify: a node or group looked at, or a set of
 // items tried, is a step.
 const MaxSteps = 1 << 24
 
@@ -45,7 +45,7 @@ func (m *Model) Complete(proof *Proof, limit int) (completed *Proof, steps int, 
 		needs: map[needOf]leastWeight{}}
 	m.steps, m.limit = 0, min(limit, MaxSteps)
 	defer func() { steps = m.steps }()
-	defer endSpent(&err)
+	defer endSpent(&err, ErrNotProved)
 	if m.first == nil {
 		m.start()
 	}

@@ -56,7 +56,7 @@ func (v *verifier) scaleOf(m *Measure) (*scale, error) {
 }
 
 func (v *verifier) read(m *Measure) (*scale, error) {
-	v.spend(len(v.in.Groups) + len(v.kinds))
+	v.spend(len(v.in.Groups) + len(v.kinds) + len(m.Of) + len(m.Pods) + len(m.Groups))
 	s := &scale{}
 	if m.Relation != "" {
 		return s, v.readRelation(s, m)
@@ -175,6 +175,7 @@ func (v *verifier) readBy(s *scale, m *Measure, depth int) error {
 // requires reports whether a group stands in one domain of a level.
 func (v *verifier) requires(group int, topology string, depth int) bool {
 	for ; group >= 0; group = v.in.Groups[group].Parent {
+		v.spend(1)
 		g := &v.in.Groups[group]
 		if g.Required != "" && g.Topology == topology && v.level(topology, g.Required) >= depth {
 			return true
@@ -329,7 +330,7 @@ func (v *verifier) need(s *state, group int, by *scale) (int64, bool) {
 		weight int64
 		count  int
 	}
-	left, sum := max(0, v.in.Groups[group].MinSubGroups), int64(0)
+	left, sum := v.minimum(group), int64(0)
 	var room [4]weighed
 	least := room[:0]
 	for _, run := range v.runsIn(s, group, by) {
@@ -348,7 +349,7 @@ func (v *verifier) need(s *state, group int, by *scale) (int64, bool) {
 
 func (v *verifier) needOfLeaf(s *state, group int, by *scale) (int64, bool) {
 	g := &v.in.Groups[group]
-	left := max(0, int64(g.MinMember-len(g.Running)))
+	left := int64(max(0, v.minimum(group)-len(g.Running)))
 	if left == 0 {
 		return 0, true
 	}
