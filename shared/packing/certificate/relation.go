@@ -15,15 +15,17 @@ type relation struct {
 	near *division
 	// items are the groups that name it, ascending.
 	items []int
-	// base is how many items each domain has, room how many more it takes, and stands
-	// has by item the domains of its running pods, ascending.
+	// base is how many items each domain has, room how many more it takes, and standing
+	// has by domain the items that have running pods there, stands by item its domains;
+	// ascending.
 	base, room []int64
+	standing   [][]int
 	stands     map[int][]int
 }
 
 // standsIn reports whether an item has running pods in a domain.
 func (r *relation) standsIn(item, domain int) bool {
-	_, stands := slices.BinarySearch(r.stands[item], domain)
+	_, stands := slices.BinarySearch(r.standing[domain], item)
 	return stands
 }
 
@@ -75,6 +77,7 @@ const manyItems = 1 << 30
 // fill counts what stands in the domains of a relation.
 func (m *Model) fill(r *relation) {
 	r.base, r.room = make([]int64, len(r.division.paths)), make([]int64, len(r.division.paths))
+	r.standing = make([][]int, len(r.base))
 	for _, nodes := range r.source.Others {
 		for _, domain := range r.domains(m.known(nodes)) {
 			r.base[domain]++
@@ -86,14 +89,14 @@ func (m *Model) fill(r *relation) {
 			nodes = append(nodes, m.known(r.source.Joined)...)
 		}
 		r.stands[item] = r.domains(nodes)
-		if !r.source.PerPod {
-			for _, domain := range r.stands[item] {
+		for _, domain := range r.stands[item] {
+			r.standing[domain] = append(r.standing[domain], item)
+			if !r.source.PerPod {
 				r.base[domain]++
 			}
-			continue
 		}
 		for _, node := range nodes {
-			if domain := r.division.of[node]; domain >= 0 {
+			if domain := r.division.of[node]; domain >= 0 && r.source.PerPod {
 				r.base[domain]++
 			}
 		}
@@ -326,10 +329,9 @@ func (v *verifier) standsAs(text []byte, node int) []byte {
 			continue
 		}
 		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(i)), r.room[domain])
-		for _, item := range r.items {
-			if r.standsIn(item, domain) {
-				text = binary.AppendVarint(text, int64(item))
-			}
+		text = binary.AppendUvarint(text, uint64(len(r.standing[domain])))
+		for _, item := range r.standing[domain] {
+			text = binary.AppendVarint(text, int64(item))
 		}
 	}
 	return text
