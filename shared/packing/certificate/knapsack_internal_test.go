@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -29,6 +30,7 @@ func TestTheHeaviestSetIsThatOfAllSets(t *testing.T) {
 			skipped++
 		}
 		left := append([]int64(nil), capacity...)
+		checkBound(t, items, capacity)
 		if got, tries := heaviest(items, left); got != want || tries < 1 {
 			t.Fatalf("%+v in %v: %d after %d tries, and trying each says %d", items, capacity, got, tries, want)
 		}
@@ -40,6 +42,40 @@ func TestTheHeaviestSetIsThatOfAllSets(t *testing.T) {
 	}
 	if skipped < 5000 {
 		t.Errorf("only %d bins had to leave items out", skipped)
+	}
+}
+
+// checkBound has the bound of what a bin takes be what it takes of the least capacity if the last of the items
+// that are worth most can be cut.
+func checkBound(t *testing.T, items []item, capacity []int64) {
+	k := &knapsack{capacity: capacity}
+	for _, it := range items {
+		if it.count = fitting(it.count, it.takes, capacity); it.count*it.weight > 0 {
+			k.items = append(k.items, it)
+		}
+	}
+	got, want := k.sort(), int64(0)
+	for _, it := range k.items {
+		want += it.weight * it.count
+	}
+	for r := range capacity {
+		var worth []item // one by one
+		for _, it := range k.items {
+			worth = append(worth, slices.Repeat([]item{it}, int(it.count))...)
+		}
+		slices.SortFunc(worth, func(a, b item) int { return int(b.weight*a.takes[r] - a.weight*b.takes[r]) })
+		sum, left := int64(0), capacity[r]
+		for _, it := range worth {
+			if it.takes[r] > left {
+				sum += it.weight * left / it.takes[r]
+				break
+			}
+			sum, left = sum+it.weight, left-it.takes[r]
+		}
+		want = min(want, sum)
+	}
+	if got != want {
+		t.Fatalf("the bound of %+v in %v is %d, not %d", items, capacity, got, want)
 	}
 }
 

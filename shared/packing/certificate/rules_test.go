@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/shared/packing/certificate"
 )
@@ -421,6 +424,98 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			proofOf(cut(count("rack", []string{"a", "b"}, certificate.Measure{Resource: "gpu", Of: []string{"a"}}))),
 			map[string]string{"a-0": "n0", "b-0": "n0"},
 		},
+		"a rack like one whose number was asked for first": {
+			func() *certificate.Input {
+				in := only(site([]int64{2}, []int64{0}, []int64{2}), leaf("", "rack", 0, 2))
+				in.Nodes[0].Domains = nil
+				return in
+			}(),
+			proofOf(deep("", "rack")...), map[string]string{"-0": "n2", "-1": "n2"},
+		},
+		"zones with other racks": {
+			func() *certificate.Input {
+				in := gang(site([]int64{1}, []int64{1}, []int64{1, 1}), 1, leaf("a", "rack", 0, 2))
+				in.Groups[0].Topology, in.Groups[0].Required = "net", "zone"
+				moved(in, "y", 0, 1)
+				return in
+			}(),
+			proofOf(branch("all", "zone", 1, 3), branch("a", "rack", 2, 3), cut(gpu()), few()),
+			map[string]string{"a-0": "n2", "a-1": "n3"},
+		},
+		"racks of two zones": {
+			moved(gang(site([]int64{1}, []int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "zone", 0, 2)), "y", 0, 1),
+			proofOf(branch("a", "rack", 1, 3), branch("b", "zone", 2, 3), cut(gpu()), few()),
+			map[string]string{"a-0": "n2", "b-0": "n0", "b-1": "n1"},
+		},
+		"racks of which one is that of another group": {
+			func() *certificate.Input {
+				in := gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 1))
+				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "rack", Nodes: []string{"n0"}}}
+				return in
+			}(),
+			proofOf(deep("a", "rack")...), map[string]string{"a-0": "n1", "b-0": "n0"},
+		},
+		"racks of which the nodes are on one rail and on two": {
+			func() *certificate.Input {
+				in := of(only(site([]int64{1, 1}, []int64{1, 1}), leaf("", "rack", 0, 2)),
+					certificate.Relation{Level: "rail", Max: 1, PerPod: true}, 0)
+				in.Relations[0].Topology = "power"
+				for i, rail := range []string{"p", "p", "q", "r"} {
+					in.Nodes[i].Domains["power"] = []string{rail}
+				}
+				return in
+			}(),
+			proofOf(deep("", "rack")...), map[string]string{"-0": "n2", "-1": "n3"},
+		},
+		"racks where another item stands, and this one": {
+			of(only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 1, Joined: []string{"n1"}, Others: [][]string{{"n0"}}}, 0),
+			proofOf(deep("", "rack")...), map[string]string{"-0": "n1"},
+		},
+		"pods of two measures": {
+			func() *certificate.Input {
+				in := gang(site([]int64{3}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 1))
+				in.Nodes[0].Free["cpu"], in.Kinds[0].Requests["cpu"], in.Kinds[1].Requests["cpu"] = 30, 10, 20
+				return in
+			}(),
+			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{cut(gpu()), cut(certificate.Measure{Resource: "cpu"})}},
+			map[string]string{"a-0": "n0", "b-0": "n0"},
+		},
+		"nodes with as much free for other pods": {
+			func() *certificate.Input {
+				in := gang(site([]int64{8}, []int64{8}), 3, leaf("a", "", 0, 1), leaf("b", "", 1, 1), leaf("c", "", 2, 2))
+				in.Kinds[1].Requests["gpu"] = 3
+				in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 4}, Barred: []bool{true, false}})
+				return in
+			}(),
+			proofOf(cut(gpu())), map[string]string{"a-0": "n0", "b-0": "n0", "c-0": "n1", "c-1": "n1"},
+		},
+		"a leaf that needs its lightest pods": {
+			func() *certificate.Input {
+				in := only(site([]int64{2}), leaf("", "", 1, 2))
+				in.Groups[0].Pending = append(in.Groups[0].Pending, certificate.Pods{Kind: 0, Names: []string{"a", "b"}})
+				return in
+			}(),
+			proofOf(cut(gpu())), map[string]string{"a": "n0", "b": "n0"},
+		},
+		"items that need not be even": {
+			of(gang(site([]int64{2}, []int64{1}), 1, leaf("a", "rack", 0, 1)), certificate.Relation{Level: "rack", Max: 2}, 1),
+			proofOf(odd()), map[string]string{"a-0": "n0"},
+		},
+		"items that are near, and need not be even": {
+			of(gang(site([]int64{2}, []int64{1}), 1, leaf("a", "rack", 0, 1)),
+				certificate.Relation{Level: "rack", Max: 2, Even: true, Near: []string{"n0"}}, 1),
+			proofOf(odd()), map[string]string{"a-0": "n0"},
+		},
+		"groups of one kind by different weights": {
+			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "rack", 0, 1)),
+			proofOf(cut(certificate.Measure{Topology: "net", Level: "rack", Groups: map[string]int64{"a": 3, "b": 1},
+				By: []certificate.Measure{{Resource: "gpu", Of: []string{"b"}}}})), map[string]string{"b-0": "n0"},
+		},
+		"groups of which some are set aside": {
+			gang(site([]int64{1}), 1, leaf("a", "", 1, 1), leaf("b", "", 1, 1), leaf("c", "", 0, 1)),
+			proofOf(without(1, 2, "a"), few(), few()), map[string]string{"c-0": "n0"},
+		},
 		"a sum that has come to the end of int64": {
 			sums, proofOf(cut(count("zone", []string{"a", "b"}, gpu()))), map[string]string{"a-0": "n0", "b-0": "n1"},
 		},
@@ -443,6 +538,21 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deep goes through the nodes of each domain.
+func deep(group, level string) []certificate.Rule {
+	r := branch(group, level, 1, 2)
+	r.Branch.Each = []int{1, 2}
+	return []certificate.Rule{r, search(), few()}
+}
+
+// moved has nodes be in another zone.
+func moved(in *certificate.Input, zone string, nodes ...int) *certificate.Input {
+	for _, node := range nodes {
+		in.Nodes[node].Domains["net"][0] = zone
+	}
+	return in
 }
 
 func inside(parent int, g certificate.Group) certificate.Group {
@@ -494,6 +604,153 @@ func TestNoMinimumIsBelowNothing(t *testing.T) {
 		if _, err := certificate.Complete(in, proofOf(rule)); err == nil || err.Error() != certificate.ErrNotProved.Error() {
 			t.Errorf("%+v: %v", rule, err)
 		}
+	}
+}
+
+// What the input does not have is named wherever a proof says it.
+func TestWhatIsWrongInsideAProofIsNamed(t *testing.T) {
+	in := gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 2), leaf("b", "", 1, 1))
+	in.Topologies = append(in.Topologies, certificate.Topology{Name: "other", Levels: []string{"row", "rack"}})
+	wrong := certificate.Rule{Branch: &certificate.Branch{Group: "c"}}
+	another := branch("a", "rack", 1, 1)
+	another.Branch.Topology = "other"
+	for name, test := range map[string]struct {
+		rules []certificate.Rule
+		want  string
+	}{
+		"for a domain":             {[]certificate.Rule{branch("a", "rack", 1, 2), wrong, few()}, `group "c" is not in the input`},
+		"without a group":          {[]certificate.Rule{branch("a", "rack", 2, 1), wrong, few()}, `group "c" is not in the input`},
+		"about a group alone":      {[]certificate.Rule{without(1, 2, "b"), wrong, few()}, `group "c" is not in the input`},
+		"about the rest":           {[]certificate.Rule{without(2, 1, "b"), wrong, few()}, `group "c" is not in the input`},
+		"in what is to be set":     {[]certificate.Rule{without(1, 1, "c"), few()}, `group "c" is not in the input`},
+		"in a bound":               {[]certificate.Rule{cut(count("rack", []string{"a"}, count("zone", []string{"a"})))}, "is not below"},
+		"a reference":              {[]certificate.Rule{branch("a", "rack", 2, 9), few()}, "rule 0 refers to rule 9 of 2"},
+		"a level":                  {[]certificate.Rule{branch("a", "row", 1, 1), few()}, `topology "net" has no level "row" in the input`},
+		"a level by another name":  {[]certificate.Rule{another, few()}, `group "a" need not stand in one rack`},
+		"a group of any level":     {[]certificate.Rule{branch("b", "zone", 1, 1), few()}, `group "b" need not stand in one zone`},
+		"two rules in one":         {[]certificate.Rule{{Few: &certificate.Few{}, Every: &certificate.Every{}}}, "rule 0 says 2 things and not one"},
+		"none":                     {[]certificate.Rule{{}}, "rule 0 says 0 things and not one"},
+		"a pod of negative weight": {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"a-0": -1}})}, `pod "a-0" weighs -1`},
+		"a pod that is none":       {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"z": 1}})}, `pod "z" is not in the input`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.Groups[2].Pending[0].Kind = 0
+			if name == "about the rest" {
+				in.Groups[2].Pending[0].Kind = 1
+			}
+			if _, err := certificate.Complete(in, proofOf(test.rules...)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// Figures are those that counting by hand gives, whatever the order of the nodes.
+func TestFiguresAreCounted(t *testing.T) {
+	ab := func(in *certificate.Input) *certificate.Input {
+		return gang(in, 2, leaf("a", "", 0, 2), leaf("b", "", 1, 1))
+	}
+	even := func(m int) certificate.Relation {
+		return certificate.Relation{Level: "rack", Max: m, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}
+	}
+	for name, test := range map[string]struct {
+		in   *certificate.Input
+		rule certificate.Rule
+		want certificate.Rule
+	}{
+		// One node after the other takes one pod; after the first there is no room for two more.
+		"patterns of one kind": {only(site([]int64{1}, []int64{1}, []int64{0}), leaf("", "", 0, 3)), search(),
+			certificate.Rule{Search: &certificate.Search{Patterns: 1}}},
+		// The first node takes one of a, the second two of a or one of b.
+		"patterns of two kinds": {ab(site([]int64{1}, []int64{2})), search(),
+			certificate.Rule{Search: &certificate.Search{Patterns: 3}}},
+		// A node takes no pod or one: of the first rack 2 lists, and then 4 of which those with two pods are too many;
+		// of the second one 2. What a rack takes most is added to what those before do.
+		"patterns inside domains": {of(only(site([]int64{1, 1}, []int64{1}), leaf("", "", 0, 3)),
+			certificate.Relation{Level: "rack", Max: 1, PerPod: true}, 0), search(),
+			certificate.Rule{Search: &certificate.Search{Patterns: 10}}},
+		// No pod, one on either node, or both.
+		"ways": {of(only(site([]int64{1}, []int64{1}), leaf("", "", 0, 2)),
+			certificate.Relation{Level: "rack", Max: 1, PerPod: true, Others: [][]string{{"n0"}}}, 0), every(),
+			certificate.Rule{Every: &certificate.Every{Ways: 4}}},
+		"ways of pods of which none is left": {of(only(site([]int64{2}), leaf("", "", 0, 1)),
+			certificate.Relation{Level: "rack", Max: 1, PerPod: true, Others: [][]string{{"n0"}}}, 0), every(),
+			certificate.Rule{Every: &certificate.Every{Ways: 2}}},
+		"items": {of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 1)), even(2), 0), odd(),
+			certificate.Rule{Odd: &certificate.Odd{Relation: "r", Least: 1, Most: 1}}},
+		"items of an open number": {of(only(site([]int64{0}, []int64{1}, []int64{0}), leaf("", "", 0, 1)), even(0), 0), odd(),
+			certificate.Rule{Odd: &certificate.Odd{Relation: "r", Least: 1, Most: 1, Domains: 2, Each: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 {
+				completed, err := certificate.Complete(test.in, proofOf(test.rule))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(test.want, completed.Rules[0]); diff != "" {
+					t.Error(diff)
+				}
+				slices.Reverse(test.in.Nodes)
+			}
+		})
+	}
+}
+
+// Of several domains a cut is about the nearest, and of those one where filters keep fewest nodes from all pods.
+func TestACutIsAboutTheNearestDomain(t *testing.T) {
+	for name, test := range map[string]struct {
+		racks  [][]int64
+		barred []int
+		want   certificate.Cut
+	}{
+		"the first":                        {[][]int64{{5}, {2}, {3}}, nil, certificate.Cut{Domain: "z/r0", Need: 8, Offer: 4}},
+		"one between":                      {[][]int64{{2}, {5}, {3}}, nil, certificate.Cut{Domain: "z/r1", Need: 8, Offer: 4}},
+		"the last":                         {[][]int64{{2}, {3}, {4}}, nil, certificate.Cut{Domain: "z/r2", Need: 8, Offer: 4}},
+		"of equals the first":              {[][]int64{{2}, {4}, {4}}, nil, certificate.Cut{Domain: "z/r1", Need: 8, Offer: 4}},
+		"of equals that of no filters":     {[][]int64{{4, 4}, {4, 0}, {2}}, []int{0}, certificate.Cut{Domain: "z/r1", Need: 8, Offer: 4}},
+		"of equals that of fewest filters": {[][]int64{{4, 4, 4}, {4, 4}, {2}}, []int{0, 1, 3}, certificate.Cut{Domain: "z/r1", Need: 8, Offer: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := only(site(test.racks...), leaf("", "rack", 1, 4))
+			in.Kinds = in.Kinds[:2]
+			barred(in, test.barred...)
+			in.Kinds[0].Barred = in.Kinds[1].Barred
+			completed, err := certificate.Complete(in, proofOf(branch("", "rack", 1, 2), cut(gpu()), few()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.Measure = gpu()
+			if diff := cmp.Diff(&test.want, completed.Rules[1].Cut); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A search that takes too long proves nothing, and leaves other rules their steps.
+func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
+	in := choosing(60)
+	for i := range in.Kinds {
+		in.Kinds[i].Requests["cpu"] = 1
+	}
+	in.Nodes[0].Free["cpu"], in.Groups[0].MinMember = 20, 30
+	for _, limit := range []int{certificate.MaxSteps, certificate.MaxSteps / 32} {
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proof := &certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{search(), cut(certificate.Measure{Resource: "cpu"})}}
+		completed, steps, err := m.Complete(proof, limit)
+		if err != nil || len(completed.Rules) != 1 || steps < limit/16 {
+			t.Errorf("of %d steps %d: %+v, %v", limit, steps, completed, err)
+		}
+	}
+	m, err := certificate.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = m.Complete(proofOf(search()), certificate.MaxSteps/128); err == nil || !strings.Contains(err.Error(), "within") {
+		t.Errorf("a search that has fewer steps: %v", err)
 	}
 }
 
