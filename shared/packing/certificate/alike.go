@@ -168,14 +168,8 @@ type marker struct {
 func (m *marker) domain(nodes []int32, depth int) int {
 	m.spend(len(nodes) * (1 + len(m.regions)))
 	if len(nodes) == 1 {
-		levels := 0
-		for _, division := range m.deeper[depth:] {
-			if division.of[nodes[0]] >= 0 {
-				levels++
-			}
-		}
-		return m.numbers.of(binary.AppendUvarint(binary.AppendUvarint([]byte{'s'}, uint64(levels)),
-			uint64(m.one(int(nodes[0])))))
+		// Levels below that matter are those of regions and relations.
+		return m.numbers.of(binary.AppendUvarint([]byte{'s'}, uint64(m.one(int(nodes[0])))))
 	}
 	below := map[int][]int32{}
 	var parts []int

@@ -46,6 +46,15 @@ func TestACompletedProofHasNothingOfNoUse(t *testing.T) {
 				{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Domain: "z/r0", Need: 12, Offer: 8}},
 			}},
 		},
+		"a reference that is there twice": {
+			start: []int{0, 0},
+			rules: []certificate.Rule{eachRack(2, 2, 1, 2), few(), byGPU()},
+			want: certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{
+				{Branch: &certificate.Branch{Topology: "net", Level: "rack", Domains: 2, Each: []int{2}, None: []int{1}}},
+				{Few: &certificate.Few{Has: 0, Needs: 3}},
+				{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu"}, Domain: "z/r0", Need: 12, Offer: 8}},
+			}},
+		},
 		// Without room in the first rack, few holds there, and not in the second one: what it says of the first is dropped.
 		"what held until a branch failed": {
 			change: func(in *certificate.Input) {
@@ -333,6 +342,14 @@ func TestFewNamesTheInnermostGroup(t *testing.T) {
 				in.Groups = append(in.Groups, certificate.Group{Name: "c", MinMember: 1})
 			},
 			certificate.Few{Has: 1, Needs: 2},
+		},
+		"a group that could do without one, and pods that no node takes": {
+			func(in *certificate.Input) {
+				in.Groups[1].MinMember, in.Kinds[1].Requests["gpu"] = 3, 9
+				in.Groups[1], in.Groups[2] = in.Groups[2], in.Groups[1]
+				in.Groups = append(in.Groups, certificate.Group{Name: "c"})
+			},
+			certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "gpu", Asks: 9, Free: 4}},
 		},
 		"pods that no node takes": {
 			func(in *certificate.Input) { in.Kinds[1].Requests["gpu"] = 9 },

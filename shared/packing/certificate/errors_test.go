@@ -246,6 +246,15 @@ func TestEachFaultOfARelationIsNamed(t *testing.T) {
 				[][]string{{"n0"}, {"n0"}}
 		}, -1, 1,
 			`relation "apart" leaves domains of rack with fewer items than 2, 1 altogether`},
+		"uneven, as is right of what is not even": {alone, func(r *certificate.Relation) {
+			r.Max, r.Others = 3, [][]string{{"n0"}, {"n2"}}
+		}, -1, 1, ""},
+		"uneven, as is right near others": {alone, func(r *certificate.Relation) {
+			r.Max, r.Even, r.Others, r.Near = 3, true, [][]string{{"n0"}, {"n2"}}, []string{"n0", "n2"}
+		}, -1, 1, ""},
+		"uneven before, and less so": {alone, func(r *certificate.Relation) {
+			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}, {"n0"}, {"n2"}}
+		}, -1, 1, ""},
 		"uneven before, and no less even": {alone, func(r *certificate.Relation) {
 			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}, {"n2"}}
 		}, -1, 1, ""},

@@ -20,7 +20,7 @@ func (v *verifier) odd(s *state, rule int, o *Odd) (bool, error) {
 	if s.goal != 0 || !r.source.Even || r.source.Near != nil || !v.together(r) {
 		return false, nil
 	}
-	by, err := v.scaleOf(&Measure{Relation: o.Relation})
+	by, err := v.read(&Measure{Relation: o.Relation})
 	if err != nil {
 		return false, err
 	}
@@ -58,8 +58,11 @@ func (v *verifier) uneven(s *state, rule int, o *Odd, r *relation, by *scale, le
 		for item := range by.group {
 			m.Groups[v.in.Groups[item].Name] = 1
 		}
+		if len(m.Groups) == 0 {
+			return false, nil
+		}
 		var err error
-		if by, err = v.read(m); err != nil || len(m.Groups) == 0 {
+		if by, err = v.read(m); err != nil {
 			return false, err
 		}
 	}

@@ -143,6 +143,20 @@ func TestEachFaultOfAPlacementIsNamed(t *testing.T) {
 			},
 			`group "b" and the pods it follows share one rack, but stands in z/r0 and z/r1`,
 		},
+		"not where the followed pods are, of the broadest level": {
+			func(in *certificate.Input, _ map[string]string) {
+				in.Nodes[2].Domains["net"][0] = "y"
+				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "zone", Nodes: []string{"n0"}}}
+			},
+			`group "b" and the pods it follows share one zone, but stands in y and z`,
+		},
+		"followed pods that the input does not know": {
+			func(in *certificate.Input, nodes map[string]string) {
+				in.Groups[2].Required, nodes["b-1"] = "", "n1"
+				in.Kinds[0].Requests["gpu"] = 2
+				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "rack", Nodes: []string{"n9"}}}
+			}, "",
+		},
 		"followed at a level that does not exist": {
 			func(in *certificate.Input, _ map[string]string) {
 				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "row", Nodes: []string{"n0"}}}

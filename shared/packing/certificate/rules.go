@@ -196,7 +196,7 @@ func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 	if !v.requires(group, b.Topology, level) {
 		return false, fmt.Errorf("%w: group %q need not stand in one %s", ErrNotProved, b.Group, b.Level)
 	}
-	if holds, err := v.any(v.barring(s, group), inNone, rule, b.None); err != nil || !holds {
+	if holds, err := v.any(v.barring(s, group), inNone, rule, b.None); !holds {
 		return false, err
 	}
 	division := v.divide(b.Topology, b.Level)
@@ -207,7 +207,7 @@ func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 	}
 	each := b.Each
 	for _, domain := range domains {
-		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, each); err != nil || !holds {
+		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, each); !holds {
 			return false, err
 		}
 		if !deep {

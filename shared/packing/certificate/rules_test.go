@@ -93,6 +93,48 @@ func second(others ...string) *certificate.Input {
 	return of(in, r, 0)
 }
 
+// joined is a gang of one rack with a pod that runs on a node and one that takes two.
+func joined(in *certificate.Input, node string) *certificate.Input {
+	in = gang(in, 2, leaf("a", "", 0, 0), leaf("b", "", 1, 1))
+	in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
+	return running(in, 1, node)
+}
+
+// standing is a gang of one more pod of an item that stands in the second rack, where domains are even.
+func standing(in *certificate.Input) *certificate.Input {
+	in = of(only(in, leaf("", "rack", 0, 1)), certificate.Relation{Level: "rack", Even: true}, 0)
+	return running(in, 0, "n1")
+}
+
+// many is so many groups that what they need is kept: one of two pods of one rack, one of a pod, and empty ones.
+func many(in *certificate.Input) *certificate.Input {
+	groups := []certificate.Group{leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)}
+	for i := range 6 {
+		groups = append(groups, leaf(fmt.Sprint(i), "", 0, 0))
+	}
+	return gang(in, 8, groups...)
+}
+
+// beside is two items and a group of three more, two of which need the second rack, where others stand too.
+func beside(others ...string) *certificate.Input {
+	in := gang(site([]int64{1, 1, 1, 1, 1, 1}, []int64{9}), 3, certificate.Group{Name: "a", MinSubGroups: 3},
+		inside(1, leaf("a1", "", 0, 1)), inside(1, leaf("a2", "", 1, 1)), inside(1, leaf("a3", "", 1, 1)),
+		leaf("b1", "", 0, 1), leaf("b2", "", 0, 1))
+	r := certificate.Relation{Level: "rack", Max: 5}
+	for _, other := range others {
+		r.Others = append(r.Others, []string{other})
+	}
+	return of(in, r, 2, 3, 4, 5, 6)
+}
+
+// unlabelled has no node be in any domain.
+func unlabelled(in *certificate.Input) *certificate.Input {
+	for i := range in.Nodes {
+		in.Nodes[i].Domains = nil
+	}
+	return in
+}
+
 // barred has filters keep pods of the second kind off nodes.
 func barred(in *certificate.Input, nodes ...int) *certificate.Input {
 	in.Kinds[1].Barred = make([]bool, len(in.Nodes))
@@ -159,6 +201,30 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		"few: no node takes a pod": {
 			proofOf(few()), only(site([]int64{1, 1}), leaf("", "", 1, 1)),
 			only(site([]int64{1, 2}), leaf("", "", 1, 1)),
+		},
+		"few: what is left by the groups around": {
+			proofOf(few()), joined(site([]int64{1}, []int64{2}), "n0"), joined(site([]int64{1}, []int64{2}), "n1"),
+		},
+		"few: followed pods that the input does not know tie to nothing": {
+			proofOf(few()), following(unlabelled(site([]int64{1})), "rack", "n0"),
+			following(unlabelled(site([]int64{1})), "rack", "n9"),
+		},
+		"few: after the same rule did not hold": {
+			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{few(), without(2, 3, "a"), branch("a", "rack", 4, 3), few(),
+				cut(gpu())}}, many(site([]int64{1}, []int64{1}, []int64{1})), many(site([]int64{1}, []int64{2})),
+		},
+		"odd: of no item that is to come": {
+			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{odd(), few()}},
+			standing(site([]int64{1}, []int64{0})), standing(site([]int64{1}, []int64{1})),
+		},
+		"cut: two nodes with different room": {
+			proofOf(cut(certificate.Measure{Pods: map[string]int64{"a-0": 1, "b-0": 1}})),
+			gang(site([]int64{3, 4}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 4)),
+			gang(site([]int64{5, 4}), 2, leaf("a", "", 0, 1), leaf("b", "", 1, 4)),
+		},
+		"cut: items below the goal only": {
+			proofOf(without(1, 2, "a"), cut(certificate.Measure{Relation: "r"}), few()),
+			beside("n6", "n6", "n6", "n6"), beside("n6", "n6", "n6"),
 		},
 		"few: running pods count": {
 			proofOf(few()), running(only(site([]int64{0}), leaf("", "", 0, 1)), 0, "n0"),

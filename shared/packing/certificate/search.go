@@ -159,7 +159,6 @@ func (x *search) leastOfLeaf(s *state, leaf int) []counts {
 			chosen[i] = n
 			choose(i+1, left-n)
 		}
-		chosen[i] = 0
 	}
 	choose(0, left)
 	return all
@@ -299,7 +298,7 @@ func (x *search) fails(bins []bin) bool {
 			}
 		}
 	}
-	return len(front) == 0 || len(x.needs) == 0
+	return false
 }
 
 // promising are those that reach some need if all the room that is left is
@@ -350,7 +349,6 @@ func (x *search) patterns(b *bin, in []entered) []counts {
 				free[r] += n * asks
 			}
 		}
-		chosen[class] = 0
 	}
 	choose(0)
 	return x.allowed(all, in)

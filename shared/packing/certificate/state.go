@@ -55,7 +55,7 @@ func (m *Model) since(s *state, group int, first *region) *region {
 func (m *Model) mixed(s *state, group int) bool {
 	m.spend(s.depth / 16)
 	for ; s.base != nil; s = s.base {
-		if s.aside != nil && s.inner[group] || s.aside == nil && group < s.group && s.group < m.end[group] {
+		if s.aside != nil && s.inner[group] || group < s.group && s.group < m.end[group] {
 			return true
 		}
 	}
@@ -157,7 +157,6 @@ func (v *verifier) setting(s *state) *state {
 func (v *verifier) set(s *state, group int) {
 	for i := group; i < v.end[group]; i++ {
 		s.aside[i] = true
-		s.inner[i] = true
 	}
 	for up := v.in.Groups[group].Parent; up >= 0 && !s.inner[up]; up = v.in.Groups[up].Parent {
 		s.inner[up] = true
