@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -38,6 +39,7 @@ type Own struct {
 	ends      ends
 	// unsupervise returns when no program is restarted any more.
 	unsupervise func()
+	down        sync.Once
 }
 
 // BringUp starts a dev cluster in a directory of its own, whatever Dir the options have, reports its progress on
@@ -113,13 +115,18 @@ func (o *Own) Behind(ctx context.Context, program string, proxy *apiproxy.Proxy)
 	return o.Machine.Start(ctx, program)
 }
 
-// TakeDown ends every program of the cluster and removes its directory.
-func (o *Own) TakeDown(ctx context.Context) error {
-	o.unsupervise()
-	if err := o.Machine.Down(ctx); err != nil {
-		return fmt.Errorf("taking the dev cluster down: %w", err)
-	}
-	return os.RemoveAll(o.directory)
+// TakeDown ends every program of the cluster and removes its directory. Only the first call does so and returns what
+// went wrong; others return when that one has ended.
+func (o *Own) TakeDown(ctx context.Context) (err error) {
+	o.down.Do(func() {
+		o.unsupervise()
+		if err = o.Machine.Down(ctx); err != nil {
+			err = fmt.Errorf("taking the dev cluster down: %w", err)
+			return
+		}
+		err = os.RemoveAll(o.directory)
+	})
+	return err
 }
 
 // joined is the first error, joined with errors of the cleanup after it.

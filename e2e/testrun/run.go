@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -105,7 +106,9 @@ func (r *Run) follow(ctx context.Context, command Command) error {
 	}
 	test := exec.CommandContext(ctx, "go", append([]string{"test", "-json", by}, command.Arguments...)...)
 	test.Dir, test.Env, test.Stderr = command.Directory, append(os.Environ(), command.Environment...), r.lines
-	test.Cancel = func() error { return test.Process.Signal(os.Interrupt) }
+	// In a group of its own, so that the tests are interrupted too, whoever gets the signal.
+	test.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	test.Cancel = func() error { return syscall.Kill(-test.Process.Pid, syscall.SIGINT) }
 	test.WaitDelay = grace
 	output, err := test.StdoutPipe()
 	if err != nil {

@@ -1,7 +1,10 @@
 package testrun
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,5 +218,35 @@ func TestSuitesHaveLinesOfTheirOwnAndModulesOneForAllPackages(t *testing.T) {
 		if got := (&result{name: name}).part(); got != want {
 			t.Errorf("%s belongs to %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestAnInterruptReachesTheTests: they have clusters to take down.
+func TestAnInterruptReachesTheTests(t *testing.T) {
+	interrupted, began := filepath.Join(t.TempDir(), "interrupted"), filepath.Join(t.TempDir(), "began")
+	command := module(t, map[string]string{"waits/waits_test.go": fmt.Sprintf(`package waits
+import ("os"; "os/signal"; "testing")
+func TestWaits(t *testing.T) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	if err := os.WriteFile(%q, nil, 0o600); err != nil { t.Fatal(err) }
+	<-signals
+	if err := os.WriteFile(%q, nil, 0o600); err != nil { t.Fatal(err) }
+}`, began, interrupted)})
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(began); err == nil {
+				interrupt()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	err := (&Run{Output: io.Discard, Logs: filepath.Join(t.TempDir(), "logs")}).Do(ctx, command)
+	if err == nil {
+		t.Error("an interrupted run succeeds")
+	}
+	if _, err := os.Stat(interrupted); err != nil {
+		t.Errorf("the test was not interrupted: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 	copies := enough
 	kinds := p.kindsOf(group)
 	for k, n := range p.wants(s.want, group) {
-		if n > 0 {
+		if p.compared++; n > 0 {
 			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
 		}
 		if copies == 0 {

@@ -78,7 +78,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 }
 
 // proofSteps bound the search for a certificate, beside the budget: so many, and for each node.
-const proofSteps, proofStepsOfNode = 1 << 21, 1 << 5
+const proofSteps, proofStepsOfNode = 1 << 20, 1 << 6
 
 // certify has the verdict follow from a certificate: without one nothing is called
 // Infeasible, and with one nothing Unknown. Where not all nodes were looked at for each
@@ -299,7 +299,9 @@ func (d *decision) mayFit(s *selection) bool {
 	if g := &d.p.groups[0]; g.required != none {
 		d.Steps += d.p.cluster.topologies[g.slot].rankings[g.required].count / 8
 	}
-	return d.p.holdsGang(s)
+	holds := d.p.holdsGang(s)
+	d.charge()
+	return holds
 }
 
 // minima lists the selections that satisfy the gang with nothing to spare; false

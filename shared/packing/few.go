@@ -32,6 +32,8 @@ type fewCounts struct {
 	passed  int
 	begun   bool
 	rest    uint64
+	// fitted is how often the resources of a node were compared with the requests.
+	fitted int
 	// homes are the domains of the nodes at the level of a topology that was asked for
 	// last, each once and ascending, home the place there of each node's, and sums how many
 	// pods fit in each.
@@ -116,7 +118,7 @@ func (c *Cluster) someOf(s *shapeCounts, l *looks, listed int) bool {
 		}
 		for ; f.rest != 0; f.rest &= f.rest - 1 {
 			node := int32(at*64 + bits.TrailingZeros64(f.rest))
-			if fitting(c.resources.row(node), s.requests) == 0 {
+			if f.fitted++; fitting(c.resources.row(node), s.requests) == 0 {
 				continue
 			}
 			if len(f.nodes) >= listed {
@@ -144,9 +146,9 @@ func (t *trial) widen(shape int, pods int64, r region) bool {
 		return false
 	}
 	for s.few != nil && s.few.partial && s.few.total < pods {
-		before, left := len(s.few.nodes), t.p.looks.left
+		before, left, fitted := len(s.few.nodes), t.p.looks.left, s.few.fitted
 		t.p.cluster.lengthen(s, t.p.looks, before+fewFound)
-		t.Steps += 1 + (left-t.p.looks.left)/8
+		t.Steps += 1 + (left-t.p.looks.left)/8 + (s.few.fitted-fitted)/16
 		if len(s.few.nodes) == before {
 			break
 		}

@@ -106,7 +106,7 @@ func (g *greedy) chooseOne(i int, r region, of levelOf) bool {
 // holding leaves out regions that cannot hold a group.
 func (g *greedy) holding(i int, candidates []region) []region {
 	g.Steps += len(candidates) * g.looks(i) / 16
-	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) })
+	return slices.DeleteFunc(candidates, func(r region) bool { return !g.p.mayStand(i, r) || !g.holds(g.s, i, r) })
 }
 
 // looks is what it costs to compare a group with a region: a step for some kinds.
@@ -374,7 +374,7 @@ type candidate struct {
 // into tries to place a group's content in one region.
 func (g *greedy) into(i int, r region) bool {
 	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.p.mayStand(i, r) || !g.p.holds(g.s, i, r) {
+	if g.Exhausted() || !g.p.mayStand(i, r) || !g.holds(g.s, i, r) {
 		return false
 	}
 	if len(g.p.kindsOf(i)) > 1 {

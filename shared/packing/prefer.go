@@ -46,7 +46,7 @@ func (g *greedy) nearestFirst(i int, units []region) []region {
 // unit places a group inside one unit of its preferred level, or nothing.
 func (g *greedy) unit(i int, u region) bool {
 	g.Steps += g.looks(i) / 2
-	if g.Exhausted() || !g.p.holds(g.s, i, u) {
+	if g.Exhausted() || !g.holds(g.s, i, u) {
 		return false
 	}
 	g.Steps++
@@ -98,6 +98,9 @@ func (g *greedy) part(i int, r region, rest []int32) {
 			if left[k] == 0 {
 				continue
 			}
+			if g.overdrawn() {
+				return
+			}
 			n := int64(left[k])
 			if !g.roomFor(int(s), n, r) {
 				n = g.p.capacity(r, int(s))
@@ -112,7 +115,7 @@ func (g *greedy) part(i int, r region, rest []int32) {
 	for _, child := range children {
 		g.p.addUp(rest, child, -1)
 	}
-	for from := 0; from < len(children); {
+	for from := 0; from < len(children) && !g.overdrawn(); {
 		to := g.run(children, from)
 		for _, child := range g.untouched(children[from:to], rest, r) {
 			if !g.p.groups[child].confines {
@@ -221,7 +224,7 @@ func (g *greedy) untouched(siblings []int, rest []int32, r region) []int {
 		}
 	}
 	placed := 0
-	if len(fresh) > 0 && g.p.holds(g.s, fresh[0], r) {
+	if len(fresh) > 0 && g.holds(g.s, fresh[0], r) {
 		placed = g.alike(fresh, r)
 	}
 	for _, child := range fresh[:placed] {

@@ -35,6 +35,9 @@ type problem struct {
 	wide            int
 	partly, partial bool
 	looks           *looks
+	// compared is how many kinds bounds have compared with what domains have room for, beyond
+	// those that were counted as steps.
+	compared int
 
 	// relations are those of the gang; related has by leaf the items that its pods are
 	// of, nil if there is no relation. stands counts the pods of items by domain, and

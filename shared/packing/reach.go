@@ -113,9 +113,13 @@ func (g *reach) mayHold(i int, r region) bool {
 	// spare is how many of its pods it can do without.
 	room, spare := 0, g.p.total(g.p.pending, i)-grp.need
 	kinds := g.p.kindsOf(i)
+	g.Steps++
 	for k, n := range g.p.wants(g.p.pending, i) {
 		if n == 0 {
 			continue
+		}
+		if k&7 == 7 {
+			g.Steps++
 		}
 		fit := min(int64(n), g.p.capacity(r, int(kinds[k])))
 		room += int(fit)

@@ -171,6 +171,10 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 	if c.minimal {
 		children, options, need = c.free(children, options, need)
 	}
+	empty := make([]bool, len(children))
+	for k, child := range children {
+		empty[k] = c.emptyOption(child, options[k])
+	}
 	var result [][]int32
 	var choose func(k, satisfied int, want []int32, skipped int)
 	choose = func(k, satisfied int, want []int32, skipped int) {
@@ -193,7 +197,7 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 				choose(k+1, satisfied+1, added(want, option), none)
 			}
 		}
-		if !c.emptyOption(options[k]) {
+		if !empty[k] {
 			choose(k+1, satisfied, want, class)
 		}
 	}
@@ -205,15 +209,16 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 // others by size, so that small ones are chosen first.
 func (c *chooser) free(children []int, options [][][]int32, need int) ([]int, [][][]int32, int) {
 	var order []int
-	for k := range children {
-		if c.emptyOption(options[k]) {
+	pods := make([]int, len(children))
+	for k, child := range children {
+		if c.emptyOption(child, options[k]) {
 			need--
 		} else if len(options[k]) > 0 {
-			order = append(order, k)
+			order, pods[k] = append(order, k), c.pods(options[k][0], child)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(sumOf(options[a][0]), sumOf(options[b][0])),
+		return cmp.Or(cmp.Compare(pods[a], pods[b]),
 			cmp.Compare(c.p.groups[children[a]].class, c.p.groups[children[b]].class))
 	})
 	kids := make([]int, len(order))
@@ -224,22 +229,24 @@ func (c *chooser) free(children []int, options [][][]int32, need int) ([]int, []
 	return kids, kept, need
 }
 
-func (c *chooser) emptyOption(options [][]int32) bool {
-	return slices.ContainsFunc(options, func(want []int32) bool { return sumOf(want) == 0 })
+// emptyOption reports whether one of a child's options is to have no pods of it.
+func (c *chooser) emptyOption(child int, options [][]int32) bool {
+	return slices.ContainsFunc(options, func(want []int32) bool { return c.pods(want, child) == 0 })
+}
+
+// pods is how many pods an option of a group has.
+func (c *chooser) pods(option []int32, group int) int {
+	sum := 0
+	for _, n := range option[c.p.rows[group]:c.p.rows[c.p.groups[group].end]] {
+		sum += int(n)
+	}
+	return sum
 }
 
 func added(a, b []int32) []int32 {
 	sum := slices.Clone(a)
 	for i, n := range b {
 		sum[i] += n
-	}
-	return sum
-}
-
-func sumOf(want []int32) int {
-	sum := 0
-	for _, n := range want {
-		sum += int(n)
 	}
 	return sum
 }

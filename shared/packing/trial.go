@@ -26,6 +26,22 @@ type trial struct {
 // spare is how many steps are left beside those for placing each pod.
 func (t *trial) spare() int { return max(0, t.Limit-t.Steps-allowances*t.allowance) }
 
+// holds is a bound: whether a region may have room for what is selected of a group.
+func (t *trial) holds(s *selection, group int, r region) bool {
+	holds := t.p.holds(s, group, r)
+	t.charge()
+	return holds
+}
+
+// charge counts as steps what bounds have compared.
+func (t *trial) charge() {
+	t.Steps += t.p.compared / 128
+	t.p.compared %= 128
+}
+
+// overdrawn reports whether placing each pod once, which goes on without steps, takes far too many.
+func (t *trial) overdrawn() bool { return t.Steps >= t.Limit+t.Limit/2 }
+
 // placement is a number of pods of one leaf and shape on one node.
 type placement struct {
 	leaf, shape, pods int32

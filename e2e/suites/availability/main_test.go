@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	cluster, err = live.BringUp(ctx, devcluster.Options{Nodes: nodes(), Components: []string{}})
+	cluster, err = live.BringUpForTests(ctx, devcluster.Options{Nodes: nodes(), Components: []string{}})
 	if err != nil {
 		return 1, err
 	}

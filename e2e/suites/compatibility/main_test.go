@@ -81,7 +81,7 @@ func bringUp(t *testing.T, nodes string, definitions map[string][]byte) *install
 	i := &installation{clone: newClone(t)}
 	i.clone.define(t, definitions)
 	var err error
-	if i.Own, err = live.BringUp(t.Context(), devcluster.Options{Root: string(i.clone), NodesFile: nodes}); err != nil {
+	if i.Own, err = live.BringUpForTests(t.Context(), devcluster.Options{Root: string(i.clone), NodesFile: nodes}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

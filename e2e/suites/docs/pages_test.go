@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 		return
 	}
 	defer readsAside(t, root, all).Wait()
-	own, err := live.BringUp(t.Context(), devcluster.Options{})
+	own, err := live.BringUpForTests(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func onDevCluster() target {
 		isDevCluster: true,
 		up: func(ctx context.Context, config *envconf.Config) (context.Context, error) {
 			var err error
-			if own, err = live.BringUp(ctx, devcluster.Options{}); err != nil {
+			if own, err = live.BringUpForTests(ctx, devcluster.Options{}); err != nil {
 				return ctx, err
 			}
 			config.WithKubeconfigFile(own.Machine.Kubeconfig)

@@ -76,7 +76,7 @@ func (c *Cluster) up(ctx context.Context, config *envconf.Config) (context.Conte
 		}
 	}
 	var err error
-	if c.Own, err = live.BringUp(ctx, c.Options); err != nil {
+	if c.Own, err = live.BringUpForTests(ctx, c.Options); err != nil {
 		return ctx, err
 	}
 	config.WithKubeconfigFile(c.Machine.Kubeconfig)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
@@ -28,8 +29,14 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		outcome = fmt.Errorf("making %d of %d replicas: a set has at most %d pods", made, scope.set.Spec.Replicas,
 			layout.MaxPods)
 	}
-	// First: pods that wait for others run under the account, and the API server refuses them while it does not exist.
-	outcome = errors.Join(outcome, r.applyAll(ctx, scope, access(scope)))
+	// First: pods that wait for others run under the account, and the API server refuses them while it does not exist. If
+	// somebody else's object has one of the names, the set's other pods need not wait for that.
+	if err := r.applyAll(ctx, scope, access(scope)); err != nil {
+		outcome = errors.Join(outcome, err)
+		if scope.account == nil && !isTaken(err) {
+			return outcome
+		}
+	}
 	wanted, all := &childNames{}, binding(scope)
 	for replica := range made {
 		all = append(all, ofReplica(scope, replica, wanted)...)
@@ -66,6 +73,12 @@ func access(scope *scope) []child {
 		{desired: children.ServiceAccount(scope.set), live: scope.account},
 		{desired: children.Role(scope.set), live: scope.role},
 	}
+}
+
+// isTaken reports whether an object was not written because it belongs to somebody else.
+func isTaken(err error) bool {
+	var foreign apply.ForeignError
+	return errors.As(err, &foreign)
 }
 
 // binding is the RoleBinding. The API server refuses it while it does not know the Role, whose creation brings the next

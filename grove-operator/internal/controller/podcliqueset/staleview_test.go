@@ -53,28 +53,14 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
-			cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(
-				set.DeepCopy()).WithInterceptorFuncs(
-				interceptor.Funcs{
-					Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
-						_ ...client.DeleteOption) error {
-						deleted = append(deleted, object.GetName())
-						return nil
-					},
-					SubResourceApply: func(context.Context, client.Client, string, runtime.ApplyConfiguration,
-						...client.SubResourceApplyOption) error {
-						return nil // The status does not matter here.
-					},
-				})
-			for _, kind := range []client.Object{
-				&corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}, &grovev1alpha1.PodCliqueScalingGroup{},
-				&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{},
-			} {
-				cache.WithIndex(kind, "packtree.dev/set", func(object client.Object) []string {
-					return []string{object.GetLabels()[grovev1alpha1.LabelPartOf]}
-				})
-			}
-			cached := cache.Build()
+			cached := cacheOf(set.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+				Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
+					_ ...client.DeleteOption) error {
+					deleted = append(deleted, object.GetName())
+					return nil
+				},
+				SubResourceApply: forgetsStatus,
+			}).Build()
 			reconciler := &podcliqueset.Reconciler{
 				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
 				Writer: controller.Writer(cached,
@@ -93,4 +79,25 @@ spec:
 			}
 		})
 	}
+}
+
+// cacheOf is a client that reads as the operator's cache does.
+func cacheOf(objects ...client.Object) *fake.ClientBuilder {
+	cache := fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(objects...)
+	for _, kind := range []client.Object{
+		&corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}, &grovev1alpha1.PodCliqueScalingGroup{},
+		&grovev1alpha1.PodClique{}, &schedulerv1alpha1.PodGang{},
+	} {
+		cache.WithIndex(kind, "packtree.dev/set", func(object client.Object) []string {
+			return []string{object.GetLabels()[grovev1alpha1.LabelPartOf]}
+		})
+	}
+	return cache
+}
+
+// forgetsStatus is for tests in which the status does not matter.
+func forgetsStatus(
+	context.Context, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption,
+) error {
+	return nil
 }
