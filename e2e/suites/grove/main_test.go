@@ -13,8 +13,9 @@ import (
 const (
 	// patience is how long the start in order may take, on a busy machine.
 	patience = 4 * time.Minute
-	// heartbeat is how long a node counts as alive without a renewed lease; short, because stories wait for it.
-	heartbeat = 10 * time.Second
+	// heartbeat is how long a node counts as alive without a renewed lease. Stories wait for it; on a busy machine
+	// renewals come late.
+	heartbeat = 30 * time.Second
 
 	operator = suite.GroveOperator
 )
