@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -235,10 +234,9 @@ func TestAHostileInputEnds(t *testing.T) {
 		want string
 	}{{deep, "the placement cannot be checked within 16777216 steps"},
 		{items, "the input is wrong: it cannot be read within 16777216 steps"}} {
-		begun := time.Now()
 		errs := certificate.Check(test.in, nodes)
-		if took := time.Since(begun); took > 8*time.Second || len(errs) == 0 || errs[len(errs)-1].Error() != test.want {
-			t.Errorf("after %v: %v", took, errs)
+		if len(errs) == 0 || errs[len(errs)-1].Error() != test.want {
+			t.Errorf("%v, want %s", errs, test.want)
 		}
 	}
 }
