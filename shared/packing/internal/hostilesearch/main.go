@@ -5,6 +5,11 @@
 // and writes them to a file.
 //
 //	go run ./shared/packing/internal/hostilesearch --for 1h --out worst.json
+//
+// On a machine that has other work to do, blocks that are executed say more than the time. They are counted by the
+// coverage of Go, and the lines that were executed most often are named:
+//
+//	go run -cover -covermode=atomic -coverpkg=./shared/packing/... ./shared/packing/internal/hostilesearch --by blocks
 package main
 
 import (
@@ -24,17 +29,47 @@ import (
 func main() {
 	duration := flag.Duration("for", time.Minute, "how long to search")
 	seed := flag.Uint64("seed", 1, "where to begin")
-	by := flag.String("by", "time", "what to make large: time, in ms of computing, or memory, in MB allocated")
+	by := flag.String("by", "time", "what to make large: time, in ms of computing, memory, in MB allocated, or blocks, in "+
+		"millions executed")
+	from := flag.String("from", "", "a file of cases that are to be judged, instead of a search")
 	out := flag.String("out", "", "a file for the worst cases")
 	keep := flag.Int("keep", 10, "how many to print and write")
 	flag.Parse()
-	judge := map[string]func(hostile.Case) float64{"time": milliseconds, "memory": megabytes}[*by]
-	if judge == nil {
-		fmt.Fprintf(os.Stderr, "--by is time or memory, not %q\n", *by)
-		os.Exit(2)
+	judge, describe := milliseconds, describe
+	switch *by {
+	case "time":
+	case "memory":
+		judge = megabytes
+	case "blocks":
+		counter, err := newCounter()
+		must(err)
+		defer func() { must(counter.close()) }()
+		judge, describe = counter.millions, counter.describe
+	default:
+		must(fmt.Errorf("--by is time, memory or blocks, not %q", *by))
 	}
+	if *from != "" {
+		cases, err := read(*from)
+		must(err)
+		for _, c := range cases {
+			fmt.Fprintln(os.Stdout, describe(c))
+		}
+		return
+	}
+	finds := search(*seed, time.Now().Add(*duration), judge)
+	finds = finds[:min(*keep, len(finds))]
+	for _, find := range finds {
+		fmt.Fprintln(os.Stdout, describe(find.Case))
+	}
+	if *out != "" {
+		must(write(*out, finds))
+	}
+}
+
+// search climbs again and again until some time.
+func search(seed uint64, end time.Time, judge func(hostile.Case) float64) []hostile.Find {
 	judged, worst := 0, 0.0
-	s := &hostile.Search{Random: rand.New(rand.NewPCG(*seed, 1)), Judge: func(c hostile.Case) float64 {
+	s := &hostile.Search{Random: rand.New(rand.NewPCG(seed, 1)), Judge: func(c hostile.Case) float64 {
 		judged++
 		score := judge(c)
 		if score > worst {
@@ -43,20 +78,28 @@ func main() {
 		}
 		return score
 	}}
-	for end := time.Now().Add(*duration); time.Now().Before(end); {
+	for time.Now().Before(end) {
 		s.Climb(func() bool { return time.Now().Before(end) })
 	}
-	finds := s.Finds[:min(*keep, len(s.Finds))]
 	fmt.Fprintf(os.Stdout, "%d cases judged in %d climbs\n", judged, len(s.Finds))
-	for _, find := range finds {
-		fmt.Fprintln(os.Stdout, describe(find.Case))
+	return s.Finds
+}
+
+// read reads what write has written.
+func read(path string) ([]hostile.Case, error) {
+	written, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
-	if *out != "" {
-		if err := write(*out, finds); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	var finds []hostile.Find
+	if err := json.Unmarshal(written, &finds); err != nil {
+		return nil, fmt.Errorf("reading the cases of %s: %w", path, err)
 	}
+	cases := make([]hostile.Case, len(finds))
+	for i, find := range finds {
+		cases[i] = find.Case
+	}
+	return cases, nil
 }
 
 func write(path string, finds []hostile.Find) error {
