@@ -2,6 +2,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // patience bounds each action, on a busy machine.
@@ -37,20 +39,37 @@ func Ensure(ctx context.Context) (string, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return "", errors.New("there is no Chromium, and no apt-get to install it with")
 	}
-	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium",
-		"fonts-dejavu-core"}} {
-		install := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"},
-			arguments...)...)
-		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if said, err := install.CombinedOutput(); err != nil {
-			lines := strings.Split(strings.TrimSpace(string(said)), "\n")
-			return "", fmt.Errorf("installing Chromium: %w: %s", err, lines[len(lines)-1])
-		}
+	if err := retried(ctx, func() error { return install(ctx) }); err != nil {
+		return "", err
 	}
 	if found := find(); found != "" {
 		return found, nil
 	}
 	return "", errors.New("no program chromium in Debian's package of that name")
+}
+
+// install gets Chromium from Debian.
+func install(ctx context.Context) error {
+	for _, arguments := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "chromium",
+		"fonts-dejavu-core"}} {
+		command := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=300"},
+			arguments...)...)
+		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if said, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("installing Chromium: apt-get %s: %w: %s", arguments[0], err, strings.TrimSpace(string(said)))
+		}
+	}
+	return nil
+}
+
+// retried calls again what failed, up to a few times and ever later: mirrors and locks of package lists pass.
+func retried(ctx context.Context, do func() error) (err error) {
+	later := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 5}
+	failed := wait.ExponentialBackoffWithContext(ctx, later, func(context.Context) (bool, error) {
+		err = do()
+		return err == nil, nil
+	})
+	return cmp.Or(err, failed)
 }
 
 func find() string {

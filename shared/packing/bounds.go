@@ -32,15 +32,17 @@ func (p *problem) holdsGang(s *selection) bool {
 // O(levels the group and its descendants name · domains there · kinds).
 func (p *problem) copiesHere(s *selection, group int, in place, enough int64) int64 {
 	copies := enough
-	kinds := p.kindsOf(group)
-	for k, n := range p.wants(s.want, group) {
-		if p.compared++; n > 0 {
+	kinds, wants := p.kindsOf(group), p.wants(s.want, group)
+	for k, n := range wants {
+		if n > 0 {
 			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
-		}
-		if copies == 0 {
-			return 0
+			if copies == 0 {
+				p.compared += k + 1
+				return 0
+			}
 		}
 	}
+	p.compared += len(wants)
 	children := s.children(group)
 	for i := 0; i < len(children) && copies > 0; {
 		child, alike := children[i], i

@@ -246,7 +246,6 @@ func (g *greedy) nextOfLevel(p *pass) int32 {
 	i := p.group
 	t := g.p.cluster.topologies[p.of.slot]
 	shape := g.leading(i)
-	need := int64(*g.p.wanted(g.s.want, i, shape))
 	from, to := t.ranksIn(p.in.at, p.of.level)
 	domains := t.rankedDomains(p.of.level)[from:to]
 	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)[from:to]
@@ -254,19 +253,18 @@ func (g *greedy) nextOfLevel(p *pass) int32 {
 	if g.emptiest {
 		return g.scanEmptiest(p, domains, sums)
 	}
-	best, spare, order, least := int32(none), uint64(math.MaxInt64), none, uint64(p.spare)
+	best, order, more := int32(none), none, uint64(math.MaxInt64)
+	before := int64(*g.p.wanted(g.s.want, i, shape)) + p.spare
 	for rank, sum := range sums {
-		// As unsigned numbers, too little is far too much.
-		more := uint64(sum - need)
-		if more >= spare || more < least || more == least && rank <= p.order || !g.takesAll(p, place{p.of.slot, domains[rank]}) {
-			continue
-		}
-		best, spare, order = domains[rank], more, rank
-		if more == least {
-			break
+		// So much more than in the domain before; as an unsigned number, too little is far too much.
+		beyond := uint64(sum - before)
+		if beyond < more && (beyond > 0 || rank > p.order) && g.takesAll(p, place{p.of.slot, domains[rank]}) {
+			if best, order, more = domains[rank], rank, beyond; beyond == 0 {
+				break
+			}
 		}
 	}
-	p.spare, p.order = int64(spare), order
+	p.spare, p.order = p.spare+int64(more), order
 	return best
 }
 

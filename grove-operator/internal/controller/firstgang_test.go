@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -24,19 +25,40 @@ spec:
     podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 2, minAvailable: 1}]
 `
 
-	It("lists all its pods", func() {
-		in := namespace()
+	const together = `
+metadata: {name: s}
+spec:
+  replicas: 1
+  template:
+    topologyConstraint: {packDomain: zone}
+    cliques: [{name: a, spec: {replicas: 1}}, {name: b, spec: {replicas: 2}}]
+    podCliqueScalingGroups: [{name: g, cliqueNames: [b], replicas: 4, minAvailable: 1}]
+`
+
+	// watched gives a function that waits for the next change of a PodGang.
+	watched := func(in string) func() (watch.EventType, *schedulerv1alpha1.PodGang) {
+		GinkgoHelper()
 		watching, err := client.NewWithWatch(rcfg, client.Options{Scheme: controller.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
 		seen, err := watching.Watch(ctx, &schedulerv1alpha1.PodGangList{}, client.InNamespace(in))
 		Expect(err).NotTo(HaveOccurred())
-		defer seen.Stop()
-		createSet(in, two)
-		listed := map[string]int{}
-		for len(listed) < 2 {
+		DeferCleanup(seen.Stop)
+		return func() (watch.EventType, *schedulerv1alpha1.PodGang) {
+			GinkgoHelper()
 			event := <-seen.ResultChan()
 			gang, ok := event.Object.(*schedulerv1alpha1.PodGang)
 			Expect(ok).To(BeTrue(), "the watch ended: %v", event)
+			return event.Type, gang
+		}
+	}
+
+	It("lists all its pods", func() {
+		in := namespace()
+		next := watched(in)
+		createSet(in, two)
+		listed := map[string]int{}
+		for len(listed) < 2 {
+			_, gang := next()
 			if _, known := listed[gang.Name]; known {
 				continue
 			}
@@ -45,6 +67,20 @@ spec:
 			}
 		}
 		Expect(listed).To(Equal(map[string]int{"s-0": 3, "s-0-g-0": 1}))
+	})
+
+	It("comes after those of the gangs that are to stand with it", func() {
+		in := namespace()
+		next := watched(in)
+		createSet(in, together)
+		var came []string
+		for len(came) < 4 {
+			if event, gang := next(); event == watch.Added {
+				came = append(came, gang.Name)
+			}
+		}
+		Expect(came[:3]).To(ConsistOf("s-0-g-0", "s-0-g-1", "s-0-g-2"))
+		Expect(came[3]).To(Equal("s-0"))
 	})
 
 	It("lists those that there are if others are refused", func() {

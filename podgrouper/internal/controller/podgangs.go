@@ -6,12 +6,15 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/successors"
@@ -38,25 +41,67 @@ func (r *podGangReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	if gang.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
+	if err := r.followersFirst(ctx, gang); err != nil {
+		return reconcile.Result{}, err
+	}
+	result, concerned, err := r.keep(ctx, gang)
+	if err != nil || !concerned {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: result.again}, r.mirror(ctx, gang, result)
+}
+
+// followersFirst makes the PodGroups of the gangs that follow a new one: whoever hears of it shall know for how many
+// room is to be found. Those that cannot be made hold nothing up, and are tried again by themselves.
+func (r *podGangReconciler) followersFirst(ctx context.Context, gang *grovescheduler.PodGang) error {
+	if gang.Annotations[scheduling.AnnotationBaseGang] != gang.Name {
+		return nil
+	}
+	missing, err := r.missing(ctx, gang)
+	if err != nil || !missing {
+		return err
+	}
+	var followers grovescheduler.PodGangList
+	if err := r.client.List(ctx, &followers, client.InNamespace(gang.Namespace),
+		client.MatchingLabels{grove.LabelBasePodGang: gang.Name}); err != nil {
+		return fmt.Errorf("listing PodGangs that follow: %w", err)
+	}
+	for i := range followers.Items {
+		follower := &followers.Items[i]
+		if missing, err := r.missing(ctx, follower); err != nil || !missing || follower.DeletionTimestamp != nil {
+			continue
+		}
+		if _, _, err := r.keep(ctx, follower); err != nil {
+			log.FromContext(ctx).Info("a gang that follows has no PodGroup yet", "follower", follower.Name, "error", err.Error())
+		}
+	}
+	return nil
+}
+
+// missing reports whether the cache has no PodGroup of a PodGang's name.
+func (r *podGangReconciler) missing(ctx context.Context, gang *grovescheduler.PodGang) (bool, error) {
+	err := r.client.Get(ctx, client.ObjectKeyFromObject(gang), &scheduling.PodGroup{})
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
+// keep makes the PodGroup of a PodGang, if the pod grouper is concerned with it.
+func (r *podGangReconciler) keep(ctx context.Context, gang *grovescheduler.PodGang) (kept, bool, error) {
 	owner := grouping.Owner{Object: gang, Kind: owners.PodGangKind}
 	chain, err := r.dependents.Walk(func() (owners.Chain, error) {
 		above, err := owners.Above(owner, r.owners.lookup(ctx))
 		return owners.Chain{Owners: append([]grouping.Owner{owner}, above.Owners...)}, err
 	})
 	if err != nil {
-		return reconcile.Result{}, err
+		return kept{}, false, err
 	}
 	pods, err := r.pods(ctx, gang)
 	if err != nil || podgroups.Skipped(chain) || leftToOthers(gang, pods) {
-		return reconcile.Result{}, err
+		return kept{}, false, err
 	}
 	workload := grouping.Workload{Owner: owner, Above: chain.Owners[1:]}
 	result, err := r.podGroups.keep(ctx, workload, owner,
 		func() ([]*corev1.Pod, error) { return podgroups.Members(workload, pods), nil })
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: result.again}, r.mirror(ctx, gang, result)
+	return result, true, err
 }
 
 // pods returns the pods of the PodGang that ask for our scheduler: the cache has no others.

@@ -104,6 +104,21 @@ var _ = Describe("A PodGang", func() {
 		})))
 	})
 
+	It("has its PodGroup after those of the gangs that are to stand with it", func(ctx SpecContext) {
+		follower, leader := newPodGang("follower", ""), newPodGang("leader", "")
+		follower.Labels = map[string]string{grove.LabelBasePodGang: "leader"}
+		for _, gang := range []*grovescheduler.PodGang{follower, leader} {
+			gang.Annotations = map[string]string{scheduling.AnnotationBaseGang: "leader"}
+		}
+		writes.whileApplying("follower", func() {
+			defer GinkgoRecover()
+			create(ctx, leader)
+			Consistently(podGroups(ctx), "1s").Should(BeEmpty())
+		})
+		create(ctx, follower)
+		Eventually(podGroups(ctx)).Should(HaveLen(2))
+	})
+
 	It("has its PodGroup follow when it joins other gangs or leaves them", func(ctx SpecContext) {
 		gang := newPodGang("gang", "")
 		create(ctx, gang)

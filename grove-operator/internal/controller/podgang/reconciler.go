@@ -20,6 +20,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	schedulingv2alpha2 "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/gangs"
@@ -170,10 +171,18 @@ func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 	return nil
 }
 
-// write applies the gangs, deletes those of copies that were scaled in, and writes the status of the others.
+// write applies the gangs, the base gang after the scaled ones, deletes those of copies that were scaled in, and writes the status of the others.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	desired := gangs.Desired(scope.set, scope.replica, scope.topology, scope.live())
-	err := passes.Each(len(desired), func(i int) error { return r.writeGang(ctx, scope, desired[i]) })
+	var base *schedulerv1alpha1.PodGang
+	scaled := desired
+	if len(desired) > 0 && desired[0].Name == layout.BaseGang(scope.set.Name, scope.replica) {
+		base, scaled = desired[0], desired[1:]
+	}
+	err := passes.Each(len(scaled), func(i int) error { return r.writeGang(ctx, scope, scaled[i]) })
+	if base != nil && !scope.awaitsScaled(base, scaled) {
+		err = errors.Join(err, r.writeGang(ctx, scope, base))
+	}
 	surplus := maps.Clone(scope.gangs)
 	for _, wanted := range desired {
 		delete(surplus, wanted.Name)
@@ -181,6 +190,15 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	names := slices.Sorted(maps.Keys(surplus))
 	return errors.Join(err, passes.Each(len(names),
 		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
+}
+
+// awaitsScaled reports whether a new base gang that shares a constraint with scaled gangs is to come after some of them,
+// whose pods are about to be made: it is placed where there is room for all.
+func (s *scope) awaitsScaled(base *schedulerv1alpha1.PodGang, scaled []*schedulerv1alpha1.PodGang) bool {
+	return s.gangs[base.Name] == nil && base.Annotations[schedulingv2alpha2.AnnotationBaseGang] != "" &&
+		slices.ContainsFunc(scaled, func(gang *schedulerv1alpha1.PodGang) bool {
+			return s.gangs[gang.Name] == nil && slices.ContainsFunc(gang.Spec.PodGroups, s.awaitsPods)
+		})
 }
 
 // writeGang applies a gang, and its status if the gang existed before. A new gang is written when its pods are there.
