@@ -34,11 +34,11 @@ func (p *problem) join(g *group, nodes []int32) {
 	if g.preferred == none {
 		return
 	}
+	units := slices.Clone(g.joined)
 	for _, node := range nodes {
-		if u := p.unitOf(g.slot, g.preferred, node); !slices.Contains(g.joined, u) {
-			g.joined = append(g.joined, u)
-		}
+		units = append(units, p.unitOf(g.slot, g.preferred, node))
 	}
+	g.joined = setOf(units)
 }
 
 // runningNodes are the known nodes where members of a group and its descendants
@@ -111,6 +111,24 @@ func (p *problem) fix(g *group, slot, level int, nodes []int32, reason tie) {
 type unit struct {
 	// at is the domain, or none; node is the node then.
 	at, node int32
+}
+
+func (u unit) compare(other unit) int {
+	return cmp.Or(cmp.Compare(u.at, other.at), cmp.Compare(u.node, other.node))
+}
+
+// unitSet has units in order, each once.
+type unitSet []unit
+
+// setOf sorts units, and drops those that are there twice.
+func setOf(units []unit) unitSet {
+	slices.SortFunc(units, unit.compare)
+	return slices.Compact(units)
+}
+
+func (s unitSet) has(u unit) bool {
+	_, found := slices.BinarySearchFunc(s, u, unit.compare)
+	return found
 }
 
 func (p *problem) unitOf(slot, level int, node int32) unit {

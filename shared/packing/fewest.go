@@ -83,7 +83,7 @@ func (f *fewest) unitsIn(i, level int, at int32) int {
 	row := make([]int64, len(f.measures))
 	last := unit{at: none, node: none}
 	flush := func() {
-		joined := slices.Contains(g.joined, last)
+		joined := g.joined.has(last)
 		for m, offer := range row {
 			if joined {
 				given[m] = plusSaturating(given[m], offer)

@@ -54,7 +54,7 @@ func (p *problem) newCost() cost {
 }
 
 // addUnits adds what a group pays for using these units of its preferred level.
-func (p *problem) addUnits(to cost, i int, units []unit) {
+func (p *problem) addUnits(to cost, i int, units unitSet) {
 	g := &p.groups[i]
 	t := p.cluster.topologies[g.slot]
 	at := g.depth * p.costWidth()
@@ -71,8 +71,7 @@ func (p *problem) addUnits(to cost, i int, units []unit) {
 			}
 			broader = append(broader, b)
 		}
-		slices.SortFunc(broader, func(a, b unit) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) })
-		to[at] += len(slices.Compact(broader))
+		to[at] += len(setOf(broader))
 	}
 }
 
@@ -94,20 +93,13 @@ func (p *problem) costOf(placements []placement) cost {
 }
 
 // unitsUsed are those of a group's preferred level that its members and its placements use.
-func (p *problem) unitsUsed(i int, placements []placement) []unit {
+func (p *problem) unitsUsed(i int, placements []placement) unitSet {
 	g := &p.groups[i]
-	seen := map[unit]bool{}
 	units := slices.Clone(g.joined)
-	for _, u := range units {
-		seen[u] = true
-	}
 	for _, pl := range placements {
-		if u := p.unitOf(g.slot, g.preferred, pl.node); !seen[u] {
-			seen[u] = true
-			units = append(units, u)
-		}
+		units = append(units, p.unitOf(g.slot, g.preferred, pl.node))
 	}
-	return units
+	return setOf(units)
 }
 
 // leastCost bounds the cost of every placement of a selection from below: a

@@ -298,9 +298,6 @@ func (g *greedy) leading(i int) int {
 	return 0
 }
 
-// room measures how roomy a region is for a group.
-func (g *greedy) room(i int, r region) int64 { return g.p.capacity(r, g.leading(i)) }
-
 // takesAll is a bound: whether a domain has room for the pods of each shape, and one of
 // few nodes as much of each resource as all of them ask for.
 func (g *greedy) takesAll(p *pass, in place) bool {
@@ -351,8 +348,9 @@ func (g *greedy) sortByTightness(i int, regions []region) {
 		g.sorting = make([]candidate, len(regions))
 	}
 	sorted := g.sorting[:len(regions)]
+	leading := g.leading(i)
 	for k, r := range regions {
-		sorted[k] = candidate{g.tightness(g.room(i, r)), k, r}
+		sorted[k] = candidate{g.tightness(g.p.capacity(r, leading)), k, r}
 	}
 	slices.SortFunc(sorted, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.room, b.room), a.at-b.at)

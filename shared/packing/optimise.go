@@ -43,7 +43,7 @@ type choice struct {
 	// exactly one.
 	soft, spans bool
 	// joined are units that it uses anyway.
-	joined []unit
+	joined unitSet
 	// relation is the one that counts in the units, or none.
 	relation int
 }
@@ -141,6 +141,7 @@ func (o *optimiser) relate(i int) {
 				near = append(near, u)
 			}
 		}
+		c.joined = setOf(c.joined)
 		if relation.near != nil { // Nobody else counts there.
 			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(near, c.joined...)})
 			continue
@@ -262,7 +263,7 @@ func (o *optimiser) units(c *choice) []unit {
 			fit += int64(o.p.shapes[a.kind].on(node))
 		}
 		u := o.p.unitOf(c.slot, c.level, node)
-		if fit == 0 || slices.Contains(c.joined, u) || !c.soft && u.at == none || c.relation != none && !o.free(c, u) {
+		if fit == 0 || c.joined.has(u) || !c.soft && u.at == none || c.relation != none && !o.free(c, u) {
 			continue
 		}
 		if _, seen := room[u]; !seen {
@@ -283,7 +284,7 @@ func (o *optimiser) free(c *choice, u unit) bool {
 // occupy counts an item in units that it did not use before, or takes it off them.
 func (o *optimiser) occupy(c *choice, units []unit, items int) {
 	for _, u := range units {
-		if c.relation != none && !slices.Contains(c.joined, u) {
+		if c.relation != none && !c.joined.has(u) {
 			o.taken[itemIn{int32(c.relation), none, o.p.cluster.topologies[c.slot].domains[u.at].rank}] += items
 		}
 	}

@@ -1,9 +1,6 @@
 package packing
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // prefer places a group in one domain of its preferred level, one that running
 // members use if possible, or else in few.
@@ -18,7 +15,7 @@ func (g *greedy) prefer(i int, r region) bool {
 	}
 	units := g.nearestFirst(i, g.regions(i, r, levelOf{grp.slot, grp.preferred}))
 	for _, u := range units {
-		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) == 1 {
+		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) {
 			break
 		}
 		if g.unit(i, u) {
@@ -37,10 +34,16 @@ func (g *greedy) nearestFirst(i int, units []region) []region {
 	if len(g.p.groups[i].joined) == 0 {
 		return units
 	}
-	slices.SortStableFunc(units, func(a, b region) int {
-		return cmp.Compare(g.p.strange(&g.p.groups[i], a), g.p.strange(&g.p.groups[i], b))
-	})
-	return units
+	var strange []region
+	members := units[:0]
+	for _, u := range units {
+		if g.p.strange(&g.p.groups[i], u) {
+			strange = append(strange, u)
+		} else {
+			members = append(members, u)
+		}
+	}
+	return append(members, strange...)
 }
 
 // unit places a group inside one unit of its preferred level, or nothing.
@@ -58,12 +61,10 @@ func (g *greedy) unit(i int, u region) bool {
 	return false
 }
 
-// strange is 0 for a domain that running members of the group use, else 1.
-func (p *problem) strange(g *group, r region) int {
-	if at := r.within(g.slot); at != none && slices.Contains(g.joined, unit{at: at, node: none}) {
-		return 0
-	}
-	return 1
+// strange reports whether running members of a group use nothing of a domain.
+func (p *problem) strange(g *group, r region) bool {
+	at := r.within(g.slot)
+	return at == none || !g.joined.has(unit{at: at, node: none})
 }
 
 // spread places a group in several of the domains: those that members use

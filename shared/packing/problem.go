@@ -87,7 +87,7 @@ type group struct {
 	blocked string
 	// joined are the units of the preferred level that running members use, and
 	// those of other gangs that the group would stand beside.
-	joined []unit
+	joined unitSet
 	// confines says that the group or a descendant has a required level, a fixed
 	// domain or is blocked.
 	confines bool

@@ -35,7 +35,7 @@ func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
 	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
 		most: make([]int64, len(g.p.kindsOf(i)))}
 	members := 0
-	for members < len(units) && g.p.strange(&g.p.groups[i], units[members]) == 0 {
+	for members < len(units) && !g.p.strange(&g.p.groups[i], units[members]) {
 		members++
 	}
 	s.members, s.others = span{to: members, top: math.MaxInt64}, span{from: members, to: len(units), top: math.MaxInt64}

@@ -51,6 +51,9 @@ type Case struct {
 	// parent, that must be placed.
 	Minimum     int `json:"minimum"`
 	MinSubgroup int `json:"minSubgroup"`
+	// Running is how many pods run for 100 that wait, where the required levels let
+	// them stand.
+	Running int `json:"running,omitempty"`
 	// Root, Middle and Leaf are levels, by number: 0 none, 1 block, 2 rack, 3 host,
 	// required or, plus 4, preferred.
 	Root   int `json:"root,omitempty"`
@@ -94,7 +97,7 @@ func Levels() []string { return slices.Clone(levels) }
 
 // Gang makes the gang.
 func (c Case) Gang() *packing.Gang {
-	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 1))}
+	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 1)), home: nodes{0, c.Nodes}}
 	for k := range c.Kinds {
 		b.kinds = append(b.kinds, b.kind(k))
 	}
@@ -105,8 +108,28 @@ type builder struct {
 	Case
 	random *rand.Rand
 	kinds  []packing.Shape
-	pods   int
+	// pods and running are how many wait and run so far.
+	pods, running int
+	// home is where the running pods of a group stand: nodes that are one after the other.
+	home nodes
 }
+
+type nodes struct{ from, to int }
+
+// within narrows where pods run to a domain of a level if that is required.
+func (b *builder) within(level int) (before nodes) {
+	before = b.home
+	if level%4 == 0 || level > 4 {
+		return before
+	}
+	size := []int{b.Width * b.Racks, b.Width, 1}[level-1]
+	node := b.home.draw(b.random)
+	from := node - node%size
+	b.home = nodes{max(from, before.from), min(from+size, before.to)}
+	return before
+}
+
+func (n nodes) draw(random *rand.Rand) int { return n.from + random.IntN(n.to-n.from) }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
 
@@ -166,6 +189,7 @@ func (b *builder) root() packing.Group {
 		return b.leaf("gang", b.Pods, b.Root)
 	}
 	root := packing.Group{Name: "gang", Constraint: constraint(b.Root)}
+	b.within(b.Root)
 	for i := range b.Groups {
 		name := fmt.Sprint("group-", i)
 		if b.Inner == 0 {
@@ -173,9 +197,11 @@ func (b *builder) root() packing.Group {
 			continue
 		}
 		middle := packing.Group{Name: name, Constraint: constraint(b.Middle)}
+		home := b.within(b.Middle)
 		for k := range b.Inner {
 			middle.Children = append(middle.Children, b.leaf(fmt.Sprint(name, "-", k), max(1, b.Pods/b.Groups/b.Inner), b.Leaf))
 		}
+		b.home = home
 		b.minimum(&middle)
 		root.Children = append(root.Children, middle)
 	}
@@ -205,6 +231,15 @@ func (b *builder) leaf(name string, pods, level int) packing.Group {
 		}
 		g.Pending = append(g.Pending, packing.Pods{Shape: b.kinds[b.random.IntN(len(b.kinds))], Names: names})
 	}
+	if b.Running == 0 {
+		return g
+	}
+	home := b.within(level)
+	for range min(max(1, pods*b.Running/100), MaxPods-b.running) {
+		b.running++
+		g.Running = append(g.Running, nodeName(b.home.draw(b.random)))
+	}
+	b.home = home
 	return g
 }
 

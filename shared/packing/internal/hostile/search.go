@@ -47,6 +47,7 @@ func (c Case) Changed(random *rand.Rand) Case {
 		func() { c.Mix = around(c.Mix, 1, MaxPods) },
 		func() { c.Minimum = one(100, 99, 90, 50, 10, 0) },
 		func() { c.MinSubgroup = one(100, 99, 90, 50, 10) },
+		func() { c.Running = one(0, 1, 50, 100, 1000) },
 		func() { c.Root = random.IntN(8) },
 		func() { c.Middle = random.IntN(8) },
 		func() { c.Leaf = random.IntN(8) },
