@@ -166,14 +166,13 @@ func (d *decision) greedily(s *selection) bool {
 
 // attempt is greedily within the limits to which relations are bound.
 func (d *decision) attempt(s *selection) bool {
-	// Emptiest first wastes more room than tightest first, so that it may miss what the other finds.
-	for _, emptiest := range placements(d.spread) {
+	for _, m := range d.manners() {
 		g := newGreedy(d.trial, s)
-		g.emptiest = emptiest
+		g.manner = m
 		if g.attempt() {
 			d.keep(s, d.trail)
 			d.undo(0)
-			if !emptiest {
+			if m == (manner{}) {
 				d.packed = s
 			}
 			return true
@@ -182,12 +181,19 @@ func (d *decision) attempt(s *selection) bool {
 	return false
 }
 
-// placements are the orders in which domains are tried: emptiest first or not.
-func placements(spread bool) []bool {
-	if spread {
-		return []bool{true, false}
+// manners are those in which to place, one after the other. Emptiest first wastes more room than
+// tightest first, and in preferred domains there may be less room than beside them, so that each may miss
+// what the next one finds.
+func (d *decision) manners() []manner {
+	var all []manner
+	if d.spread {
+		all = append(all, manner{emptiest: true})
 	}
-	return []bool{false}
+	all = append(all, manner{})
+	if d.p.prefers() {
+		all = append(all, manner{indifferent: true})
+	}
+	return all
 }
 
 func (d *decision) keep(s *selection, found []placement) {

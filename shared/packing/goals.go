@@ -81,6 +81,16 @@ func (g *group) soft() bool {
 	return g.preferred != none && g.preferred > g.required
 }
 
+// prefers reports whether any group is soft.
+func (p *problem) prefers() bool {
+	for i := range p.groups {
+		if p.groups[i].soft() {
+			return true
+		}
+	}
+	return false
+}
+
 // costOf is the cost of a placement together with the running members.
 func (p *problem) costOf(placements []placement) cost {
 	total, l := p.newCost(), p.ledger(placements)

@@ -16,13 +16,16 @@ type greedy struct {
 	bins []bin
 	// asked is for adding up what pods ask of a node.
 	asked []int64
-	// emptiest prefers the emptiest domain that fits to the tightest.
-	emptiest bool
+	manner
 	// askers has by parent the children that ask for pods of each of its kinds; nil until asked for.
 	askers map[int][][]int32
 	// vain is how often room was to be made in vain.
 	vain int
 }
+
+// manner is how domains are chosen: the emptiest that fits in place of the tightest, and
+// without regard to preferred levels.
+type manner struct{ emptiest, indifferent bool }
 
 func newGreedy(t *trial, s *selection) *greedy {
 	return &greedy{trial: t, s: s, bins: make([]bin, 0, min(t.allowance, usual))}
@@ -390,7 +393,7 @@ func (g *greedy) into(i int, r region) bool {
 // content places what is in a group, whose required level holds in the region.
 func (g *greedy) content(i int, r region) bool {
 	grp := &g.p.groups[i]
-	if grp.preferred != none && !g.p.implied(r, grp.slot, grp.preferred) {
+	if grp.preferred != none && !g.indifferent && !g.p.implied(r, grp.slot, grp.preferred) {
 		return g.prefer(i, r)
 	}
 	return g.inside(i, r)

@@ -2,6 +2,7 @@ package packing
 
 import (
 	"cmp"
+	"container/heap"
 	"math/rand/v2"
 	"slices"
 )
@@ -20,7 +21,7 @@ type reach struct {
 // reach tries to place the minima of the gang, and keeps what it finds.
 func (d *decision) reach(attempt int) bool {
 	r := &reach{greedy: newGreedy(d.trial, d.largest), orders: map[int][]int{}}
-	r.emptiest = attempt == 0 && d.spread
+	r.manner = manner{emptiest: attempt == 0 && d.spread, indifferent: true}
 	if attempt > 0 {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
@@ -214,21 +215,24 @@ func (g *reach) ordered(i, left int) []int {
 	return children
 }
 
-// leaf places as many pods as a leaf needs, each time of the kind that is least
-// scarce.
+// leaf places as many pods as a leaf needs, each time of the kind of which most fit, or, where
+// all pods are needed anyway, fewest.
 func (g *reach) leaf(i int, r region) bool {
 	left, kinds := slices.Clone(g.p.wants(g.p.pending, i)), g.p.kindsOf(i)
-	rigid := g.p.total(g.p.pending, i) == g.p.groups[i].need
+	next, elastic := g.scarcest, g.p.total(g.p.pending, i) > g.p.groups[i].need
+	if elastic {
+		next = g.mostPlentiful(left, kinds, r)
+	}
 	for need := int64(g.p.groups[i].need); need > 0; {
-		k, fit := g.plentiful(left, kinds, r, rigid)
+		k, n := next(left, kinds, r)
 		if k == none {
-			k, fit = g.shiftAny(left, kinds, r), 1
+			k, n = g.shiftAny(left, kinds, r), 1
 		}
 		if k == none || g.Exhausted() {
 			return false
 		}
-		n := min(need, int64(left[k]), fit)
-		if !rigid {
+		n = min(need, int64(left[k]), n)
+		if elastic {
 			n = min(n, max(1, need/8))
 		}
 		if !g.fill(i, int(kinds[k]), n, r) {
@@ -250,21 +254,73 @@ func (g *reach) shiftAny(left, kinds []int32, r region) int {
 	return none
 }
 
-// plentiful is the kind of which most pods fit, of those left; where all pods
-// are needed anyway it is the one of which fewest do.
-func (g *reach) plentiful(left, kinds []int32, r region, rigid bool) (at int, fit int64) {
+// scarcest is the kind of which fewest pods fit, of those left.
+func (g *reach) scarcest(left, kinds []int32, r region) (at int, fit int64) {
 	at = none
 	g.Steps += len(left) / 16
 	for k, n := range left {
 		if n == 0 {
 			continue
 		}
-		room := g.p.capacity(r, int(kinds[k]))
-		switch {
-		case room == 0:
-		case at == none, rigid && room < fit, !rigid && room > fit:
+		if room := g.p.capacity(r, int(kinds[k])); room > 0 && (at == none || room < fit) {
 			at, fit = k, room
 		}
 	}
 	return at, fit
+}
+
+// mostPlentiful gives a function for the kind of which most pods fit, of those left.
+func (g *reach) mostPlentiful(left, kinds []int32, r region) func([]int32, []int32, region) (int, int64) {
+	g.Steps += len(left) / 16
+	queue := make(byRoom, 0, len(left))
+	for k, n := range left {
+		if room := g.p.capacity(r, int(kinds[k])); n > 0 && room > 0 {
+			queue = append(queue, roomOf{k, room})
+		}
+	}
+	heap.Init(&queue)
+	return func(left, kinds []int32, r region) (int, int64) {
+		// What fits only becomes less, so that a kind which comes first and has not changed is the one.
+		for len(queue) > 0 {
+			g.Steps++
+			first := &queue[0]
+			room := g.p.capacity(r, int(kinds[first.kind]))
+			switch {
+			case left[first.kind] == 0 || room == 0:
+				heap.Pop(&queue)
+			case room < first.room:
+				first.room = room
+				heap.Fix(&queue, 0)
+			default:
+				return first.kind, room
+			}
+		}
+		return none, 0
+	}
+}
+
+// roomOf is how many pods of one of a group's kinds fit.
+type roomOf struct {
+	kind int
+	room int64
+}
+
+// byRoom is a heap of kinds, those first of which most pods fit.
+type byRoom []roomOf
+
+func (b byRoom) Len() int { return len(b) }
+
+func (b byRoom) Less(i, j int) bool {
+	return b[i].room > b[j].room || b[i].room == b[j].room && b[i].kind < b[j].kind
+}
+
+func (b byRoom) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+
+func (b *byRoom) Push(x any) { *b = append(*b, x.(roomOf)) }
+
+func (b *byRoom) Pop() any {
+	last := len(*b) - 1
+	x := (*b)[last]
+	*b = (*b)[:last]
+	return x
 }

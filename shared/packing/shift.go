@@ -61,6 +61,7 @@ func (d *decision) tight() (pods []string) {
 	before := d.Limit
 	d.Limit, d.stuck = d.Steps+tightSteps, map[int32]bool{}
 	g := newGreedy(d.trial, d.largest)
+	g.indifferent = true
 	var lacking []int
 	for _, some := range d.p.smallFirst() {
 		for range *d.p.wanted(d.p.pending, some.leaf, some.kind) {
@@ -116,13 +117,13 @@ func (s *shifting) vacate(node int32, shape int, pods int32) bool {
 		}
 		few, leaf, needs := s.p.shapes[s.trail[at].shape].few, int(s.trail[at].leaf), s.trail[at].pods
 		for k, to := range few.nodes {
-			if to != node && few.fits[k] >= needs && s.p.asGood(leaf, node, to) {
+			if to != node && few.fits[k] >= needs && s.asGood(leaf, node, to) {
 				s.move(at, to)
 				return true
 			}
 		}
 		for k, to := range few.nodes {
-			if to != node && s.p.asGood(leaf, node, to) && s.vacate(to, int(s.trail[at].shape), needs) {
+			if to != node && s.asGood(leaf, node, to) && s.vacate(to, int(s.trail[at].shape), needs) {
 				fits := few.fits[k] >= needs
 				if fits {
 					s.move(at, to)
@@ -149,7 +150,8 @@ func (s *shifting) frees(at int32, shape int, pods int32) bool {
 
 // asGood reports whether a pod of a leaf may go from one node to another: both are in the same
 // domain, wherever groups around the pod stand in one or prefer that.
-func (p *problem) asGood(leaf int, from, to int32) bool {
+func (s *shifting) asGood(leaf int, from, to int32) bool {
+	p := s.p
 	for up := leaf; up != none; up = p.groups[up].parent {
 		g := &p.groups[up]
 		for _, fixed := range g.fixed {
@@ -157,7 +159,10 @@ func (p *problem) asGood(leaf int, from, to int32) bool {
 				return false
 			}
 		}
-		level := max(g.required, g.preferred)
+		level := g.required
+		if !s.indifferent {
+			level = max(level, g.preferred)
+		}
 		if level != none && p.unitOf(g.slot, level, from) != p.unitOf(g.slot, level, to) {
 			return false
 		}
