@@ -3,7 +3,6 @@ package packing
 import (
 	"cmp"
 	"fmt"
-	"slices"
 )
 
 // anchor works out what running members and followed pods fix for each group.
@@ -34,11 +33,9 @@ func (p *problem) join(g *group, nodes []int32) {
 	if g.preferred == none {
 		return
 	}
-	units := slices.Clone(g.joined)
 	for _, node := range nodes {
-		units = append(units, p.unitOf(g.slot, g.preferred, node))
+		g.joined.add(p.unitOf(g.slot, g.preferred, node))
 	}
-	g.joined = setOf(units)
 }
 
 // runningNodes are the known nodes where members of a group and its descendants
@@ -113,22 +110,23 @@ type unit struct {
 	at, node int32
 }
 
-func (u unit) compare(other unit) int {
-	return cmp.Or(cmp.Compare(u.at, other.at), cmp.Compare(u.node, other.node))
+// unitSet has units, each once, in the order in which they were added.
+type unitSet struct {
+	units []unit
+	known map[unit]bool
 }
 
-// unitSet has units in order, each once.
-type unitSet []unit
+func (s *unitSet) has(u unit) bool { return s.known[u] }
 
-// setOf sorts units, and drops those that are there twice.
-func setOf(units []unit) unitSet {
-	slices.SortFunc(units, unit.compare)
-	return slices.Compact(units)
-}
-
-func (s unitSet) has(u unit) bool {
-	_, found := slices.BinarySearchFunc(s, u, unit.compare)
-	return found
+func (s *unitSet) add(u unit) {
+	if s.known[u] {
+		return
+	}
+	if s.known == nil {
+		s.known = map[unit]bool{}
+	}
+	s.known[u] = true
+	s.units = append(s.units, u)
 }
 
 func (p *problem) unitOf(slot, level int, node int32) unit {

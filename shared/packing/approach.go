@@ -70,7 +70,7 @@ func (d *decision) approach() {
 		})
 	}
 	greedily := func() []placement {
-		if !d.attempt(chosen) || !d.p.evenly(d.found) {
+		if !d.attempt(usualManners(d.spread), chosen) || !d.p.evenly(d.found) {
 			return nil
 		}
 		return d.found

@@ -50,6 +50,7 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 			i++
 		}
 		alike = i - alike
+		p.compared += alike
 		if p.groups[child].confines && p.total(s.want, child) > 0 {
 			enough := timesSaturating(copies, int64(alike))
 			copies = min(copies, p.copies(s, child, in, enough)/int64(alike))

@@ -37,7 +37,7 @@ func (p *problem) classify() {
 }
 
 func (p *problem) unique(g *group) bool {
-	return g.running > 0 || len(g.fixed) > 0 || len(g.joined) > 0 || g.blocked != ""
+	return g.running > 0 || len(g.fixed) > 0 || len(g.joined.units) > 0 || g.blocked != ""
 }
 
 func (p *problem) alike(i, j int) bool {

@@ -244,8 +244,8 @@ func TestRunningMembersAnchorTheirGroups(t *testing.T) {
 			inner.Running = test.running
 			p := readGang(t, c, &Gang{Root: Group{Name: "all", Constraint: test.constraint, Children: []Group{inner}}})
 			g := &p.groups[0]
-			if len(g.fixed) != test.fixed || len(g.joined) != test.joined || (g.blocked != "") != test.blocked {
-				t.Errorf("%d domains are fixed and %d used; blocked: %q", len(g.fixed), len(g.joined), g.blocked)
+			if len(g.fixed) != test.fixed || len(g.joined.units) != test.joined || (g.blocked != "") != test.blocked {
+				t.Errorf("%d domains are fixed and %d used; blocked: %q", len(g.fixed), len(g.joined.units), g.blocked)
 			}
 		})
 	}

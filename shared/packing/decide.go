@@ -123,6 +123,7 @@ func (d *decision) search() {
 	placed := false
 	if d.roomy {
 		d.part(greedyShare, func() { placed = d.greedily(d.largest) })
+		placed = placed || d.indifferently(d.largest)
 	}
 	if d.verdict = Placed; !placed {
 		d.verdict = d.feasible()
@@ -151,22 +152,38 @@ func (p *problem) blockedMinimum() bool {
 }
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
-func (d *decision) greedily(s *selection) bool {
+func (d *decision) greedily(s *selection) bool { return d.inManners(usualManners(d.spread), s) }
+
+// indifferently is greedily without preferred levels, for in preferred domains there may be less room than beside
+// them. To place each pod once takes nothing of the budget.
+func (d *decision) indifferently(s *selection) (placed bool) {
+	if !d.p.prefers() {
+		return false
+	}
+	before, limit := d.Steps, d.Limit
+	d.Limit = d.Steps + d.allowance + d.spare()/greedyShare
+	placed = d.inManners([]manner{{indifferent: true}}, s)
+	d.Steps, d.Limit = max(before, d.Steps-d.allowance), limit
+	return placed
+}
+
+// inManners is greedily in some manners, one after the other.
+func (d *decision) inManners(manners []manner, s *selection) bool {
 	even := d.p.even()
 	if len(even) == 0 {
-		return d.attempt(s)
+		return d.attempt(manners, s)
 	}
 	chosen, found := d.chosen, d.found
-	if d.bounded(even, s, func() bool { return d.attempt(s) && d.p.evenly(d.found) }) {
+	if d.bounded(even, s, func() bool { return d.attempt(manners, s) && d.p.evenly(d.found) }) {
 		return true
 	}
 	d.chosen, d.found = chosen, found
 	return false
 }
 
-// attempt is greedily within the limits to which relations are bound.
-func (d *decision) attempt(s *selection) bool {
-	for _, m := range d.manners() {
+// attempt is inManners within the limits to which relations are bound.
+func (d *decision) attempt(manners []manner, s *selection) bool {
+	for _, m := range manners {
 		g := newGreedy(d.trial, s)
 		g.manner = m
 		if g.attempt() {
@@ -181,19 +198,13 @@ func (d *decision) attempt(s *selection) bool {
 	return false
 }
 
-// manners are those in which to place, one after the other. Emptiest first wastes more room than
-// tightest first, and in preferred domains there may be less room than beside them, so that each may miss
-// what the next one finds.
-func (d *decision) manners() []manner {
-	var all []manner
-	if d.spread {
-		all = append(all, manner{emptiest: true})
+// usualManners are those in which to place. Emptiest first wastes more room than
+// tightest first, so that it may miss what the other finds.
+func usualManners(spread bool) []manner {
+	if spread {
+		return []manner{{emptiest: true}, {}}
 	}
-	all = append(all, manner{})
-	if d.p.prefers() {
-		all = append(all, manner{indifferent: true})
-	}
-	return all
+	return []manner{{}}
 }
 
 func (d *decision) keep(s *selection, found []placement) {
@@ -264,7 +275,7 @@ func (d *decision) better() Verdict {
 func (d *decision) enumerate() Verdict {
 	least, all := d.minima()
 	var open []*selection
-	for _, s := range least {
+	for k, s := range least {
 		if d.Exhausted() {
 			return Unknown
 		}
@@ -278,7 +289,7 @@ func (d *decision) enumerate() Verdict {
 		if !d.mayFit(s) {
 			continue
 		}
-		if d.greedily(s) {
+		if d.greedily(s) || k == 0 && d.indifferently(s) {
 			return Placed
 		}
 		if !d.p.amountsSufficeGang(s) {

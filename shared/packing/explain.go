@@ -301,18 +301,19 @@ func (d *decision) blockedAbove(i int) bool {
 func (d *decision) standing(i int, l *ledger) region {
 	r := wholeCluster
 	for _, up := range d.lineage(i) {
-		g := &d.p.groups[up]
-		if entered, ok := d.p.enter(up, r); ok {
-			r = entered
-		}
-		placed := l.of(g, up)
-		if g.required == none || len(placed) == 0 {
-			continue
-		}
-		at := d.p.cluster.topologies[g.slot].domainOf(placed[0].node, g.required)
-		if entered, ok := d.p.narrow(r, place{g.slot, at}); ok {
+		if entered, ok := d.p.home(up, r, l); ok {
 			r = entered
 		}
 	}
 	return r
+}
+
+// home restricts a region to where a group stands, by what is fixed and what was placed.
+func (p *problem) home(i int, r region, l *ledger) (region, bool) {
+	r, ok := p.enter(i, r)
+	g := &p.groups[i]
+	if placed := l.of(g, i); ok && g.required != none && len(placed) > 0 {
+		return p.narrow(r, place{g.slot, p.cluster.topologies[g.slot].domainOf(placed[0].node, g.required)})
+	}
+	return r, ok
 }

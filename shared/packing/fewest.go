@@ -33,7 +33,7 @@ func (f *fewest) raise(total cost, i int) {
 	g := &f.p.groups[i]
 	at := g.depth * f.p.costWidth()
 	for level := g.preferred; level > g.required; level-- {
-		if len(g.joined) > 0 {
+		if len(g.joined.units) > 0 {
 			if level == g.preferred {
 				total[at] += f.units(i, level)
 			}
@@ -53,7 +53,7 @@ func (f *fewest) units(i, level int) int {
 	}
 	g := &f.p.groups[i]
 	least, floor := math.MaxInt, 1
-	if len(g.joined) > 0 {
+	if len(g.joined.units) > 0 {
 		floor = 0
 	}
 	in := func(at int32) bool {

@@ -54,14 +54,14 @@ func (p *problem) newCost() cost {
 }
 
 // addUnits adds what a group pays for using these units of its preferred level.
-func (p *problem) addUnits(to cost, i int, units unitSet) {
+func (p *problem) addUnits(to cost, i int, units []unit) {
 	g := &p.groups[i]
 	t := p.cluster.topologies[g.slot]
 	at := g.depth * p.costWidth()
 	to[at] += len(units)
 	for level := g.preferred - 1; level > g.required; level-- {
 		at++
-		broader := make([]unit, 0, len(units))
+		var broader unitSet
 		for _, u := range units {
 			b := u
 			if u.at != none {
@@ -69,9 +69,9 @@ func (p *problem) addUnits(to cost, i int, units unitSet) {
 			} else if d := t.domainOf(u.node, level); d != none {
 				b = unit{at: d, node: none}
 			}
-			broader = append(broader, b)
+			broader.add(b)
 		}
-		to[at] += len(setOf(broader))
+		to[at] += len(broader.units)
 	}
 }
 
@@ -103,13 +103,16 @@ func (p *problem) costOf(placements []placement) cost {
 }
 
 // unitsUsed are those of a group's preferred level that its members and its placements use.
-func (p *problem) unitsUsed(i int, placements []placement) unitSet {
+func (p *problem) unitsUsed(i int, placements []placement) []unit {
 	g := &p.groups[i]
-	units := slices.Clone(g.joined)
-	for _, pl := range placements {
-		units = append(units, p.unitOf(g.slot, g.preferred, pl.node))
+	var used unitSet
+	for _, u := range g.joined.units {
+		used.add(u)
 	}
-	return setOf(units)
+	for _, pl := range placements {
+		used.add(p.unitOf(g.slot, g.preferred, pl.node))
+	}
+	return used.units
 }
 
 // leastCost bounds the cost of every placement of a selection from below: a
@@ -126,8 +129,8 @@ func (p *problem) leastCost(s *selection) cost {
 
 func (p *problem) addLeast(to cost, i int, s *selection) {
 	g := &p.groups[i]
-	if len(g.joined) > 0 {
-		p.addUnits(to, i, g.joined)
+	if len(g.joined.units) > 0 {
+		p.addUnits(to, i, g.joined.units)
 		return
 	}
 	if p.total(s.want, i) == 0 {

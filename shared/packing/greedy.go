@@ -133,10 +133,17 @@ func (g *greedy) regions(i int, r region, of levelOf) []region {
 		}
 		return true
 	})
-	slices.SortFunc(found, func(a, b region) int {
-		return slices.Compare(t.domains[a.within(of.slot)].path, t.domains[b.within(of.slot)].path)
-	})
+	g.p.sortByPath(found, of.slot)
 	return found
+}
+
+// sortByPath sorts regions that each lie in a domain of a topology, since the order of domains depends on
+// the cluster's history.
+func (p *problem) sortByPath(regions []region, slot int) {
+	domains := p.cluster.topologies[slot].domains
+	slices.SortFunc(regions, func(a, b region) int {
+		return slices.Compare(domains[a.within(slot)].path, domains[b.within(slot)].path)
+	})
 }
 
 // pass finds the tightest domains of a level in a region that have room for the pods of

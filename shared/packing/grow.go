@@ -6,14 +6,17 @@ import (
 )
 
 // grow adds pods to a placement where there are too many selections to try them
-// all: first beside those that are placed, then group by group: for each leaf, and
-// each child left out, as many as the greedy search still places, small pods first
-// since they make the most. Earlier groups may move; none loses a pod.
+// all: first beside those that are placed, whole groups and then pods, then group by
+// group: for each leaf, and each child left out, as many as the greedy search still
+// places, small pods first since they make the most. Earlier groups may move; none
+// loses a pod.
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
-	chosen, found := d.chosen, d.found
-	if d.growBeside(); !d.p.evenly(d.found) {
-		d.chosen, d.found = chosen, found
+	for _, beside := range []func(){d.wholeBeside, d.growBeside} {
+		chosen, found := d.chosen, d.found
+		if beside(); !d.p.evenly(d.found) {
+			d.chosen, d.found = chosen, found
+		}
 	}
 	if len(d.p.shapes) > growKinds {
 		return // To place all of them anew for a pod more of each takes too long.
@@ -41,6 +44,54 @@ func (p *problem) smallFirst() []leafPods {
 	}
 	slices.SortStableFunc(list, func(a, b leafPods) int { return cmp.Compare(b.kind, a.kind) })
 	return list
+}
+
+// besides adds whole groups to a placement.
+type besides struct {
+	*greedy
+	ledger *ledger
+	meets  []bool
+	// want is what is placed, and failed are classes of groups for which there was no room.
+	want   []int32
+	failed map[int]bool
+}
+
+// wholeBeside places groups that have no pod yet, with all of theirs, where the groups
+// around them stand. O(groups) greedy searches of one group each.
+func (d *decision) wholeBeside() {
+	b := &besides{newGreedy(d.trial, d.largest), d.p.ledger(d.found), d.p.meeting(d.chosen.want),
+		slices.Clone(d.chosen.want), map[int]bool{}}
+	d.redo(d.found)
+	if !b.absent(0) {
+		b.add(0, wholeCluster)
+	}
+	d.keep(d.p.newSelection(b.want), d.trail)
+	d.undo(0)
+}
+
+// absent reports whether a group stands nowhere yet: it lacks its minimum, or the domain that it requires is open.
+func (b *besides) absent(i int) bool {
+	g := &b.p.groups[i]
+	return !b.meets[i] || g.required != none && !g.pinned && len(b.ledger.of(g, i)) == 0
+}
+
+// add places what is absent of a group that stands in a region.
+func (b *besides) add(i int, r region) {
+	b.Steps++
+	r, ok := b.p.home(i, r, b.ledger)
+	for child := range b.p.children(i) {
+		class := b.p.groups[child].class
+		switch {
+		case !ok || b.Exhausted():
+			return
+		case !b.absent(child):
+			b.add(child, r)
+		case b.p.total(b.s.want, child) > 0 && !b.failed[class] && b.whole(child, r):
+			copy(b.want[b.p.rows[child]:b.p.rows[b.p.groups[child].end]], b.s.want[b.p.rows[child]:])
+		default:
+			b.failed[class] = true
+		}
+	}
 }
 
 // growBeside fills up leaves that have reached their minimum, each where it and
@@ -76,7 +127,7 @@ func (d *decision) growing() []*region {
 	for i := range d.p.groups {
 		if d.p.groups[i].leaf() && !slices.ContainsFunc(d.lineage(i), func(up int) bool {
 			g := &d.p.groups[up]
-			return !meets[up] || g.required != none && len(l.of(g, up)) == 0
+			return !meets[up] || g.required != none && !g.pinned && len(l.of(g, up)) == 0
 		}) {
 			r := d.standing(i, l)
 			regions[i] = &r
@@ -89,7 +140,11 @@ func (d *decision) growing() []*region {
 // bisection. A leaf that got none is taken from its minimum up.
 func (d *decision) growLeaf(i, shape int) {
 	have, most := *d.p.wanted(d.chosen.want, i, shape), *d.p.wanted(d.largest.want, i, shape)
-	most = int32(min(int64(most), d.p.capacity(wholeCluster, shape)))
+	in := wholeCluster
+	for _, up := range d.lineage(i) {
+		in, _ = d.p.enter(up, in)
+	}
+	most = int32(min(int64(most), d.p.capacity(in, shape)))
 	for low, high := have+1, most; low <= high && !d.Exhausted(); {
 		try := high
 		if high != most {

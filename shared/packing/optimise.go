@@ -136,14 +136,13 @@ func (o *optimiser) relate(i int) {
 		for rank, at := range domains {
 			switch u := (unit{at: at, node: none}); {
 			case o.p.stands[itemIn{r, int32(i), int32(rank)}] > 0:
-				c.joined = append(c.joined, u)
+				c.joined.add(u)
 			case relation.near != nil && relation.near[rank]:
 				near = append(near, u)
 			}
 		}
-		c.joined = setOf(c.joined)
 		if relation.near != nil { // Nobody else counts there.
-			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(near, c.joined...)})
+			o.chosen[i] = append(o.chosen[i], &restriction{slot: c.slot, level: c.level, units: append(near, c.joined.units...)})
 			continue
 		}
 		o.choices = append(o.choices, c)
@@ -162,7 +161,7 @@ func (o *optimiser) run() {
 	for i := range o.p.groups {
 		// Members of groups that get no pod cost what they cost.
 		if g := &o.p.groups[i]; g.soft() && o.p.total(o.sel.want, i) == 0 {
-			o.p.addUnits(paid, i, g.joined)
+			o.p.addUnits(paid, i, g.joined.units)
 		}
 	}
 	o.decide(0, paid)
@@ -218,18 +217,18 @@ func (o *optimiser) decide(k int, paid cost) {
 		return
 	}
 	from := 1
-	if len(c.joined) > 0 {
+	if len(c.joined.units) > 0 {
 		from = 0
 	}
 	for extra := from; extra <= min(len(units), o.p.total(o.sel.want, c.group)) && !o.enough(); extra++ {
 		least := paid.plus(o.least[k+1])
 		if c.soft {
-			least[g.depth*o.p.costWidth()] += len(c.joined) + extra
+			least[g.depth*o.p.costWidth()] += len(c.joined.units) + extra
 		}
 		if !o.promising(least) {
 			return
 		}
-		o.combine(k, paid, c.joined, units, extra)
+		o.combine(k, paid, c.joined.units, units, extra)
 	}
 }
 

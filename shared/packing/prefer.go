@@ -5,33 +5,48 @@ import "slices"
 // prefer places a group in one domain of its preferred level, one that running
 // members use if possible, or else in few.
 func (g *greedy) prefer(i int, r region) bool {
-	grp := &g.p.groups[i]
-	if len(grp.joined) == 0 {
-		for p := g.newPass(i, r, levelOf{grp.slot, grp.preferred}); g.next(&p); {
-			if g.unit(i, p.found()) {
-				return true
-			}
-		}
+	if len(g.p.groups[i].joined.units) > 0 {
+		members := g.members(i, r)
+		g.sortByTightness(i, members)
+		return g.inOneOf(i, members) || g.spread(i, r, nil)
 	}
-	units := g.nearestFirst(i, g.regions(i, r, levelOf{grp.slot, grp.preferred}))
-	for _, u := range units {
-		if g.Exhausted() || len(grp.joined) > 0 && g.p.strange(grp, u) {
-			break
-		}
-		if g.unit(i, u) {
+	of := levelOf{g.p.groups[i].slot, g.p.groups[i].preferred}
+	for p := g.newPass(i, r, of); g.next(&p); {
+		if g.unit(i, p.found()) {
 			return true
 		}
 	}
-	if g.p.shapes[g.leading(i)].few != nil {
-		units = g.nearestFirst(i, g.p.domainsIn(r, grp.slot, grp.preferred))
+	units := g.regions(i, r, of)
+	g.sortByTightness(i, units)
+	return g.inOneOf(i, units) || g.spread(i, r, units)
+}
+
+// inOneOf places a group in one of some units, the first that takes it.
+func (g *greedy) inOneOf(i int, units []region) bool {
+	return slices.ContainsFunc(units, func(u region) bool { return g.unit(i, u) })
+}
+
+// members are what is in a region of the preferred domains that running members of a group use, and
+// that have room.
+func (g *greedy) members(i int, r region) (found []region) {
+	grp, leading := &g.p.groups[i], g.leading(i)
+	g.Steps += len(grp.joined.units) / 4
+	for _, u := range grp.joined.units {
+		if u.at == none {
+			continue
+		}
+		if cut, ok := g.p.narrow(r, place{grp.slot, u.at}); ok && g.p.capacity(cut, leading) > 0 {
+			found = append(found, cut)
+		}
 	}
-	return g.spread(i, r, units)
+	g.p.sortByPath(found, grp.slot)
+	return found
 }
 
 // nearestFirst sorts domains by their room, those first that running members use.
 func (g *greedy) nearestFirst(i int, units []region) []region {
 	g.sortByTightness(i, units)
-	if len(g.p.groups[i].joined) == 0 {
+	if len(g.p.groups[i].joined.units) == 0 {
 		return units
 	}
 	var strange []region
@@ -49,7 +64,7 @@ func (g *greedy) nearestFirst(i int, units []region) []region {
 // unit places a group inside one unit of its preferred level, or nothing.
 func (g *greedy) unit(i int, u region) bool {
 	g.Steps += g.looks(i) / 2
-	if g.Exhausted() || !g.holds(g.s, i, u) {
+	if g.Exhausted() || !g.admits(i, u) || !g.holds(g.s, i, u) {
 		return false
 	}
 	g.Steps++
@@ -61,20 +76,37 @@ func (g *greedy) unit(i int, u region) bool {
 	return false
 }
 
+// admits is a bound: whether a domain has something of every domain that is fixed for a group and its descendants.
+func (g *greedy) admits(i int, u region) bool {
+	for k := i; k < g.p.groups[i].end; k++ {
+		if grp := &g.p.groups[k]; len(grp.fixed) > 0 && g.p.total(g.s.want, k) > 0 {
+			if _, ok := g.p.enter(k, u); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // strange reports whether running members of a group use nothing of a domain.
 func (p *problem) strange(g *group, r region) bool {
 	at := r.within(g.slot)
 	return at == none || !g.joined.has(unit{at: at, node: none})
 }
 
-// spread places a group in several of the domains: those that members use
+// spread places a group in several of some domains, or of all that it prefers: those that members use
 // first, then the tightest that takes all that is left, or the one that takes
 // most; what remains goes to nodes outside all of them.
 func (g *greedy) spread(i int, r region, units []region) bool {
 	rest := slices.Clone(g.s.want)
-	s := g.newShares(i, units, rest)
+	if !g.anchored(i, i, r, rest) {
+		return false
+	}
 	left := int64(g.p.total(rest, i))
-	for left > 0 && !g.Exhausted() {
+	if grp := &g.p.groups[i]; left > 0 && (units == nil || g.p.shapes[g.leading(i)].few != nil) {
+		units = g.nearestFirst(i, g.p.domainsIn(r, grp.slot, grp.preferred))
+	}
+	for s := g.newShares(i, units, rest); left > 0 && !g.Exhausted(); {
 		next := s.next(left)
 		if next == none {
 			break
@@ -85,6 +117,49 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 		g.part(i, r, rest)
 	}
 	return g.p.total(rest, i) == 0
+}
+
+// anchored places the children of a parent, and theirs, that have to be where other pods stand: in domains
+// that members of the group use, if possible. It reports false if one has no room.
+func (g *greedy) anchored(i, parent int, r region, rest []int32) bool {
+	if g.p.groups[parent].leaf() {
+		return true
+	}
+	children := g.s.children(parent)
+	g.Steps += len(children) / 8
+	for _, child := range children {
+		grp := &g.p.groups[child]
+		switch {
+		case !grp.confines || g.p.total(rest, child) == 0:
+		case len(grp.fixed) > 0:
+			if !g.amongMembers(i, child, r) && !g.whole(child, r) {
+				return false
+			}
+			g.p.addUp(rest, child, -1)
+			clear(g.p.wants(rest, child))
+		case grp.required == none:
+			g.p.addUp(rest, child, -1)
+			placed := g.anchored(i, child, r, rest)
+			g.p.addUp(rest, child, 1)
+			if !placed {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// amongMembers places a descendant of a group inside one domain that members of the group use.
+func (g *greedy) amongMembers(i, descendant int, r region) bool {
+	grp := &g.p.groups[i]
+	r, ok := g.p.enter(descendant, r)
+	if !ok || len(grp.joined.units) == 0 {
+		return false
+	}
+	units := slices.DeleteFunc(g.regions(descendant, r, levelOf{grp.slot, grp.preferred}),
+		func(u region) bool { return g.p.strange(grp, u) })
+	g.sortByTightness(descendant, units)
+	return slices.ContainsFunc(units, func(u region) bool { return g.into(descendant, u) })
 }
 
 // part places as much as possible of what is left of a group in a region: whole
@@ -223,6 +298,9 @@ func (g *greedy) untouched(siblings []int, rest []int32, r region) []int {
 		default:
 			left = append(left, child)
 		}
+	}
+	if len(fresh)+len(left) > 0 {
+		g.Steps++
 	}
 	placed := 0
 	if len(fresh) > 0 && g.holds(g.s, fresh[0], r) {
