@@ -21,6 +21,8 @@ func (d *decision) grow() {
 	if len(d.p.shapes) > growKinds {
 		return // To place all of them anew for a pod more of each takes too long.
 	}
+	// Nothing depends on it: to place all pods anew is not as free as elsewhere.
+	d.Limit = min(d.Limit, d.Steps+d.allowance/2+d.spare())
 	for _, pods := range d.p.smallFirst() {
 		d.growLeaf(pods.leaf, pods.kind)
 	}
@@ -46,7 +48,7 @@ func (p *problem) smallFirst() []leafPods {
 	return list
 }
 
-// besides adds whole groups to a placement.
+// besides adds all that groups lack to a placement.
 type besides struct {
 	*greedy
 	ledger *ledger
@@ -56,8 +58,8 @@ type besides struct {
 	failed map[int]bool
 }
 
-// wholeBeside places groups that have no pod yet, with all of theirs, where the groups
-// around them stand. O(groups) greedy searches of one group each.
+// wholeBeside places groups that stand nowhere yet, and all that others lack, where the
+// groups around them stand, or themselves. O(groups) greedy searches of one group each.
 func (d *decision) wholeBeside() {
 	b := &besides{newGreedy(d.trial, d.largest), d.p.ledger(d.found), d.p.meeting(d.chosen.want),
 		slices.Clone(d.chosen.want), map[int]bool{}}
@@ -79,11 +81,16 @@ func (b *besides) absent(i int) bool {
 func (b *besides) add(i int, r region) {
 	b.Steps++
 	r, ok := b.p.home(i, r, b.ledger)
-	for child := range b.p.children(i) {
+	if !ok || b.Exhausted() {
+		return
+	}
+	if b.p.groups[i].leaf() {
+		b.rest(i, r)
+		return
+	}
+	for _, child := range b.s.children(i) {
 		class := b.p.groups[child].class
 		switch {
-		case !ok || b.Exhausted():
-			return
 		case !b.absent(child):
 			b.add(child, r)
 		case b.p.total(b.s.want, child) > 0 && !b.failed[class] && b.whole(child, r):
@@ -92,6 +99,19 @@ func (b *besides) add(i int, r region) {
 			b.failed[class] = true
 		}
 	}
+}
+
+// rest places all that a leaf lacks in a region, or nothing.
+func (b *besides) rest(leaf int, r region) {
+	mark, kinds := len(b.trail), b.p.kindsOf(leaf)
+	want, all := b.p.wants(b.want, leaf), b.p.wants(b.s.want, leaf)
+	for k := range kinds {
+		if lacks := all[k] - want[k]; lacks > 0 && !b.fill(leaf, int(kinds[k]), int64(lacks), r) {
+			b.undo(mark)
+			return
+		}
+	}
+	copy(want, all)
 }
 
 // growBeside fills up leaves that have reached their minimum, each where it and

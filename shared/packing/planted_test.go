@@ -12,7 +12,8 @@ import (
 // on nodes: of what is free it takes a percentage.
 type planted struct {
 	nodes, kinds, fill int
-	// sort is "rigid", "elastic", "nested" or "preferred".
+	// sort is "rigid", "elastic", "nested" or "preferred"; "growing", where a pod of each group
+	// runs and suffices; or "absent", where none has to be placed.
 	sort string
 }
 
@@ -82,7 +83,11 @@ func (g *garden) plant() packing.Group {
 			continue
 		}
 		left -= taken
-		root.Children = append(root.Children, g.leaf(fmt.Sprint("group-", len(root.Children)), pods))
+		leaf := g.leaf(fmt.Sprint("group-", len(root.Children)), pods)
+		if g.sort == "growing" {
+			leaf.Running = []string{yardNode(rack * nodesPerRack).Name}
+		}
+		root.Children = append(root.Children, leaf)
 	}
 	return root
 }
@@ -108,15 +113,21 @@ func (g *garden) group(rack int, goal int64) (pods []int, taken int64) {
 func (g *garden) leaf(name string, pods []int) packing.Group {
 	leaf := packing.Group{Name: name}
 	switch g.sort {
-	case "nested":
+	case "nested", "growing", "absent":
 		leaf.Constraint = in("rack")
 	case "preferred":
 		leaf.Constraint = packing.Constraint{Topology: "yard", Preferred: "rack"}
 	}
 	for k, n := range pods {
-		leaf.MinMember += n
-		if g.sort == "elastic" {
+		switch g.sort {
+		case "elastic":
+			leaf.MinMember += n
 			n += g.random.IntN(3)
+		case "growing":
+			leaf.MinMember = 1
+		case "absent":
+		default:
+			leaf.MinMember += n
 		}
 		if n > 0 {
 			leaf.Pending = append(leaf.Pending, packing.Pods{Shape: g.kinds[k], Names: podNames(fmt.Sprintf("%s-%d", name, k),
@@ -158,5 +169,34 @@ func TestPlantedGangsAreFound(t *testing.T) {
 	}
 	if unknown > tried/100 {
 		t.Errorf("%d of %d not found", unknown, tried)
+	}
+}
+
+// Pods that no minimum needs are placed, each group in its rack, although a pod of one more group fits
+// nowhere, and although there are too many groups to try each number of pods. Where kinds differ a
+// rack that was full may not be filled again, but that is rare.
+func TestPlantedPodsBeyondTheMinimumAreFound(t *testing.T) {
+	large := packing.Shape{Key: "large", Requests: packing.Resources{"device": 9}}
+	for _, sort := range []string{"growing", "absent"} {
+		for _, above := range []packing.Constraint{{}, {Topology: "yard", Preferred: "host"}, {Topology: "yard", Preferred: "block"}} {
+			for _, kinds := range []int{1, 3} {
+				p := planted{1000, kinds, 50, sort}
+				t.Run(fmt.Sprint(p, " in one ", above.Preferred), func(t *testing.T) {
+					c, gang := p.instance(t, 1)
+					gang.Root.Constraint = above
+					planted := 0
+					for _, group := range gang.Root.Children {
+						for _, pods := range group.Pending {
+							planted += len(pods.Names)
+						}
+					}
+					gang.Root.Children = append(gang.Root.Children, packing.Group{Name: "too large", Constraint: in("rack"),
+						Pending: []packing.Pods{{Shape: large, Names: []string{"large"}}}})
+					if d := answered(t, c, gang); d.Verdict != packing.Placed || len(d.Assignments) < planted-(kinds-1)*planted/200 {
+						t.Errorf("%s, %d of %d pods: %s", d.Verdict, len(d.Assignments), planted, d.Message())
+					}
+				})
+			}
+		}
 	}
 }

@@ -39,7 +39,6 @@ func (g *greedy) members(i int, r region) (found []region) {
 			found = append(found, cut)
 		}
 	}
-	g.p.sortByPath(found, grp.slot)
 	return found
 }
 

@@ -28,6 +28,7 @@ func draw(seed uint64) variation {
 		Heavy: int64(one(1, 8_000, 30_000)), Filter: []string{"", "", "one", "own"}[random.IntN(4)], Excluded: one(10, 50),
 		Groups: one(0, 1, 4, 12), Inner: one(0, 0, 3), Pods: 1 + random.IntN(120), Mix: one(1, 1, 3),
 		Minimum: one(100, 100, 50, 0), MinSubgroup: one(100, 100, 60), Root: one(0, 1, 2, 5, 6), Middle: one(0, 2, 6), Leaf: one(0, 2, 3, 6, 7),
+		Running: one(0, 0, 10, 100),
 	}}
 }
 
