@@ -23,16 +23,17 @@ func (d *decision) prefer() {
 		return
 	}
 	d.large = false
+	allowance := d.p.allowanceFor(d.p.total(d.chosen.want, 0))
 	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes && len(d.snapshot().nodes) > maxExactNodes {
 		d.optimal = false
-		d.within(preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
+		d.within(allowance, preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
 		return
 	}
 	share := preferShare
 	if len(d.snapshot().nodes) <= smallCluster {
 		share = 2
 	}
-	d.within(share, func() {
+	d.within(allowance, share, func() {
 		for _, s := range alternatives {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, s, true)
 			o.best = best

@@ -58,7 +58,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		return invalid(gang, err)
 	}
 	budget := cmp.Or(options.Budget, DefaultBudget)
-	allowance := p.total(p.pending, 0)*p.toll() + len(p.groups)
+	allowance := p.allowanceFor(p.total(p.pending, 0))
 	d := &decision{gang: gang, trial: &trial{
 		p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
@@ -241,10 +241,14 @@ func (d *decision) feasible() Verdict {
 // allowances is how often each pod may be placed beside the budget.
 const allowances = 2
 
+// allowanceFor is what it takes to place so many pods once.
+func (p *problem) allowanceFor(pods int) int { return pods*p.toll() + len(p.groups) }
+
 // toll is what it takes to place a pod: the domains and nodes that are passed on the way, and
 // the kinds that fit less often then.
 func (p *problem) toll() int {
-	steps := 1 + p.cluster.topologies[p.tree].width()/passed
+	width := p.cluster.topologies[p.tree].width()
+	steps := 1 + min(width/64, 8) + width/passed
 	if len(p.shapes) > manyShapes {
 		steps += 16
 	}
@@ -364,9 +368,12 @@ func (d *decision) snapshot() *snapshot {
 
 // part runs a search that may take only a part of the budget that is left, beside what
 // it takes to place each pod, and reports whether it came to its end.
-func (d *decision) part(share int, search func()) bool {
+func (d *decision) part(share int, search func()) bool { return d.partOf(d.allowance, share, search) }
+
+// partOf is part where to place each pod takes so many steps.
+func (d *decision) partOf(allowance, share int, search func()) bool {
 	budget := d.Limit
-	d.Limit = min(budget, d.Steps+allowances*d.allowance+d.spare()/share)
+	d.Limit = min(budget, d.Steps+allowances*allowance+d.spare()/share)
 	search()
 	ended := !d.Exhausted()
 	d.Limit = budget
@@ -374,8 +381,8 @@ func (d *decision) part(share int, search func()) bool {
 }
 
 // within is part for a search for something better.
-func (d *decision) within(share int, search func()) {
-	ended := d.part(share, search)
+func (d *decision) within(allowance, share int, search func()) {
+	ended := d.partOf(allowance, share, search)
 	d.optimal = d.optimal && ended
 }
 
@@ -385,12 +392,12 @@ func (d *decision) extend() {
 	options, all := d.p.selections(false)
 	if !all {
 		d.optimal = false
-		d.within(growShare, d.grow)
+		d.within(d.allowance, growShare, d.grow)
 		return
 	}
 	larger := func(s *selection) bool { return d.p.total(s.want, 0) > d.p.total(d.chosen.want, 0) && !d.Exhausted() }
 	// One that does not fit may take all steps to say so: what is easily found comes first.
-	d.within(2, func() {
+	d.within(d.allowance, 2, func() {
 		for _, search := range []func(*selection) bool{d.greedily, d.exactly} {
 			for _, s := range options {
 				if !larger(s) || d.mayFit(s) && search(s) {

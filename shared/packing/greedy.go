@@ -246,7 +246,7 @@ func (g *greedy) nextInside(p *pass) int32 {
 		}
 		return true
 	})
-	g.Steps += at / 16
+	g.Steps += at / 64
 	p.spare, p.order = spare, order
 	return best
 }

@@ -24,6 +24,9 @@ func (d *decision) grow() {
 	// Nothing depends on it: to place all pods anew is not as free as elsewhere.
 	d.Limit = min(d.Limit, d.Steps+d.allowance/2+d.spare())
 	for _, pods := range d.p.smallFirst() {
+		if d.Exhausted() {
+			return
+		}
 		d.growLeaf(pods.leaf, pods.kind)
 	}
 }
@@ -93,7 +96,7 @@ func (b *besides) add(i int, r region) {
 		switch {
 		case !b.absent(child):
 			b.add(child, r)
-		case b.p.total(b.s.want, child) > 0 && !b.failed[class] && b.whole(child, r):
+		case b.p.total(b.s.want, child) > 0 && !b.failed[class] && b.holds(b.s, child, r) && b.whole(child, r):
 			copy(b.want[b.p.rows[child]:b.p.rows[b.p.groups[child].end]], b.s.want[b.p.rows[child]:])
 		default:
 			b.failed[class] = true
@@ -160,11 +163,7 @@ func (d *decision) growing() []*region {
 // bisection. A leaf that got none is taken from its minimum up.
 func (d *decision) growLeaf(i, shape int) {
 	have, most := *d.p.wanted(d.chosen.want, i, shape), *d.p.wanted(d.largest.want, i, shape)
-	in := wholeCluster
-	for _, up := range d.lineage(i) {
-		in, _ = d.p.enter(up, in)
-	}
-	most = int32(min(int64(most), d.p.capacity(in, shape)))
+	most = int32(min(int64(most), d.mostOf(i, shape)))
 	for low, high := have+1, most; low <= high && !d.Exhausted(); {
 		try := high
 		if high != most {
@@ -176,6 +175,23 @@ func (d *decision) growLeaf(i, shape int) {
 			high = try - 1
 		}
 	}
+}
+
+// mostOf is how many pods of a kind the roomiest domain takes in which a leaf may stand.
+func (d *decision) mostOf(leaf, shape int) (room int64) {
+	in, g := wholeCluster, &d.p.groups[leaf]
+	for _, up := range d.lineage(leaf) {
+		in, _ = d.p.enter(up, in)
+	}
+	if g.required == none || g.pinned {
+		return d.p.capacity(in, shape)
+	}
+	regions := d.p.domainsIn(in, g.slot, g.required)
+	d.Steps += len(regions) / 4
+	for _, r := range regions {
+		room = max(room, d.p.capacity(r, shape))
+	}
+	return room
 }
 
 // with is the chosen selection with another number of pods of one leaf, and

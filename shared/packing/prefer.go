@@ -77,13 +77,16 @@ func (g *greedy) unit(i int, u region) bool {
 
 // admits is a bound: whether a domain has something of every domain that is fixed for a group and its descendants.
 func (g *greedy) admits(i int, u region) bool {
-	for k := i; k < g.p.groups[i].end; k++ {
-		if grp := &g.p.groups[k]; len(grp.fixed) > 0 && g.p.total(g.s.want, k) > 0 {
-			if _, ok := g.p.enter(k, u); !ok {
-				return false
-			}
+	for n, k := range g.p.tied {
+		if k < i || k >= g.p.groups[i].end || g.p.total(g.s.want, k) == 0 {
+			continue
+		}
+		if _, ok := g.p.enter(k, u); !ok {
+			g.Steps += n / 64
+			return false
 		}
 	}
+	g.Steps += len(g.p.tied) / 64
 	return true
 }
 
