@@ -179,6 +179,7 @@ func (o *optimiser) pack() []placement {
 
 // solve is pack without saying where.
 func (o *optimiser) solve() (*items, *exact.Packing) {
+	o.t.Steps += len(o.p.groups)
 	c := newItems(o.snap, o.sel, o.slot, o.chosen, o.taken)
 	o.t.Steps += len(o.p.groups)/16 + len(o.p.kinds)/2 + len(o.snap.nodes)*len(c.Items)/32
 	o.large = o.large || c.large
