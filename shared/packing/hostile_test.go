@@ -11,9 +11,11 @@ import (
 	"packtree.dev/shared/packing/internal/hostile"
 )
 
-// found is a case that the command hostilesearch found to take long once.
+// found is a case that the command hostilesearch found to take long once, or to be answered
+// badly, with its answer and how many pods are placed at least.
 type found struct {
 	Verdict packing.Verdict `json:"verdict"`
+	Placed  int             `json:"placed"`
 	Case    hostile.Case    `json:"case"`
 }
 
@@ -41,6 +43,9 @@ func TestHostileGangsHaveAnAnswer(t *testing.T) {
 			d := c.Decide(gang, packing.Options{})
 			if d.Verdict != f.Verdict || d.Steps > packing.DefaultBudget {
 				t.Errorf("%s after %d steps, want %s: %s", d.Verdict, d.Steps, f.Verdict, d.Message())
+			}
+			if len(d.Assignments) < f.Placed {
+				t.Errorf("%d pods are placed, want %d: %s", len(d.Assignments), f.Placed, d.Message())
 			}
 			if d.Verdict != packing.Placed {
 				return

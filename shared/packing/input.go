@@ -116,10 +116,13 @@ func (w *kindWriter) barred(shape *Shape) *barred {
 		return b
 	}
 	b := &barred{nodes: make([]bool, len(w.in.Nodes))}
+	only := map[string]bool{}
+	for _, node := range shape.Only {
+		only[node] = true
+	}
 	for i := range w.in.Nodes {
 		node := w.in.Nodes[i].Name
-		b.nodes[i] = shape.Only != nil && !slices.Contains(shape.Only, node) || shape.Excluded != nil &&
-			shape.Excluded(node) != ""
+		b.nodes[i] = shape.Only != nil && !only[node] || shape.Excluded != nil && shape.Excluded(node) != ""
 		if b.nodes[i] {
 			b.text = binary.AppendUvarint(b.text, uint64(i))
 		}
