@@ -283,23 +283,13 @@ func (d *decision) enumerate() Verdict {
 		if d.Exhausted() {
 			return Unknown
 		}
-		if slices.Equal(s.want, d.largest.want) {
-			// Tried greedily before.
-			if d.roomy && d.p.amountsSufficeGang(s) {
-				open = append(open, s)
-			}
-			continue
-		}
-		if !d.mayFit(s) {
-			continue
-		}
-		if d.greedily(s) || k == 0 && d.indifferently(s) {
+		placed, may := d.easily(s, k == 0)
+		if placed {
 			return Placed
 		}
-		if !d.p.amountsSufficeGang(s) {
-			continue
+		if may {
+			open = append(open, s)
 		}
-		open = append(open, s)
 	}
 	for _, s := range open {
 		if d.exactly(s) {
@@ -313,6 +303,21 @@ func (d *decision) enumerate() Verdict {
 		return Unknown
 	}
 	return Infeasible
+}
+
+// easily tries a selection of the minima by the greedy search, the first one also without preferred levels,
+// and reports otherwise whether bounds leave hope for the exact search.
+func (d *decision) easily(s *selection, first bool) (placed, may bool) {
+	if slices.Equal(s.want, d.largest.want) { // Tried greedily before.
+		return false, d.roomy && d.p.amountsSufficeGang(s)
+	}
+	if !d.mayFit(s) {
+		return false, false
+	}
+	if d.greedily(s) || first && d.indifferently(s) {
+		return true, false
+	}
+	return false, d.p.amountsSufficeGang(s)
 }
 
 // mayFit is holdsGang for one of many selections.
@@ -367,10 +372,10 @@ func (d *decision) snapshot() *snapshot {
 }
 
 // part runs a search that may take only a part of the budget that is left, beside what
-// it takes to place each pod, and reports whether it came to its end.
-func (d *decision) part(share int, search func()) bool { return d.partOf(d.allowance, share, search) }
+// it takes to place each pod.
+func (d *decision) part(share int, search func()) { d.partOf(d.allowance, share, search) }
 
-// partOf is part where to place each pod takes so many steps.
+// partOf is part where to place each pod takes so many steps, and reports whether the search came to its end.
 func (d *decision) partOf(allowance, share int, search func()) bool {
 	budget := d.Limit
 	d.Limit = min(budget, d.Steps+allowances*allowance+d.spare()/share)

@@ -291,7 +291,7 @@ func (g *greedy) kindsIn(i int, r region) []int32 {
 // untouched places whole siblings of one kind in a region while that works, and
 // returns those of which something is still to be placed.
 func (g *greedy) untouched(siblings []int, rest []int32, r region) []int {
-	var fresh, left []int
+	fresh, left := make([]int, 0, len(siblings)), []int(nil)
 	for _, child := range siblings {
 		switch {
 		case g.p.total(rest, child) == 0:
@@ -310,6 +310,9 @@ func (g *greedy) untouched(siblings []int, rest []int32, r region) []int {
 	}
 	for _, child := range fresh[:placed] {
 		clear(g.p.wants(rest, child))
+	}
+	if len(left) == 0 {
+		return fresh[placed:]
 	}
 	return append(left, fresh[placed:]...)
 }
