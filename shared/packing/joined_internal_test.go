@@ -1,0 +1,234 @@
+package packing
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// spot is where a node of a small hall stands, and what is free on it.
+type spot struct {
+	block, rack string
+	gpus        int64
+}
+
+func smallHall(t *testing.T, spots map[string]spot) *Cluster {
+	t.Helper()
+	c := NewCluster()
+	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range spots {
+		labels := map[string]string{}
+		if s.block != "" {
+			labels["block"] = s.block
+		}
+		if s.rack != "" {
+			labels["rack"] = s.rack
+		}
+		c.SetNode(Node{Name: name, Labels: labels, Allocatable: Resources{"gpu": s.gpus}})
+	}
+	return c
+}
+
+// fourRacks has racks of 4, 3, 2 and 8 in two blocks, and one node in no rack.
+func fourRacks(t *testing.T) *Cluster {
+	t.Helper()
+	return smallHall(t, map[string]spot{"a1": {"x", "a", 4}, "b1": {"x", "b", 3}, "c1": {"y", "c", 2}, "d1": {"y", "d", 8},
+		"out": {gpus: 5}})
+}
+
+// ofGPU are pods of a shape that asks for so many.
+func ofGPU(prefix string, pods int, gpus int64) Pods {
+	some := Pods{Shape: Shape{Key: fmt.Sprint("gpu-", gpus), Requests: Resources{"gpu": gpus}}}
+	for i := range pods {
+		some.Names = append(some.Names, fmt.Sprint(prefix, "-", i))
+	}
+	return some
+}
+
+// inHall requires a level, if any, and prefers one, if any.
+func inHall(required, preferred string) Constraint {
+	return Constraint{Topology: "hall", Required: required, Preferred: preferred}
+}
+
+// stated is a problem and a greedy search of all that it has.
+func stated(t *testing.T, c *Cluster, root Group) *greedy {
+	t.Helper()
+	p, err := newProblem(c, &Gang{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trial{p: p}
+	tr.Limit = 1 << 30
+	return newGreedy(tr, p.largest())
+}
+
+// nameOf is the path of a domain, or the name of a node.
+func (p *problem) nameOf(slot int, u unit) string {
+	if u.at == none {
+		return p.cluster.nodeName(u.node)
+	}
+	return p.cluster.topologies[slot].domains[u.at].path.String()
+}
+
+func (p *problem) namesOf(group int, units []unit) []string {
+	var names []string
+	for _, u := range units {
+		names = append(names, p.nameOf(p.groups[group].slot, u))
+	}
+	return names
+}
+
+func TestASetOfUnitsKeepsEachOnceInTheOrderOfFirstUse(t *testing.T) {
+	domain := func(at int32) unit { return unit{at: at, node: none} }
+	node := func(node int32) unit { return unit{at: none, node: node} }
+	var s unitSet
+	if s.has(domain(3)) {
+		t.Error("an empty set has a unit")
+	}
+	for _, u := range []unit{domain(7), node(3), domain(3), domain(7), node(3), node(1), domain(3), domain(1)} {
+		s.add(u)
+		if !s.has(u) {
+			t.Errorf("%v was added and is not there", u)
+		}
+	}
+	want := []unit{domain(7), node(3), domain(3), node(1), domain(1)}
+	if diff := cmp.Diff(want, s.units, cmp.AllowUnexported(unit{})); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+	if s.has(node(7)) {
+		t.Error("a node is taken for the domain of the same number")
+	}
+}
+
+func TestUnitsOfMembersAndOfNeighboursAreJoined(t *testing.T) {
+	for name, test := range map[string]struct {
+		root Group
+		want map[string][]string
+	}{
+		"running pods first, then neighbours, each domain once": {
+			root: Group{Name: "g", Constraint: inHall("", "rack"), Running: []string{"d1", "a1", "d1"},
+				Beside: []string{"b1", "a1"}},
+			want: map[string][]string{"g": {"y/d", "x/a", "x/b"}},
+		},
+		"a node in no domain is a unit of its own": {
+			root: Group{Name: "g", Constraint: inHall("", "rack"), Running: []string{"out"}, Beside: []string{"out", "c1"}},
+			want: map[string][]string{"g": {"out", "y/c"}},
+		},
+		"without a preferred level there are none": {
+			root: Group{Name: "g", Constraint: inHall("block", ""), Running: []string{"a1"}, Beside: []string{"b1"}},
+			want: map[string][]string{"g": nil},
+		},
+		"nodes that the cluster does not know say nothing": {
+			root: Group{Name: "g", Constraint: inHall("", "rack"), Running: []string{"gone"}, Beside: []string{"lost"}},
+			want: map[string][]string{"g": nil},
+		},
+		"members of subgroups are members, their neighbours are not": {
+			root: Group{Name: "g", Constraint: inHall("", "block"), Children: []Group{
+				{Name: "left", Running: []string{"c1"}, Beside: []string{"a1"}},
+				{Name: "right", Constraint: inHall("", "rack"), Running: []string{"a1"}, Beside: []string{"d1"}}}},
+			want: map[string][]string{"g": {"y", "x"}, "left": nil, "right": {"x/a", "y/d"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, got := stated(t, fourRacks(t), test.root).p, map[string][]string{}
+			for i := range p.groups {
+				got[p.groups[i].source.Name] = p.namesOf(i, p.groups[i].joined.units)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("joined units (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGroupsWithAFixedDomainAreTied(t *testing.T) {
+	following := []Anchor{{Topology: "hall", Level: "rack", Nodes: []string{"c1"}}}
+	root := Group{Name: "gang", Constraint: inHall("", "block"), Children: []Group{
+		{Name: "free", Constraint: inHall("rack", "")},
+		{Name: "anchored", Constraint: inHall("rack", ""), Running: []string{"a1"}},
+		{Name: "prefers", Constraint: inHall("", "rack"), Running: []string{"a1"}},
+		{Name: "follows", Follow: following},
+		{Name: "follows nobody", Follow: []Anchor{{Topology: "hall", Level: "rack"}}},
+		{Name: "blocked", Constraint: inHall("rack", ""), Running: []string{"a1", "b1"}},
+		{Name: "outer", Constraint: inHall("block", ""), Children: []Group{
+			{Name: "inner", Running: []string{"d1"}}, {Name: "deep", Constraint: inHall("rack", ""), Running: []string{"d1"}}}},
+	}}
+	p, got := stated(t, fourRacks(t), root).p, map[string][]string{}
+	for _, i := range p.tied {
+		g := &p.groups[i]
+		for _, f := range g.fixed {
+			got[g.source.Name] = append(got[g.source.Name], p.nameOf(f.slot, unit{at: f.at, node: none}))
+		}
+	}
+	want := map[string][]string{"anchored": {"x/a"}, "follows": {"y/c"}, "outer": {"y"}, "deep": {"y/d"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("tied groups (-want +got):\n%s", diff)
+	}
+}
+
+func TestADomainIsAdmittedIfItHasSomethingOfEachFixedDomain(t *testing.T) {
+	anchored := Group{Name: "anchored", Constraint: inHall("rack", ""), Running: []string{"a1"},
+		Pending: []Pods{ofGPU("a", 1, 1)}}
+	other := Group{Name: "other", Constraint: inHall("rack", ""), Running: []string{"c1"}, Pending: []Pods{ofGPU("c", 1, 1)}}
+	idle := Group{Name: "idle", Constraint: inHall("rack", ""), Running: []string{"d1"}}
+	loose := Group{Name: "loose", Pending: []Pods{ofGPU("l", 1, 1)}}
+	for name, test := range map[string]struct {
+		children []Group
+		want     []string
+	}{
+		"that of an anchored group":               {children: []Group{anchored, loose}, want: []string{"x/a"}},
+		"none for groups with unlike domains":     {children: []Group{anchored, other}},
+		"any for groups that go anywhere":         {children: []Group{loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
+		"any for anchored groups without pending": {children: []Group{idle, loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := stated(t, fourRacks(t), Group{Name: "gang", Children: []Group{
+				{Name: "group", Constraint: inHall("", "rack"), Children: test.children}, other}})
+			var got []string
+			for _, u := range g.p.domainsIn(wholeCluster, g.p.groups[1].slot, g.p.groups[1].preferred) {
+				if g.admits(1, u) {
+					got = append(got, g.p.nameOf(u.slot, unit{at: u.at, node: none}))
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("admitted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDomainsOfMembersAreThoseWithRoom(t *testing.T) {
+	for name, test := range map[string]struct {
+		running, beside []string
+		within          string
+		gpus            int64
+		want            []string
+	}{
+		"all of them":                 {running: []string{"d1", "a1"}, gpus: 1, want: []string{"y/d", "x/a"}},
+		"those of neighbours too":     {running: []string{"d1"}, beside: []string{"b1"}, gpus: 1, want: []string{"y/d", "x/b"}},
+		"not those that are too full": {running: []string{"c1", "b1", "d1"}, gpus: 3, want: []string{"x/b", "y/d"}},
+		"not those outside a region":  {running: []string{"c1", "b1", "d1"}, gpus: 1, within: "y", want: []string{"y/c", "y/d"}},
+		"not nodes in no domain":      {running: []string{"out", "a1"}, gpus: 1, want: []string{"x/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := stated(t, fourRacks(t), Group{Name: "g", Constraint: inHall("", "rack"), Running: test.running,
+				Beside: test.beside, Pending: []Pods{ofGPU("p", 1, test.gpus)}})
+			r := wholeCluster
+			for _, block := range g.p.domainsIn(r, g.p.groups[0].slot, 0) {
+				if g.p.nameOf(block.slot, unit{at: block.at, node: none}) == test.within {
+					r = block
+				}
+			}
+			var got []string
+			for _, u := range g.members(0, r) {
+				got = append(got, g.p.nameOf(u.slot, unit{at: u.at, node: none}))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("domains of members (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
