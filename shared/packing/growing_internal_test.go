@@ -157,6 +157,11 @@ func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 			whole: pods{"a": 4, "b": 4}, beside: pods{"a": 4, "b": 4}, all: pods{"a": 4, "b": 4}},
 		"two that compete for the last room": {root: atLeast(2, "", wants("a", 1, 6, "d1"), wants("b", 1, 5, "d1")),
 			whole: pods{"a": 6, "b": 0}, beside: pods{"a": 6, "b": 2}, all: pods{"a": 6, "b": 2}},
+		"pods of two kinds, one of which has too little room left": {
+			root: Group{Name: "a", Constraint: inHall("rack", ""), Running: []string{"d1"}, MinMember: 1,
+				Pending: []Pods{ofGPU("large", 1, 3), ofGPU("small", 6, 1)}},
+			whole: pods{"a": 0}, beside: pods{"a": 6}, all: pods{"a": 6},
+		},
 		"a group beyond the minimum of its parent": {root: atLeast(1, "", wants("a", 2, 2), wants("b", 8, 8)),
 			whole: pods{"a": 2, "b": 8}, beside: pods{"a": 2, "b": 8}, all: pods{"a": 2, "b": 8}},
 		"a group whose minimum has no room": {root: atLeast(0, "", wants("a", 3, 3, "b1"), wants("b", 7, 7, "c1")),
@@ -185,9 +190,9 @@ func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 }
 
 func TestAGroupThatLacksItsMinimumOrItsDomainIsAbsent(t *testing.T) {
-	root := atLeast(0, "", wants("stands", 1, 2), wants("runs", 1, 2, "d1"), wants("needs none", 0, 2), wants("lacks", 5, 5,
-		"c1"), Group{Name: "anywhere", Pending: []Pods{ofGPU("anywhere", 2, 1)}}, Group{Name: "outer",
-		Constraint: inHall("block", ""), Children: []Group{wants("inner", 0, 1)}})
+	root := atLeast(0, "", wants("stands", 1, 2), wants("runs", 1, 2, "d1"), wants("needs none", 0, 2),
+		wants("lacks", 5, 5, "c1"), Group{Name: "anywhere", Pending: []Pods{ofGPU("anywhere", 2, 1)}}, Group{Name: "outer",
+			Constraint: inHall("block", ""), Children: []Group{wants("inner", 0, 1)}})
 	d := begun(t, fourRacks(t), root)
 	found := d.with(1, 0, 1) // "stands" has one pod.
 	if !d.greedily(found) {

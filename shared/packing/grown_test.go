@@ -146,8 +146,8 @@ func settledBy(t *rapid.T, c *packing.Cluster, gang *packing.Gang, d *packing.De
 // growingBudget is enough to place each group's pods, and not to try all numbers of them.
 const growingBudget = 4_000
 
-// TestGroupsGrowWhereTheyStand: required levels hold, the order in which nodes and topologies are given does not matter,
-// and a group that has a rack for itself, with room for all of its pods, has them all placed.
+// TestGroupsGrowWhereTheyStand: required levels hold, the order in which nodes and topologies are given does not
+// matter, and a group that has a rack for itself, with room for all of its pods, has them all placed.
 func TestGroupsGrowWhereTheyStand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGrounds(t, 10, 40)
@@ -166,13 +166,17 @@ func TestGroupsGrowWhereTheyStand(t *testing.T) {
 			rackOf[n.Name] = g.rack(i)
 		}
 		for _, leaf := range g.gang.Root.Children {
-			if len(leaf.Running) == 0 || g.alone[rackOf[leaf.Running[0]]] != 1 || !g.takesAll(rackOf[leaf.Running[0]], leaf) {
+			if len(leaf.Running) == 0 {
+				continue
+			}
+			rack := rackOf[leaf.Running[0]]
+			if g.alone[rack] != 1 || !g.takesAll(rack, leaf) {
 				continue
 			}
 			for _, pods := range leaf.Pending {
 				for _, pod := range pods.Names {
 					if nodes[pod] == "" {
-						t.Errorf("%s waits, though rack %s has room for all of %s", pod, rackOf[leaf.Running[0]], leaf.Name)
+						t.Errorf("%s waits, though rack %s has room for all of %s", pod, rack, leaf.Name)
 					}
 				}
 			}

@@ -172,17 +172,19 @@ func TestGroupsWithAFixedDomainAreTied(t *testing.T) {
 func TestADomainIsAdmittedIfItHasSomethingOfEachFixedDomain(t *testing.T) {
 	anchored := Group{Name: "anchored", Constraint: inHall("rack", ""), Running: []string{"a1"},
 		Pending: []Pods{ofGPU("a", 1, 1)}}
-	other := Group{Name: "other", Constraint: inHall("rack", ""), Running: []string{"c1"}, Pending: []Pods{ofGPU("c", 1, 1)}}
+	other := Group{Name: "other", Constraint: inHall("rack", ""), Running: []string{"c1"},
+		Pending: []Pods{ofGPU("c", 1, 1)}}
 	idle := Group{Name: "idle", Constraint: inHall("rack", ""), Running: []string{"d1"}}
 	loose := Group{Name: "loose", Pending: []Pods{ofGPU("l", 1, 1)}}
 	for name, test := range map[string]struct {
 		children []Group
 		want     []string
 	}{
-		"that of an anchored group":               {children: []Group{anchored, loose}, want: []string{"x/a"}},
-		"none for groups with unlike domains":     {children: []Group{anchored, other}},
-		"any for groups that go anywhere":         {children: []Group{loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
-		"any for anchored groups without pending": {children: []Group{idle, loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
+		"that of an anchored group":           {children: []Group{anchored, loose}, want: []string{"x/a"}},
+		"none for groups with unlike domains": {children: []Group{anchored, other}},
+		"any for groups that go anywhere":     {children: []Group{loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
+		"any for anchored groups without pending": {children: []Group{idle, loose},
+			want: []string{"x/a", "x/b", "y/c", "y/d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := stated(t, fourRacks(t), Group{Name: "gang", Children: []Group{
@@ -207,11 +209,13 @@ func TestDomainsOfMembersAreThoseWithRoom(t *testing.T) {
 		gpus            int64
 		want            []string
 	}{
-		"all of them":                 {running: []string{"d1", "a1"}, gpus: 1, want: []string{"y/d", "x/a"}},
-		"those of neighbours too":     {running: []string{"d1"}, beside: []string{"b1"}, gpus: 1, want: []string{"y/d", "x/b"}},
+		"all of them": {running: []string{"d1", "a1"}, gpus: 1, want: []string{"y/d", "x/a"}},
+		"those of neighbours too": {running: []string{"d1"}, beside: []string{"b1"}, gpus: 1,
+			want: []string{"y/d", "x/b"}},
 		"not those that are too full": {running: []string{"c1", "b1", "d1"}, gpus: 3, want: []string{"x/b", "y/d"}},
-		"not those outside a region":  {running: []string{"c1", "b1", "d1"}, gpus: 1, within: "y", want: []string{"y/c", "y/d"}},
-		"not nodes in no domain":      {running: []string{"out", "a1"}, gpus: 1, want: []string{"x/a"}},
+		"not those outside a region": {running: []string{"c1", "b1", "d1"}, gpus: 1, within: "y",
+			want: []string{"y/c", "y/d"}},
+		"not nodes in no domain": {running: []string{"out", "a1"}, gpus: 1, want: []string{"x/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := stated(t, fourRacks(t), Group{Name: "g", Constraint: inHall("", "rack"), Running: test.running,
