@@ -31,20 +31,22 @@ func manyMore(s site, racks int) site {
 	return s
 }
 
-// TestAGangGoesToPreferredDomainsThatItsMembersUse in a small cluster and in one that is too large for an exact search.
-func TestAGangGoesToPreferredDomainsThatItsMembersUse(t *testing.T) {
+// memberCase is a gang some pods of which run, or have neighbours.
+type memberCase struct {
+	site site
+	root packing.Group
+	// where names the racks of some groups.
+	where map[string][]string
+	used  int
+}
+
+func memberCases() map[string]memberCase {
 	anchored := func(pods int, running ...string) packing.Group {
 		return runsAnd("anchored", pods, at("rack"), running...)
 	}
 	beside := func(g packing.Group, nodes ...string) packing.Group { g.Beside = nodes; return g }
 	zone := packing.Constraint{Topology: "site", Preferred: "zone"}
-	for name, tc := range map[string]struct {
-		site site
-		root packing.Group
-		// where names the racks of some groups.
-		where map[string][]string
-		used  int
-	}{
+	return map[string]memberCase{
 		"to the rack where it runs, though another is tighter": {
 			site: site{"y/a": {3}, "y/b": {8}}, root: runsAnd("", 3, onSite("", "rack"), "y/b/0"),
 			where: map[string][]string{"": {"y/b"}}, used: 1,
@@ -92,7 +94,12 @@ func TestAGangGoesToPreferredDomainsThatItsMembersUse(t *testing.T) {
 				runsAnd("tied", 2, at("zone"), "y/c/0"), runsAnd("else", 0, packing.Constraint{}, "z/b/0")}},
 			where: map[string][]string{"tied": {"y/c"}}, used: 2,
 		},
-	} {
+	}
+}
+
+// TestAGangGoesToPreferredDomainsThatItsMembersUse in a small cluster and in one that is too large for an exact search.
+func TestAGangGoesToPreferredDomainsThatItsMembersUse(t *testing.T) {
+	for name, tc := range memberCases() {
 		for _, more := range []int{0, 150} {
 			t.Run(fmt.Sprint(name, " with more racks: ", more), func(t *testing.T) {
 				d := answered(t, manyMore(tc.site, more).cluster(t), &packing.Gang{Root: tc.root})
