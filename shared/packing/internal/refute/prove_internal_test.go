@@ -1,0 +1,238 @@
+package refute
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+// A group is followed into its domains, and each measure tried there. One that is not the gang is set aside with those
+// like it.
+func TestAProofAboutOneGroup(t *testing.T) {
+	cuts := []string{"few", "cut gpu", "cut pods r-0"}
+	for name, test := range map[string]struct {
+		change func(in *question)
+		group  groups
+		want   []string
+	}{
+		"a group": {group: groups{right}, want: append([]string{
+			"without [right] each [1] then [2]",
+			"branch right in net/rack each [3 4 5] none [2]",
+			"few"}, cuts...)},
+		"groups that are alike": {group: groups{right, left}, want: append([]string{
+			"without [right left] each [1] then [2]",
+			"branch right in net/rack each [3 4 5] none [2]",
+			"few"}, cuts...)},
+		"the gang": {
+			change: func(in *question) {
+				in.Groups, in.Topologies = in.Groups[:1], nil
+				in.Groups[0].Topology, in.Groups[0].Required, in.Groups[0].Pending = "net", "zone", some("r", 1)
+			},
+			group: groups{all},
+			want:  append([]string{"branch all in net/zone each [2 3 4] none [1]", "few"}, cuts...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			if test.change != nil {
+				test.change(in)
+			}
+			proof := alone(in, test.group)
+			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]int{0}, proof.Start); diff != "" {
+				t.Errorf("the start (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The proof with all rules sets groups aside that may not use all nodes, innermost first; goes through the domains of
+// one group after the other; and tries every cut in each place, the search last.
+func TestAProofWithAllRules(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(in *question)
+		start  []int
+		want   []string
+	}{
+		"one confined group and one that follows others": {
+			change: func(in *question) {
+				in.Topologies, in.Groups = in.Topologies[1:], append(in.Groups[:1:1], in.Groups[lone:]...)
+				in.Groups[2].Follow = make([]certificate.Anchor, 1)
+			},
+			start: []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1},
+			want: []string{
+				"without [loose lone] each [2 3 4 5 6 7 8 9 10 11 1] then [2 3 4 5 6 7 8 9 10 11 1]",
+				"branch lone in power/feed each [2 3 4 5 6 7 8 9 10 11] none [2 3 4 5 6 7 8 9 10 11]",
+				"few", "cut gpu", "cut pods o-0",
+				"cut gpu of [lone]", "cut pods o-0 of [lone]", "cut gpu of [loose]", "cut pods o-0 of [loose]",
+				"cut lone in power/feed by (gpu, pods o-0)", "cut lone in power/feed by (gpu, pods o-0)",
+				"search",
+			}},
+		"two confined groups come one after the other": {
+			change: func(in *question) {
+				in.Topologies, in.Groups = nil, in.Groups[:3]
+				in.Kinds[0].Requests = nil
+			},
+			start: []int{3, 4, 5, 6, 7, 0, 1},
+			want: []string{
+				"without [left team] each [3 4 5 6 7 1 2] then [3 4 5 6 7 1 2]",
+				"branch team in net/zone each [3 4 5 6 7 2] none [3 4 5 6 7 2]",
+				"branch left in net/rack each [3 4 5 6 7] none [3 4 5 6 7]",
+				"few", "cut pods l-0", "cut pods l-0 of [left]", "cut pods l-0 of [left]",
+				"search",
+			}},
+		"no confined group, and a relation": {
+			change: func(in *question) {
+				in.Groups, in.Relations = []certificate.Group{in.Groups[loose]}, []certificate.Relation{apart()}
+			},
+			start: []int{1, 2, 3, 4, 5},
+			want: []string{
+				"without [] each [1 2 3 4 5] then [1 2 3 4 5]",
+				"few", "cut gpu", "cut pods s-0", "cut relation apart", "search",
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			test.change(in)
+			proof := thorough(in)
+			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.start, proof.Start); diff != "" {
+				t.Errorf("the start (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// tries records what is tried, one proof a line, and proves nothing.
+func tries(lines *[]string) try {
+	return func(proof *certificate.Proof) *certificate.Proof {
+		*lines = append(*lines, fmt.Sprintf("%v: %s", proof.Start, strings.Join(texts(proof.Rules), "; ")))
+		return nil
+	}
+}
+
+func TestUnevenNumbersAreTriedTogether(t *testing.T) {
+	in := yard()
+	var tried []string
+	if uneven(in, tries(&tried)); tried != nil {
+		t.Errorf("without relations: %q", tried)
+	}
+	for _, name := range []string{"twos", "threes"} {
+		in.Relations = append(in.Relations, certificate.Relation{Name: name, Topology: "net", Level: "rack", Even: true,
+			Max: 2})
+	}
+	if proof := uneven(in, tries(&tried)); proof != nil {
+		t.Errorf("what is not proved is %v", texts(proof.Rules))
+	}
+	if diff := cmp.Diff([]string{"[0 1]: odd twos; odd threes"}, tried); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Pods that a search has met are tried at last; the whole gang in one domain before, if there are too many groups to
+// look at each.
+func TestSumsThatAreTried(t *testing.T) {
+	const byGPU, byPods = "[0]: cut all in net/zone by (gpu)", "[0]: cut all in net/zone by (pods l-0)"
+	for name, test := range map[string]struct {
+		groups int
+		tight  func() []string
+		want   []string
+	}{
+		"up to 256 groups": {256, nil, nil},
+		"more groups":      {257, nil, []string{byGPU, byPods}},
+		"pods":             {9, func() []string { return []string{"s-0", "o-0"} }, []string{"[0]: cut pods o-0 s-0"}},
+		"no pods":          {9, func() []string { return nil }, nil},
+		"more groups, and pods": {257, func() []string { return []string{"o-0"} },
+			[]string{byGPU, byPods, "[0]: cut pods o-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
+			for len(in.Groups) < test.groups {
+				in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint(len(in.Groups)), Parent: 0})
+			}
+			var tried []string
+			sums(in, Hints{Tight: test.tight}, tries(&tried))
+			if diff := cmp.Diff(test.want, tried); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// numbered is a proof that tells by its number whether it is another one.
+func numbered(n int) *certificate.Proof { return &certificate.Proof{Start: []int{n}} }
+
+// A proof is completed until it stays the same, eight times at most.
+func TestAProofIsCompletedUntilItStaysTheSame(t *testing.T) {
+	for changes, want := range map[int]*certificate.Proof{
+		0: numbered(0), 1: numbered(1), 7: numbered(7), 8: nil, 99: nil,
+	} {
+		asked := 0
+		proof := settled(numbered(0), func(proof *certificate.Proof) *certificate.Proof {
+			asked++
+			return numbered(min(changes, proof.Start[0]+1))
+		})
+		if diff := cmp.Diff(want, proof); diff != "" {
+			t.Errorf("after %d changes (-want +got):\n%s", changes, diff)
+		}
+		if most := min(8, changes+1); asked != most {
+			t.Errorf("completed %d times for %d changes, want %d", asked, changes, most)
+		}
+	}
+	if proof := settled(numbered(0), func(*certificate.Proof) *certificate.Proof { return nil }); proof != nil {
+		t.Errorf("what cannot be completed is %v", proof)
+	}
+}
+
+// Each bound of a cut or of an odd number is left out if the rest proves as much by as many rules.
+func TestBoundsAreLeftOutOneByOne(t *testing.T) {
+	by := []certificate.Measure{{Resource: "a"}, {Resource: "b"}, {Resource: "c"}}
+	rules := []certificate.Rule{
+		{Few: &certificate.Few{}}, {Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "x", By: by}}},
+		{Odd: &certificate.Odd{Relation: "even", By: by}}, {Search: &certificate.Search{}},
+	}
+	before := []string{"few", "cut x by (a, b, c)", "odd even by (a, b, c)", "search"}
+	for name, test := range map[string]struct {
+		proves func(lines []string) bool
+		drops  bool
+		want   []string
+	}{
+		"all": {func([]string) bool { return true }, false, []string{"few", "cut x", "odd even", "search"}},
+		"all but one": {func(lines []string) bool { return !slices.ContainsFunc(lines[1:3], lacksB) }, false,
+			[]string{"few", "cut x by (b)", "odd even by (b)", "search"}},
+		"none": {func([]string) bool { return false }, false, before},
+		"none, since a rule would go too": {
+			func([]string) bool { return true }, true, before},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proof := &certificate.Proof{Start: []int{1}, Rules: slices.Clone(rules)}
+			least := smaller(proof, func(proof *certificate.Proof) *certificate.Proof {
+				if !test.proves(texts(proof.Rules)) {
+					return nil
+				}
+				completed := *proof
+				if test.drops {
+					completed.Rules = proof.Rules[1:]
+				}
+				return &completed
+			})
+			if diff := cmp.Diff(test.want, texts(least.Rules)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, texts(proof.Rules)); diff != "" {
+				t.Errorf("the proof that was made smaller (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func lacksB(line string) bool { return !strings.Contains(line, "b)") && !strings.Contains(line, "b,") }

@@ -1,0 +1,242 @@
+package refute
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+// Inside one group its pods are counted, and the groups that need one domain, by one measure of pods at a time; what
+// narrower domains take bounds what broader ones do.
+func TestCutsThatAreAboutOneGroup(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(in *question)
+		group  int
+		want   []string
+	}{
+		"a leaf has pods alone": {group: right, want: []string{"few", "cut gpu", "cut pods r-0"}},
+		"a team has halves that need racks, in the zone too": {group: team, want: []string{
+			"few", "cut gpu", "cut pods l-0",
+			"cut left right in net/rack by (gpu)",
+			"cut left right in net/rack by (pods l-0)",
+			"cut left right in net/zone by (gpu)",
+			"cut left right in net/zone by (pods l-0)",
+			"cut left right in net/zone by (left right in net/rack by (gpu))",
+			"cut left right in net/zone by (left right in net/rack by (pods l-0))",
+			"cut left right in net/zone by (left right in net/rack by (gpu, pods l-0))",
+		}},
+		"by one measure there is nothing to combine": {
+			change: func(in *question) { in.Kinds[0].Requests = nil },
+			group:  team,
+			want: []string{
+				"few", "cut pods l-0",
+				"cut left right in net/rack by (pods l-0)",
+				"cut left right in net/zone by (pods l-0)",
+				"cut left right in net/zone by (left right in net/rack by (pods l-0))",
+			}},
+		"a relation counts where its domains are, and in broader ones": {
+			change: func(in *question) {
+				in.Kinds[0].Requests = nil
+				in.Relations = []certificate.Relation{apart(),
+					{Name: "zones", Topology: "net", Level: "zone", Max: 1}}
+			},
+			group: team,
+			want: []string{
+				"few", "cut pods l-0", "cut relation apart", "cut relation zones",
+				"cut left right in net/rack by (pods l-0, relation apart)",
+				"cut left right in net/zone by (pods l-0, relation apart, relation zones)",
+				"cut left right in net/zone by (left right in net/rack by (pods l-0, relation apart), " +
+					"relation apart, relation zones)",
+			}},
+		"each topology begins anew": {
+			change: func(in *question) { in.Kinds[0].Requests, in.Groups[right].Required = nil, "" },
+			group:  all,
+			want: []string{
+				"few", "cut pods l-0",
+				"cut left in net/rack by (pods l-0)",
+				"cut team in net/zone by (pods l-0)",
+				"cut team in net/zone by (left in net/rack by (pods l-0))",
+				"cut lone in power/feed by (pods l-0)",
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			if test.change != nil {
+				test.change(in)
+			}
+			if diff := cmp.Diff(test.want, texts(cutsIn(in, test.group))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if n := len(in.Groups); n != 6 {
+				t.Errorf("%d groups are left of the question", n)
+			}
+		})
+	}
+}
+
+// The scarce resources come first inside one group too.
+func TestCutsAboutOneGroupBeginWithWhatIsScarce(t *testing.T) {
+	in := yard()
+	in.Kinds[0].Requests["cpu"] = 1
+	in.scarce = []string{"gpu"}
+	want := []string{"few", "cut gpu", "cut cpu", "cut pods r-0"}
+	if diff := cmp.Diff(want, texts(cutsIn(in, right))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of all groups those are counted that need one domain and have none around them that does: each as one, and by the
+// pods that it needs.
+func TestGroupsAreCountedByLevel(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(in *question)
+		want   []string
+	}{
+		"narrow levels bound broad ones, and topologies stand alone": {want: []string{
+			"cut left right in net/rack by (gpu, pods l-0)",
+			"cut left*2 right in net/rack by (gpu, pods l-0)",
+			"cut team in net/zone by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))",
+			"cut team*3 in net/zone by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))",
+			"cut lone in power/feed by (gpu, pods l-0)",
+			"cut lone in power/feed by (gpu, pods l-0)",
+		}},
+		"groups that need no pods have no size": {
+			change: func(in *question) {
+				in.Topologies = in.Topologies[:1]
+				in.Groups[right].MinMember, in.Groups[team].Required = 0, ""
+			},
+			want: []string{
+				"cut left right in net/rack by (gpu, pods l-0)",
+				"cut left*2 in net/rack by (gpu, pods l-0)",
+				"cut left right in net/zone by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))",
+				"cut left*2 in net/zone by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))",
+			}},
+		"if none needs pods, sizes say nothing": {
+			change: func(in *question) {
+				in.Topologies = in.Topologies[1:]
+				in.Groups[lone].Running = []string{"a"}
+			},
+			want: []string{"cut lone in power/feed by (gpu, pods l-0)"}},
+		"relations bound the levels that contain theirs": {
+			change: func(in *question) {
+				in.Relations = []certificate.Relation{{Name: "zones", Topology: "net", Level: "zone", Max: 1}}
+				in.Kinds[0].Requests, in.Groups[right].MinMember, in.Groups[left].MinMember = nil, 0, 0
+			},
+			want: []string{
+				"cut left right in net/rack by (pods l-0)",
+				"cut team in net/zone by (pods l-0, left right in net/rack by (pods l-0), relation zones)",
+				"cut lone in power/feed by (pods l-0)",
+				"cut lone in power/feed by (pods l-0)",
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			if test.change != nil {
+				test.change(in)
+			}
+			if diff := cmp.Diff(test.want, texts(groupCuts(in))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A group is weighed by itself, by the pods of its leaves, if it may not use all nodes; the whole gang never is.
+func TestPodsOfSingleGroupsAreWeighed(t *testing.T) {
+	in := yard()
+	in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
+	in.Groups[right].Required = ""
+	in.Groups[loose].Follow = []certificate.Anchor{{Topology: "net", Level: "zone", Nodes: []string{"a"}}}
+	want := []string{
+		"cut gpu of [left right]", "cut pods l-0 of [left right]",
+		"cut gpu of [left]", "cut pods l-0 of [left]",
+		"cut gpu of [lone]", "cut pods l-0 of [lone]",
+		"cut gpu of [loose]", "cut pods l-0 of [loose]",
+	}
+	if diff := cmp.Diff(want, texts(cutsBelow(in))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSingleGroupsAreWeighedUpToSixtyFour(t *testing.T) {
+	in := yard()
+	for len(in.Groups) < 64 {
+		in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint("group-", len(in.Groups)), Parent: 0})
+	}
+	if n := len(cutsBelow(in)); n != 8 {
+		t.Errorf("%d cuts of 64 groups, want 2 for each of 4", n)
+	}
+	in.Groups = append(in.Groups, certificate.Group{Name: "one more", Parent: 0})
+	if n := len(cutsBelow(in)); n != 0 {
+		t.Errorf("%d cuts of 65 groups", n)
+	}
+}
+
+// The gang as a whole is weighed by one measure at a time if it needs one domain.
+func TestTheWholeGangInOneDomain(t *testing.T) {
+	in := yard()
+	if cuts := wholeCuts(in); cuts != nil {
+		t.Errorf("it needs no domain, and is weighed by %v", texts(cuts))
+	}
+	in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
+	want := []string{"cut all in net/zone by (gpu)", "cut all in net/zone by (pods l-0)"}
+	if diff := cmp.Diff(want, texts(wholeCuts(in))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Cuts by pods begin with few, and are worked out once.
+func TestCutsByPods(t *testing.T) {
+	in := yard()
+	want := []string{"few", "cut gpu", "cut pods l-0"}
+	if diff := cmp.Diff(want, texts(podCuts(in))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	in.Kinds[0].Requests = nil
+	if diff := cmp.Diff(want, texts(podCuts(in))); diff != "" {
+		t.Errorf("of the same question later (-want +got):\n%s", diff)
+	}
+}
+
+// Numbers that should be even are bounded only if a domain may have any number of items that are groups.
+func TestRelationsThatShouldBeEven(t *testing.T) {
+	even := certificate.Relation{Name: "even", Topology: "net", Level: "zone", Even: true}
+	for name, test := range map[string]struct {
+		change func(r *certificate.Relation)
+		want   []string
+	}{
+		"an open number is bounded by all there is": {func(*certificate.Relation) {}, []string{
+			"odd even by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))"}},
+		"in narrower domains by less": {func(r *certificate.Relation) { r.Level = "rack" }, []string{
+			"odd even by (gpu, pods l-0)"}},
+		"a number that is given":       {func(r *certificate.Relation) { r.Max = 2 }, []string{"odd even"}},
+		"pods":                         {func(r *certificate.Relation) { r.PerPod = true }, []string{"odd even"}},
+		"a topology that is not there": {func(r *certificate.Relation) { r.Topology = "air" }, []string{"odd even"}},
+		"a wish":                       {func(r *certificate.Relation) { r.Preferred = true }, nil},
+		"near others":                  {func(r *certificate.Relation) { r.Near = []string{"a"} }, nil},
+		"not even":                     {func(r *certificate.Relation) { r.Even = false }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := yard()
+			in.Relations = []certificate.Relation{even}
+			test.change(&in.Relations[0])
+			if diff := cmp.Diff(test.want, texts(oddRules(in))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRelationsCountByTheirOwnTopology(t *testing.T) {
+	in := yard()
+	in.Relations = []certificate.Relation{apart(), {Name: "feeds", Topology: "power", Level: "feed", Max: 1},
+		{Name: "open", Topology: "power", Level: "feed"}}
+	for topology, want := range map[int]string{0: " by (relation apart)", 1: " by (relation feeds)"} {
+		if got := byText(relationMeasures(in, in.Topologies[topology], 0)); got != want {
+			t.Errorf("topology %d is measured%s, want%s", topology, got, want)
+		}
+	}
+}

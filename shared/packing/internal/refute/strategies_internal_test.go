@@ -1,0 +1,197 @@
+package refute
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/certificate"
+)
+
+// racks asks about so many groups, which are all needed, of a pod each that asks for so much gpu. There are two racks
+// of a node each, with 8 gpu.
+func racks(groups int, gpu int64) *certificate.Input {
+	in := &certificate.Input{
+		Topologies: []certificate.Topology{{Name: "net", Levels: []string{"zone", "rack"}}},
+		Kinds:      []certificate.Kind{{Requests: map[string]int64{"gpu": gpu}}},
+		Groups:     []certificate.Group{{Name: "all", Parent: -1, MinSubGroups: groups}},
+	}
+	for _, rack := range []string{"a", "b"} {
+		in.Nodes = append(in.Nodes, certificate.Node{Name: rack, Free: map[string]int64{"gpu": 8},
+			Domains: map[string][]string{"net": {"z", rack}}})
+	}
+	for i := range groups {
+		in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint("group-", i), Parent: 0, MinMember: 1,
+			Pending: some(fmt.Sprint("pod-", i), 1)})
+	}
+	return in
+}
+
+// related is a question whose groups are items of a relation.
+func related(in *certificate.Input, r certificate.Relation) *certificate.Input {
+	in.Relations = append(in.Relations, r)
+	for i := range in.Groups[1:] {
+		in.Groups[i+1].Relations = append(in.Groups[i+1].Relations, r.Name)
+	}
+	return in
+}
+
+// each changes the groups inside the gang.
+func each(in *certificate.Input, change func(g *certificate.Group)) *certificate.Input {
+	for i := range in.Groups[1:] {
+		change(&in.Groups[i+1])
+	}
+	return in
+}
+
+func inARack(g *certificate.Group) { g.Topology, g.Required = "net", "rack" }
+
+func twoPods(g *certificate.Group) { g.Pending, g.MinMember = some(g.Name, 2), 2 }
+
+// Of reasons that hold alike the first is given: what is too large, relations, uneven numbers, pods that the search has
+// met, one group alone, and at last all of them.
+func TestTheFirstReasonIsGiven(t *testing.T) {
+	even := certificate.Relation{Name: "even", Topology: "net", Level: "rack", Even: true, Max: 2}
+	full := func() []string { return []string{"pod-0-0"} }
+	for name, test := range map[string]struct {
+		in    *certificate.Input
+		hints Hints
+		want  []string
+	}{
+		"pods too large for a node, and too many for a relation": {related(racks(3, 9), apart()), Hints{},
+			[]string{"few"}},
+		"too many for a relation, and for gpu": {related(racks(3, 8), apart()), Hints{},
+			[]string{"cut relation apart"}},
+		"three in pairs, and too many for gpu": {each(related(racks(3, 8), even), inARack), Hints{Tight: full},
+			[]string{"odd even"}},
+		"full nodes that the search has met, and too little gpu": {racks(3, 8), Hints{Tight: full},
+			[]string{"cut pods pod-0-0"}},
+		"two pods that need a rack, and too little gpu": {each(each(racks(3, 5), inARack), twoPods), Hints{}, []string{
+			"without [group-2] each [1] then [2]", "branch group-2 in net/rack each [3] none [2]", "few", "cut gpu"}},
+		"too little gpu":                               {racks(3, 8), Hints{}, []string{"cut gpu"}},
+		"gpu that cannot be shared":                    {racks(3, 5), Hints{}, []string{"cut gpu"}},
+		"one rack for two that a relation keeps apart": {related(twoInOneRack(), apart()), Hints{}, []string{"search"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := certificate.Read(test.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proof := Prove(m, certificate.MaxSteps, test.hints)
+			if proof == nil {
+				t.Fatal("nothing is proved")
+			}
+			if diff := cmp.Diff(test.want, texts(proof.Rules)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if err := certificate.Verify(test.in, proof); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// twoInOneRack asks about three groups, of which two may use the first rack alone; three racks are there.
+func twoInOneRack() *certificate.Input {
+	in := racks(3, 1)
+	in.Nodes = append(in.Nodes, certificate.Node{Name: "c", Free: in.Nodes[0].Free,
+		Domains: map[string][]string{"net": {"z", "c"}}})
+	in.Kinds = append(in.Kinds, in.Kinds[0])
+	in.Kinds[0].Barred, in.Kinds[1].Barred = []bool{false, true, true}, []bool{true, false, false}
+	in.Groups[3].Pending[0].Kind = 1
+	return in
+}
+
+// Uneven proves by numbers of items alone.
+func TestUnevenNumbersAlone(t *testing.T) {
+	even := certificate.Relation{Name: "even", Topology: "net", Level: "rack", Even: true, Max: 2}
+	for name, test := range map[string]struct {
+		in   *certificate.Input
+		want []string
+	}{
+		"three in pairs":          {each(related(racks(3, 1), even), inARack), []string{"odd even"}},
+		"two in pairs":            {each(related(racks(2, 1), even), inARack), nil},
+		"too large":               {racks(3, 9), nil},
+		"too many for a relation": {related(racks(3, 1), apart()), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := certificate.Read(test.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if proof := Uneven(m, certificate.MaxSteps, Hints{}); proof != nil {
+				got = texts(proof.Rules)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each step of the verifier is taken from what is left, whether or not it proves something; with nothing left nothing
+// is proved.
+func TestStepsAreCounted(t *testing.T) {
+	in := racks(3, 8)
+	read := func() *certificate.Model {
+		m, err := certificate.Read(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	holds := &certificate.Proof{Start: []int{0}, Rules: cutsOf([]certificate.Measure{{Resource: "gpu"}})[1:]}
+	fails := &certificate.Proof{Start: []int{0}, Rules: cutsOf(nil)}
+	other, left := read(), 1000
+	question, try := asking(read(), left, Hints{Scarce: []string{"gpu"}})
+	if diff := cmp.Diff([]string{"gpu"}, question.scarce); diff != "" {
+		t.Errorf("what is scarce (-want +got):\n%s", diff)
+	}
+	for _, proof := range []*certificate.Proof{fails, holds, holds, fails} {
+		_, taken, err := other.Complete(proof, left)
+		left -= taken
+		if got := try(proof); (got != nil) != (err == nil) {
+			t.Errorf("%v gives %+v, and the verifier says %v", texts(proof.Rules), got, err)
+		}
+		if taken < 1 || question.left != left {
+			t.Errorf("%d steps are left, want %d", question.left, left)
+		}
+	}
+	question.left = 0
+	if proof := try(holds); proof != nil {
+		t.Errorf("without steps: %v", texts(proof.Rules))
+	}
+}
+
+// With too few steps there is no proof, with enough there is, and never a wrong one.
+func TestProofsWithinTheirSteps(t *testing.T) {
+	for name, in := range map[string]*certificate.Input{
+		"too large": racks(3, 9), "one group alone": each(each(racks(3, 5), inARack), twoPods),
+		"too little gpu": racks(3, 8), "a search": related(twoInOneRack(), apart()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			proved := 0
+			for _, steps := range []int{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096} {
+				m, err := certificate.Read(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				proof := Prove(m, steps, Hints{})
+				if proof == nil {
+					continue
+				}
+				if proved++; steps < 2 {
+					t.Errorf("proved within %d steps", steps)
+				}
+				if err := certificate.Verify(in, proof); err != nil {
+					t.Errorf("within %d steps: %v", steps, err)
+				}
+			}
+			if proved == 0 {
+				t.Error("never proved")
+			}
+		})
+	}
+}
