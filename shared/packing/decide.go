@@ -135,6 +135,9 @@ func (d *decision) search() {
 		d.extend()
 	}
 	d.prefer()
+	if !d.optimal {
+		d.refill()
+	}
 	if len(d.p.relations) > 0 {
 		d.approach()
 	}

@@ -12,12 +12,8 @@ import (
 // loses a pod.
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
-	for _, beside := range []func(){d.wholeBeside, d.growBeside} {
-		chosen, found := d.chosen, d.found
-		if beside(); !d.p.evenly(d.found) {
-			d.chosen, d.found = chosen, found
-		}
-	}
+	d.unlessUneven(d.wholeBeside)
+	d.refill()
 	if len(d.p.shapes) > growKinds {
 		return // To place all of them anew for a pod more of each takes too long.
 	}
@@ -28,6 +24,21 @@ func (d *decision) grow() {
 			return
 		}
 		d.growLeaf(pods.leaf, pods.kind)
+	}
+}
+
+// refill is growBeside, also for room that other groups have left.
+func (d *decision) refill() {
+	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
+		d.unlessUneven(d.growBeside)
+	}
+}
+
+// unlessUneven keeps what a search adds unless relations forbid it.
+func (d *decision) unlessUneven(search func()) {
+	chosen, found := d.chosen, d.found
+	if search(); !d.p.evenly(d.found) {
+		d.chosen, d.found = chosen, found
 	}
 }
 
@@ -56,16 +67,15 @@ type besides struct {
 	*greedy
 	ledger *ledger
 	meets  []bool
-	// want is what is placed, and failed are classes of groups for which there was no room.
-	want   []int32
-	failed map[int]bool
+	// want is what is placed.
+	want []int32
 }
 
 // wholeBeside places groups that stand nowhere yet, and all that others lack, where the
 // groups around them stand, or themselves. O(groups) greedy searches of one group each.
 func (d *decision) wholeBeside() {
 	b := &besides{newGreedy(d.trial, d.largest), d.p.ledger(d.found), d.p.meeting(d.chosen.want),
-		slices.Clone(d.chosen.want), map[int]bool{}}
+		slices.Clone(d.chosen.want)}
 	d.redo(d.found)
 	if !b.absent(0) {
 		b.add(0, wholeCluster)
@@ -91,15 +101,16 @@ func (b *besides) add(i int, r region) {
 		b.rest(i, r)
 		return
 	}
+	failed := none // Siblings of a class come one after the other, and have no room where one has none.
 	for _, child := range b.s.children(i) {
 		class := b.p.groups[child].class
 		switch {
 		case !b.absent(child):
 			b.add(child, r)
-		case b.p.total(b.s.want, child) > 0 && !b.failed[class] && b.holds(b.s, child, r) && b.whole(child, r):
+		case b.p.total(b.s.want, child) > 0 && class != failed && b.holds(b.s, child, r) && b.whole(child, r):
 			copy(b.want[b.p.rows[child]:b.p.rows[b.p.groups[child].end]], b.s.want[b.p.rows[child]:])
 		default:
-			b.failed[class] = true
+			failed = class
 		}
 	}
 }

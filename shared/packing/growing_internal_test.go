@@ -198,7 +198,7 @@ func TestAGroupThatLacksItsMinimumOrItsDomainIsAbsent(t *testing.T) {
 	if !d.greedily(found) {
 		t.Fatal("one pod has no place")
 	}
-	b := &besides{newGreedy(d.trial, d.largest), d.p.ledger(d.found), d.p.meeting(d.chosen.want), nil, nil}
+	b := &besides{newGreedy(d.trial, d.largest), d.p.ledger(d.found), d.p.meeting(d.chosen.want), nil}
 	got := map[string]bool{}
 	for i := range d.p.groups {
 		got[d.p.groups[i].source.Name] = b.absent(i)
