@@ -159,11 +159,17 @@ func (d *decision) growing() []*region {
 	l, meets := d.p.ledger(d.found), d.p.meeting(d.chosen.want)
 	regions := make([]*region, len(d.p.groups))
 	for i := range d.p.groups {
-		if d.p.groups[i].leaf() && !slices.ContainsFunc(d.lineage(i), func(up int) bool {
+		r, ok := wholeCluster, d.p.groups[i].leaf()
+		for _, up := range d.lineage(i) {
 			g := &d.p.groups[up]
-			return !meets[up] || g.required != none && !g.pinned && len(l.of(g, up)) == 0
-		}) {
-			r := d.standing(i, l)
+			if open := g.required != none && !g.pinned && len(l.of(g, up)) == 0; open || !meets[up] {
+				ok = false
+			}
+			if ok {
+				r, ok = d.p.home(up, r, l)
+			}
+		}
+		if ok {
 			regions[i] = &r
 		}
 	}

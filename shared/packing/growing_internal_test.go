@@ -139,6 +139,8 @@ func atLeast(least int, required string, children ...Group) Group {
 // TestPodsBeyondTheMinimumArePlacedStepByStep in racks of 4, 3, 2 and 8.
 func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 	type pods = map[string]int
+	follower := wants("b", 0, 2)
+	follower.Follow = []Anchor{{Topology: "hall", Level: "rack", Nodes: []string{"a1"}}}
 	for name, test := range map[string]struct {
 		root Group
 		// whole are those placed by groups that are placed wholly, beside those by groups filled up where they
@@ -166,6 +168,10 @@ func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 			whole: pods{"a": 2, "b": 8}, beside: pods{"a": 2, "b": 8}, all: pods{"a": 2, "b": 8}},
 		"a group whose minimum has no room": {root: atLeast(0, "", wants("a", 3, 3, "b1"), wants("b", 7, 7, "c1")),
 			whole: pods{"a": 3, "b": 0}, beside: pods{"a": 3, "b": 0}, all: pods{"a": 3, "b": 0}},
+		"a group that follows others into a rack where its parent does not stand": {
+			root: atLeast(1, "block", wants("a", 1, 2, "c1"), follower), whole: pods{"a": 2, "b": 0},
+			beside: pods{"a": 2, "b": 0}, all: pods{"a": 2, "b": 0},
+		},
 		"a group moves to where there is more room": {root: wants("a", 2, 9), whole: pods{"a": 2}, beside: pods{"a": 2},
 			all: pods{"a": 8}},
 	} {
