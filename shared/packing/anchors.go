@@ -3,6 +3,7 @@ package packing
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // anchor works out what running members and followed pods fix for each group.
@@ -116,20 +117,31 @@ type unit struct {
 // unitSet has units, each once, in the order in which they were added.
 type unitSet struct {
 	units []unit
+	// known are the same, if they are many.
 	known map[unit]bool
 }
 
-func (s *unitSet) has(u unit) bool { return s.known[u] }
+func (s *unitSet) has(u unit) bool {
+	if s.known == nil {
+		return slices.Contains(s.units, u)
+	}
+	return s.known[u]
+}
 
 func (s *unitSet) add(u unit) {
-	if s.known[u] {
+	const few = 8 // So many are sooner compared one by one than entered in a map.
+	if s.has(u) {
 		return
 	}
-	if s.known == nil {
-		s.known = map[unit]bool{}
-	}
-	s.known[u] = true
 	s.units = append(s.units, u)
+	if s.known == nil && len(s.units) > few {
+		s.known = map[unit]bool{}
+		for _, before := range s.units {
+			s.known[before] = true
+		}
+	} else if s.known != nil {
+		s.known[u] = true
+	}
 }
 
 func (p *problem) unitOf(slot, level int, node int32) unit {

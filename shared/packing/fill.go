@@ -2,6 +2,7 @@ package packing
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 )
@@ -152,26 +153,36 @@ const passed = 512
 // each.
 func (g *greedy) taking(shape int, pods int64, slot int, d *domain) (bin, bool) {
 	s := g.p.shapes[shape]
-	best := bin{domain: none, node: none}
-	better := func(fit int64) bool {
-		return fit >= pods && (best.fit == 0 || g.tightness(fit) < g.tightness(best.fit))
-	}
 	g.Steps += (len(d.nodes) + len(d.children)) / passed
-	for _, node := range d.nodes {
-		if fit := int64(s.fit[node]); better(fit) {
-			best = bin{fit: fit, domain: none, node: node}
-		}
+	best := bin{domain: none, node: none}
+	if at := tightestOf(s.fit, d.nodes, pods, g.emptiest); at != none {
+		best.node, best.fit = at, int64(s.fit[at])
 	}
-	sums := s.sums[slot]
-	for _, child := range d.children {
-		if best.fit == pods && !g.emptiest {
-			break
-		}
-		if fit := sums[child]; better(fit) {
-			best = bin{fit: fit, domain: child, node: none}
+	if at := tightestOf(s.sums[slot], d.children, pods, g.emptiest); at != none {
+		if fit := s.sums[slot][at]; best.node == none || g.tightness(fit) < g.tightness(best.fit) {
+			best = bin{fit: fit, domain: at, node: none}
 		}
 	}
 	return best, best.fit > 0
+}
+
+// tightestOf gives of some nodes or domains with room for so many pods the first that has least room, or most if the
+// emptiest is wanted; none if none has. The look at one is a subtraction and a comparison: as an unsigned number, too
+// little room is far too much.
+func tightestOf[room int32 | int64](rooms []room, among []int32, pods int64, emptiest bool) int32 {
+	sign, offset, least := int64(1), -pods, uint64(math.MaxInt64)
+	if emptiest {
+		sign, offset, least = -1, math.MaxInt64, uint64(math.MaxInt64-pods)+1
+	}
+	best := int32(none)
+	for _, at := range among {
+		if beyond := uint64(sign*int64(rooms[at]) + offset); beyond < least {
+			if best, least = at, beyond; beyond == 0 {
+				break
+			}
+		}
+	}
+	return best
 }
 
 func (g *greedy) addNode(shape int, node int32) {

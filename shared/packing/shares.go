@@ -12,9 +12,10 @@ type shares struct {
 	*greedy
 	group int
 	units []region
-	// at has the place of each domain among units, from 1 on; nil if these are cut by several
-	// topologies.
-	at []int32
+	// at has the place of each domain among units, from 1 on, once a kind that fits on few nodes was
+	// counted; cut says that units are cut by several topologies, so that they have no such place.
+	at  []int32
+	cut bool
 	// members are the units that members use: the first ones, as nearestFirst has them.
 	members, others span
 	// takes is how many of the pods a unit takes, kind by kind, and fit how many it would. Where
@@ -41,12 +42,7 @@ func (g *greedy) newShares(i int, units []region, rest []int32) *shares {
 	s.members, s.others = span{to: members, top: math.MaxInt64}, span{from: members, to: len(units), top: math.MaxInt64}
 	g.Steps += len(units) / 4
 	slot := g.p.groups[i].slot
-	if !slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 }) {
-		s.at = make([]int32, len(g.p.cluster.topologies[slot].domains))
-		for k, u := range units {
-			s.at[u.at] = int32(k) + 1
-		}
-	}
+	s.cut = slices.ContainsFunc(units, func(u region) bool { return u.slot != slot || len(u.filters) > 0 })
 	for k, n := range g.p.wants(rest, i) {
 		s.add(k, int64(n), 1)
 	}
@@ -64,10 +60,11 @@ func (s *shares) add(k int, pods, sign int64) {
 		s.most[k] = max(s.most[k], room)
 	}
 	kind := int(s.p.kindsOf(s.group)[k])
-	if few := s.p.shapes[kind].few; few != nil && s.at != nil {
+	if few := s.p.shapes[kind].few; few != nil && !s.cut {
 		s.Steps += 1 + len(few.nodes)/16
 		g := &s.p.groups[s.group]
 		few.divide(s.p.cluster.topologies[g.slot], g.preferred)
+		s.locate(s.p.cluster.topologies[g.slot])
 		for k, at := range few.homes {
 			if at != none && few.sums[k] > 0 && s.at[at] > 0 {
 				add(int(s.at[at])-1, few.sums[k])
@@ -78,6 +75,17 @@ func (s *shares) add(k int, pods, sign int64) {
 	s.Steps += 1 + len(s.units)/16
 	for unit, u := range s.units {
 		add(unit, s.p.capacity(u, kind))
+	}
+}
+
+// locate notes the place of each domain among units.
+func (s *shares) locate(t *topology) {
+	if s.at != nil {
+		return
+	}
+	s.at = make([]int32, len(t.domains))
+	for k, u := range s.units {
+		s.at[u.at] = int32(k) + 1
 	}
 }
 
