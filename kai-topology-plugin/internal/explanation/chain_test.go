@@ -81,11 +81,15 @@ func TestTheChainFromTheWorkloadDown(t *testing.T) {
 		"nor one that says that it does not control it": {
 			strings.ReplaceAll(groupOf("g", true, "Job/j"), "controller: true", "controller: false"), "ns", "g", "PodGroup/g",
 		},
-		"an owner that is not read is no object that can be asked about": {groupOf("g", true, "PodCliqueSet/s"), "ns", "pcs/s", ""},
-		"two objects of an owner that is not read are below one each": {groupOf("g", true, "Job/j") + groupOf("h", true, "Job/j"),
-			"ns", "h", "Job/j\n  PodGroup/h"},
+		"an owner that is not read is no object that can be asked about": {
+			groupOf("g", true, "PodCliqueSet/s"), "ns", "pcs/s", "",
+		},
+		"what else an owner has that is not read is left out": {
+			groupOf("g", true, "Job/j") + groupOf("h", true, "Job/j"), "ns", "h", "Job/j\n  PodGroup/h",
+		},
 		"a gang is its PodGang's, whoever else owns it": {
-			podCliqueSet("s") + podCliqueSet("other") + podGang("a", "PodCliqueSet/s") + groupOf("a", true, "PodCliqueSet/other"),
+			podCliqueSet("s") + podCliqueSet("other") + podGang("a", "PodCliqueSet/s") +
+				groupOf("a", true, "PodCliqueSet/other"),
 			"ns", "pcs/s", "PodCliqueSet/s\n  PodGang/a\n    PodGroup/a",
 		},
 		"of a PodGang has its gang":                    {workload, "ns", "podgang/a", whole + "    PodGang/a\n      PodGroup/a"},

@@ -33,8 +33,8 @@ func drawGang(t *rapid.T, name string, free map[string]int) drawnGang {
 	spec := fmt.Sprintf("minMember: %d", number("minimum", 1, 3))
 	if number("leaves", 0, 3) == 0 {
 		leaves = []string{"a", "b"}
-		spec = fmt.Sprintf("subGroups: [{name: up, minSubGroup: 1}, {name: a, parent: up, minMember: %d}, {name: b, minMember: 1}]",
-			number("minimum of a", 1, 2))
+		spec = fmt.Sprintf("subGroups: [{name: up, minSubGroup: 1}, {name: a, parent: up, minMember: %d}, "+
+			"{name: b, minMember: 1}]", number("minimum of a", 1, 2))
 	}
 	topology := rapid.SampledFrom([]string{"", "", "t, requiredTopologyLevel: l/rack", "u, requiredTopologyLevel: l/block",
 		"t, preferredTopologyLevel: l/rack", "none, requiredTopologyLevel: l/rack"}).Draw(t, "topology")
@@ -46,8 +46,11 @@ func drawGang(t *rapid.T, name string, free map[string]int) drawnGang {
 		leaf := rapid.SampledFrom(leaves).Draw(t, "leaf")
 		more := fmt.Sprintf("priority: %d, ", priority) + rapid.SampledFrom([]string{"", "", "nodeSelector: {disk: ssd}, ",
 			"tolerations: [{operator: Exists}], "}).Draw(t, "wishes")
-		on, kind := "", rapid.SampledFrom([]string{"pending", "pending", "pending", "standing", "gated", "leaving", "done"}).Draw(t, "kind")
-		if node := rapid.SampledFrom(slices.Sorted(maps.Keys(free))).Draw(t, "node"); kind == "standing" && free[node] >= gpus {
+		kind := rapid.SampledFrom([]string{
+			"pending", "pending", "pending", "standing", "gated", "leaving", "done",
+		}).Draw(t, "kind")
+		on, node := "", rapid.SampledFrom(slices.Sorted(maps.Keys(free))).Draw(t, "node")
+		if kind == "standing" && free[node] >= gpus {
 			free[node] -= gpus
 			on = node
 		}
@@ -78,7 +81,7 @@ func drawGangs(t *rapid.T) (text string, gangs map[string]drawnGang) {
 	if rapid.IntRange(0, 3).Draw(t, "tainted") == 0 {
 		text = strings.Replace(text, "\nstatus:", "\nspec: {taints: [{key: theirs, effect: NoSchedule}]}\nstatus:", 1)
 	}
-	text += "---\napiVersion: kai.scheduler/v1alpha1\nkind: Topology\nmetadata: {name: u}\nspec: {levels: [{nodeLabel: l/block}]}\n"
+	text += oneLevel("u", "l/block")
 	free := map[string]int{"n1": 4, "n2": 4}
 	gangs = map[string]drawnGang{}
 	for i := range rapid.IntRange(1, 4).Draw(t, "gangs") {
@@ -129,7 +132,8 @@ func TestWhatIsSaidOfAGangIsConsistent(t *testing.T) {
 				rt.Errorf("of %s is said something else alone (-of all +alone):\n%s\n%s", g.Name, diff, text)
 			}
 			if was := drawn[g.Name]; g.Scheduled != was.standing || g.Pending != was.pending || g.Gated != was.gated {
-				rt.Errorf("%s has %d pods that stand, %d that wait and %d behind gates: %+v", g.Name, was.standing, was.pending, was.gated, g)
+				rt.Errorf("%s has %d pods that stand, %d that wait and %d behind gates: %+v",
+					g.Name, was.standing, was.pending, was.gated, g)
 			}
 			for _, wrong := range contradictions(g, gangs[:i]) {
 				rt.Errorf("%s: %s\n%s", g.Name, wrong, text)
@@ -238,8 +242,7 @@ func fitsLast(t *testing.T, cluster *inventory.Inventory, name string) bool {
 
 // What is printed for programs has lists where nothing is in them, rather than nothing.
 func TestListsWithoutAnythingArePrinted(t *testing.T) {
-	cluster := testsupport.Inventory(t, "apiVersion: grove.io/v1alpha1\nkind: PodCliqueSet\nmetadata: {name: set, namespace: ns}\n"+
-		podGroup("g", "", 1)+pods("g", "g", 1, "", ""))
+	cluster := testsupport.Inventory(t, podCliqueSet("set")+podGroup("g", "", 1)+pods("g", "g", 1, "", ""))
 	for name, want := range map[string]string{
 		"set": `"gangs":[],"notes":["PodCliqueSet set has no PodGroup yet`,
 		"g":   `"notes":[]}`,
