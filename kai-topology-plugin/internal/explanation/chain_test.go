@@ -78,6 +78,22 @@ func TestTheChainFromTheWorkloadDown(t *testing.T) {
 			"ns", "g", "Job/j\n  PodGroup/g"},
 		"one that does not control it only if it is read": {groupOf("g", false, "Job/j", "DynamoGraphDeployment/d", "PodCliqueSet/s") +
 			dgd("ns", "d", "") + podCliqueSet("s"), "ns", "g", "DynamoGraphDeployment/d\n  PodGroup/g"},
+		"nor one that says that it does not control it": {
+			strings.ReplaceAll(groupOf("g", true, "Job/j"), "controller: true", "controller: false"), "ns", "g", "PodGroup/g",
+		},
+		"an owner that is not read is no object that can be asked about": {
+			groupOf("g", true, "PodCliqueSet/s"), "ns", "pcs/s", "",
+		},
+		"what else an owner has that is not read is left out": {
+			groupOf("g", true, "Job/j") + groupOf("h", true, "Job/j"), "ns", "h", "Job/j\n  PodGroup/h",
+		},
+		"a gang is its PodGang's, whoever else owns it": {
+			podCliqueSet("s") + podCliqueSet("other") + podGang("a", "PodCliqueSet/s") +
+				groupOf("a", true, "PodCliqueSet/other"),
+			"ns", "pcs/s", "PodCliqueSet/s\n  PodGang/a\n    PodGroup/a",
+		},
+		"of a PodGang has its gang":                    {workload, "ns", "podgang/a", whole + "    PodGang/a\n      PodGroup/a"},
+		"of a pod whose gang is not there is the pod":  {pods("p", "gone", 1, "", ""), "ns", "p-0", "Pod/p-0"},
 		"what has no namespace is in default":          {dgd("", "d", ""), "default", "d", "DynamoGraphDeployment/d"},
 		"and nowhere else":                             {dgd("", "d", ""), "ns", "d", ""},
 		"nor is what is in another namespace":          {dgd("other", "d", ""), "ns", "d", ""},

@@ -87,6 +87,11 @@ func TestWhatIsExplained(t *testing.T) {
 		name := fmt.Sprint("w", i)
 		waiting.WriteString(podGroup(name, "set", 1) + pods(name, name, 8, "", ""))
 	}
+	var fitting strings.Builder
+	for i, of := range [][]string{{""}, {"n1"}, nil, {"n1", ""}} {
+		name := fmt.Sprint("f", i)
+		fitting.WriteString(podGroup(name, "set", 1) + pods(name, name, 1, "", of...))
+	}
 	for i := range 6 {
 		many.WriteString(podGroup(fmt.Sprint("g", i), "", 1))
 	}
@@ -122,6 +127,13 @@ func TestWhatIsExplained(t *testing.T) {
 			"w0 Waits 0/1 Infeasible with remedies", "w1 Waits 0/1 Infeasible with remedies",
 			"w2 Waits 0/1 Infeasible with remedies", "w3 Waits 0/1 Infeasible", "w4 Waits 0/1 Infeasible",
 		}},
+		"gangs that need no remedy take none from the others": {
+			set + fitting.String() + waiting.String(), "pcs/set", []string{
+				"f0 Waits 0/1 Placed", "f1 Runs 1/0", "f2 Waits 0/0 Incomplete", "f3 RunsPartly 1/1 Placed",
+				"w0 Waits 0/1 Infeasible with remedies", "w1 Waits 0/1 Infeasible with remedies",
+				"w2 Waits 0/1 Infeasible with remedies", "w3 Waits 0/1 Infeasible", "w4 Waits 0/1 Infeasible",
+			},
+		},
 		"a workload without a gang": {set, "set", []string{
 			"PodCliqueSet set has no PodGroup yet: what its conditions say, or the component that makes the next object, " +
 				"is holding it up",
