@@ -38,7 +38,8 @@ var hard = map[string]struct {
 	free     []int64
 	fits     bool
 }{
-	"what the second effort finds": {[]int64{19, 13, 11, 7, 5}, Counts{3, 6, 6, 9, 5}, []int64{48, 44, 64, 25, 35, 51, 25}, true},
+	"what the second effort finds": {[]int64{19, 13, 11, 7, 5}, Counts{3, 6, 6, 9, 5},
+		[]int64{48, 44, 64, 25, 35, 51, 25}, true},
 	"what the second effort finds among six classes": {[]int64{19, 17, 13, 11, 7, 5}, Counts{3, 4, 4, 3, 9, 6},
 		[]int64{54, 53, 35, 42, 24, 49, 48}, true},
 	"what the third effort refutes": {[]int64{19, 17, 13, 11, 7, 5}, Counts{3, 5, 3, 6, 2, 3},

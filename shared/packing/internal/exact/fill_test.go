@@ -116,7 +116,8 @@ func TestFewSetsOfItemsAreTried(t *testing.T) {
 	if len(f.best.items) < 8 || f.checked != 0 {
 		t.Errorf("the best of %d sets has %d items; %d are laid out in a node", f.tried, len(f.best.items), f.checked)
 	}
-	if !slices.Equal(f.have, c) || len(f.now.items) > 0 || f.now.used[0] != 0 || math.Abs(f.now.volume) > slackError*f.best.volume {
+	if !slices.Equal(f.have, c) || len(f.now.items) > 0 || f.now.used[0] != 0 ||
+		math.Abs(f.now.volume) > slackError*f.best.volume {
 		t.Errorf("%v of %v are there after all was tried, and %v in the bin", f.have, c, f.now)
 	}
 	// Groups of a pod of 3 and small pods: of the sets that have room by sums none of the first fits.
@@ -159,7 +160,8 @@ func TestTheLargestSetIsKept(t *testing.T) {
 		full  bool
 		best  []int
 	}{
-		{[]int{1}, false, []int{1}}, {[]int{0}, false, []int{0}}, {[]int{1}, false, []int{0}}, {[]int{0, 0, 0}, false, []int{0}},
+		{[]int{1}, false, []int{1}}, {[]int{0}, false, []int{0}}, {[]int{1}, false, []int{0}},
+		{[]int{0, 0, 0}, false, []int{0}},
 		{[]int{0, 1}, false, []int{0, 1}}, {[]int{1, 0}, false, []int{0, 1}}, {[]int{1, 1, 1}, true, []int{1, 1, 1}},
 		{[]int{0, 0}, false, []int{1, 1, 1}},
 	} {
@@ -201,7 +203,8 @@ func TestWhatABinHoldsBySums(t *testing.T) {
 
 // Items come by volume, and noise changes the order of those that are nearly as large, and no other.
 func TestItemsByVolume(t *testing.T) {
-	l, _ := searching(onNodes([]Item{pod(4), pod(9), pod(5), pod(4), pod(1)}, []int{1, 1, 1, 1, 1}, nodes{{99}}), unlimited())
+	l, _ := searching(onNodes([]Item{pod(4), pod(9), pod(5), pod(4), pod(1)}, []int{1, 1, 1, 1, 1}, nodes{{99}}),
+		unlimited())
 	if got := l.byVolume([]int{0, 1, 2, 3, 4}, 0); !slices.Equal(got, []int{1, 2, 0, 3, 4}) {
 		t.Errorf("%v by volume", got)
 	}

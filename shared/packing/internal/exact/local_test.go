@@ -242,7 +242,8 @@ func TestTheLocalSearchLeavesHalfOfTheBudget(t *testing.T) {
 			if l.stop != test.stop {
 				t.Errorf("it stops at %d, want %d", l.stop, test.stop)
 			}
-			for steps, tired := range map[int]bool{test.steps: false, test.stop + 1: true, test.limit: true, test.stop: test.stop == test.limit} {
+			whole := test.stop == test.limit
+			for steps, tired := range map[int]bool{test.steps: false, test.stop: whole, test.stop + 1: true, test.limit: true} {
 				if l.budget.Steps = steps; l.tired() != tired {
 					t.Errorf("tired after %d steps: %v, want %v", steps, !tired, tired)
 				}
@@ -261,7 +262,8 @@ func TestATiredSearchFillsNoBin(t *testing.T) {
 			got += min(1, len(l.contents[at].items))
 		}
 		if got != filled || l.left[0] != c[0]-filled || l.budget.Steps != filled {
-			t.Errorf("%d bins are filled in %d steps of %d, and %d pods left; want %d", got, l.budget.Steps, limit, l.left[0], filled)
+			t.Errorf("%d bins are filled in %d steps of %d, and %d pods left; want %d", got, l.budget.Steps, limit,
+				l.left[0], filled)
 		}
 		if want := float64(l.left[0]) * l.volume[0]; math.Abs(l.missing-want) > 1e-9*want && filled == 20 {
 			t.Errorf("%g is missing, want %g", l.missing, want)
@@ -272,7 +274,8 @@ func TestATiredSearchFillsNoBin(t *testing.T) {
 // Filling a bin costs more steps the more items there are to choose from.
 func TestFillingABinIsCountedByItems(t *testing.T) {
 	for classes, want := range map[int]int{1: 1, 31: 1, 32: 2, 64: 3} {
-		l, _ := searching(onNodes(slices.Repeat([]Item{pod(2)}, classes), slices.Repeat([]int{1}, classes), nodes{{2}}), unlimited())
+		l, _ := searching(onNodes(slices.Repeat([]Item{pod(2)}, classes), slices.Repeat([]int{1}, classes), nodes{{2}}),
+			unlimited())
 		if l.fillAll(); l.budget.Steps != want {
 			t.Errorf("%d steps for %d classes, want %d", l.budget.Steps, classes, want)
 		}
@@ -364,8 +367,9 @@ func TestBinsWithRoomLeftAreEmptiedOften(t *testing.T) {
 func TestWhatABinTakesAlone(t *testing.T) {
 	rare := pod(1, 1)
 	rare.Allowed = []bool{false, false, true}
-	in := inRacks([]Item{pod(3, 1), rare, group(rack, 2), group(rack, 3), group(rack, 1, 2), group(rack, 0, 1), group(rack, 1, 1)},
-		[]int{1, 1, 1, 1, 1, 1, 1}, nodes{{4, 9}, {4, 9}}, nodes{{5, 2}})
+	items := []Item{pod(3, 1), rare, group(rack, 2), group(rack, 3), group(rack, 1, 2), group(rack, 0, 1),
+		group(rack, 1, 1)}
+	in := inRacks(items, []int{1, 1, 1, 1, 1, 1, 1}, nodes{{4, 9}, {4, 9}}, nodes{{5, 2}})
 	in.Domains[0].Nodes = []int{2} // the node stands in the cluster too
 	l, _ := searching(in, unlimited())
 	at := func(domain, node int) int {
@@ -435,7 +439,9 @@ func TestHowItemsAreLaidOut(t *testing.T) {
 func TestItemsAreOpenedOnceForALevel(t *testing.T) {
 	in := twoLevels([]Item{pod(1), group(deepRack, 2), group(block, 0, 2)}, []int{0, 0, 1}, slices.Repeat(nodes{{9}}, 5))
 	l, _ := searching(in, unlimited())
-	for domain, want := range map[int]string{0: "[[1] [0 1 0] [0 0 1]]", 1: "[[1] [0 1 0] [0 2 0]]", 2: "[[1] [2] [4]]", 3: "[[1] [2] [4]]"} {
+	for domain, want := range map[int]string{
+		0: "[[1] [0 1 0] [0 0 1]]", 1: "[[1] [0 1 0] [0 2 0]]", 2: "[[1] [2] [4]]", 3: "[[1] [2] [4]]",
+	} {
 		if got := fmt.Sprint(l.openedIn(domain)); got != want {
 			t.Errorf("in domain %d: %s, want %s", domain, got, want)
 		}
@@ -454,11 +460,15 @@ func TestDistinctItems(t *testing.T) {
 
 // Bins without items are no parts.
 func TestOnlyBinsWithItemsBecomeParts(t *testing.T) {
-	l, _ := searching(inRacks([]Item{pod(2), group(rack, 1)}, []int{0, 1}, nodes{{2}}, nodes{{4}}, nodes{{5}}), unlimited())
+	in := inRacks([]Item{pod(2), group(rack, 1)}, []int{0, 1}, nodes{{2}}, nodes{{4}}, nodes{{5}})
+	l, _ := searching(in, unlimited())
 	inner := &Packing{Domain: 2}
 	l.contents[1] = content{items: []int{1, 0, 1}, inner: inner}
 	l.settle()
-	if len(l.parts) != 1 || !slices.Equal(l.parts[0].Counts, Counts{1, 2}) || l.parts[0].Inner != inner || l.parts[0].Node != None {
-		t.Errorf("%v", l.parts)
+	if len(l.parts) != 1 {
+		t.Fatalf("%d parts", len(l.parts))
+	}
+	if p := l.parts[0]; !slices.Equal(p.Counts, Counts{1, 2}) || p.Inner != inner || p.Node != None {
+		t.Errorf("%v", p)
 	}
 }

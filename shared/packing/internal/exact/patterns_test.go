@@ -67,12 +67,14 @@ func TestTheWasteOfPatterns(t *testing.T) {
 		free  []int64
 		want  []int64
 	}{
-		"what is filled up wastes nothing":      {[]Item{pod(2, 0), pod(3, 0)}, Counts{3, 2}, []int64{8, 0}, []int64{0, 125000, 250000}},
-		"what nobody could use is not wasted":   {[]Item{pod(2, 0)}, Counts{5}, []int64{7, 9}, []int64{0}},
-		"what few pods leave":                   {[]Item{pod(2, 0)}, Counts{1}, []int64{8, 9}, []int64{750000}},
-		"shares of two resources add up":        {[]Item{pod(2, 1)}, Counts{1}, []int64{8, 2}, []int64{500000 + 500000}},
-		"a share is rounded down":               {[]Item{pod(1, 0)}, Counts{1}, []int64{3, 0}, []int64{666666}},
-		"large pods may leave a lot of another": {[]Item{pod(4, 1), pod(1, 1)}, Counts{1, 1}, []int64{4, 4}, []int64{750000, 1500000}},
+		"what is filled up wastes nothing": {[]Item{pod(2, 0), pod(3, 0)}, Counts{3, 2}, []int64{8, 0},
+			[]int64{0, 125000, 250000}},
+		"what nobody could use is not wasted": {[]Item{pod(2, 0)}, Counts{5}, []int64{7, 9}, []int64{0}},
+		"what few pods leave":                 {[]Item{pod(2, 0)}, Counts{1}, []int64{8, 9}, []int64{750000}},
+		"shares of two resources add up":      {[]Item{pod(2, 1)}, Counts{1}, []int64{8, 2}, []int64{500000 + 500000}},
+		"a share is rounded down":             {[]Item{pod(1, 0)}, Counts{1}, []int64{3, 0}, []int64{666666}},
+		"large pods may leave a lot of another": {[]Item{pod(4, 1), pod(1, 1)}, Counts{1, 1}, []int64{4, 4},
+			[]int64{750000, 1500000}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int64
@@ -102,7 +104,8 @@ func TestPatternsAreCountedInSteps(t *testing.T) {
 			t.Errorf("no pattern was taken of %d, and the search goes on", found)
 		}
 		if d.budget.Steps != test.steps || found != test.patterns {
-			t.Errorf("%d patterns in %d steps of %d, want %d in %d", found, d.budget.Steps, test.limit, test.patterns, test.steps)
+			t.Errorf("%d patterns in %d steps of %d, want %d in %d", found, d.budget.Steps, test.limit,
+				test.patterns, test.steps)
 		}
 	}
 }
@@ -111,7 +114,8 @@ func TestPatternsAreCountedInSteps(t *testing.T) {
 func TestNoPatternIsListedAfterOneWasTaken(t *testing.T) {
 	rest := Counts{3, 2}
 	for taken := 1; taken <= 3; taken++ {
-		d := distributionOf(newSolver(onNodes([]Item{pod(2, 0), pod(3, 0)}, rest, nodes{{7, 0}, ample}), unlimited()), 0, rest)
+		in := onNodes([]Item{pod(2, 0), pod(3, 0)}, rest, nodes{{7, 0}, ample})
+		d := distributionOf(newSolver(in, unlimited()), 0, rest)
 		seen := 0
 		if !d.patterns(0, rest, nil, func(pattern) bool { seen++; return seen == taken }) || seen != taken {
 			t.Errorf("pattern %d was taken, and %d were listed", taken, seen)

@@ -47,7 +47,8 @@ func TestPodsArePackedQuicklyWhereTheyAreTight(t *testing.T) {
 		free  nodes
 		want  []string
 	}{
-		"large ones before small ones":      {[]Item{pod(1), pod(4)}, Counts{2, 1}, nodes{{4}, {2}}, []string{"0 [0 1]", "1 [2 0]"}},
+		"large ones before small ones": {[]Item{pod(1), pod(4)}, Counts{2, 1}, nodes{{4}, {2}},
+			[]string{"0 [0 1]", "1 [2 0]"}},
 		"small nodes before large ones":     {[]Item{pod(2)}, Counts{3}, nodes{{8}, {3}, {4}}, []string{"1 [1]", "2 [2]"}},
 		"one node takes more than once":     {[]Item{pod(1), pod(3)}, Counts{2, 1}, nodes{{5}, {9}}, []string{"0 [2 1]"}},
 		"what is left goes to another node": {[]Item{pod(2)}, Counts{3}, nodes{{4}, {6}}, []string{"0 [2]", "1 [1]"}},

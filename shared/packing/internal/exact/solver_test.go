@@ -12,8 +12,8 @@ import (
 
 // Pods of groups in groups are counted at each level, and pods of no class are none.
 func TestThePodsOfEachItem(t *testing.T) {
-	in := onNodes([]Item{pod(1), pod(2), group(rack, 2, 1), group(rack, 0, 3), group(block, 1, 0, 2, 1)}, []int{1, 0, 0, 2, 1},
-		nodes{{1}})
+	in := onNodes([]Item{pod(1), pod(2), group(rack, 2, 1), group(rack, 0, 3), group(block, 1, 0, 2, 1)},
+		[]int{1, 0, 0, 2, 1}, nodes{{1}})
 	s := newSolver(in, unlimited())
 	want := []Counts{{1, 0}, {0, 1}, {2, 1}, {0, 3}, {5, 5}}
 	for i, each := range s.each {
