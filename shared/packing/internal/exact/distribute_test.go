@@ -95,13 +95,12 @@ func TestBinsThatAreAlikeAreNeighbours(t *testing.T) {
 
 // Groups come first, as they are hard to place, and then pods; the large ones of each before the small ones.
 func TestTheOrderOfItems(t *testing.T) {
-	items := []Item{pod(1), pod(3), pod(2), group(deepRack, 1), group(block, 0, 1, 1), group(deepRack, 0, 1), pod(2)}
-	items[3], items[6] = items[6], items[3]
+	items := []Item{pod(1), pod(3), pod(2), pod(2), group(deepRack, 1), group(block, 0, 1, 1), group(deepRack, 0, 1)}
 	in := twoLevels(items, []int{1, 1, 1, 1, 1, 1, 1}, nodes{{4}, {5}, {5}, {7}, {6}})
 	s := newSolver(in, unlimited())
 	for name, test := range map[string]struct{ c, want Counts }{
-		"all items":                       {Counts{1, 1, 1, 1, 1, 1, 1}, Counts{4, 5, 6, 1, 2, 3, 0}},
-		"what is not wanted is not there": {Counts{2, 0, 1, 0, 0, 0, 3}, Counts{6, 2, 0}},
+		"all items":                       {Counts{1, 1, 1, 1, 1, 1, 1}, Counts{5, 6, 4, 1, 2, 3, 0}},
+		"what is not wanted is not there": {Counts{2, 0, 1, 0, 3, 0, 0}, Counts{4, 2, 0}},
 		"pods alone":                      {Counts{1, 2, 0, 1}, Counts{1, 3, 0}},
 	} {
 		if d := distributionOf(s, 0, test.c); !slices.Equal(d.order, test.want) {
@@ -244,6 +243,52 @@ func TestBinsAreCountedInSteps(t *testing.T) {
 		s.effort = firstEffort
 		if _, ok := s.distribute(s.bins(0, test.c), test.c); ok != test.found || s.budget.Steps != test.steps {
 			t.Errorf("%s: found %v after %d steps, want %v after %d", name, ok, s.budget.Steps, test.found, test.steps)
+		}
+	}
+}
+
+// Pods on few nodes are searched for completely at once. On more nodes the local search comes before that, but where it
+// is to be left out.
+func TestWhenTheLocalSearchComesFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes, fours, threes int
+		local                bool
+	}{
+		"as few nodes as are easy": {easy, 5, 7, false},
+		"a node more":              {easy + 1, 5, 9, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// A pod of 4 leaves room for none of 3, so there is a node too few, which no sum says.
+			c := Counts{test.fours, test.threes}
+			steps := map[bool]int{}
+			for _, thorough := range []bool{true, false} {
+				s := newSolver(onNodes([]Item{pod(4), pod(3)}, c, slices.Repeat(nodes{{6}}, test.nodes)), unlimited())
+				s.effort, s.thorough = 1<<20, thorough
+				bins := s.bins(0, c)
+				if _, ok := s.distribute(bins, c); ok {
+					t.Fatalf("%v is found on %d nodes", c, test.nodes)
+				}
+				if s.budget.Steps <= len(bins) {
+					t.Fatalf("%v is refuted by sums", c)
+				}
+				steps[thorough] = s.budget.Steps
+			}
+			if local := steps[false] != steps[true]; local != test.local {
+				t.Errorf("%d steps, and %d without a local search", steps[false], steps[true])
+			}
+		})
+	}
+}
+
+// Groups are distributed by the local search first, over few racks too: a rack that gets nothing is no part then.
+func TestGroupsAreDistributedByTheLocalSearchFirst(t *testing.T) {
+	in := inRacks([]Item{pod(4), pod(1), group(rack, 1, 1)}, []int{0, 0, 1}, nodes{{1}}, nodes{{5}})
+	for thorough, want := range map[bool]int{false: 1, true: 2} {
+		s := newSolver(in, unlimited())
+		s.effort, s.thorough = firstEffort, thorough
+		parts, ok := s.distribute(s.bins(0, in.Total), in.Total)
+		if !ok || len(parts) != want {
+			t.Errorf("thorough %v: distributed %v, %d parts, want %d", thorough, ok, len(parts), want)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func drawCrowded(t *rapid.T, least, most int) *Instance {
 // More nodes than are searched without the local search, and pods that fill them.
 func TestCrowdedNodesArePackedExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := drawCrowded(t, easy-2, easy+2)
+		in := drawCrowded(t, easy-1, easy+1)
 		budget := &Budget{Limit: 1 << 10}
 		root := Solve(in, budget)
 		switch {

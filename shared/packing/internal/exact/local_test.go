@@ -95,7 +95,7 @@ func checkContents(t *rapid.T, l *local, c Counts) {
 func TestEachRoundOfALocalSearchIsRight(t *testing.T) {
 	for name, draw := range map[string]func(*rapid.T) *Instance{
 		"trees": drawDeep, "racks": drawFull,
-		"nodes": func(t *rapid.T) *Instance { return drawCrowded(t, 2, 12) },
+		"nodes": func(t *rapid.T) *Instance { return drawCrowded(t, 2, 10) },
 	} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			l, c := searching(draw(t), unlimited())
