@@ -220,3 +220,35 @@ func TestItemsByVolume(t *testing.T) {
 		t.Errorf("5 and 4 always come in one order: %v", first)
 	}
 }
+
+// Only sets that could take no more are laid out: what is left out of one is not tried as well.
+func TestOnlySetsWithoutRoomForMoreAreLaidOut(t *testing.T) {
+	// By sums there is room for 8 groups and a pod, 7 and 4 and so on; 5 and 10 are the first that fit.
+	in := inRacks([]Item{pod(3), pod(1), group(rack, 1)}, []int{0, 20, 15}, slices.Repeat(nodes{{5}}, 5))
+	l, c := searching(in, unlimited())
+	f := filler(l, 0, c)
+	if !f.try(0) || f.checked != 4 || !slices.Equal(counted(f.best.items, 3), Counts{0, 10, 5}) {
+		t.Errorf("after %d sets the best is %v", f.checked, f.best.items)
+	}
+}
+
+// However many sorts of groups have room by sums, a few of them are laid out together, and a few one by one.
+func TestFewGroupsThatDoNotFitAreLaidOut(t *testing.T) {
+	steps := map[int]int{}
+	for _, sorts := range []int{1, 3, maxChecked, maxChecked + 1, 40} {
+		// Two pods of 3 and one of 2 are what two nodes of 4 have room for by sums.
+		items := append([]Item{pod(3), pod(2)}, slices.Repeat([]Item{group(rack, 2, 1)}, sorts)...)
+		in := inRacks(items, append([]int{0, 0}, slices.Repeat([]int{1}, sorts)...), nodes{{4}, {4}})
+		l, c := searching(in, unlimited())
+		if filled := l.fill(0, c, l.order); len(filled.items) > 0 {
+			t.Fatalf("%v fit", filled.items)
+		}
+		steps[sorts] = l.budget.Steps
+	}
+	// What failed once is one step from then on: so each sort costs two more steps, up to as many as are tried.
+	for sorts, want := range map[int]int{3: 4, maxChecked: 10, maxChecked + 1: 10, 40: 10} {
+		if got := steps[sorts] - steps[1]; got != want {
+			t.Errorf("%d sorts of groups cost %d more steps than one, want %d", sorts, got, want)
+		}
+	}
+}
