@@ -144,3 +144,18 @@ func TestCrowdedNodesArePackedExactly(t *testing.T) {
 		}
 	})
 }
+
+// That the local search breaks off among the nodes of a rack says nothing of the complete search after it: what this
+// refutes is refuted, and the budget is not spent on searching again.
+func TestWhatTheLocalSearchGivesUpIsRefutedAllTheSame(t *testing.T) {
+	in := inRacks([]Item{pod(4), pod(3), group(rack, 5, 7)}, []int{0, 0, 1}, slices.Repeat(nodes{{6}}, easy))
+	s := newSolver(in, unlimited())
+	s.effort = localEffort
+	if s.fit(1, in.Total) != nil || !s.gaveUp {
+		t.Fatal("the effort of a local search is enough")
+	}
+	budget := &Budget{Limit: 1 << 14}
+	if Solve(in, budget) != nil || budget.Exhausted() {
+		t.Errorf("nothing is refuted after %d steps", budget.Steps)
+	}
+}
