@@ -51,10 +51,11 @@ func (d *distribution) local(c Counts) bool {
 	if len(d.bins)*len(d.order) > large || !d.grouped(c) && len(d.bins) > crowded {
 		rounds = 4 * (len(d.order) + len(d.bins))
 	}
-	effort := d.effort
+	// What is given up here is forgotten: it takes nothing from the proof of the search that follows.
+	effort, gaveUp := d.effort, d.gaveUp
 	d.effort = localEffort
 	defer func() {
-		if d.effort = effort; d.grouped(c) {
+		if d.effort, d.gaveUp = effort, gaveUp; d.grouped(c) {
 			clear(d.solver.failed)
 		}
 	}()

@@ -46,18 +46,17 @@ func (l *lister) choose(position int) bool {
 	if position == len(l.order) {
 		return l.finish()
 	}
-	item := l.order[position]
-	for n := l.most(item); n >= 0; n-- {
+	item, inner := l.order[position], l.inner
+	for n := l.most(item); n >= 0 && !l.budget.Exhausted(); n-- {
 		l.budget.Steps++
 		if !l.add(item, n) {
 			continue
 		}
-		inner := l.inner
 		if l.choose(position + 1) {
 			return true
 		}
-		l.inner = inner
 		l.remove(item, n)
+		l.inner = inner
 	}
 	return false
 }
