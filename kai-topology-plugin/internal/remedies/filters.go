@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 )
 
@@ -149,33 +150,58 @@ func dropTaints(node *corev1.Node, keys ...string) {
 		func(taint corev1.Taint) bool { return slices.Contains(keys, taint.Key) })
 }
 
+// returnNodes tries with all nodes that are out, and names those that pods get, and those that have to stay empty
+// instead of others.
 func (p *unplaced) returnNodes(
 	ctx context.Context, kind Kind, verb string, out func(*corev1.Node) bool, mend func(*corev1.Node),
 ) ([]Remedy, error) {
-	mended := map[string]bool{}
-	nodes := make([]*corev1.Node, len(p.cluster.Nodes))
-	for i, node := range p.cluster.Nodes {
-		nodes[i] = node
+	var all []string
+	for _, node := range p.cluster.Nodes {
 		if out(node) {
-			nodes[i] = node.DeepCopy()
-			mend(nodes[i])
-			mended[node.Name] = true
+			all = append(all, node.Name)
 		}
 	}
-	if len(mended) == 0 {
+	slices.Sort(all)
+	with := func(names []string) (*decision.Answer, error) {
+		nodes := slices.Clone(p.cluster.Nodes)
+		for i, node := range nodes {
+			if slices.Contains(names, node.Name) {
+				nodes[i] = node.DeepCopy()
+				mend(nodes[i])
+			}
+		}
+		return p.withNodes(ctx, nodes)
+	}
+	if len(all) == 0 {
 		return nil, nil
 	}
-	answer, err := p.withNodes(ctx, nodes)
+	answer, err := with(all)
 	if err != nil || answer == nil {
 		return nil, err
 	}
-	used := map[string]bool{}
-	for _, node := range answer.Nodes {
-		if mended[node] {
-			used[node] = true
+	used := sets.New(slices.Collect(maps.Values(answer.Nodes))...)
+	got := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !used.Has(name) })
+	needed, err := completed(got, slices.DeleteFunc(all, used.Has), func(names []string) (bool, error) {
+		answer, err := with(names)
+		return answer != nil, err
+	})
+	return []Remedy{{Kind: kind, Change: verb + " " + listed(needed), Fits: true}}, err
+}
+
+// completed adds to some names those of the rest without which they are not enough, given that all are, and sorts them.
+func completed(names, rest []string, enough func([]string) (bool, error)) ([]string, error) {
+	for {
+		with := func(more int) (bool, error) { return enough(slices.Concat(names, rest[:more])) }
+		if ok, err := with(0); err != nil || ok || len(rest) == 0 {
+			slices.Sort(names)
+			return names, err
 		}
+		more, err := smallest(len(rest), with)
+		if err != nil {
+			return nil, err
+		}
+		names, rest = append(names, rest[more-1]), rest[:more-1]
 	}
-	return []Remedy{{Kind: kind, Change: verb + " " + listed(slices.Sorted(maps.Keys(used))), Fits: true}}, nil
 }
 
 const namedThings = 6

@@ -116,11 +116,16 @@ func (p *unplaced) withPods(ctx context.Context, change func(*corev1.PodSpec)) (
 
 // withNodes decides the gang as it is in a cluster of other nodes. It returns nil if it does not fit.
 func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decision.Answer, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	other := *p.cluster
 	other.Nodes = nodes
-	table, err := turns.Set(ctx, &other)
+	return p.in(ctx, &other)
+}
+
+// in decides the gang as it is in another cluster. It returns nil if it does not fit.
+func (p *unplaced) in(ctx context.Context, other *inventory.Inventory) (*decision.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	table, err := turns.Set(ctx, other)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +146,10 @@ func (p *unplaced) decide(
 	return table.Try(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank})
 }
 
-// smallest returns the smallest number from low to high for which holds is true, given that it stays true from there on
-// and is true for high.
-func smallest(low, high int, holds func(int) (bool, error)) (int, error) {
-	for low < high {
+// smallest returns the smallest number from 1 to high for which holds is true, given that it stays true from there on and
+// is true for high.
+func smallest(high int, holds func(int) (bool, error)) (int, error) {
+	for low := 1; low < high; {
 		middle := low + (high-low)/2
 		ok, err := holds(middle)
 		if err != nil {

@@ -230,7 +230,7 @@ func TestFind(t *testing.T) {
 			},
 		},
 		"of cordoned nodes those are named that would be used": {
-			topology + node("z", "r1", "n0", 4) + alike(2, "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]") +
+			topology + node("z", "r1", "n0", 4) + alike(2, cordoned) +
 				specified(node("z", "r1", "small", 1), "unschedulable: true") + podGroup("ask", "minMember: 3") + pods("ask", "", 3, 4),
 			[]string{
 				"✓ LowerMinimum: lower the minimum of the gang from 3 to 1 pods",
@@ -320,7 +320,7 @@ func TestFind(t *testing.T) {
 		},
 		"who is about to be gone is waited for": {
 			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4) +
-				strings.Replace(pod("x", "", "", 1, "nodeName: n1,"), "metadata: {", `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", `, 1),
+				leaving(pod("x", "", "", 1, "nodeName: n1,")),
 			[]string{"✓ FreeRoom: wait for 1 pod to be gone", "✓ AddNodes: add 1 node like n1 to the cluster"},
 		},
 		"of many relations four are tried": {
@@ -362,14 +362,51 @@ func TestFind(t *testing.T) {
 			fourNodes + podGroup("ask", "minMember: 2") + pods("ask", "", 1, 4), nil,
 		},
 		"a gang for which too many spares are kept": {
-			strings.Replace(fourNodes, "metadata: {name: t}",
-				`metadata: {name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":2}]'}}`, 1) +
-				podGroup("ask", "minMember: 1, "+oneRack) + pods("ask", "", 1, 4),
+			strings.Replace(fourNodes, topology, withSpares(2), 1) + podGroup("ask", "minMember: 1, "+oneRack) + pods("ask", "", 1, 4),
 			[]string{"✓ KeepFewerSpares: keep 1 node of each l/rack as spares instead of 2 (annotation packtree.dev/spares of Topology t); " +
 				"gangs that lose pods may then have no way out",
 				"✓ AddNodes: add 1 node like n1 to the cluster", "✗ RelaxLevel: require no topology level for the gang (now l/rack)"},
 		},
+		"a node that others would leave has to stay empty then": {
+			withSpares(1) + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 3") + pods("ask", "", 3, 1) +
+				pod("x", "", "", 2, "nodeName: n1,"),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods", "✓ AddNodes: add 2 nodes like n1 to the cluster",
+				"✗ FreeRoom: free 2 nvidia.com/gpu in the cluster: stop pod default/x (priority 0)",
+			},
+		},
+		"so has one that nobody but those who leave is on": {
+			withSpares(1) + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 3") + pods("ask", "", 3, 1) +
+				leaving(pod("x", "", "", 2, "nodeName: n1,")),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 3 to 2 pods", "✓ AddNodes: add 2 nodes like n1 to the cluster",
+				"✗ FreeRoom: wait for 1 pod to be gone",
+			},
+		},
+		"a cordoned node stays empty instead of another": {
+			withSpares(2) + node("z", "r1", "n1", 2) + specified(node("z", "r1", "n2", 1), cordoned) +
+				specified(node("z", "r1", "n3", 1), cordoned) + specified(node("z", "r1", "n4", 1), cordoned) +
+				podGroup("ask", "minMember: 1") + pods("ask", "", 1, 2),
+			[]string{
+				"✓ Uncordon: uncordon n2, n3",
+				"✓ KeepFewerSpares: keep 0 nodes of each l/rack as spares instead of 2 (annotation packtree.dev/spares of Topology t); " +
+					"gangs that lose pods may then have no way out",
+			},
+		},
 	})
+}
+
+const cordoned = "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]"
+
+// withSpares is the topology, with so many nodes of each rack kept empty.
+func withSpares(number int) string {
+	return strings.Replace(topology, "metadata: {name: t}",
+		"metadata: {name: t, annotations: {packtree.dev/spares: '"+sparesText(number)+"'}}", 1)
+}
+
+// leaving is a pod that is being deleted.
+func leaving(pod string) string {
+	return strings.Replace(pod, "metadata: {", `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", `, 1)
 }
 
 func tryAll(t *testing.T, attempts map[string]attempt) {

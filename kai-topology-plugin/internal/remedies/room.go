@@ -69,22 +69,38 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 	case choice == nil && len(around) == 0:
 		return nil, nil
 	case choice == nil:
-		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest()}}, nil
-	case len(choice.Victims) == 0:
-		change := fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
-		return []Remedy{{Kind: FreeRoom, Change: change, Fits: true}}, nil
+		fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool {
+			return standsInside(pod) && around[occupantOf(pod)] != nil
+		})
+		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest(), Fits: fits}}, err
 	}
-	gone := map[string]*occupant{}
 	for _, victim := range choice.Victims {
-		name := occupantOf(victim.Pod)
-		gone[name] = around[name]
-		gone[name].leaving++
+		one := around[occupantOf(victim.Pod)]
+		one.leaving++
 		if standsInside(victim.Pod) {
 			requested := resourcehelper.PodRequests(victim.Pod, resourcehelper.PodResourcesOptions{})[p.scarce()]
-			gone[name].amount += requested.AsApproximateFloat64()
+			one.amount += requested.AsApproximateFloat64()
 		}
 	}
-	return []Remedy{{Kind: FreeRoom, Change: p.freed(gone), Fits: true}}, nil
+	change := p.freed(around)
+	if len(choice.Victims) == 0 {
+		change = fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
+	}
+	fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(choice.Victims, func(one preemption.Preempted) bool { return one.UID == pod.UID })
+	})
+	return []Remedy{{Kind: FreeRoom, Change: change, Fits: fits}}, err
+}
+
+// fitsWithout decides the gang once pods are gone, and with them those that leave already. Preemption keeps the nodes
+// that they leave; for people who stop them, these may have to stay empty, as spares.
+func (p *unplaced) fitsWithout(ctx context.Context, gone func(*corev1.Pod) bool) (bool, error) {
+	other := *p.cluster
+	other.Pods = slices.DeleteFunc(slices.Clone(p.cluster.Pods), func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || gone(pod)
+	})
+	answer, err := p.in(ctx, &other)
+	return answer != nil, err
 }
 
 // occupantOf names the gang of a pod, or the pod if it has none.
@@ -115,12 +131,15 @@ func (o *occupant) String() string {
 }
 
 // freed says what to free, and who might go for it.
-func (p *unplaced) freed(gone map[string]*occupant) string {
+func (p *unplaced) freed(around map[string]*occupant) string {
 	names, sum, outranked := []string{}, 0.0, true
-	for _, one := range slices.SortedFunc(maps.Values(gone), func(a, b *occupant) int {
+	for _, one := range slices.SortedFunc(maps.Values(around), func(a, b *occupant) int {
 		return cmp.Or(gang.CompareBools(a.spared, b.spared), cmp.Compare(a.priority, b.priority),
 			cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
 	}) {
+		if one.leaving == 0 {
+			continue
+		}
 		names = append(names, one.String())
 		sum += one.amount
 		outranked = outranked && !one.spared && one.priority < p.turn.Rank.Priority
@@ -192,7 +211,7 @@ func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	if err != nil || !fits {
 		return nil, err
 	}
-	least, err := smallest(1, most, with)
+	least, err := smallest(most, with)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (p *unplaced) keepFewerSpares(ctx context.Context) ([]Remedy, error) {
 			}
 			continue
 		}
-		fewer, err := smallest(1, wanted.Nodes, fits)
+		fewer, err := smallest(wanted.Nodes, fits)
 		if err != nil {
 			return nil, err
 		}

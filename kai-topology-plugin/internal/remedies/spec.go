@@ -141,7 +141,7 @@ func (p *unplaced) lower(ctx context.Context, group *podgrouptree.Group) (Remedy
 	if err != nil || !fits {
 		return Remedy{}, err
 	}
-	least, err := smallest(1, most, by)
+	least, err := smallest(most, by)
 	if err != nil {
 		return Remedy{}, err
 	}
