@@ -163,9 +163,9 @@ func (p *unplaced) returnNodes(
 	}
 	slices.Sort(all)
 	with := func(names []string) (*decision.Answer, error) {
-		nodes := slices.Clone(p.cluster.Nodes)
+		nodes, returned := slices.Clone(p.cluster.Nodes), sets.New(names...)
 		for i, node := range nodes {
-			if slices.Contains(names, node.Name) {
+			if returned.Has(node.Name) {
 				nodes[i] = node.DeepCopy()
 				mend(nodes[i])
 			}
@@ -190,11 +190,14 @@ func (p *unplaced) returnNodes(
 
 // completed adds to some names those of the rest without which they are not enough, given that all are, and sorts them.
 func completed(names, rest []string, enough func([]string) (bool, error)) ([]string, error) {
-	for {
+	for len(rest) > 0 {
 		with := func(more int) (bool, error) { return enough(slices.Concat(names, rest[:more])) }
-		if ok, err := with(0); err != nil || ok || len(rest) == 0 {
-			slices.Sort(names)
-			return names, err
+		ok, err := with(0)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			break
 		}
 		more, err := smallest(len(rest), with)
 		if err != nil {
@@ -202,6 +205,8 @@ func completed(names, rest []string, enough func([]string) (bool, error)) ([]str
 		}
 		names, rest = append(names, rest[more-1]), rest[:more-1]
 	}
+	slices.Sort(names)
+	return names, nil
 }
 
 const namedThings = 6

@@ -146,8 +146,8 @@ func (p *unplaced) decide(
 	return table.Try(ctx, turns.Turn{Gang: assembled, Rank: p.turn.Rank})
 }
 
-// smallest returns the smallest number from 1 to high for which holds is true, given that it stays true from there on and
-// is true for high.
+// smallest returns the smallest number from 1 to high for which holds is true, given that it stays true from there on
+// and is true for high.
 func smallest(high int, holds func(int) (bool, error)) (int, error) {
 	for low := 1; low < high; {
 		middle := low + (high-low)/2

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -74,7 +76,9 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 		})
 		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest(), Fits: fits}}, err
 	}
+	stopped := sets.New[types.UID]()
 	for _, victim := range choice.Victims {
+		stopped.Insert(victim.UID)
 		one := around[occupantOf(victim.Pod)]
 		one.leaving++
 		if standsInside(victim.Pod) {
@@ -86,9 +90,7 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 	if len(choice.Victims) == 0 {
 		change = fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
 	}
-	fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(choice.Victims, func(one preemption.Preempted) bool { return one.UID == pod.UID })
-	})
+	fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool { return stopped.Has(pod.UID) })
 	return []Remedy{{Kind: FreeRoom, Change: change, Fits: fits}}, err
 }
 
