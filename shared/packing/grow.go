@@ -85,10 +85,12 @@ func (d *decision) wholeBeside() {
 }
 
 // absent reports whether a group stands nowhere yet: it lacks its minimum, or the domain that it requires is open.
-func (b *besides) absent(i int) bool {
-	g := &b.p.groups[i]
-	return !b.meets[i] || g.required != none && !g.pinned && len(b.ledger.of(g, i)) == 0
+func (p *problem) absent(i int, l *ledger, meets []bool) bool {
+	g := &p.groups[i]
+	return !meets[i] || g.required != none && !g.pinned && len(l.of(g, i)) == 0
 }
+
+func (b *besides) absent(i int) bool { return b.p.absent(i, b.ledger, b.meets) }
 
 // add places what is absent of a group that stands in a region.
 func (b *besides) add(i int, r region) {
@@ -161,11 +163,7 @@ func (d *decision) growing() []*region {
 	for i := range d.p.groups {
 		r, ok := wholeCluster, d.p.groups[i].leaf()
 		for _, up := range d.lineage(i) {
-			g := &d.p.groups[up]
-			if open := g.required != none && !g.pinned && len(l.of(g, up)) == 0; open || !meets[up] {
-				ok = false
-			}
-			if ok {
+			if ok = ok && !d.p.absent(up, l, meets); ok {
 				r, ok = d.p.home(up, r, l)
 			}
 		}
