@@ -92,8 +92,8 @@ func drawGangs(t *rapid.T) (text string, gangs map[string]drawnGang) {
 	return text, gangs
 }
 
-// completed are all gangs of a cluster with what is decided about each.
-func completed(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
+// undecided are all gangs of a cluster as they stand.
+func undecided(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
 	t.Helper()
 	table, err := turns.Set(t.Context(), cluster)
 	if err != nil {
@@ -103,6 +103,13 @@ func completed(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return gangs
+}
+
+// completed are all gangs of a cluster with what is decided about each.
+func completed(t *testing.T, cluster *inventory.Inventory) []*explanation.Gang {
+	t.Helper()
+	gangs := undecided(t, cluster)
 	if left, err := explanation.Decide(t.Context(), cluster, gangs, func() bool { return false }); err != nil || left > 0 {
 		t.Fatalf("%d gangs are left, error %v", left, err)
 	}

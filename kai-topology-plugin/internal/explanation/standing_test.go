@@ -9,7 +9,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
-	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
 // racks are two racks of one zone, with a node of four GPUs each; the topology keeps so many nodes of a zone empty.
@@ -144,14 +143,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	cluster := testsupport.Inventory(t, racks(0)+podGroup("a", "", 1)+pods("a", "a", 1, "", "n1")+
 		podGroup("b", "", 1)+pods("b", "b", 8, "", "")+podGroup("c", "", 2)+pods("c", "c", 3, "", "", "")+
 		podGroup("d", "", 1)+pods("d", "d", 4, "", "")+podGroup("e", "", 1)+pods("e", "e", 1, "", ""))
-	table, err := turns.Set(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gangs, err := explanation.Standing(cluster, table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gangs := undecided(t, cluster)
 	want := []string{"a Runs", "b Waits", "c Waits", "d Waits", "e Waits"}
 	if diff := cmp.Diff(want, standing(gangs)); diff != "" {
 		t.Errorf("before (-want +got):\n%s", diff)
@@ -180,18 +172,7 @@ func TestWhatIsKeptEmptyIsNotGiven(t *testing.T) {
 		if diff := cmp.Diff([]string{want}, standing([]*explanation.Gang{only(t, text, "g")})); diff != "" {
 			t.Errorf("%d spares (-want +got):\n%s", spares, diff)
 		}
-		cluster := testsupport.Inventory(t, text)
-		table, err := turns.Set(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		gangs, err := explanation.Standing(cluster, table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := explanation.Decide(t.Context(), cluster, gangs, func() bool { return false }); err != nil {
-			t.Fatal(err)
-		}
+		gangs := completed(t, testsupport.Inventory(t, text))
 		if diff := cmp.Diff([]string{want}, standing(gangs[1:])); diff != "" {
 			t.Errorf("%d spares, all gangs decided (-want +got):\n%s", spares, diff)
 		}
