@@ -383,6 +383,14 @@ func TestFind(t *testing.T) {
 				"✗ FreeRoom: wait for 1 pod to be gone",
 			},
 		},
+		"of the nodes to add one stays empty": {
+			withSpares(1) + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 3) +
+				pod("x", "", "", 2, "nodeName: n1,"),
+			[]string{
+				"✓ AddNodes: add 2 nodes like n1 to the cluster",
+				"✗ FreeRoom: free 2 nvidia.com/gpu in the cluster: stop pod default/x (priority 0)",
+			},
+		},
 		"a cordoned node stays empty instead of another": {
 			withSpares(2) + node("z", "r1", "n1", 2) + specified(node("z", "r1", "n2", 1), cordoned) +
 				specified(node("z", "r1", "n3", 1), cordoned) + specified(node("z", "r1", "n4", 1), cordoned) +
@@ -391,6 +399,7 @@ func TestFind(t *testing.T) {
 				"✓ Uncordon: uncordon n2, n3",
 				"✓ KeepFewerSpares: keep 0 nodes of each l/rack as spares instead of 2 (annotation packtree.dev/spares of Topology t); " +
 					"gangs that lose pods may then have no way out",
+				"✓ AddNodes: add 2 nodes like n1 to the cluster",
 			},
 		},
 	})

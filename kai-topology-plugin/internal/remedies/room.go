@@ -201,7 +201,11 @@ func (p *unplaced) inNearest(node *corev1.Node) bool {
 // there.
 func (p *unplaced) addNodes(ctx context.Context) ([]Remedy, error) {
 	model := p.model()
-	most := min(len(p.turn.Gang.Pending), maxAdded) // More than a node for each pod is of no use.
+	most := len(p.turn.Gang.Pending) // More than a node for each pod, and the spares, is of no use.
+	for _, wanted := range p.table.Wanted() {
+		most += wanted.Nodes
+	}
+	most = min(most, maxAdded)
 	if model == nil || most < 1 {
 		return nil, nil
 	}
