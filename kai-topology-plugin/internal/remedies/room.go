@@ -65,44 +65,82 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 		return true
 	}
 	choice, err := table.KeepingRoom().Preempt(ctx, p.turn, p.cluster.PodGroup, mayLeave)
-	switch {
-	case err != nil:
+	if err != nil || choice == nil && len(around) == 0 {
 		return nil, err
-	case choice == nil && len(around) == 0:
-		return nil, nil
-	case choice == nil:
-		fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool {
+	}
+	if choice == nil {
+		_, fits, err := p.enough(ctx, byOccupant(p.cluster.Pods, func(pod *corev1.Pod) bool {
 			return standsInside(pod) && around[occupantOf(pod)] != nil
-		})
+		}), false)
 		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest(), Fits: fits}}, err
 	}
 	stopped := sets.New[types.UID]()
 	for _, victim := range choice.Victims {
 		stopped.Insert(victim.UID)
-		one := around[occupantOf(victim.Pod)]
-		one.leaving++
-		if standsInside(victim.Pod) {
-			requested := resourcehelper.PodRequests(victim.Pod, resourcehelper.PodResourcesOptions{})[p.scarce()]
-			one.amount += requested.AsApproximateFloat64()
+	}
+	gone := byOccupant(p.cluster.Pods, func(pod *corev1.Pod) bool { return stopped.Has(pod.UID) })
+	names, fits, err := p.enough(ctx, gone, true)
+	change := fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
+	if len(names) > 0 {
+		for _, name := range names {
+			around[name].stop(gone[name], standsInside, p.scarce())
 		}
+		change = p.freed(around)
 	}
-	change := p.freed(around)
-	if len(choice.Victims) == 0 {
-		change = fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
-	}
-	fits, err := p.fitsWithout(ctx, func(pod *corev1.Pod) bool { return stopped.Has(pod.UID) })
 	return []Remedy{{Kind: FreeRoom, Change: change, Fits: fits}}, err
 }
 
-// fitsWithout decides the gang once pods are gone, and with them those that leave already. Preemption keeps the nodes
-// that they leave; for people who stop them, these may have to stay empty, as spares.
-func (p *unplaced) fitsWithout(ctx context.Context, gone func(*corev1.Pod) bool) (bool, error) {
-	other := *p.cluster
-	other.Pods = slices.DeleteFunc(slices.Clone(p.cluster.Pods), func(pod *corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || gone(pod)
-	})
-	answer, err := p.in(ctx, &other)
-	return answer != nil, err
+// stop counts pods of the occupant as leaving, and what those in the nearest domain free.
+func (o *occupant) stop(pods []*corev1.Pod, standsInside func(*corev1.Pod) bool, scarce corev1.ResourceName) {
+	o.leaving = len(pods)
+	for _, pod := range pods {
+		if standsInside(pod) {
+			requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[scarce]
+			o.amount += requested.AsApproximateFloat64()
+		}
+	}
+}
+
+func byOccupant(pods []*corev1.Pod, some func(*corev1.Pod) bool) map[string][]*corev1.Pod {
+	by := map[string][]*corev1.Pod{}
+	for _, pod := range pods {
+		if some(pod) {
+			by[occupantOf(pod)] = append(by[occupantOf(pod)], pod)
+		}
+	}
+	return by
+}
+
+// enough names those of some occupants who have to stop, and reports whether the gang fits then; preempted is whether it
+// does by preemption, which keeps the nodes that are left. For people who stop somebody, these may have to stay empty as
+// spares, and others not.
+func (p *unplaced) enough(
+	ctx context.Context, gone map[string][]*corev1.Pod, preempted bool,
+) (names []string, fits bool, err error) {
+	names = slices.Sorted(maps.Keys(gone))
+	if len(p.table.Wanted()) == 0 {
+		return names, preempted, nil
+	}
+	without := func(some []string) (bool, error) {
+		stopped := sets.New[*corev1.Pod]()
+		for _, name := range some {
+			stopped.Insert(gone[name]...)
+		}
+		other := *p.cluster
+		other.Pods = slices.DeleteFunc(slices.Clone(p.cluster.Pods), func(pod *corev1.Pod) bool {
+			return pod.DeletionTimestamp != nil || stopped.Has(pod)
+		})
+		answer, err := p.in(ctx, &other)
+		return answer != nil, err
+	}
+	if fits, err := without(names); err != nil || !fits {
+		return names, false, err
+	}
+	needed, err := completed(nil, names, without)
+	if len(needed) == 0 { // What leaves already is enough, though preemption asked for more.
+		needed = names
+	}
+	return needed, true, err
 }
 
 // occupantOf names the gang of a pod, or the pod if it has none.
