@@ -279,7 +279,13 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 			rest[at].pods -= p.pods
 		}
 		rest = slices.DeleteFunc(rest, func(a askedPods) bool { return a.pods == 0 })
-		in := d.standing(i, l)
+		in, somewhere := d.standing(i, l)
+		if !somewhere {
+			d.name(&e, in)
+			e.Sentence = d.tornSentence(i, &e)
+			result = append(result, e)
+			continue
+		}
 		with, otherwise := d.measure(&e, i, in, rest)
 		roomless := func(a askedPods) bool { return d.p.capacity(in, a.kind) < int64(a.pods) }
 		if gaveUp := !d.optimal && len(e.Short) == 0 && !slices.ContainsFunc(rest, roomless); gaveUp {
@@ -297,15 +303,18 @@ func (d *decision) blockedAbove(i int) bool {
 	return slices.ContainsFunc(d.lineage(i), func(up int) bool { return d.p.groups[up].blocked != "" })
 }
 
-// standing is the region to which a leaf is confined now that the gang stands.
-func (d *decision) standing(i int, l *ledger) region {
+// standing is the region to which a leaf is confined now that the gang stands; false if
+// it must not stand where the groups around it do, which the region is then.
+func (d *decision) standing(i int, l *ledger) (region, bool) {
 	r := wholeCluster
 	for _, up := range d.lineage(i) {
-		if entered, ok := d.p.home(up, r, l); ok {
-			r = entered
+		entered, ok := d.p.home(up, r, l)
+		if !ok {
+			return r, false
 		}
+		r = entered
 	}
-	return r
+	return r, true
 }
 
 // home restricts a region to where a group stands, by what is fixed and what was placed.

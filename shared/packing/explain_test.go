@@ -387,3 +387,34 @@ func TestExplanationsAreAboutTheMinimum(t *testing.T) {
 		}
 	})
 }
+
+// What a group follows, and where those around it stand, may be in different domains.
+func TestExplanationsNameTheDomainsThatTearAGroup(t *testing.T) {
+	follows := leaf("follows", 2, shape(1), packing.Constraint{})
+	follows.MinMember, follows.Follow = 0, []packing.Anchor{{Topology: "site", Level: "rack", Nodes: []string{"z1/a/0"},
+		Whose: "gang base"}}
+	for name, tc := range map[string]struct {
+		beside  packing.Group
+		message string
+	}{
+		"where pods run": {
+			beside: runsAnd("runs", 0, packing.Constraint{}, "z2/a/0"),
+			message: `group "follows": 2 pods beyond the minimum wait, since they cannot stand with its running pods in zone z2 and ` +
+				"with gang base in rack z1/a at once",
+		},
+		"where pods are placed": {
+			beside: leaf("large", 3, shape(2), packing.Constraint{}),
+			message: `group "follows": 2 pods beyond the minimum wait, since they cannot stand with gang base in rack z1/a and in ` +
+				"zone z2 at once",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			around := packing.Group{Name: "around", Constraint: at("zone"), MinSubGroups: least(1),
+				Children: []packing.Group{tc.beside, follows}}
+			d := answered(t, site{"z1/a": {3}, "z2/a": {8}}.cluster(t), &packing.Gang{Root: around})
+			if d.Verdict != packing.Placed || d.Message() != tc.message {
+				t.Errorf("%s: %s\nnot %s", d.Verdict, d.Message(), tc.message)
+			}
+		})
+	}
+}

@@ -23,10 +23,6 @@ type greedy struct {
 	vain int
 }
 
-// manner is how domains are chosen: the emptiest that fits in place of the tightest, and
-// without regard to preferred levels.
-type manner struct{ emptiest, indifferent bool }
-
 func newGreedy(t *trial, s *selection) *greedy {
 	return &greedy{trial: t, s: s, bins: make([]bin, 0, min(t.allowance, usual))}
 }

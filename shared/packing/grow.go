@@ -161,13 +161,11 @@ func (d *decision) growing() []*region {
 	l, meets := d.p.ledger(d.found), d.p.meeting(d.chosen.want)
 	regions := make([]*region, len(d.p.groups))
 	for i := range d.p.groups {
-		r, ok := wholeCluster, d.p.groups[i].leaf()
-		for _, up := range d.lineage(i) {
-			if ok = ok && !d.p.absent(up, l, meets); ok {
-				r, ok = d.p.home(up, r, l)
-			}
+		absent := func(up int) bool { return d.p.absent(up, l, meets) }
+		if !d.p.groups[i].leaf() || slices.ContainsFunc(d.lineage(i), absent) {
+			continue
 		}
-		if ok {
+		if r, ok := d.standing(i, l); ok {
 			regions[i] = &r
 		}
 	}

@@ -62,9 +62,8 @@ func (d *decision) placeText(at place) string {
 	return fmt.Sprintf("%s %s", t.levels[t.domains[at.at].level], t.domains[at.at].path)
 }
 
-// nowhereSentence says why there is not even a domain to look at.
-func (d *decision) nowhereSentence(i int, e *Explanation) string {
-	var ties []string
+// ties says with whom, and where, a group and those around it have to stand.
+func (d *decision) ties(i int) (ties []string) {
 	for _, up := range d.lineage(i) {
 		g := &d.p.groups[up]
 		for k, tie := range g.ties {
@@ -73,6 +72,12 @@ func (d *decision) nowhereSentence(i int, e *Explanation) string {
 			}
 		}
 	}
+	return ties
+}
+
+// nowhereSentence says why there is not even a domain to look at.
+func (d *decision) nowhereSentence(i int, e *Explanation) string {
+	ties := d.ties(i)
 	who := named(d.p.groups[i].source)
 	if len(ties) > 1 {
 		return fmt.Sprintf("%s cannot stand %s at once", who, strings.Join(ties, " and "))
@@ -85,15 +90,29 @@ func (d *decision) nowhereSentence(i int, e *Explanation) string {
 func (d *decision) waitingSentence(i int, e *Explanation, with, otherwise string) string {
 	where := "the cluster"
 	if len(e.Domain) > 0 {
-		where = fmt.Sprintf("%s %s", e.Level, e.Domain)
+		where = e.place()
 	}
+	return fmt.Sprintf("%s, since %s has no room for more%s%s", d.waiting(i, e), where, with, shortText(e, otherwise))
+}
+
+// tornSentence says of pods beyond the minimum that their group must not stand where those around it do.
+func (d *decision) tornSentence(i int, e *Explanation) string {
+	ties := d.ties(i)
+	if len(ties) < 2 {
+		ties = append(ties, "in "+e.place())
+	}
+	return fmt.Sprintf("%s, since they cannot stand %s at once", d.waiting(i, e), strings.Join(ties, " and "))
+}
+
+func (d *decision) waiting(i int, e *Explanation) string {
 	wait := "wait"
 	if e.Wanted == 1 {
 		wait = "waits"
 	}
-	return fmt.Sprintf("%s: %s beyond the minimum %s, since %s has no room for more%s%s",
-		named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait, where, with, shortText(e, otherwise))
+	return fmt.Sprintf("%s: %s beyond the minimum %s", named(d.p.groups[i].source), counted(int64(e.Wanted), "pod"), wait)
 }
+
+func (e *Explanation) place() string { return fmt.Sprintf("%s %s", e.Level, e.Domain) }
 
 // unsettledSentence says of pods beyond the minimum that nobody knows whether there is
 // room for them.
