@@ -29,9 +29,7 @@ func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Eff
 			return
 		}
 		s.stand(pod, true)
-		unbound := *pod
-		unbound.Spec.NodeName = ""
-		r.members.Assume(&unbound, s.ours)
+		r.members.Assume(on("", pod), s.ours)
 		if r.plan == nil {
 			return
 		}
@@ -44,6 +42,13 @@ func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Eff
 		}
 	})
 	return wanted, effects
+}
+
+// on returns a pod as it is on a node. It shares the rest with the pod, so that nothing of it may be changed.
+func on(node string, pod *corev1.Pod) *corev1.Pod {
+	there := *pod
+	there.Spec.NodeName = node
+	return &there
 }
 
 func (r *record) assume(pod *corev1.Pod) bool {

@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -186,6 +187,27 @@ func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
 		t.Errorf("a bound pod is remembered (-want +got):\n%s", diff)
+	}
+}
+
+// A pod that is on its way to a node is there as what it is by now.
+func TestAPodThatWasPutOnANodeIsThereAsItIsShown(t *testing.T) {
+	member := memberPod("a", "")
+	state := known(1, member)
+	state.open(mine, 1, false, Placement{Pod: member, Node: "n1"})
+	if wanted, _ := state.Assumed(mine, memberPod("a", "n1")); !wanted {
+		t.Fatal("the plan does not want the pod")
+	}
+	moved := memberPod("a", "")
+	moved.Labels = map[string]string{kai.LabelSubGroupName: "leaf"}
+	state.PodChanged(member, moved, start)
+	for _, pod := range state.AssumedPods(mine) {
+		if gang.LeafOf(pod) != "leaf" || pod.Spec.NodeName != "n1" || moved.Spec.NodeName != "" {
+			t.Errorf("the pod is in subgroup %q, on node %q", gang.LeafOf(pod), pod.Spec.NodeName)
+		}
+	}
+	if len(state.AssumedPods(mine)) != 1 {
+		t.Error("the pod is not on its way any more")
 	}
 }
 

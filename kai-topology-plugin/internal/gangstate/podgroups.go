@@ -255,9 +255,7 @@ func (r *record) heading() []*corev1.Pod {
 	pods, nodes := r.members.Standing(), r.nodes()
 	for _, pod := range r.members.Pending() {
 		if node, goes := nodes[pod.UID]; goes {
-			pod = pod.DeepCopy()
-			pod.Spec.NodeName = node
-			pods = append(pods, pod)
+			pods = append(pods, on(node, pod))
 		}
 	}
 	return pods

@@ -95,6 +95,9 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	stood := r.members.Stands(pod.UID)
 	r.members.Show(pod, s.ours)
 	s.stand(pod, gang.Standing(pod))
+	if known := r.assumed[pod.UID]; known != nil && gang.Pending(pod) {
+		known.pod = on(known.pod.Spec.NodeName, pod) // It may be of another subgroup.
+	}
 	switch {
 	case !stood && gang.Standing(pod):
 		s.fill(e, r, pod)

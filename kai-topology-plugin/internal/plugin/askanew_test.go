@@ -28,7 +28,7 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := decisions(t)
-	rig.makePodGroup(t, "gang", 2)
+	rig.makePodGroup(t, podGroup("gang", 2))
 	for _, name := range []string{"a", "b"} {
 		rig.create(t, newPod("gang", name))
 	}

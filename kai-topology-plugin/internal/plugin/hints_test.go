@@ -98,7 +98,7 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 	rig := startRig(t, 1, scheduler.WithPodInitialBackoffSeconds(0), scheduler.WithPodMaxBackoffSeconds(0))
 	before := decisions(t)
-	rig.makePodGroup(t, "gang", 2)
+	rig.makePodGroup(t, podGroup("gang", 2))
 	for _, name := range []string{"a", "b"} {
 		rig.create(t, newPod("gang", name))
 	}

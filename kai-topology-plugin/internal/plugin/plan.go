@@ -51,6 +51,7 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		return "", fwk.AsStatus(err)
 	}
 	if held != nil {
+		p.holdUntilPlannable(key, pod)
 		return "", hold(held.Message)
 	}
 	if answer := p.stillTrue(ctx, asked); answer != nil {
@@ -87,6 +88,16 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		return "", fwk.NewStatus(fwk.Unschedulable, cmp.Or(reply.Wait, "the plan of the gang was changed"))
 	}
 	return reply.Node, nil
+}
+
+// holdUntilPlannable has a pod wait for its gang as if PreEnqueue had held it. That had let it pass, because what the
+// caches show may be ahead of the events: if it still would, the pod tries again after its backoff.
+func (p *Plugin) holdUntilPlannable(key gang.Key, pod *corev1.Pod) {
+	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
+	p.effects.do(effects)
+	if reason == "" {
+		p.effects.activate([]*corev1.Pod{pod})
+	}
 }
 
 const noRoom = "no node has room for a further pod of the gang"

@@ -20,12 +20,9 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 			return status
 		}
 	}
-	onNode := pod
-	if pod.Spec.NodeName != node {
-		onNode = pod.DeepCopy()
-		onNode.Spec.NodeName = node
-	}
-	wanted, effects := p.gangs.Assumed(key, onNode)
+	onNode := *p.lister.Latest(pod) // The queue may have it from before it was grouped.
+	onNode.Spec.NodeName = node
+	wanted, effects := p.gangs.Assumed(key, &onNode)
 	p.effects.do(effects)
 	if !wanted {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")

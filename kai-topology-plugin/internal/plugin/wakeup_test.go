@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/utils/ptr"
 
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -37,30 +38,56 @@ import (
 // first, a gang that is complete in the end is bound: in no order may the last wake-up be lost.
 func TestGangsMadeInAnyOrderAreBound(t *testing.T) {
 	const gangs = 200
-	rig := startRig(t, 2*gangs)
-	var makers sync.WaitGroup
-	for i := range gangs {
-		name := fmt.Sprintf("g%03d", i)
-		makers.Go(func() { pause(); rig.makePodGroup(t, name, 2) })
-		for _, pod := range []string{name + "-a", name + "-b"} {
-			makers.Go(func() { pause(); rig.makePod(t, name, pod) })
-		}
+	for shape, draw := range map[string]struct {
+		podGroup func(name string) *scheduling.PodGroup
+		// leaves has that of each pod, empty for those of a PodGroup without subgroups.
+		leaves []string
+	}{
+		"no pod beyond the minimum": {
+			podGroup: func(name string) *scheduling.PodGroup { return podGroup(name, 2) },
+			leaves:   []string{"", ""},
+		},
+		"pods of two subgroups, half of them beyond its minimum": {
+			podGroup: func(name string) *scheduling.PodGroup { return withLeaves(podGroup(name, 0), "x", "y") },
+			leaves:   []string{"x", "x", "y", "y"},
+		},
+	} {
+		t.Run(shape, func(t *testing.T) {
+			rig := startRig(t, gangs*len(draw.leaves))
+			var makers sync.WaitGroup
+			for i := range gangs {
+				name := fmt.Sprintf("g%03d", i)
+				makers.Go(func() { pause(); rig.makePodGroup(t, draw.podGroup(name)) })
+				for i, leaf := range draw.leaves {
+					makers.Go(func() { pause(); rig.makePod(t, name, leaf, fmt.Sprint(name, "-", i)) })
+				}
+			}
+			makers.Wait()
+			rig.eventuallyAllBound(t, gangs*len(draw.leaves))
+		})
 	}
-	makers.Wait()
-	rig.eventuallyAllBound(t, 2*gangs)
+}
+
+// withLeaves gives a PodGroup subgroups that need one pod each.
+func withLeaves(made *scheduling.PodGroup, names ...string) *scheduling.PodGroup {
+	made.Spec.MinMember = nil
+	for _, name := range names {
+		made.Spec.SubGroups = append(made.Spec.SubGroups, scheduling.SubGroup{Name: name, MinMember: ptr.To[int32](1)})
+	}
+	return made
 }
 
 // A pod that is held for one gang and then moved to another was never looked at as a member of that one.
 func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 	rig := startRig(t, 1)
-	rig.makePodGroup(t, "right", 1)
+	rig.makePodGroup(t, podGroup("right", 1))
 	if _, err := rig.kube.CoreV1().Pods("default").Create(t.Context(), newPod("wrong", "moved"),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// For the queue to hold it; too short a time would let a wrong program pass, not fail a right one.
 	time.Sleep(200 * time.Millisecond)
-	rig.patch(t, "moved", 1, grouped("right"))
+	rig.patch(t, "moved", 1, grouped("right", ""))
 	rig.eventuallyAllBound(t, 1)
 }
 
@@ -149,18 +176,18 @@ func (r *rig) bind(action clienttesting.Action) (bool, kruntime.Object, error) {
 	return true, binding, r.kube.Tracker().Update(resource, bound, binding.Namespace)
 }
 
-func (r *rig) makePodGroup(t *testing.T, name string, minimum int32) {
-	if err := r.packtree.Tracker().Add(podGroup(name, minimum)); err != nil {
-		t.Errorf("making PodGroup %s: %v", name, err)
+func (r *rig) makePodGroup(t *testing.T, made *scheduling.PodGroup) {
+	if err := r.packtree.Tracker().Add(made); err != nil {
+		t.Errorf("making PodGroup %s: %v", made.Name, err)
 	}
 }
 
 // makePod makes a gated pod, and in random order groups it and lets it go.
-func (r *rig) makePod(t *testing.T, gang, name string) {
+func (r *rig) makePod(t *testing.T, gang, leaf, name string) {
 	pod := newPod("", name)
 	pod.Labels = map[string]string{grove.LabelPodGang: gang}
 	pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
-	steps := []string{grouped(gang), `},"spec":{"schedulingGates":null}`}
+	steps := []string{grouped(gang, leaf), `},"spec":{"schedulingGates":null}`}
 	rand.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	if _, err := r.kube.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Errorf("making pod %s: %v", name, err)
@@ -172,9 +199,13 @@ func (r *rig) makePod(t *testing.T, gang, name string) {
 	}
 }
 
-// grouped is the change, for patch, that names the PodGroup of a pod.
-func grouped(gang string) string {
-	return `,"annotations":{"` + scheduling.AnnotationPodGroupName + `":"` + gang + `"}}`
+// grouped is the change, for patch, that names the PodGroup of a pod, and its leaf if that has any.
+func grouped(gang, leaf string) string {
+	labelled := ""
+	if leaf != "" {
+		labelled = `,"labels":{"` + kai.LabelSubGroupName + `":"` + leaf + `"}`
+	}
+	return labelled + `,"annotations":{"` + scheduling.AnnotationPodGroupName + `":"` + gang + `"}}`
 }
 
 // patch changes a pod. The memory counts no resource versions, and the queue passes over an update that has the old

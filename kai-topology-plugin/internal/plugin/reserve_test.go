@@ -1,0 +1,92 @@
+package plugin
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	grove "packtree.dev/shared/api/grove/v1alpha1"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+)
+
+// inLeaf makes a pod of a subgroup.
+func inLeaf(leaf, name string) *corev1.Pod {
+	pod := newPod("gang", name)
+	pod.Labels = map[string]string{kai.LabelSubGroupName: leaf}
+	return pod
+}
+
+// asMade is a pod as it was before it was grouped.
+func asMade(pod *corev1.Pod) *corev1.Pod {
+	made := pod.DeepCopy()
+	made.Labels, made.Annotations = nil, nil
+	return made
+}
+
+// change changes a pod, and waits until gangstate knows it.
+func (b *bench) change(t *testing.T, pod *corev1.Pod, known func() bool) {
+	t.Helper()
+	_, err := b.ClientSet().CoreV1().Pods(pod.Namespace).Update(t.Context(), pod, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change of pod "+pod.Name+" is known", known)
+}
+
+// The queue may have a pod from before it was grouped. It is put on its node as what it is now: what comes later is
+// planned around it.
+func TestAPodThatTheQueueHasFromBeforeItWasGroupedCountsInItsSubgroup(t *testing.T) {
+	x, y, late := inLeaf("x", "x"), inLeaf("y", "y"), inLeaf("x", "late")
+	late.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
+	bench := newBench(t, nodes(3), []*corev1.Pod{x, y, late}, withLeaves(podGroup("gang", 0), "x", "y"))
+	if _, status := bench.schedule(t, asMade(x)); !status.IsWait() {
+		t.Fatal(status)
+	}
+	if _, status := bench.schedule(t, asMade(y)); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	late = late.DeepCopy()
+	late.Spec.SchedulingGates = nil
+	bench.change(t, late, func() bool { return bench.activator.called("late") })
+	if node, status := bench.schedule(t, late); !status.IsSuccess() {
+		t.Errorf("a further pod is put on %q: %v", node, status)
+	}
+}
+
+// A gang was complete when PreEnqueue let its pod pass, and is not when the pod comes to be planned.
+func TestAPodOfAGangThatCannotBePlannedAnyMoreWaitsForThatOnly(t *testing.T) {
+	x, y := inLeaf("x", "x"), inLeaf("y", "y")
+	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	if status := bench.plugin.PreEnqueue(t.Context(), x); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	strayed := y.DeepCopy()
+	delete(strayed.Labels, kai.LabelSubGroupName)
+	bench.change(t, strayed, func() bool { return bench.activator.called("y") })
+	if node, status := bench.schedule(t, x); status.IsSuccess() {
+		t.Fatalf("a gang without a pod of a subgroup is planned: to %q", node)
+	}
+	bench.activator.reset()
+	bench.change(t, y, func() bool { return bench.activator.called("y") })
+	if !bench.activator.called("x") {
+		t.Error("the pod that waits is not tried again when the gang is complete")
+	}
+}
+
+// The caches show a change before word of it comes.
+func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
+	x, y := inLeaf("x", "x"), inLeaf("y", "y")
+	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	shown := asMade(y)
+	shown.Annotations = y.Annotations
+	if err := bench.plugin.lister.Members.Update(shown); err != nil {
+		t.Fatal(err)
+	}
+	if node, status := bench.schedule(t, x); status.IsSuccess() {
+		t.Fatalf("a gang without a pod of a subgroup is planned: to %q", node)
+	}
+	if !bench.activator.called("x") {
+		t.Error("the pod waits for an event that need not come")
+	}
+}
