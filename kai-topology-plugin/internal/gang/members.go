@@ -40,9 +40,10 @@ func (m *Members) Show(pod *corev1.Pod, ours func(scheduler string) bool) {
 	m.change(pod, ours, func(c *counted) { c.pod, c.shown = pod, stateOf(pod, ours) })
 }
 
-// Assume records that the scheduler has put a pod on a node.
+// Assume records that the scheduler has put a pod, which is given as it is without the node, on one. It may have changed
+// since it was shown last.
 func (m *Members) Assume(pod *corev1.Pod, ours func(scheduler string) bool) {
-	m.change(pod, ours, func(c *counted) { c.assumed = true })
+	m.change(pod, ours, func(c *counted) { c.pod, c.shown, c.assumed = pod, stateOf(pod, ours), true })
 }
 
 // Unassume records that a pod is not on its node after all.

@@ -26,6 +26,7 @@ import (
 type phase string
 
 const (
+	unready   phase = "unready" // A scheduling gate holds it.
 	gatedPod  phase = "gated"   // PreEnqueue holds it.
 	activePod phase = "active"  // It is taken next.
 	parked    phase = "parked"  // It was turned away, and waits for an event.
@@ -100,6 +101,7 @@ func (s *scheduler) begin() {
 			s.changeGroup(key)
 		}
 		standing := s.createPod(key)
+		s.openGate(standing)
 		standing.node = node
 		s.bind(standing)
 	}
@@ -691,11 +693,24 @@ func (s *scheduler) createPod(key gang.Key) *member {
 	if rapid.IntRange(0, 3).Draw(s.T, "owned") > 0 {
 		made.OwnerReferences = []metav1.OwnerReference{{Controller: ptr.To(true)}}
 	}
-	created := &member{Pod: made}
+	created := &member{Pod: made, phase: unready}
 	s.pods[made.UID] = created
+	if rapid.IntRange(0, 3).Draw(s.T, "gate") == 0 {
+		made.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	}
 	s.events = append(s.events, func() Effects { return s.state.PodAdded(made, s.now) })
-	s.enqueue(created)
+	if len(made.Spec.SchedulingGates) == 0 {
+		s.enqueue(created)
+	}
 	return created
+}
+
+// openGate removes the scheduling gate of a pod that has one.
+func (s *scheduler) openGate(pod *member) {
+	if pod.phase == unready {
+		s.update(pod, func(now *corev1.Pod) { now.Spec.SchedulingGates = nil })
+		s.enqueue(pod)
+	}
 }
 
 func (s *scheduler) bind(pod *member) {
@@ -753,7 +768,8 @@ func (s *scheduler) update(pod *member, change func(*corev1.Pod)) {
 	change(now)
 	pod.Pod = now
 	s.events = append(s.events, func() Effects {
-		if delete(s.leaving, now.UID); gang.Standing(old) && !gang.Standing(now) {
+		if gang.Standing(old) && !gang.Standing(now) {
+			delete(s.leaving, now.UID)
 			s.state.RoomGrew()
 		}
 		return s.state.PodChanged(old, now, s.now)
@@ -858,7 +874,7 @@ func (s *scheduler) checkEnd() {
 			case s.keyOf(pod) != key:
 			case pod.phase == bound:
 				standing++
-			case pod.phase == over:
+			case pod.phase == over || pod.phase == unready:
 			default:
 				pending++
 			}
@@ -908,7 +924,8 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		},
 		"a pod is created":       func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
 		"another pod is created": func(t *rapid.T) { s.T = t; s.createPod(s.anyGang()) },
-		"a pod is deleted": on(s.deletePod, gatedPod, activePod, parked, told, waits, binding, bound,
+		"a gate is opened":       on(s.openGate, unready),
+		"a pod is deleted": on(s.deletePod, unready, gatedPod, activePod, parked, told, waits, binding, bound,
 			leaving, over),
 		"a pod that stands is deleted":      on(s.deletePod, bound),
 		"a pod is on its way out":           on(s.stopPod, bound),

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -35,6 +36,17 @@ func (r *record) open(version Version, tree *podgrouptree.Tree, further bool, pl
 	}
 	r.plan = &plan{version: version, tree: tree, room: room, further: further}
 	r.keep(room)
+}
+
+// plannedPod returns a pod as it was when it was put on its node, or when that was chosen; nil if it has none.
+func (r *record) plannedPod(pod types.UID) *corev1.Pod {
+	if known := r.assumed[pod]; known != nil {
+		return known.pod
+	}
+	if r.plan == nil {
+		return nil
+	}
+	return r.plan.room.pods[pod].Pod
 }
 
 // endPlan forgets the plan and the room that is kept by it.

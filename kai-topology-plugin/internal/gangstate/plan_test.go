@@ -190,24 +190,113 @@ func TestAPodThatLosesItsNodeAfterTheGangWentDisturbsNobody(t *testing.T) {
 	}
 }
 
-// A pod that is on its way to a node is there as what it is by now.
-func TestAPodThatWasPutOnANodeIsThereAsItIsShown(t *testing.T) {
-	member := memberPod("a", "")
-	state := known(1, member)
-	state.open(mine, 1, false, Placement{Pod: member, Node: "n1"})
-	if wanted, _ := state.Assumed(mine, memberPod("a", "n1")); !wanted {
-		t.Fatal("the plan does not want the pod")
+// inLeaf is a member of a subgroup, on a node or without one.
+func inLeaf(leaf, name, node string) *corev1.Pod {
+	member := memberPod(name, node)
+	member.Labels = map[string]string{kai.LabelSubGroupName: leaf}
+	return member
+}
+
+// What a pod of one subgroup was planned for is no place for one of another.
+func TestAPodThatComesToAnotherSubgroupIsPlannedAnew(t *testing.T) {
+	before, now := inLeaf("x", "a", ""), inLeaf("y", "a", "")
+	for name, test := range map[string]struct {
+		happens  func(*State)
+		planned  bool
+		rejected []types.UID
+		on       []string
+	}{
+		"before it is put on its node": {happens: func(*State) {}},
+		"while it waits there for others": {
+			happens:  func(state *State) { state.Assumed(mine, inLeaf("x", "a", "n1")) },
+			rejected: []types.UID{"a"}, on: []string{"y"},
+		},
+		"while it is being bound": {
+			happens: func(state *State) {
+				state.Assumed(mine, inLeaf("x", "a", "n1"))
+				state.change(mine, func(r *record, e *Effects) { state.letGo(e, r) })
+			},
+			planned: true, on: []string{"y"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, before, memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: before, Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			test.happens(state)
+			effects := state.PodChanged(before, now, start)
+			if planned := state.record(mine).plan != nil; planned != test.planned {
+				t.Errorf("there is a plan: %v, want %v", planned, test.planned)
+			}
+			if diff := cmp.Diff(test.rejected, rejected(effects)); diff != "" {
+				t.Errorf("pods to send back (-want +got):\n%s", diff)
+			}
+			if called := slices.Contains(names(effects.Activate), "b"); called == test.planned {
+				t.Errorf("the other pod is called: %v", called)
+			}
+			var on []string
+			for _, pod := range state.AssumedPods(mine) {
+				on = append(on, gang.LeafOf(pod))
+			}
+			if diff := cmp.Diff(test.on, on); diff != "" {
+				t.Errorf("subgroups of the pods on nodes (-want +got):\n%s", diff)
+			}
+		})
 	}
-	moved := memberPod("a", "")
-	moved.Labels = map[string]string{kai.LabelSubGroupName: "leaf"}
-	state.PodChanged(member, moved, start)
-	for _, pod := range state.AssumedPods(mine) {
-		if gang.LeafOf(pod) != "leaf" || pod.Spec.NodeName != "n1" || moved.Spec.NodeName != "" {
-			t.Errorf("the pod is in subgroup %q, on node %q", gang.LeafOf(pod), pod.Spec.NodeName)
-		}
+}
+
+// What makes a pod count may be known to those who plan the gang before word of it comes.
+func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
+	gated := memberPod("a", "")
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	for name, late := range map[string]*corev1.Pod{
+		"its gate was removed": gated, "it came from another subgroup": inLeaf("x", "a", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, late, memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
+				Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.on(mine, "a", "n1")
+			state.on(mine, "b", "n2")
+			if permission, effects := state.Permit(mine, "b", version(1)); permission != Go || effects.Released == nil {
+				t.Errorf("the gang is not let go: %v", permission)
+			}
+			if broken := state.PodChanged(late, memberPod("a", ""), start).Broken; len(broken) > 0 {
+				t.Errorf("word of it breaks the plan: %v", broken)
+			}
+		})
 	}
-	if len(state.AssumedPods(mine)) != 1 {
-		t.Error("the pod is not on its way any more")
+}
+
+// Gates are removed, and never put back: what shows one is from before the pod was put on its node.
+func TestOldWordOfAPodDoesNotTakeItOffItsNode(t *testing.T) {
+	gated := memberPod("a", "")
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "gate"}}
+	state := known(2, memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.on(mine, "a", "n1")
+	if effects := state.PodAdded(gated, start); len(effects.Broken)+len(effects.Reject) > 0 {
+		t.Errorf("the plan is broken: %+v", effects)
+	}
+	if diff := cmp.Diff([]string{"a"}, names(state.AssumedPods(mine))); diff != "" {
+		t.Errorf("pods on nodes (-want +got):\n%s", diff)
+	}
+}
+
+// A gang is planned around a pod that stands, of which word comes when its last pod has asked already.
+func TestAGangIsNotLeftToWaitForWordThatCameLate(t *testing.T) {
+	state := known(2, memberPod("a", ""), memberPod("b", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("b", ""), Node: "n2"})
+	state.record(mine).plan.tree = needing(2)
+	state.on(mine, "b", "n2")
+	if permission, _ := state.Permit(mine, "b", version(1)); permission != Wait {
+		t.Fatalf("the gang goes before anybody knows of its other pod: %v", permission)
+	}
+	effects := state.PodChanged(memberPod("a", ""), memberPod("a", "n1"), start)
+	if diff := cmp.Diff([]types.UID{"b"}, rejected(effects)); diff != "" {
+		t.Errorf("pods to send back (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(names(effects.Activate), "b") {
+		t.Errorf("it is not tried again: %v", names(effects.Activate))
 	}
 }
 

@@ -92,12 +92,13 @@ func mayAsk(pod *corev1.Pod) bool { return gang.Pending(pod) && !gang.Expected(p
 
 // podShown is for a pod that is new to its gang, or new in its state.
 func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) {
+	if r.assumed[pod.UID] != nil && len(pod.Spec.SchedulingGates) > 0 {
+		return // This is old: it has been put on a node since, and a gate is never put back.
+	}
 	stood := r.members.Stands(pod.UID)
 	r.members.Show(pod, s.ours)
 	s.stand(pod, gang.Standing(pod))
-	if known := r.assumed[pod.UID]; known != nil && gang.Pending(pod) {
-		known.pod = on(known.pod.Spec.NodeName, pod) // It may be of another subgroup.
-	}
+	s.regroup(e, r, pod)
 	switch {
 	case !stood && gang.Standing(pod):
 		s.fill(e, r, pod)
@@ -129,6 +130,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.breakPlan(e, r, metrics.PodLost, fmt.Sprintf("pod %s was taken out of the plan of the gang", pod.Name))
 		e.reject([]types.UID{pod.UID}, "the pod is not scheduled by this plan any more")
 	}
+	s.mendWait(e, r, pod)
 	e.writeStatus(r.key)
 	if gang.Pending(pod) {
 		r.newcomer(pod.UID)
@@ -140,6 +142,31 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	// A pod that somebody else has bound may have been the last one missing.
 	s.admit(e, r, now)
 	s.followerAppeared(e, r, now)
+}
+
+// regroup is for a pod that may have come to another subgroup. What it was planned for is no place for it then, unless
+// it is being bound there.
+func (s *State) regroup(e *Effects, r *record, pod *corev1.Pod) {
+	onItsWay, planned := r.assumed[pod.UID], r.plannedPod(pod.UID)
+	if !gang.Pending(pod) || planned == nil || gang.LeafOf(planned) == gang.LeafOf(pod) {
+		return
+	}
+	if onItsWay != nil {
+		onItsWay.pod = on(onItsWay.pod.Spec.NodeName, pod)
+	}
+	if onItsWay == nil || !onItsWay.letGo {
+		s.breakPlan(e, r, metrics.GangChanged, fmt.Sprintf("pod %s is in another subgroup now", pod.Name))
+		r.activatePending(e)
+	}
+}
+
+// mendWait has a gang planned anew whose pods have all been put on their nodes and wait, although they are all that it
+// needs: word of a pod that stands came after the last of them had asked.
+func (s *State) mendWait(e *Effects, r *record, pod *corev1.Pod) {
+	if r.plan != nil && !r.plan.letGo && len(r.plan.room.pods) == 0 && r.members.OnNodes(r.plan.tree) {
+		s.breakPlan(e, r, metrics.GangChanged, fmt.Sprintf("word of pod %s came late", pod.Name))
+		r.activatePending(e)
+	}
 }
 
 // podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.

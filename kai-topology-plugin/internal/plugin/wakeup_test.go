@@ -77,6 +77,80 @@ func withLeaves(made *scheduling.PodGroup, names ...string) *scheduling.PodGroup
 	return made
 }
 
+// The same of gangs whose pods are put into the wrong subgroup at first, or deleted and made anew, and whose PodGroups are
+// changed, or deleted and made anew.
+func TestGangsThatChangeWhileTheyAreMadeAreBound(t *testing.T) {
+	const gangs = 150
+	leaves := []string{"x", "x", "y", "y"}
+	rig := startRig(t, gangs*(len(leaves)+1))
+	var makers sync.WaitGroup
+	for i := range gangs {
+		name := fmt.Sprintf("g%03d", i)
+		makers.Go(func() { rig.makePodGroupInSteps(t, withLeaves(podGroup(name, 0), "x", "y")) })
+		for i, leaf := range leaves {
+			makers.Go(func() { rig.makePodInSteps(t, name, leaf, fmt.Sprint(name, "-", i)) })
+		}
+	}
+	makers.Wait()
+	rig.eventuallyAllBound(t, gangs*len(leaves))
+}
+
+// makePodGroupInSteps makes a PodGroup after one that is like it or asks for something else.
+func (r *rig) makePodGroupInSteps(t *testing.T, last *scheduling.PodGroup) {
+	pause()
+	first := last.DeepCopy()
+	last.Generation++
+	switch rand.N(5) {
+	case 0:
+		first.Spec.SubGroups[0].MinMember = ptr.To[int32](2)
+	case 1:
+		first.Spec.SubGroups[0].MinMember = ptr.To[int32](3)
+	case 2:
+		first.Spec.SubGroups[0].Name = "other"
+	case 3:
+		first.UID, last.UID = "first", "last"
+	default:
+		r.makePodGroup(t, last)
+		return
+	}
+	r.makePodGroup(t, first)
+	pause()
+	podGroups := scheduling.SchemeGroupVersion.WithResource("podgroups")
+	if first.UID == last.UID {
+		if err := r.packtree.Tracker().Update(podGroups, last, last.Namespace); err != nil {
+			t.Errorf("changing PodGroup %s: %v", last.Name, err)
+		}
+		return
+	}
+	if err := r.packtree.Tracker().Delete(podGroups, first.Namespace, first.Name); err != nil {
+		t.Errorf("deleting PodGroup %s: %v", first.Name, err)
+	}
+	pause()
+	r.makePodGroup(t, last)
+}
+
+// makePodInSteps makes a pod as makePod does, in its subgroup or after it was in another one, or after a pod that is
+// deleted wherever it is by then.
+func (r *rig) makePodInSteps(t *testing.T, gang, leaf, name string) {
+	pause()
+	switch rand.N(4) {
+	case 0:
+		r.makePod(t, gang, "stray", name)
+		pause()
+		r.patch(t, name, 3, grouped(gang, leaf))
+		return
+	case 1:
+		r.makePod(t, gang, leaf, name)
+		pause()
+		if err := r.kube.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("deleting pod %s: %v", name, err)
+		}
+		pause()
+		name += "-successor"
+	}
+	r.makePod(t, gang, leaf, name)
+}
+
 // A pod that is held for one gang and then moved to another was never looked at as a member of that one.
 func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 	rig := startRig(t, 1)
@@ -92,7 +166,7 @@ func TestAPodThatIsMovedToAnotherGangIsNotForgotten(t *testing.T) {
 }
 
 // pause lets the other makers overtake this one.
-func pause() { time.Sleep(rand.N(100 * time.Millisecond)) }
+func pause() { time.Sleep(rand.N(10 * time.Millisecond)) }
 
 // The memory panics if a watcher falls behind by more than this. It is set before any goroutine reads it.
 func init() { watch.DefaultChanSize = 10_000 }
