@@ -255,6 +255,7 @@ func TestAPodThatWasPutOnANodeCountsAsWhatItWasThen(t *testing.T) {
 			state := known(2, late, memberPod("b", ""))
 			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"},
 				Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.record(mine).plan.tree = needing(2)
 			state.on(mine, "a", "n1")
 			state.on(mine, "b", "n2")
 			if permission, effects := state.Permit(mine, "b", version(1)); permission != Go || effects.Released == nil {
