@@ -40,8 +40,8 @@ func (m *Members) Show(pod *corev1.Pod, ours func(scheduler string) bool) {
 	m.change(pod, ours, func(c *counted) { c.pod, c.shown = pod, stateOf(pod, ours) })
 }
 
-// Assume records that the scheduler has put a pod, which is given as it is without the node, on one. It may have changed
-// since it was shown last.
+// Assume records that the scheduler has put a pod on a node. The pod is given as it is without the node, and may have
+// changed since it was shown last.
 func (m *Members) Assume(pod *corev1.Pod, ours func(scheduler string) bool) {
 	m.change(pod, ours, func(c *counted) { c.pod, c.shown, c.assumed = pod, stateOf(pod, ours), true })
 }

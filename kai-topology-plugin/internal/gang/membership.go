@@ -57,6 +57,14 @@ func Standing(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && !gone(pod)
 }
 
+// On returns a pod as it is on a node, or without one. It shares the rest with the pod, so that nothing of it may be
+// changed.
+func On(node string, pod *corev1.Pod) *corev1.Pod {
+	there := *pod
+	there.Spec.NodeName = node
+	return &there
+}
+
 func gone(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil ||
 		pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

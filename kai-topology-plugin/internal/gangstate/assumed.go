@@ -29,7 +29,7 @@ func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Eff
 			return
 		}
 		s.stand(pod, true)
-		r.members.Assume(on("", pod), s.ours)
+		r.members.Assume(gang.On("", pod), s.ours)
 		if r.plan == nil {
 			return
 		}
@@ -42,13 +42,6 @@ func (s *State) Assumed(key gang.Key, pod *corev1.Pod) (wanted bool, effects Eff
 		}
 	})
 	return wanted, effects
-}
-
-// on returns a pod as it is on a node. It shares the rest with the pod, so that nothing of it may be changed.
-func on(node string, pod *corev1.Pod) *corev1.Pod {
-	there := *pod
-	there.Spec.NodeName = node
-	return &there
 }
 
 func (r *record) assume(pod *corev1.Pod) bool {
@@ -140,8 +133,7 @@ func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Ti
 // on it.
 func (s *State) seatLost(e *Effects, r *record, reason string) {
 	if r.plan != nil && !r.plan.letGo {
-		s.breakPlan(e, r, metrics.PodLost, reason)
-		r.activatePending(e)
+		s.planAnew(e, r, metrics.PodLost, reason)
 	}
 }
 

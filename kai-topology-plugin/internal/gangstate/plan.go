@@ -180,6 +180,12 @@ func (s *State) Break(key gang.Key, cause metrics.Invalidation, reason string) E
 	return s.change(key, func(r *record, e *Effects) { s.breakPlan(e, r, cause, reason) })
 }
 
+// planAnew breaks the plan of a gang, and lets its pods try again.
+func (s *State) planAnew(e *Effects, r *record, cause metrics.Invalidation, reason string) {
+	s.breakPlan(e, r, cause, reason)
+	r.activatePending(e)
+}
+
 func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, reason string) {
 	if r.plan == nil {
 		return
@@ -229,8 +235,7 @@ func (s *State) leaveNode(e *Effects, node, what string, stands func(Place) bool
 			s.seatLost(e, r, fmt.Sprintf("node %s %s", node, what))
 		}
 		if r.plan != nil && r.counts(away) {
-			s.breakPlan(e, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))
-			r.activatePending(e)
+			s.planAnew(e, r, metrics.NodeChanged, fmt.Sprintf("node %s %s", node, what))
 		}
 		s.tidy(r)
 	}

@@ -255,7 +255,7 @@ func (r *record) heading() []*corev1.Pod {
 	pods, nodes := r.members.Standing(), r.nodes()
 	for _, pod := range r.members.Pending() {
 		if node, goes := nodes[pod.UID]; goes {
-			pods = append(pods, on(node, pod))
+			pods = append(pods, gang.On(node, pod))
 		}
 	}
 	return pods

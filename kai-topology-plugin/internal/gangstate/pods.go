@@ -152,11 +152,10 @@ func (s *State) regroup(e *Effects, r *record, pod *corev1.Pod) {
 		return
 	}
 	if onItsWay != nil {
-		onItsWay.pod = on(onItsWay.pod.Spec.NodeName, pod)
+		onItsWay.pod = gang.On(onItsWay.pod.Spec.NodeName, pod)
 	}
 	if onItsWay == nil || !onItsWay.letGo {
-		s.breakPlan(e, r, metrics.GangChanged, fmt.Sprintf("pod %s is in another subgroup now", pod.Name))
-		r.activatePending(e)
+		s.planAnew(e, r, metrics.GangChanged, fmt.Sprintf("pod %s is in another subgroup now", pod.Name))
 	}
 }
 
@@ -164,8 +163,7 @@ func (s *State) regroup(e *Effects, r *record, pod *corev1.Pod) {
 // needs: word of a pod that stands came after the last of them had asked.
 func (s *State) mendWait(e *Effects, r *record, pod *corev1.Pod) {
 	if r.plan != nil && !r.plan.letGo && len(r.plan.room.pods) == 0 && r.members.OnNodes(r.plan.tree) {
-		s.breakPlan(e, r, metrics.GangChanged, fmt.Sprintf("word of pod %s came late", pod.Name))
-		r.activatePending(e)
+		s.planAnew(e, r, metrics.GangChanged, fmt.Sprintf("word of pod %s came late", pod.Name))
 	}
 }
 

@@ -93,9 +93,7 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 // holdUntilPlannable has a pod wait for its gang as if PreEnqueue had held it. That had let it pass, because what the
 // caches show may be ahead of the events: if it still would, the pod tries again after its backoff.
 func (p *Plugin) holdUntilPlannable(key gang.Key, pod *corev1.Pod) {
-	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
-	p.effects.do(effects)
-	if reason == "" {
+	if p.queued(key, pod) == "" {
 		p.effects.activate([]*corev1.Pod{pod})
 	}
 }

@@ -25,12 +25,17 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 		}
 		return nil
 	}
-	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
-	p.effects.do(effects)
-	if reason != "" {
+	if reason := p.queued(key, pod); reason != "" {
 		return hold(reason)
 	}
 	return nil
+}
+
+// queued says why a pod of a gang has to wait for that to be planned, empty if it has not.
+func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
+	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
+	p.effects.do(effects)
+	return reason
 }
 
 func hold(reason string) *fwk.Status {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
@@ -20,9 +21,8 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Po
 			return status
 		}
 	}
-	onNode := *p.lister.Latest(pod) // The queue may have it from before it was grouped.
-	onNode.Spec.NodeName = node
-	wanted, effects := p.gangs.Assumed(key, &onNode)
+	latest := p.lister.Latest(pod) // The queue may have it from before it was grouped.
+	wanted, effects := p.gangs.Assumed(key, gang.On(node, latest))
 	p.effects.do(effects)
 	if !wanted {
 		return fwk.NewStatus(fwk.Unschedulable, "the plan of the gang was changed")

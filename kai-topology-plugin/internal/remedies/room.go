@@ -111,9 +111,9 @@ func byOccupant(pods []*corev1.Pod, some func(*corev1.Pod) bool) map[string][]*c
 	return by
 }
 
-// enough names those of some occupants who have to stop, and reports whether the gang fits then; preempted is whether it
-// does by preemption, which keeps the nodes that are left. For people who stop somebody, these may have to stay empty as
-// spares, and others not.
+// enough names those of some occupants who have to stop, and reports whether the gang fits then; preempted is whether
+// it does by preemption, which keeps the nodes that are left. For people who stop somebody, these may have to stay
+// empty as spares, and others not.
 func (p *unplaced) enough(
 	ctx context.Context, gone map[string][]*corev1.Pod, preempted bool,
 ) (names []string, fits bool, err error) {
