@@ -61,15 +61,12 @@ func shares(results []*result) []share {
 	return shares
 }
 
-// failures lists the failures of a package and returns their number: its tests, or the package itself if it ended
-// otherwise.
+// failures lists the failures of a package with what they said, and returns their number: its tests, or the package
+// itself if it ended otherwise.
 func failures(out *strings.Builder, of *result) int {
 	if of.state == passed || of.state == skipped {
 		return 0
 	}
-	fmt.Fprintf(out, "\nFAIL %s: %s\n", of.name, of.log.Name())
-	for _, test := range of.failed {
-		fmt.Fprintf(out, "  %s\n", test)
-	}
+	fmt.Fprintf(out, "\nFAIL %s: %s%s\n", of.name, of.log.Name(), of.why())
 	return max(1, len(of.failed))
 }
