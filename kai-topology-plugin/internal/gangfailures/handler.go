@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -30,13 +31,14 @@ const quieter = 2
 func Handler(
 	next scheduler.FailureHandlerFn, conditions *Conditions, marks func(pod *corev1.Pod) bool,
 ) scheduler.FailureHandlerFn {
-	informed := newInformed()
+	informed, lister := newInformed(), ganglister.Lister{Pods: conditions.pods}
 	return func(ctx context.Context, profile framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status,
 		nominating *fwk.NominatingInfo, start time.Time) {
-		if _, member := gang.KeyOf(info.Pod); member {
+		pod := lister.Latest(info.Pod)
+		if _, member := gang.KeyOf(pod); member {
 			ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(quieter))
 			profile = &gangProfile{Framework: profile, informed: informed, writer: statusWriter{
-				sentence: Sentence(status), unmarked: !marks(info.Pod), conditions: conditions, context: ctx,
+				sentence: Sentence(status), unmarked: !marks(pod), conditions: conditions, context: ctx,
 			}}
 		}
 		next(ctx, profile, info, status, nominating, start)

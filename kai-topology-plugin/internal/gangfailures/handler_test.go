@@ -129,6 +129,39 @@ func TestAPodThatWasToldBeforeARestartIsNotToldAgain(t *testing.T) {
 	}
 }
 
+// The queue may have a pod from before it was grouped, and one of the same name from before it was recreated.
+func TestAPodIsOfAGangIfTheCacheSaysSo(t *testing.T) {
+	alone := "Warning FailedScheduling 0/4 nodes are available: no rack has room."
+	for name, test := range map[string]struct {
+		queued, now string
+		recreated   bool
+		want        string
+	}{
+		"grouped meanwhile":                 {queued: "", now: "gang", want: "Warning FailedScheduling no rack has room"},
+		"ungrouped meanwhile":               {queued: "gang", now: "", want: alone},
+		"recreated, and in a gang only now": {queued: "", now: "gang", recreated: true, want: alone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := newPod(test.now)
+			if test.recreated {
+				now.UID = "another"
+			}
+			api, seen := newAPI(t, now), &profile{recorder: newRecorder()}
+			info, err := framework.NewPodInfo(newPod(test.queued))
+			if err != nil {
+				t.Fatal(err)
+			}
+			gangfailures.Handler(kubeHandler(t), api.conditions, func(*corev1.Pod) bool { return true })(t.Context(), seen,
+				&framework.QueuedPodInfo{PodInfo: info}, misfit(4, "no rack has room"),
+				&fwk.NominatingInfo{NominatingMode: fwk.ModeNoop}, time.Now())
+			close(seen.recorder.Events)
+			if told := <-seen.recorder.Events; told != test.want {
+				t.Errorf("told %q, want %q", told, test.want)
+			}
+		})
+	}
+}
+
 func TestAPodWithoutAGangIsLeftToKubeScheduler(t *testing.T) {
 	told, patches, _ := fail(t, newPod(""), misfit(4, "first"), misfit(4, "second"))
 	want := []string{
