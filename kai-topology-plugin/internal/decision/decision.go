@@ -126,12 +126,14 @@ func Stand(q Question) (*Answer, error) {
 	return Decide(context.Background(), q)
 }
 
-// Held is the answer for a gang that cannot be planned.
+// Held is the answer for a gang that cannot be planned. The domains in which it stands are left out: its topology may
+// not exist.
 func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 	answer := &Answer{Verdict: hold.Reason, Message: hold.Message}
 	if g.Tree == nil {
 		return answer
 	}
+	standing := g.StandingPods()
 	for _, group := range g.Tree.Groups() {
 		constraint := group.Constraint
 		answer.Groups = append(answer.Groups, Group{
@@ -141,6 +143,7 @@ func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 				Required:  constraint.RequiredTopologyLevel,
 				Preferred: constraint.PreferredTopologyLevel,
 			},
+			Placed: standing[group.Name],
 			Needed: group.MinPods(),
 		})
 	}

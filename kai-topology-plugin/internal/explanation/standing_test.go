@@ -126,6 +126,21 @@ func TestHowAGangIsDoing(t *testing.T) {
 	}
 }
 
+func TestPodsOfAGangWhoseTopologyIsGoneStand(t *testing.T) {
+	inLeaf := func(leaf string) string { return ", labels: {kai.scheduler/subgroup-name: " + leaf + "}" }
+	tree := "topologyConstraint: {topology: none, requiredTopologyLevel: l/rack}, subGroups: [{name: up, minSubGroup: 1}, " +
+		"{name: a, parent: up, minMember: 1}, {name: b, minMember: 2}]"
+	g := only(t, node+strings.Replace(podGroup("g", "", 2), "minMember: 2", tree, 1)+
+		pods("a", "g", 1, inLeaf("a"), "n1", "")+pods("b", "g", 1, inLeaf("b"), "n1"), "g")
+	got := map[string]int{}
+	for _, group := range g.SubGroups {
+		got[group.Name] = group.Scheduled
+	}
+	if diff := cmp.Diff(map[string]int{"": 2, "up": 1, "a": 1, "b": 1}, got); diff != "" {
+		t.Errorf("pods that stand (-want +got):\n%s", diff)
+	}
+}
+
 // standing says of each gang that there is how it is doing, and of those that were decided what came of it.
 func standing(gangs []*explanation.Gang) []string {
 	var said []string

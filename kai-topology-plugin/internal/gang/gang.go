@@ -220,12 +220,20 @@ func (g *Gang) StrayMessage() string { return strayMessage(g.Tree, g.Strays[0], 
 // ForeignMessage says which pods wait for another scheduler. There is at least one.
 func (g *Gang) ForeignMessage() string { return foreignMessage(g.Foreign[0], len(g.Foreign)) }
 
-// Losses names the leaves that have fewer pods on nodes than they need.
-func (g *Gang) Losses() string {
+// StandingPods counts the standing pods of each group and of those below it, by the group's name.
+func (g *Gang) StandingPods() map[string]int {
 	counts := map[string]int{}
 	for _, pod := range g.Standing {
-		counts[LeafOf(pod)]++
+		for group := g.Tree.Leaf(LeafOf(pod)); group != nil; group = group.Parent {
+			counts[group.Name]++
+		}
 	}
+	return counts
+}
+
+// Losses names the leaves that have fewer pods on nodes than they need.
+func (g *Gang) Losses() string {
+	counts := g.StandingPods()
 	var lacking []string
 	for _, leaf := range g.Tree.Leaves() {
 		if have := counts[leaf.Name]; have < int(leaf.MinMember) {
