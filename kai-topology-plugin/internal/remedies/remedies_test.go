@@ -323,6 +323,18 @@ func TestFind(t *testing.T) {
 				leaving(pod("x", "", "", 1, "nodeName: n1,")),
 			[]string{"✓ FreeRoom: wait for 1 pod to be gone", "✓ AddNodes: add 1 node like n1 to the cluster"},
 		},
+		"somebody has to stop beside one that leaves already": {
+			topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4) +
+				leaving(pod("x", "", "", 1, "nodeName: n1,")) + pod("u", "", "", 1, "nodeName: n1,"),
+			[]string{"✓ FreeRoom: free 1 nvidia.com/gpu in the cluster: stop pod default/u (priority 0); " + leavingToo[2:],
+				"✓ AddNodes: add 1 node like n1 to the cluster"},
+		},
+		"who leaves already has more than enough elsewhere": {
+			topology + node("z", "r1", "n1", 4) + node("z", "r2", "n2", 2) + podGroup("ask", "minMember: 1") +
+				pods("ask", "", 1, 4) + leaving(pod("x", "", "", 1, "nodeName: n2,")) + pod("u", "", "", 1, "nodeName: n1,"),
+			[]string{"✓ FreeRoom: free 1 nvidia.com/gpu in the cluster: stop pod default/u (priority 0)",
+				"✓ AddNodes: add 1 node like n1 to the cluster"},
+		},
 		"of many relations four are tried": {
 			fourNodes + related("ask", relations(6), "minMember: 3") + pods("ask", "", 3, 1),
 			[]string{

@@ -74,20 +74,66 @@ func (p *unplaced) freeRoom(ctx context.Context) ([]Remedy, error) {
 		}), false)
 		return []Remedy{{Kind: FreeRoom, Change: "stop everything else in " + p.nearest(), Fits: fits}}, err
 	}
+	remedy, err := p.stopVictims(ctx, choice, around, standsInside)
+	return []Remedy{remedy}, err
+}
+
+// stopVictims stops those of the victims whom it takes.
+func (p *unplaced) stopVictims(
+	ctx context.Context, choice *preemption.Choice, around map[string]*occupant, standsInside func(*corev1.Pod) bool,
+) (Remedy, error) {
 	stopped := sets.New[types.UID]()
 	for _, victim := range choice.Victims {
 		stopped.Insert(victim.UID)
 	}
 	gone := byOccupant(p.cluster.Pods, func(pod *corev1.Pod) bool { return stopped.Has(pod.UID) })
 	names, fits, err := p.enough(ctx, gone, true)
-	change := fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
-	if len(names) > 0 {
-		for _, name := range names {
-			around[name].stop(gone[name], standsInside, p.scarce())
-		}
-		change = p.freed(around)
+	if err != nil {
+		return Remedy{}, err
 	}
-	return []Remedy{{Kind: FreeRoom, Change: change, Fits: fits}}, err
+	if len(names) == 0 {
+		change := fmt.Sprintf("wait for %s to be gone", preemption.Count(len(choice.Awaited), "pod"))
+		return Remedy{Kind: FreeRoom, Change: change, Fits: fits}, nil
+	}
+	for _, name := range names {
+		around[name].stop(gone[name], standsInside, p.scarce())
+	}
+	change := p.freed(around)
+	if waits, err := p.waits(ctx, around, some(gone, names)); err != nil {
+		return Remedy{}, err
+	} else if fits && waits {
+		change += "; pods that leave already have to be gone too"
+	}
+	return Remedy{Kind: FreeRoom, Change: change, Fits: fits}, nil
+}
+
+// waits reports whether the gang does not fit by the end of the victims alone, while others leave. Those that leave from
+// a gang of which all pods are victims count as victims.
+func (p *unplaced) waits(
+	ctx context.Context, around map[string]*occupant, victims sets.Set[*corev1.Pod],
+) (bool, error) {
+	alone, err := p.without(ctx, func(pod *corev1.Pod) bool {
+		one := around[occupantOf(pod)]
+		return victims.Has(pod) || one != nil && one.leaving == one.pods
+	})
+	return !alone, err
+}
+
+// some are the pods of those with certain names.
+func some(by map[string][]*corev1.Pod, names []string) sets.Set[*corev1.Pod] {
+	pods := sets.New[*corev1.Pod]()
+	for _, name := range names {
+		pods.Insert(by[name]...)
+	}
+	return pods
+}
+
+// without reports whether the gang fits when some pods are gone.
+func (p *unplaced) without(ctx context.Context, gone func(*corev1.Pod) bool) (bool, error) {
+	other := *p.cluster
+	other.Pods = slices.DeleteFunc(slices.Clone(p.cluster.Pods), gone)
+	answer, err := p.in(ctx, &other)
+	return answer != nil, err
 }
 
 // stop counts pods of the occupant as leaving, and what those in the nearest domain free.
@@ -101,10 +147,10 @@ func (o *occupant) stop(pods []*corev1.Pod, standsInside func(*corev1.Pod) bool,
 	}
 }
 
-func byOccupant(pods []*corev1.Pod, some func(*corev1.Pod) bool) map[string][]*corev1.Pod {
+func byOccupant(pods []*corev1.Pod, chosen func(*corev1.Pod) bool) map[string][]*corev1.Pod {
 	by := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
-		if some(pod) {
+		if chosen(pod) {
 			by[occupantOf(pod)] = append(by[occupantOf(pod)], pod)
 		}
 	}
@@ -121,17 +167,9 @@ func (p *unplaced) enough(
 	if len(p.table.Wanted()) == 0 {
 		return names, preempted, nil
 	}
-	without := func(some []string) (bool, error) {
-		stopped := sets.New[*corev1.Pod]()
-		for _, name := range some {
-			stopped.Insert(gone[name]...)
-		}
-		other := *p.cluster
-		other.Pods = slices.DeleteFunc(slices.Clone(p.cluster.Pods), func(pod *corev1.Pod) bool {
-			return pod.DeletionTimestamp != nil || stopped.Has(pod)
-		})
-		answer, err := p.in(ctx, &other)
-		return answer != nil, err
+	without := func(fewer []string) (bool, error) {
+		stopped := some(gone, fewer)
+		return p.without(ctx, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil || stopped.Has(pod) })
 	}
 	if fits, err := without(names); err != nil || !fits {
 		return names, false, err

@@ -56,7 +56,7 @@ var sentences = []sentence{
 	says(`add (\d+) nodes? like (\S+) to (.*)`, addNodes),
 	{
 		regexp.MustCompile(`^(?:free \S+ nvidia.com/gpu in .*: )?stop (.*?)(?: in (?:the|zone|rack|host) \S+)?` +
-			`(?:; all of lower priority than this gang)?$`), stop,
+			`(?:; all of lower priority than this gang)?(` + leavingToo + `)?$`), stop,
 	},
 }
 
@@ -95,19 +95,31 @@ func lessThan(change string) []string {
 
 var wider = regexp.MustCompile(`^require (\S+) instead of (\S+) for (.*)$`)
 
-// fewerStopped leaves each one of those alone that a sentence stops.
+// fewerStopped leaves each one of those alone that a sentence stops, or does not wait for those that leave already.
 func fewerStopped(change string) []string {
-	before, list, stops := strings.Cut(strings.ReplaceAll(change, ", non-preemptible", ""), "stop ")
+	var fewer []string
+	change, waits := strings.CutSuffix(strings.ReplaceAll(change, ", non-preemptible", ""), leavingToo)
+	too := ""
+	if waits {
+		too = leavingToo
+	}
+	if waits && !someOf.MatchString(change) { // Others of the same gang might do.
+		fewer = []string{change}
+	}
+	before, list, stops := strings.Cut(change, "stop ")
 	names := strings.Split(list, ", ")
 	if !stops || len(names) == 1 {
-		return nil
+		return fewer
 	}
-	var fewer []string
 	for i := range names {
-		fewer = append(fewer, before+"stop "+strings.Join(slices.Delete(slices.Clone(names), i, i+1), ", "))
+		fewer = append(fewer, before+"stop "+strings.Join(slices.Delete(slices.Clone(names), i, i+1), ", ")+too)
 	}
 	return fewer
 }
+
+var someOf = regexp.MustCompile(`stop .*\d of \d+ pods of`)
+
+const leavingToo = "; pods that leave already have to be gone too"
 
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)

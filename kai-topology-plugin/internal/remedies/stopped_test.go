@@ -41,10 +41,12 @@ func endLeaving(cluster *inventory.Inventory, _ []string) {
 // whoStops is one of the list of those that stop.
 var whoStops = regexp.MustCompile(`^(?:(\d+) of \d+ pods of )?(.*) \(priority -?\d+\)$`)
 
-// stop is the cluster without those that stop, when those are gone too that stop already; of a gang of which only some
-// stop, in as many ways as there are.
+// stop is the cluster without those that stop, and those that stop already where the sentence asks for it; of a gang of
+// which only some stop, in as many ways as there are.
 func stop(cluster *inventory.Inventory, words []string) []*inventory.Inventory {
-	endLeaving(cluster, words)
+	if words[2] != "" {
+		endLeaving(cluster, words)
+	}
 	all := []*inventory.Inventory{cluster}
 	for one := range strings.SplitSeq(strings.ReplaceAll(words[1], ", non-preemptible", ""), ", ") {
 		parts := whoStops.FindStringSubmatch(one)
@@ -60,11 +62,12 @@ func stop(cluster *inventory.Inventory, words []string) []*inventory.Inventory {
 	return all
 }
 
-// without is a cluster without so many pods of one name, all where the number is empty.
+// without is a cluster without so many pods of one name, all where the number is empty; those that leave already are
+// none of so many.
 func without(cluster *inventory.Inventory, name, some string) []*inventory.Inventory {
 	var its []*corev1.Pod
 	for _, pod := range cluster.Pods {
-		if nameOf(pod) == name {
+		if nameOf(pod) == name && (some == "" || pod.DeletionTimestamp == nil) {
 			its = append(its, pod)
 		}
 	}
