@@ -98,7 +98,7 @@ func (r *Run) populate(ctx context.Context) error {
 // Clean deletes all objects of a run.
 func (r *Run) Clean(ctx context.Context) error {
 	for _, object := range []client.Object{&corev1.Pod{}, &scheduling.PodGroup{}} {
-		if err := r.deleteAll(ctx, object, client.InNamespace(r.Name), client.GracePeriodSeconds(0)); err != nil {
+		if err := r.DeleteAllOf(ctx, object, client.InNamespace(r.Name), client.GracePeriodSeconds(0)); err != nil {
 			return err
 		}
 	}
@@ -110,17 +110,7 @@ func (r *Run) Clean(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.deleteAll(ctx, &corev1.Node{}, client.MatchingLabels{ownLabel: r.Name})
-}
-
-// deleteAll calls the API server as often as it takes: it deletes a collection one object after the other, and ends a
-// call after a minute.
-func (r *Run) deleteAll(ctx context.Context, kind client.Object, which ...client.DeleteAllOfOption) error {
-	waiting, cancel := context.WithTimeout(ctx, r.Patience)
-	defer cancel()
-	return live.Wait(waiting, fmt.Sprintf("every %T is deleted", kind), func(ctx context.Context) (bool, string, error) {
-		return true, "", r.DeleteAllOf(ctx, kind, which...)
-	})
+	return r.DeleteAllOf(ctx, &corev1.Node{}, client.MatchingLabels{ownLabel: r.Name})
 }
 
 func (r *Run) topology() *kai.Topology {

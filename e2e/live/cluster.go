@@ -31,8 +31,8 @@ type Cluster struct {
 	client.Client
 }
 
-// Connect makes a client for all kinds of the examples and their children. Unknown fields in writes are errors. It
-// sends at most 200 requests a second, unless the configuration has another rate.
+// Connect makes a client for all kinds of the examples and their children. Unknown fields in writes are errors.
+// Requests without an answer are repeated. It sends at most 200 a second, unless the configuration has another rate.
 func Connect(config *rest.Config) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -51,7 +51,7 @@ func Connect(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
 	}
-	return &Cluster{Client: client.WithFieldValidation(plain, metav1.FieldValidationStrict)}, nil
+	return &Cluster{Client: patient{client.WithFieldValidation(plain, metav1.FieldValidationStrict)}}, nil
 }
 
 // Apply writes objects by server-side apply, in order.

@@ -50,7 +50,7 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 		"job-topology-aware.yaml"} {
 		objects, err := examples.Objects(filepath.Join(directory, file), w.Name)
 		w.Must(ctx, t, err)
-		w.applies(ctx, t, objects...)
+		w.Must(ctx, t, cluster.Apply(ctx, objects...))
 		for _, object := range objects {
 			if _, is, err := cluster.Workload(ctx, object); is {
 				w.workloads = append(w.workloads, object)
@@ -63,18 +63,6 @@ func (w *world) create(ctx context.Context, t *testing.T, config *envconf.Config
 		t.Fatalf("%d workloads", len(w.workloads))
 	}
 	return ctx
-}
-
-// applies repeats what no webhook has answered.
-func (w *world) applies(ctx context.Context, t *testing.T, objects ...*unstructured.Unstructured) {
-	t.Helper()
-	w.Until(ctx, t, "the workloads are taken", func(ctx context.Context) (bool, string, error) {
-		err := cluster.Apply(ctx, objects...)
-		if err != nil && !live.Unanswered(err.Error()) {
-			w.Must(ctx, t, err)
-		}
-		return err == nil, "", err
-	})
 }
 
 // isReady waits until the deployment and the set are: then they have all objects that they are to have.
@@ -172,7 +160,7 @@ func (w *world) anotherJob(ctx context.Context, t *testing.T, config *envconf.Co
 		func(object *unstructured.Unstructured) bool { return object.GetKind() == "Job" })
 	another := w.workloads[i].DeepCopy()
 	another.SetName("another-job")
-	w.applies(ctx, t, another)
+	w.Must(ctx, t, cluster.Apply(ctx, another))
 	w.workloads = append(w.workloads, another)
 	return w.run(ctx, t, config)
 }

@@ -70,7 +70,7 @@ func readRefusal(t *testing.T, file string) refusal {
 
 func refused(namespace, directory string, want refusal) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		err := answered(ctx, t, inputOf(t, directory, namespace))
+		err := cluster.Apply(ctx, inputOf(t, directory, namespace)...)
 		if err == nil {
 			t.Fatalf("the cluster took %s", directory)
 		}

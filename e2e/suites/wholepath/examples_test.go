@@ -96,21 +96,11 @@ func inNamespace(name string) types.StepFunc {
 
 func applied(objects []*unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		if err := answered(ctx, t, objects); err != nil {
+		if err := cluster.Apply(ctx, objects...); err != nil {
 			t.Fatal(err)
 		}
 		return ctx
 	}
-}
-
-// answered is the answer of the cluster to an application, which is repeated if there was none.
-func answered(ctx context.Context, t *testing.T, objects []*unstructured.Unstructured) (answer error) {
-	t.Helper()
-	waitFor(ctx, t, "the cluster answers", func(ctx context.Context) (bool, string, error) {
-		answer = cluster.Apply(ctx, objects...)
-		return answer == nil || !live.Unanswered(answer.Error()), fmt.Sprint(answer), nil
-	}, objects...)
-	return answer
 }
 
 func everyPodRuns(namespace string, objects []*unstructured.Unstructured) types.StepFunc {
