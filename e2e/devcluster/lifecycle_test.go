@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/devcluster"
@@ -90,7 +92,9 @@ func TestABareClusterComesUpWorksAndGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("nodes are ready and a Job's pods run to their end", func(t *testing.T) { runJob(t, cluster.Kubeconfig) })
+	pods := podsOf(t, cluster.Kubeconfig)
+	t.Run("nodes are ready and a Job's pods run to their end", func(t *testing.T) { runJob(t, pods) })
+	t.Run("a pod is ready again whose node was taken for lost", func(t *testing.T) { takeForLost(t, pods) })
 	t.Run("status finds all well", func(t *testing.T) {
 		status, err := devcluster.ReadStatus(ctx, directory)
 		if err != nil {
@@ -253,8 +257,8 @@ func supervised(t *testing.T, cluster *devcluster.Cluster) {
 	}
 }
 
-// runJob runs a pod that KWOK ends. No scheduler runs in a bare cluster, so the pod names its node.
-func runJob(t *testing.T, kubeconfig string) {
+// podsOf is a client of the pods in namespace default.
+func podsOf(t *testing.T, kubeconfig string) corev1client.PodInterface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -264,23 +268,60 @@ func runJob(t *testing.T, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "short", Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "100ms"},
-		},
-		Spec: corev1.PodSpec{NodeName: "node-a", Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+	return client.CoreV1().Pods(corev1.NamespaceDefault)
+}
+
+// runJob runs a pod that KWOK ends.
+func runJob(t *testing.T, pods corev1client.PodInterface) {
+	t.Helper()
+	create(t, pods, "short", map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "100ms"})
+	waitFor(t, pods, "short", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+}
+
+// takeForLost has a pod not ready, as kube-controller-manager does when a node's heartbeat is late.
+func takeForLost(t *testing.T, pods corev1client.PodInterface) {
+	t.Helper()
+	create(t, pods, "long", nil)
+	ready := func(pod *corev1.Pod) *corev1.PodCondition {
+		return &pod.Status.Conditions[slices.IndexFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodReady
+		})]
 	}
-	pods := client.CoreV1().Pods(corev1.NamespaceDefault)
+	isReady := func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodRunning && ready(pod).Status == corev1.ConditionTrue
+	}
+	pod := waitFor(t, pods, "long", isReady)
+	ready(pod).Status = corev1.ConditionFalse
+	if _, err := pods.UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, pods, "long", isReady)
+}
+
+// create makes a pod. No scheduler runs in a bare cluster, so the pod names its node.
+func create(t *testing.T, pods corev1client.PodInterface, name string, annotations map[string]string) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
+		Spec:       corev1.PodSpec{NodeName: "node-a", Containers: []corev1.Container{{Name: "c", Image: "none"}}},
+	}
 	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); pod.Status.Phase != corev1.PodSucceeded; time.Sleep(
-		50 * time.Millisecond) {
-		if pod, err = pods.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
+}
+
+func waitFor(t *testing.T, pods corev1client.PodInterface, name string, holds func(*corev1.Pod) bool) *corev1.Pod {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		pod, err := pods.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		if holds(pod) {
+			return pod
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waiting for the pod to succeed: %v", pod.Status)
+			t.Fatalf("pod %s stays as it is: %v", name, pod.Status)
 		}
 	}
 }

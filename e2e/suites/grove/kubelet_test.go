@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/e2e/suites/internal/suite"
 )
 
 const (
@@ -173,11 +175,9 @@ func readyOf(ctx context.Context, namespace, podClique string) (int, error) {
 		return 0, fmt.Errorf("listing pods: %w", err)
 	}
 	ready := 0
-	for _, pod := range pods.Items {
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-				ready++
-			}
+	for i := range pods.Items {
+		if suite.IsReady(&pods.Items[i]) {
+			ready++
 		}
 	}
 	return ready, nil

@@ -75,7 +75,8 @@ func TestStagesCoverTheLivesOfNodesAndPods(t *testing.T) {
 		}
 		names = append(names, document.Object.GetName())
 	}
-	want := []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-complete", "pod-delete"}
+	want := []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-ready-again",
+		"pod-complete", "pod-delete"}
 	if !slices.Equal(names, want) {
 		t.Errorf("stages %v, want %v", names, want)
 	}
