@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -152,6 +154,72 @@ func TestProved(t *testing.T) {
 		got, all := All(wanted, Cluster{Nodes: c.nodes}).Proved(Reads([]*corev1.Pod{c.pod}))
 		if !slices.Equal(got, c.want) || all != c.all {
 			t.Errorf("%s: %v %t, want %v %t", name, got, all, c.want, c.all)
+		}
+	}
+}
+
+// Of two nodes one is kept, and which of them does not matter if nobody tells them apart.
+func TestWhichNodesAreAlike(t *testing.T) {
+	agent := func(of string, milliCPU int64) *corev1.Pod {
+		pod := ofDaemonSet()
+		pod.OwnerReferences[0].UID = types.UID(of)
+		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
+		}}}}
+		return pod
+	}
+	taint := func(value string, effect corev1.TaintEffect) func(*corev1.Node) {
+		return func(node *corev1.Node) {
+			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "team", Value: value, Effect: effect})
+		}
+	}
+	gpus := func(number int64) func(*corev1.Node) {
+		return func(node *corev1.Node) {
+			node.Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(number, resource.DecimalSI)}
+		}
+	}
+	label := func(key, value string) func(*corev1.Node) {
+		return func(node *corev1.Node) { node.Labels[key] = value }
+	}
+	type offer struct {
+		changed []func(*corev1.Node)
+		agents  []*corev1.Pod
+	}
+	of := func(changed ...func(*corev1.Node)) offer { return offer{changed: changed} }
+	running := func(agents ...*corev1.Pod) offer { return offer{agents: agents} }
+	for name, c := range map[string]struct {
+		one, other offer
+		want       bool
+	}{
+		"nothing but names":                 {of(), of(), true},
+		"as many GPUs":                      {of(gpus(8)), of(gpus(8)), true},
+		"fewer GPUs":                        {of(gpus(8)), of(gpus(4)), false},
+		"GPUs and none":                     {of(), of(gpus(4)), false},
+		"the same taint":                    {of(taint("a", "NoSchedule")), of(taint("a", "NoSchedule")), true},
+		"a taint and none":                  {of(), of(taint("a", "NoSchedule")), false},
+		"a taint of another value":          {of(taint("a", "NoSchedule")), of(taint("b", "NoSchedule")), false},
+		"a taint of another effect":         {of(taint("a", "NoSchedule")), of(taint("a", "NoExecute")), false},
+		"a taint more":                      {of(taint("a", "NoSchedule")), of(taint("a", "NoSchedule"), taint("b", "NoSchedule")), false},
+		"a label of the same value":         {of(label("disk", "ssd")), of(label("disk", "ssd")), true},
+		"a label of two values":             {of(label("disk", "ssd")), of(label("disk", "nvme")), true}, // Each has its own.
+		"a label that one has not":          {of(label("disk", "ssd")), of(), false},
+		"as many labels of other keys":      {of(label("disk", "ssd")), of(label("size", "xl")), false},
+		"the same DaemonSet":                {running(agent("d", 100)), running(agent("d", 100)), true},
+		"another DaemonSet of the same use": {running(agent("d", 100)), running(agent("e", 100)), false},
+		"another use by the same DaemonSet": {running(agent("d", 100)), running(agent("d", 200)), false},
+		"a DaemonSet and none":              {running(agent("d", 0)), running(), false},
+	} {
+		var nodes []fwk.NodeInfo
+		for i, offered := range []offer{c.one, c.other} {
+			node := rackNode("b", "r1", fmt.Sprint("n", i), offered.agents...)
+			for _, change := range offered.changed {
+				change(node.Node())
+			}
+			nodes = append(nodes, kubeframework.NodeWith(node.Node(), offered.agents))
+		}
+		wanted, _ := Of(topology(`[{"level":"l/rack","nodes":1}]`))
+		if _, alike := All(wanted, Cluster{Nodes: nodes}).Proved(Reads([]*corev1.Pod{podOf(0)})); alike != c.want {
+			t.Errorf("%s: alike is %t", name, alike)
 		}
 	}
 }
