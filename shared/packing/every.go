@@ -34,7 +34,9 @@ func (d *decision) every() {
 	if d.p.partial {
 		return
 	}
-	e := &every{trial: d.trial, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0)}
+	e := &every{
+		trial: d.trial, placed: make([]int, len(d.p.groups)), domain: make([]int32, len(d.p.groups)), most: d.p.least(0),
+	}
 	if !e.few() {
 		return
 	}

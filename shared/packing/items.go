@@ -57,7 +57,9 @@ const (
 
 // newItems turns a selection into items, with the given restrictions by group, and
 // so many items of relations taken by domain.
-func newItems(snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction, taken map[itemIn]int) *items {
+func newItems(
+	snap *snapshot, sel *selection, slot int, restricted map[int][]*restriction, taken map[itemIn]int,
+) *items {
 	c := &items{p: snap.p, snap: snap, sel: sel, slot: slot, index: map[string]int{}, owners: map[owner][]share{},
 		restricted: restricted}
 	c.Free, c.Domains = snap.free, snap.domains

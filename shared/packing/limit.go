@@ -210,7 +210,8 @@ func (p *problem) attempts(at int, s *selection, spread bool) []attempt {
 // stands unevenly is filled up first.
 func (r *relation) exactAttempts(items int) (list []attempt) {
 	beside := max(0, items-short(r.base, r.source.Max))
-	for fresh := (beside + r.source.Max - 1) / r.source.Max; fresh <= items/r.source.Max && len(list) < maxAttempts; fresh++ {
+	least, most := (beside+r.source.Max-1)/r.source.Max, items/r.source.Max
+	for fresh := least; fresh <= most && len(list) < maxAttempts; fresh++ {
 		list = append(list, attempt{most: r.source.Max, fresh: fresh})
 	}
 	return list

@@ -52,7 +52,9 @@ func (s *shapeCounts) goesWith(other *shapeCounts) bool {
 		return false
 	}
 	return !slices.ContainsFunc(s.requests, func(q quantity) bool {
-		return !slices.ContainsFunc(other.requests, func(o quantity) bool { return o.resource == q.resource && o.amount >= q.amount })
+		return !slices.ContainsFunc(other.requests, func(o quantity) bool {
+			return o.resource == q.resource && o.amount >= q.amount
+		})
 	})
 }
 

@@ -155,7 +155,8 @@ func (p *problem) nameItems(index map[string]int32) error {
 	for r := range p.relations {
 		source := p.relations[r].source
 		if len(source.Joined) > 0 && (source.PerPod || len(p.relations[r].items) > 1) {
-			return fmt.Errorf("relation %q has %d groups, of which one item joins others", source.Name, len(p.relations[r].items))
+			return fmt.Errorf("relation %q has %d groups, of which one item joins others", source.Name,
+				len(p.relations[r].items))
 		}
 	}
 	return nil
@@ -217,7 +218,8 @@ func (p *problem) seek() {
 		g.sought = levelOf{level: none}
 		for _, at := range g.relations {
 			r := &p.relations[at]
-			if !r.bound || r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot || g.slot != none && g.slot != r.slot {
+			if !r.bound || r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot ||
+				g.slot != none && g.slot != r.slot {
 				continue
 			}
 			g.sought = levelOf{r.slot, max(g.required, g.sought.level, r.level)}

@@ -107,8 +107,8 @@ func (p *unplaced) stopVictims(
 	return Remedy{Kind: FreeRoom, Change: change, Fits: fits}, nil
 }
 
-// waits reports whether the gang does not fit by the end of the victims alone, while others leave. Those that leave from
-// a gang of which all pods are victims count as victims.
+// waits reports whether the gang does not fit by the end of the victims alone, while others leave. Those that leave
+// from a gang of which all pods are victims count as victims.
 func (p *unplaced) waits(
 	ctx context.Context, around map[string]*occupant, victims sets.Set[*corev1.Pod],
 ) (bool, error) {

@@ -70,8 +70,8 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 
 func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil, r.Every != nil,
-		r.Odd != nil} {
+	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil,
+		r.Every != nil, r.Odd != nil} {
 		if set {
 			n++
 		}
@@ -382,7 +382,9 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 	case r.Every != nil:
 		return Rule{Every: &Every{Ways: f.first}}
 	case r.Odd != nil:
-		return Rule{Odd: &Odd{Relation: r.Odd.Relation, By: r.Odd.By, Least: f.first, Most: f.second, Domains: f.domains, Each: f.each}}
+		return Rule{Odd: &Odd{
+			Relation: r.Odd.Relation, By: r.Odd.By, Least: f.first, Most: f.second, Domains: f.domains, Each: f.each,
+		}}
 	default:
 		return Rule{Search: &Search{Patterns: f.first}}
 	}

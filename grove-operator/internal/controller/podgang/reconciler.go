@@ -171,7 +171,8 @@ func (r *Reconciler) observeGangs(ctx context.Context, scope *scope) error {
 	return nil
 }
 
-// write applies the gangs, the base gang after the scaled ones, deletes those of copies that were scaled in, and writes the status of the others.
+// write applies the gangs, the base gang after the scaled ones, deletes those of copies that were scaled in, and writes
+// the status of the others.
 func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 	desired := gangs.Desired(scope.set, scope.replica, scope.topology, scope.live())
 	var base *schedulerv1alpha1.PodGang
@@ -192,8 +193,8 @@ func (r *Reconciler) write(ctx context.Context, scope *scope) error {
 		func(i int) error { return r.Writer.Delete(ctx, surplus[names[i]]) }))
 }
 
-// awaitsScaled reports whether a new base gang that shares a constraint with scaled gangs is to come after some of them,
-// whose pods are about to be made: it is placed where there is room for all.
+// awaitsScaled reports whether a new base gang that shares a constraint with scaled gangs is to come after some of
+// them, whose pods are about to be made: it is placed where there is room for all.
 func (s *scope) awaitsScaled(base *schedulerv1alpha1.PodGang, scaled []*schedulerv1alpha1.PodGang) bool {
 	return s.gangs[base.Name] == nil && base.Annotations[schedulingv2alpha2.AnnotationBaseGang] != "" &&
 		slices.ContainsFunc(scaled, func(gang *schedulerv1alpha1.PodGang) bool {

@@ -68,7 +68,8 @@ func (c *counter) blocks(of hostile.Case) []block {
 	cluster.Decide(gang, packing.Options{})
 	must(coverage.WriteCountersDir(c.folder))
 	profile := filepath.Join(c.folder, "profile")
-	if said, err := exec.Command("go", "tool", "covdata", "textfmt", "-i", c.folder, "-o", profile).CombinedOutput(); err != nil {
+	command := exec.Command("go", "tool", "covdata", "textfmt", "-i", c.folder, "-o", profile)
+	if said, err := command.CombinedOutput(); err != nil {
 		must(fmt.Errorf("%w: %s", err, said))
 	}
 	written, err := os.Open(profile)

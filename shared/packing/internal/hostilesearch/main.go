@@ -29,8 +29,8 @@ import (
 func main() {
 	duration := flag.Duration("for", time.Minute, "how long to search")
 	seed := flag.Uint64("seed", 1, "where to begin")
-	by := flag.String("by", "time", "what to make large: time, in ms of computing, memory, in MB allocated, or blocks, in "+
-		"millions executed")
+	by := flag.String("by", "time", "what to make large: time, in ms of computing, memory, in MB allocated, or blocks, "+
+		"in millions executed")
 	from := flag.String("from", "", "a file of cases that are to be judged, instead of a search")
 	out := flag.String("out", "", "a file for the worst cases")
 	keep := flag.Int("keep", 10, "how many to print and write")
