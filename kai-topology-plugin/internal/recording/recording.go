@@ -144,9 +144,7 @@ func sorted[V any](of map[gang.Key]V) []gang.Key {
 func arrival(found Gang) Gang {
 	pods := make([]*corev1.Pod, len(found.Pods))
 	for i, pod := range found.Pods {
-		bare := *pod
-		bare.Spec.NodeName = ""
-		pods[i] = &bare
+		pods[i] = gang.On("", pod)
 	}
 	return Gang{PodGroup: found.PodGroup, Pods: pods}
 }
@@ -280,9 +278,7 @@ func (c *Cluster) with(
 		}
 		cluster.PodGroups = append(cluster.PodGroups, arrived.PodGroup)
 		for _, pod := range arrived.Pods {
-			copied := *pod
-			copied.Spec.NodeName = on[pod.Namespace+"/"+pod.Name]
-			cluster.Pods = append(cluster.Pods, &copied)
+			cluster.Pods = append(cluster.Pods, gang.On(on[pod.Namespace+"/"+pod.Name], pod))
 		}
 	}
 	return cluster

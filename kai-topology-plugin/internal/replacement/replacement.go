@@ -176,9 +176,7 @@ func (s *scene) place(ctx context.Context, replaced *replaced, change *turns.Cha
 		}
 		for _, pod := range replaced.turn.Gang.Pending {
 			if node := nodes[pod.Name]; node != "" {
-				stands := *pod
-				stands.Spec.NodeName = node
-				change.Stand = append(change.Stand, &stands)
+				change.Stand = append(change.Stand, gang.On(node, pod))
 			}
 		}
 		return nil

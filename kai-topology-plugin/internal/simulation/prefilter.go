@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
@@ -162,7 +163,7 @@ func (r *simulation) assume(ctx context.Context, pod *corev1.Pod, name string) (
 		status = r.assumed.RunFilterPlugins(ctx, known.state, pod, node)
 	}
 	if status.IsSuccess() {
-		if status = r.assumed.Assume(ctx, known.state, on(name, pod)); status.IsSuccess() {
+		if status = r.assumed.Assume(ctx, known.state, gang.On(name, pod)); status.IsSuccess() {
 			return "", r.follow(ctx, pod, node.Node())
 		}
 	}

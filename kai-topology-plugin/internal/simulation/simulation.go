@@ -162,7 +162,7 @@ func (r *simulation) prepare(ctx context.Context) error {
 			}
 			// Some stand for room alone, and one that was nominated may have a plan too: each enters under a name of
 			// its own.
-			entering := on(node, pod)
+			entering := gang.On(node, pod)
 			entering.UID = types.UID(fmt.Sprintf("reserved %d", r.assumed.Size()))
 			if status := r.assumed.Assume(ctx, nil, entering); !status.IsSuccess() {
 				return status.AsError()
@@ -170,12 +170,6 @@ func (r *simulation) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func on(node string, pod *corev1.Pod) *corev1.Pod {
-	put := pod.DeepCopy()
-	put.Spec.NodeName = node
-	return put
 }
 
 // satisfied reports whether only pods above the minimum were turned away.
@@ -189,7 +183,7 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 	standing.Pending = nil
 	for _, pod := range r.question.Gang.Pending {
 		if node, ok := result.nodes[pod.Name]; ok {
-			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], on(node, pod))
+			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], gang.On(node, pod))
 		}
 	}
 	question := r.question

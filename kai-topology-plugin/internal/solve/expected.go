@@ -158,9 +158,7 @@ func withNodes(g *gang.Gang, nodes map[string]string) *gang.Gang {
 			placed.Pending = append(placed.Pending, pod)
 			continue
 		}
-		there := *pod
-		there.Spec.NodeName = node
-		placed.Standing = append(placed.Standing, &there)
+		placed.Standing = append(placed.Standing, gang.On(node, pod))
 	}
 	return &placed
 }
