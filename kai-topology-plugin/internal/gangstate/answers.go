@@ -257,7 +257,10 @@ func (s *State) foresee(
 // the gang wait for it: were they to ask at once, a node that always refuses would keep the scheduler busy.
 func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reason string) Effects {
 	return s.change(key, func(r *record, e *Effects) {
-		r.leaveSeat(pod.UID)
+		if left := r.leaveSeat(pod.UID); left && r.plan == nil {
+			s.closed(e, r.key)
+			r.owes = true
+		}
 		s.breakPlan(e, r, metrics.NodeRefused, reason)
 		given := &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason}
 		r.remember(version, pod, given, append(r.members.Pending(), pod))

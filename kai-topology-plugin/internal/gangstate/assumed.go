@@ -61,9 +61,12 @@ func (r *record) assume(pod *corev1.Pod) bool {
 	return true
 }
 
-// Forgotten records that a pod was deleted before it was put on a node, so that nobody else counts it out.
+// Forgotten records that a pod was deleted before it was put on a node or held, so that nobody else counts it out.
 func (s *State) Forgotten(key gang.Key, pod types.UID) {
-	s.change(key, func(r *record, _ *Effects) { r.members.Drop(pod) })
+	s.change(key, func(r *record, _ *Effects) {
+		r.members.Drop(pod)
+		delete(r.gated, pod)
+	})
 }
 
 // Unassumed records that a pod is not on its node after all. If its gang had not been let go, the plan is broken and
@@ -71,6 +74,7 @@ func (s *State) Forgotten(key gang.Key, pod types.UID) {
 // its node was refused.
 func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
+		s.astray.Delete(pod)
 		lost := r.assumed[pod]
 		if delete(r.assumed, pod); lost != nil {
 			s.stand(lost.pod, false)
@@ -103,6 +107,13 @@ func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
 		r.endIfDone(e)
 		s.closed(e, key)
 	})
+}
+
+// Returned records that a pod which is in no gang any more is not on its node after all.
+func (s *State) Returned(pod types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.astray.Delete(pod)
 }
 
 // waiting returns the pods that have been put on a node and wait for the others.

@@ -312,3 +312,122 @@ func otherGroup() *scheduling.PodGroup {
 	group.Name, group.UID = "other", "other"
 	return group
 }
+
+func TestAPodThatSomebodyElseBindsIsNotOnTheNodeThatItWasPutOn(t *testing.T) {
+	for name, letGo := range map[string]bool{"while it waits": false, "while it is being bound": true} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, ownedPod("a", ""), ownedPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"}, Placement{Pod: ownedPod("b", ""), Node: "n2"})
+			state.Assumed(mine, ownedPod("a", "n1"))
+			if letGo {
+				state.Assumed(mine, ownedPod("b", "n2"))
+				if permission, _ := state.Permit(mine, "b", version(1)); permission != Go {
+					t.Fatalf("the gang may not go: %v", permission)
+				}
+			}
+			effects := state.PodChanged(ownedPod("a", ""), ownedPod("a", "n5"), start)
+			if got := names(state.StandingOn("n1")); len(got) > 0 {
+				t.Errorf("on n1 stand %v", got)
+			}
+			if got := names(state.StandingOn("n5")); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("on n5 stand %v", got)
+			}
+			if comesBack := slices.Contains(rejected(effects), "a"); comesBack == letGo {
+				t.Errorf("that it comes back from where it waits is %t", comesBack)
+			}
+			state.Unassumed(mine, "a", start)
+			state.PodDeleted(ownedPod("a", "n5"), start)
+			if got := names(state.StandingOn("n1")); len(got) > 0 {
+				t.Errorf("once it is gone on n1 stand %v", got)
+			}
+		})
+	}
+}
+
+func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
+	moved, alone := memberPod("a", ""), memberPod("a", "")
+	moved.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "other"}
+	alone.Annotations = nil
+	for name, c := range map[string]struct {
+		now  *corev1.Pod
+		back func(*State)
+	}{
+		"but in another":  {moved, func(s *State) { s.Unassumed(other, "a", start) }},
+		"and in no other": {alone, func(s *State) { s.Returned("a") }},
+		"and is gone":     {moved, func(s *State) { s.PodDeleted(moved, start) }},
+		"and is bound": {alone, func(s *State) {
+			s.PodChanged(alone, gang.On("n1", alone), start)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := known(2, memberPod("a", ""), memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.Assumed(mine, memberPod("a", "n1"))
+			effects := state.PodChanged(memberPod("a", ""), c.now, start)
+			if !slices.Contains(rejected(effects), "a") || effects.Again != sweepAfter {
+				t.Errorf("%+v", effects)
+			}
+			for range 2 { // It may not have been in the list of those that wait yet.
+				if again := state.Tick(start); !slices.Contains(rejected(again), "a") {
+					t.Errorf("a moment later: %+v", again)
+				}
+			}
+			c.back(state)
+			if over := state.Tick(start); len(over.Reject) > 0 {
+				t.Errorf("once it is back: %+v", over)
+			}
+		})
+	}
+}
+
+func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.Assumed(mine, memberPod("a", "n1"))
+	state.Permit(mine, "a", version(1))
+	state.Unassumed(mine, "a", start)
+	if seats := state.ReservedForAny()["n1"]; len(seats) != 1 {
+		t.Fatalf("kept on n1: %v", seats)
+	}
+	asker := memberPod("z", "")
+	asker.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "other"}
+	state.TurnAway(asker)
+	effects := state.NodeRefused(mine, version(1), memberPod("a", ""), "the node is too small now")
+	if got := names(effects.Activate); !slices.Equal(got, []string{"a", "z"}) {
+		t.Errorf("those that ask again: %v", got)
+	}
+	openings := state.openings
+	state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{memberPod("a", "")}}, version(1),
+		memberPod("a", ""), &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, state.Now())
+	if state.openings == openings {
+		t.Error("nobody who has no place hears that the room is free")
+	}
+}
+
+func TestPodsThatWereTurnedDownAskAgainOnceTheirGangIsComplete(t *testing.T) {
+	state := known(2, memberPod("a", ""), memberPod("b", ""))
+	more := groupOf(3)
+	more.Generation = 2
+	if effects := state.PodGroupChanged(groupOf(2), more, start); len(effects.Activate) > 0 {
+		t.Errorf("of 2 pods of 3 ask again %v", names(effects.Activate))
+	}
+	if got := names(state.PodAdded(memberPod("c", "n1"), start).Activate); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("those that ask again: %v", got)
+	}
+	if got := names(state.PodAdded(memberPod("d", "n2"), start).Activate); len(got) > 0 {
+		t.Errorf("those that ask once more: %v", got)
+	}
+}
+
+func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
+	state := known(2, memberPod("a", ""))
+	state.PodDeleted(memberPod("a", ""), start)
+	if reason, _ := state.Queued(mine, memberPod("a", ""), start); reason == "" {
+		t.Fatal("it is not held")
+	}
+	state.Forgotten(mine, "a")
+	state.PodGroupDeleted(groupOf(2), start)
+	if len(state.gangs) > 0 {
+		t.Errorf("%d gangs are remembered", len(state.gangs))
+	}
+}

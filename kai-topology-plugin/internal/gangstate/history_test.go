@@ -63,7 +63,8 @@ type scheduler struct {
 	pods    map[types.UID]*member
 	made    int
 	// leaving are pods that were bound, or had a seat, and are gone, of which word has not come yet: nobody can know.
-	leaving map[types.UID]gang.Key
+	// Moved are those that got into another gang meanwhile.
+	leaving, moved map[types.UID]gang.Key
 	// events are changes that the API server shows, and of which word has not come to the state yet; heard are those of
 	// which it has not come to the queue, which asks whether they help a pod that waits. Meanwhile are those that the
 	// queue heard of while it had a pod taken, and keeps for it.
@@ -82,7 +83,8 @@ type scheduler struct {
 
 func newScheduler(t *rapid.T) *scheduler {
 	s := &scheduler{T: t, state: New(anyone), now: start, groups: map[gang.Key]*scheduling.PodGroup{},
-		pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{},
+		pods: map[types.UID]*member{}, leaving: map[types.UID]gang.Key{},
+		moved: map[types.UID]gang.Key{}, refusedWith: map[gang.Key][]string{},
 		objects: map[string]*corev1.Node{}}
 	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 		s.addNode(fmt.Sprint("n", i))
@@ -222,9 +224,11 @@ func (s *scheduler) enqueue(pod *member) {
 // mayGo fails unless a gang has all that its PodGroup asks for now on nodes, as far as word has come of its pods.
 func (s *scheduler) mayGo(key gang.Key) {
 	on := 0
-	for _, left := range s.leaving {
-		if left == key {
-			on++
+	for _, uids := range []map[types.UID]gang.Key{s.leaving, s.moved} {
+		for _, of := range uids {
+			if of == key {
+				on++
+			}
 		}
 	}
 	for _, pod := range s.pods {
@@ -722,6 +726,53 @@ func (s *scheduler) bind(pod *member) {
 	s.events = append(s.events, func() Effects { return s.state.PodChanged(old, now, s.now) })
 }
 
+// bindElsewhere has somebody else bind a pod, be it on its way to another node or not. That it comes off that node the
+// scheduler notices before word of the binding comes, or afterwards.
+func (s *scheduler) bindElsewhere(pod *member) {
+	reserved := s.state.ReservedForAny()
+	free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
+	if len(free) == 0 || len(s.leaving) > 0 {
+		return // Nobody looks at seats before he takes room, and of some the word has not come.
+	}
+	comesOff := func() Effects { return Effects{} }
+	if on := gang.On(pod.node, pod.Pod); pod.node != "" {
+		comesOff = func() Effects {
+			s.bettered++
+			effects := s.state.Unassumed(s.keyOf(pod), pod.UID, s.now)
+			s.heard = append(s.heard, func(waiting *corev1.Pod) bool { return s.state.PodHelps(waiting, on) })
+			return effects
+		}
+	}
+	pod.node = rapid.SampledFrom(free).Draw(s.T, "node")
+	if rapid.Bool().Draw(s.T, "word comes first") {
+		s.bind(pod)
+		s.events = append(s.events, comesOff)
+	} else {
+		pod.phase = bound
+		s.do(comesOff())
+		s.bind(pod)
+	}
+	for s.lags() { // Before that others may take a node for free.
+		s.tell()
+	}
+}
+
+// regroup has a pod get into another gang.
+func (s *scheduler) regroup(pod *member) {
+	key := s.anyGang()
+	if key == s.keyOf(pod) || priorityOf(key) != priorityOf(s.keyOf(pod)) {
+		return
+	}
+	if pod.node != "" || s.state.record(s.keyOf(pod)).seatOf(pod.UID) != nil {
+		s.moved[pod.UID] = s.keyOf(pod)
+	}
+	s.update(pod, func(now *corev1.Pod) {
+		now.Annotations = map[string]string{scheduling.AnnotationPodGroupName: key.Name}
+	})
+	tell := s.events[len(s.events)-1]
+	s.events[len(s.events)-1] = func() Effects { delete(s.moved, pod.UID); return tell() }
+}
+
 func (s *scheduler) deletePod(pod *member) {
 	if pod.phase == told || pod.phase == waits || pod.phase == binding {
 		s.unreserve(pod) // The queue's own handler rejects it.
@@ -927,18 +978,22 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		"a gate is opened":       on(s.openGate, unready),
 		"a pod is deleted": on(s.deletePod, unready, gatedPod, activePod, parked, told, waits, binding, bound,
 			leaving, over),
-		"a pod that stands is deleted":      on(s.deletePod, bound),
-		"a pod is on its way out":           on(s.stopPod, bound),
-		"a pod fails":                       on(s.failPod, bound),
-		"a pod is taken":                    on(s.take, activePod),
-		"another pod is taken":              on(s.take, activePod),
-		"a pod gets into the list":          on(func(pod *member) { pod.phase = waits; s.tick(sweepAfter) }, told),
-		"a pod has waited for too long":     on(s.unreserve, waits),
-		"a pod is bound":                    on(s.bind, binding),
-		"a binding fails":                   on(func(pod *member) { s.failBinding(pod, false) }, binding),
-		"a node turns out to be another":    on(func(pod *member) { s.failBinding(pod, true) }, binding),
-		"word comes":                        func(t *rapid.T) { s.T = t; s.tell() },
-		"word comes of something else, too": func(t *rapid.T) { s.T = t; s.tell() },
+		"a pod that stands is deleted":          on(s.deletePod, bound),
+		"a pod is on its way out":               on(s.stopPod, bound),
+		"a pod fails":                           on(s.failPod, bound),
+		"a pod is taken":                        on(s.take, activePod),
+		"another pod is taken":                  on(s.take, activePod),
+		"a pod gets into the list":              on(func(pod *member) { pod.phase = waits; s.tick(sweepAfter) }, told),
+		"somebody else binds a pod":             on(s.bindElsewhere, gatedPod, activePod, parked),
+		"somebody else binds one on its way":    on(s.bindElsewhere, told, waits, binding),
+		"a pod gets into another gang":          on(s.regroup, unready, gatedPod, activePod, parked, bound),
+		"one on its way gets into another gang": on(s.regroup, told, waits, binding),
+		"a pod has waited for too long":         on(s.unreserve, waits),
+		"a pod is bound":                        on(s.bind, binding),
+		"a binding fails":                       on(func(pod *member) { s.failBinding(pod, false) }, binding),
+		"a node turns out to be another":        on(func(pod *member) { s.failBinding(pod, true) }, binding),
+		"word comes":                            func(t *rapid.T) { s.T = t; s.tell() },
+		"word comes of something else, too":     func(t *rapid.T) { s.T = t; s.tell() },
 		"a node goes": func(t *rapid.T) {
 			if s.T = t; len(s.nodes) > 1 {
 				s.loseNode(rapid.SampledFrom(s.nodes).Draw(t, "node"))
@@ -1030,7 +1085,8 @@ func TestHistoriesOfAFullCluster(t *testing.T) {
 var inAFullCluster = []string{
 	"a pod that stands is deleted", "a pod is created", "a pod is taken", "another pod is taken", "a pod is bound",
 	"a pod gets into the list", "word comes", "word comes of something else, too", "a node is cordoned, or no more",
-	"a move is decided", "a binding fails", "a gang is overtaken",
+	"a move is decided", "a binding fails", "a gang is overtaken", "somebody else binds one on its way",
+	"one on its way gets into another gang",
 }
 
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {

@@ -1,6 +1,7 @@
 package gangstate
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +53,18 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 		if (s.holding[key] != nil) != (r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil ||
 			r.inTime()) {
 			t.Fatalf("gang %s is in the wrong index", key)
+		}
+	}
+	for node, pods := range s.standing {
+		for uid, pod := range pods {
+			key, _ := gang.KeyOf(pod)
+			r := s.known(key)
+			onItsWay := r.assumed[uid] != nil && r.assumed[uid].pod.Spec.NodeName == node
+			if !onItsWay && !slices.ContainsFunc(r.members.Standing(), func(stands *corev1.Pod) bool {
+				return stands.UID == uid && stands.Spec.NodeName == node
+			}) {
+				t.Fatalf("pod %s of gang %s is not on %s", uid, key, node)
+			}
 		}
 	}
 	if seats != held {

@@ -203,17 +203,17 @@ func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, rea
 	s.activateRelated(e, r.podGroup)
 }
 
-// settle forgets a pod that the API server shows on its node, or shows no more. It reports whether an open plan
-// counted on the pod, which then cannot come true.
-func (s *State) settle(e *Effects, r *record, pod types.UID, standing bool, now time.Time) (missed bool) {
+// settle forgets that a pod is on its way, once the API server shows it on a node, which may be another one, or shows
+// it no more: on is empty then. It reports whether an open plan counted on the pod, which then cannot come true.
+func (s *State) settle(e *Effects, r *record, pod types.UID, on string, now time.Time) (missed bool) {
 	if known := r.assumed[pod]; known != nil {
-		if missed = !known.letGo; !standing {
+		if missed = !known.letGo; known.pod.Spec.NodeName != on {
 			s.stand(known.pod, false)
 		}
 	}
 	delete(r.assumed, pod)
 	switch {
-	case standing && r.fillSeat(pod, now.Add(cacheLag)):
+	case on != "" && r.fillSeat(pod, now.Add(cacheLag)):
 		e.again(cacheLag)
 	case r.leaveSeat(pod):
 		s.givenBack(e, r.key)

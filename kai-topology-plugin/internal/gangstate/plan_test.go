@@ -49,7 +49,7 @@ func (s *State) find(key gang.Key, generation int64, pod types.UID) (string, sta
 }
 
 func (s *State) settled(key gang.Key, pod types.UID) (missed bool) {
-	s.change(key, func(r *record, e *Effects) { missed = s.settle(e, r, pod, false, start) })
+	s.change(key, func(r *record, e *Effects) { missed = s.settle(e, r, pod, "", start) })
 	return missed
 }
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
@@ -32,11 +33,14 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 		if oldKey, _ := gang.KeyOf(old); old.UID != pod.UID {
 			s.podGone(&effects, old, now) // This is another one of the same name, after a watch had to begin anew.
 		} else if oldKey != key {
-			s.podLeft(&effects, old, now)
+			s.podMoved(&effects, old, now)
 		}
 		if mayAsk(pod) {
 			effects.activate(pod)
 		}
+	}
+	if !gang.Pending(pod) {
+		s.astray.Delete(pod.UID)
 	}
 	if member {
 		r := s.record(key)
@@ -56,6 +60,7 @@ func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
 
 // podGone is for a pod that is no more.
 func (s *State) podGone(e *Effects, pod *corev1.Pod, now time.Time) {
+	s.astray.Delete(pod.UID)
 	if key, member := gang.KeyOf(pod); member {
 		r := s.record(key)
 		stood := r.members.Stands(pod.UID)
@@ -119,7 +124,11 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.settleAsker(e, r, pod)
 		delete(r.gated, pod.UID)
 		delete(r.ranks, pod.UID) // It has its rank itself now.
-		missed = s.settle(e, r, pod.UID, gang.Standing(pod), now)
+		on := ""
+		if gang.Standing(pod) {
+			on = pod.Spec.NodeName
+		}
+		missed = s.settle(e, r, pod.UID, on, now)
 		s.markBegun(r)
 	}
 	if r.overtaken != nil && s.waitsInVain(r) {
@@ -167,6 +176,21 @@ func (s *State) mendWait(e *Effects, r *record, pod *corev1.Pod) {
 	}
 }
 
+// podMoved is for a pod that is in another gang now, or in none. If it waits on a node for the gang that it was in,
+// nobody else has it come back from there.
+func (s *State) podMoved(e *Effects, old *corev1.Pod, now time.Time) {
+	key, _ := gang.KeyOf(old)
+	if known := s.known(key).assumed[old.UID]; known != nil && !known.letGo {
+		s.astray.Insert(old.UID)
+		s.callBack(e)
+	}
+	s.podLeft(e, old, now)
+}
+
+// callBack has pods come back that wait for a gang in which they are not any more, until they have. One of them may not
+// have been in the list of those that wait when it left the gang.
+func (s *State) callBack(e *Effects) { e.reject(sets.List(s.astray), "the pod is in another gang now") }
+
 // podLeft is for a pod that is no member of its gang any more. What was planned around it does not hold.
 func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	key, member := gang.KeyOf(pod)
@@ -179,7 +203,7 @@ func (s *State) podLeft(e *Effects, pod *corev1.Pod, now time.Time) {
 	delete(r.ranks, pod.UID)
 	delete(r.gated, pod.UID)
 	r.early.Delete(pod.UID)
-	s.settle(e, r, pod.UID, false, now)
+	s.settle(e, r, pod.UID, "", now)
 	s.gangChanged(e, r, now)
 	if !r.placed() {
 		s.activateRelated(e, r.podGroup)
@@ -210,8 +234,10 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 		s.stopWaiting(e, r)
 	}
 	if s.reasonToHold(e, r, nil, now) != "" {
+		r.held = slices.ContainsFunc(r.members.Pending(), func(pod *corev1.Pod) bool { return r.gated[pod.UID] == nil })
 		return
 	}
+	r.held = false
 	r.takeGated(e)
 	r.activatePending(e)
 }
@@ -261,10 +287,15 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	return s.awaitFollower(e, r, now)
 }
 
-// admit activates the pods that PreEnqueue holds, if it would not hold them any more.
+// admit activates the pods that PreEnqueue holds, if it would not hold them any more, and those that were left where
+// they were when the gang was changed and could not be planned.
 func (s *State) admit(e *Effects, r *record, now time.Time) {
-	if len(r.gated) > 0 && s.reasonToHold(e, r, nil, now) == "" {
+	if (len(r.gated) > 0 || r.held) && s.reasonToHold(e, r, nil, now) == "" {
 		r.takeGated(e)
+		if r.held {
+			r.held = false
+			r.activatePending(e)
+		}
 	}
 }
 

@@ -59,6 +59,8 @@ type State struct {
 	standing map[string]map[types.UID]*corev1.Pod
 	// turnedAway are the pods that were kept from room which is reserved.
 	turnedAway map[types.UID]*corev1.Pod
+	// astray are pods that wait on a node for a gang in which they are not any more.
+	astray sets.Set[types.UID]
 	// expectedLife is the constant of that name, or what a test has set.
 	expectedLife time.Duration
 }
@@ -69,6 +71,9 @@ type record struct {
 	// members are its pods as the API server shows them, and gated those that PreEnqueue holds.
 	members *gang.Members
 	gated   map[types.UID]*corev1.Pod
+	// held is set if the gang could not be planned when it was changed last, and pods that PreEnqueue does not hold were
+	// left where they were.
+	held bool
 	// early are pods that asked before word of them came: whoever wakes the members of the gang does not know of them.
 	early sets.Set[types.UID]
 
@@ -156,7 +161,7 @@ func New(ours func(scheduler string) bool) *State {
 		related: map[gang.Key]sets.Set[gang.Key]{}, counted: map[gang.Key]sets.Set[gang.Key]{},
 		topologies: map[string]podgrouptree.Hierarchy{},
 		nodes:      map[string]*corev1.Node{}, standing: map[string]map[types.UID]*corev1.Pod{},
-		turnedAway: map[types.UID]*corev1.Pod{}, expectedLife: expectedLife,
+		turnedAway: map[types.UID]*corev1.Pod{}, astray: sets.Set[types.UID]{}, expectedLife: expectedLife,
 	}
 }
 
@@ -264,6 +269,7 @@ func (s *State) RoomSeen(bettered int) (grew int64) {
 func (s *State) Tick(now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.callBack(&effects)
 	for _, r := range s.holding {
 		s.expire(&effects, r, now)
 		s.sweep(&effects, r)

@@ -35,6 +35,9 @@ func (p *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 func (p *Plugin) queued(key gang.Key, pod *corev1.Pod) string {
 	reason, effects := p.gangs.Queued(key, pod, p.clock.Now())
 	p.effects.do(effects)
+	if p.lister.IsGone(pod) { // Word that it was deleted may have come before.
+		p.gangs.Forgotten(key, pod.UID)
+	}
 	return reason
 }
 

@@ -39,7 +39,10 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.
 		return
 	}
 	endBinding(state)
-	if key, member := p.lister.KeyOf(pod); member {
-		p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
+	key, member := p.lister.KeyOf(pod)
+	if !member {
+		p.gangs.Returned(pod.UID)
+		return
 	}
+	p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
 }
