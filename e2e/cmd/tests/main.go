@@ -61,7 +61,7 @@ What the tests print is in --logs, a file for each package or suite. Those that 
 
 // common bounds the time of a package on a busy machine. Vetting is left to make lint, which need not load all of
 // Kubernetes for it.
-var common = []string{"-timeout=30m", "-vet=off"}
+var common = []string{"-timeout=60m", "-vet=off"}
 
 // lazyGC trades memory for time: API servers use most of the CPU time of tests, and garbage collection a tenth of that.
 // A process near the limit collects as often as it must.

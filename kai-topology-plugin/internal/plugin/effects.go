@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +28,7 @@ type executor struct {
 	clock     clock.PassiveClock
 	status    *podgroupstatus.Writer
 	announcer *gangevents.Announcer
+	alarms    alarms
 	// roomChanged is called when room is kept, or kept no more, other than by pods on nodes.
 	roomChanged func()
 }
@@ -71,7 +71,7 @@ func (e *executor) do(effects gangstate.Effects) {
 	}
 	e.unnominate(effects.Nominations)
 	if effects.Again > 0 {
-		time.AfterFunc(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
+		e.alarms.after(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
 	}
 }
 

@@ -1,0 +1,37 @@
+package plugin
+
+import (
+	"sync"
+	"time"
+)
+
+// alarms are moments at which something is done: at each of them once, however often that is asked for. What is done
+// may ask again, so that without it every one who asked would ask again at every moment that is still to come.
+type alarms struct {
+	mu      sync.Mutex
+	pending map[int64]bool // By the moment in units of grain.
+}
+
+// grain is by how much an alarm may be late.
+const grain = 10 * time.Millisecond
+
+// after does something some time from now, unless that is to be done at the same moment already.
+func (a *alarms) after(wait time.Duration, do func()) {
+	now := time.Now()
+	moment := now.Add(wait).UnixNano()/int64(grain) + 1
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.pending[moment] {
+		return
+	}
+	if a.pending == nil {
+		a.pending = map[int64]bool{}
+	}
+	a.pending[moment] = true
+	time.AfterFunc(time.Unix(0, moment*int64(grain)).Sub(now), func() {
+		a.mu.Lock()
+		delete(a.pending, moment)
+		a.mu.Unlock()
+		do()
+	})
+}
