@@ -124,11 +124,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.settleAsker(e, r, pod)
 		delete(r.gated, pod.UID)
 		delete(r.ranks, pod.UID) // It has its rank itself now.
-		on := ""
-		if gang.Standing(pod) {
-			on = pod.Spec.NodeName
-		}
-		missed = s.settle(e, r, pod.UID, on, now)
+		missed = s.settle(e, r, pod.UID, standsOn(pod), now)
 		s.markBegun(r)
 	}
 	if r.overtaken != nil && s.waitsInVain(r) {
@@ -151,6 +147,14 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 	// A pod that somebody else has bound may have been the last one missing.
 	s.admit(e, r, now)
 	s.followerAppeared(e, r, now)
+}
+
+// standsOn is the node on which a pod stands; empty if it stands on none.
+func standsOn(pod *corev1.Pod) string {
+	if !gang.Standing(pod) {
+		return ""
+	}
+	return pod.Spec.NodeName
 }
 
 // regroup is for a pod that may have come to another subgroup. What it was planned for is no place for it then, unless
