@@ -854,11 +854,18 @@ func (s *scheduler) tick(after time.Duration) {
 // check holds after each event.
 func (s *scheduler) check(t *rapid.T) {
 	checkReservations(t, s.state, s.now, s.held, func(node string) []*corev1.Pod {
-		if pod := s.taken(node); pod != nil {
+		if pod := s.taken(node); pod != nil && !s.strayed(pod) {
 			return []*corev1.Pod{pod.Pod}
 		}
 		return nil
 	})
+}
+
+// strayed reports whether a pod is on its way to a node for a gang in which it is not any more: the seat there that it
+// would have filled is held again.
+func (s *scheduler) strayed(pod *member) bool {
+	onItsWay := pod.phase == told || pod.phase == waits || pod.phase == binding
+	return onItsWay && s.state.known(s.keyOf(pod)).assumed[pod.UID] == nil
 }
 
 // settle lets everything come to its end.
