@@ -1093,7 +1093,6 @@ var inAFullCluster = []string{
 	"a pod that stands is deleted", "a pod is created", "a pod is taken", "another pod is taken", "a pod is bound",
 	"a pod gets into the list", "word comes", "word comes of something else, too", "a node is cordoned, or no more",
 	"a move is decided", "a binding fails", "a gang is overtaken", "somebody else binds one on its way",
-	"one on its way gets into another gang",
 }
 
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {
