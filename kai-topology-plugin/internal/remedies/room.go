@@ -99,10 +99,14 @@ func (p *unplaced) stopVictims(
 		around[name].stop(gone[name], standsInside, p.scarce())
 	}
 	change := p.freed(around)
-	if waits, err := p.waits(ctx, around, some(gone, names)); err != nil {
-		return Remedy{}, err
-	} else if fits && waits {
-		change += "; pods that leave already have to be gone too"
+	if fits && slices.ContainsFunc(p.cluster.Pods, leaves) {
+		waits, err := p.waits(ctx, around, some(gone, names))
+		if err != nil {
+			return Remedy{}, err
+		}
+		if waits {
+			change += "; pods that leave already have to be gone too"
+		}
 	}
 	return Remedy{Kind: FreeRoom, Change: change, Fits: fits}, nil
 }
@@ -118,6 +122,8 @@ func (p *unplaced) waits(
 	})
 	return !alone, err
 }
+
+func leaves(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
 
 // some are the pods of those with certain names.
 func some(by map[string][]*corev1.Pod, names []string) sets.Set[*corev1.Pod] {
@@ -169,7 +175,7 @@ func (p *unplaced) enough(
 	}
 	without := func(fewer []string) (bool, error) {
 		stopped := some(gone, fewer)
-		return p.without(ctx, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil || stopped.Has(pod) })
+		return p.without(ctx, func(pod *corev1.Pod) bool { return leaves(pod) || stopped.Has(pod) })
 	}
 	if fits, err := without(names); err != nil || !fits {
 		return names, false, err
