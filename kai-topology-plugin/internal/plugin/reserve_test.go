@@ -90,3 +90,27 @@ func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 		t.Error("the pod waits for an event that need not come")
 	}
 }
+
+// Word that a pod was deleted may come before the queue asks about it: nobody would take it out of its gang again.
+func TestAPodThatIsGoneIsNotHeld(t *testing.T) {
+	x, y := inLeaf("x", "x"), inLeaf("y", "y")
+	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	pods := bench.ClientSet().CoreV1().Pods(y.Namespace)
+	if err := pods.Delete(t.Context(), y.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deletion is known", func() bool {
+		return !bench.plugin.PreEnqueue(t.Context(), x).IsSuccess()
+	})
+	if status := bench.plugin.PreEnqueue(t.Context(), y); status.IsSuccess() {
+		t.Fatal("a pod of a gang that is not complete goes into the queue")
+	}
+	bench.activator.reset()
+	if _, err := pods.Create(t.Context(), inLeaf("y", "z"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pod that is there is tried", func() bool { return bench.activator.called("x") })
+	if bench.activator.called("y") {
+		t.Error("the pod that is gone is tried")
+	}
+}
