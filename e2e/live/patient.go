@@ -36,8 +36,9 @@ func says(said string, some []string) bool {
 // repetition is how often a request without an answer is repeated.
 const repetition = time.Second
 
-// patient is a client that repeats requests without an answer for some minutes, as a user would. What may have been done
-// is repeated only if that changes nothing: a creation, an update or a patch is not. Nor is anything about subresources.
+// patient is a client that repeats requests without an answer for some minutes, as a user would.
+// What may have been done is repeated only if that changes nothing: a creation, an update or a patch is not.
+// Nor is anything about subresources.
 type patient struct{ client.Client }
 
 func (p patient) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
