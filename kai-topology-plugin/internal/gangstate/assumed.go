@@ -69,51 +69,69 @@ func (s *State) Forgotten(key gang.Key, pod types.UID) {
 	})
 }
 
-// Unassumed records that a pod is not on its node after all. If its gang had not been let go, the plan is broken and
-// the other pods that wait for it have to come back too. If it had, the pod keeps its room there for SeatLife, unless
-// its node was refused.
-func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) Effects {
-	return s.change(key, func(r *record, e *Effects) {
-		s.astray.Delete(pod)
-		lost := r.assumed[pod]
-		if delete(r.assumed, pod); lost != nil {
-			s.stand(lost.pod, false)
-		}
-		switch {
-		case lost == nil:
-			s.heldBeforeLost(e, r, pod, now)
-		case !lost.letGo:
-			waiting := r.waiting()
-			r.endPlan()
-			if len(waiting) > 0 {
-				reason := fmt.Sprintf("pod %s lost its node", lost.pod.Name)
-				e.Broken = append(e.Broken, Broken{Gang: key, Cause: metrics.PodLost, Reason: reason})
-				e.reject(waiting, "a pod of the gang lost its node")
-			}
-		case !lost.refused:
-			seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
-			r.keep(&reservation{
-				purpose: retried, of: key, priority: nobody, until: now.Add(SeatLife),
-				pods: map[types.UID]Placement{pod: seat},
-			})
-			e.again(SeatLife)
-		}
-		if r.seatOf(pod) == nil {
-			r.members.Unassume(pod)
-			if lost != nil && lost.letGo {
-				s.seatLost(e, r, fmt.Sprintf("pod %s lost its node", lost.pod.Name))
-			}
-		}
-		r.endIfDone(e)
-		s.closed(e, key)
-	})
-}
-
-// Returned records that a pod which is in no gang any more is not on its node after all.
-func (s *State) Returned(pod types.UID) {
+// Unassumed records that a pod is not on its node after all; the key is zero if it is in no gang. If its gang had not
+// been let go, the plan is broken and the other pods that wait for it have to come back too. If it had, the pod keeps
+// its room there for SeatLife, unless its node was refused.
+func (s *State) Unassumed(key gang.Key, pod types.UID, now time.Time) (effects Effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.astray.Delete(pod)
+	key = s.assumedFor(key, pod)
+	if key == (gang.Key{}) {
+		return effects
+	}
+	r := s.record(key)
+	s.comesOff(&effects, r, pod, now)
+	s.tidy(r)
+	return effects
+}
+
+// assumedFor returns the gang for which a pod was put on its node: the given one, unless word that it is in that now is
+// still under way.
+func (s *State) assumedFor(key gang.Key, pod types.UID) gang.Key {
+	if s.known(key).assumed[pod] == nil {
+		for other, r := range s.holding {
+			if r.assumed[pod] != nil {
+				return other
+			}
+		}
+	}
+	return key
+}
+
+// comesOff is for a pod that is not on its node after all.
+func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
+	lost := r.assumed[pod]
+	if delete(r.assumed, pod); lost != nil {
+		s.stand(lost.pod, false)
+	}
+	switch {
+	case lost == nil:
+		s.heldBeforeLost(e, r, pod, now)
+	case !lost.letGo:
+		waiting := r.waiting()
+		r.endPlan()
+		if len(waiting) > 0 {
+			reason := fmt.Sprintf("pod %s lost its node", lost.pod.Name)
+			e.Broken = append(e.Broken, Broken{Gang: r.key, Cause: metrics.PodLost, Reason: reason})
+			e.reject(waiting, "a pod of the gang lost its node")
+		}
+	case !lost.refused:
+		seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
+		r.keep(&reservation{
+			purpose: retried, of: r.key, priority: nobody, until: now.Add(SeatLife),
+			pods: map[types.UID]Placement{pod: seat},
+		})
+		e.again(SeatLife)
+	}
+	if r.seatOf(pod) == nil {
+		r.members.Unassume(pod)
+		if lost != nil && lost.letGo {
+			s.seatLost(e, r, fmt.Sprintf("pod %s lost its node", lost.pod.Name))
+		}
+	}
+	r.endIfDone(e)
+	s.closed(e, r.key)
 }
 
 // waiting returns the pods that have been put on a node and wait for the others.

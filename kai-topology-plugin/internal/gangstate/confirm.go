@@ -2,6 +2,7 @@ package gangstate
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -70,6 +71,11 @@ func (s *State) overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	for _, pod := range asked.Standing {
 		if now := seen.Pod(pod); now == nil || !gang.Standing(now) && held[pod.UID] != pod.Spec.NodeName {
 			return fmt.Sprintf("planned anew, since pod %s lost its node meanwhile", pod.Name)
+		}
+	}
+	for _, pod := range s.AssumedPods(asked.Key()) {
+		if slices.ContainsFunc(asked.Pending, func(pending *corev1.Pod) bool { return pending.UID == pod.UID }) {
+			return fmt.Sprintf("planned anew, since pod %s came from another gang meanwhile", pod.Name)
 		}
 	}
 	for _, pod := range asked.Pending {

@@ -84,6 +84,18 @@ func changed(pod *corev1.Pod, update func(*corev1.Pod)) *corev1.Pod {
 	return now
 }
 
+func TestAPlanIsBrokenIfOneOfItsPodsIsBeingBoundForTheGangInWhichItWas(t *testing.T) {
+	state, asked, placements, shown := plannedPair(t)
+	state.record(mine).assumed["comes"] = &assumed{pod: gang.On("n2", shown.pods["comes"]), letGo: true}
+	changed, effects := state.Confirm(asked, version(1), placements, shown)
+	if changed != "planned anew, since pod comes came from another gang meanwhile" || len(effects.Broken) != 1 {
+		t.Errorf("%q, broken %+v", changed, effects.Broken)
+	}
+	if diff := cmp.Diff(map[types.UID]string{"comes": "n2"}, state.NodeOf(mine)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // otherSeat has a pod of another gang stand on n1 and leave it, of which word came while the gang was decided.
 func otherSeat(state *State, priority int32) {
 	group := groupOf(1)

@@ -12,6 +12,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -353,7 +354,7 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 		back func(*State)
 	}{
 		"but in another":  {moved, func(s *State) { s.Unassumed(other, "a", start) }},
-		"and in no other": {alone, func(s *State) { s.Returned("a") }},
+		"and in no other": {alone, func(s *State) { s.Unassumed(gang.Key{}, "a", start) }},
 		"and is gone":     {moved, func(s *State) { s.PodDeleted(moved, start) }},
 		"and is bound": {alone, func(s *State) {
 			s.PodChanged(alone, gang.On("n1", alone), start)
@@ -375,6 +376,111 @@ func TestAPodThatWaitsForAGangInWhichItIsNotAnyMoreComesBack(t *testing.T) {
 			c.back(state)
 			if over := state.Tick(start); len(over.Reject) > 0 {
 				t.Errorf("once it is back: %+v", over)
+			}
+		})
+	}
+}
+
+// boundFor is a state in which pod a is being bound to n1 for gang mine, which needs one pod. Pod left stood where a
+// seat is held now.
+func boundFor(t *testing.T, seat string) *State {
+	t.Helper()
+	left := ownedPod("left", seat)
+	state := known(1, left)
+	state.NodeSeen(nodeNamed(seat))
+	state.PodDeleted(left, start)
+	state.PodAdded(ownedPod("a", ""), start)
+	state.open(mine, 1, false, Placement{Pod: ownedPod("a", ""), Node: "n1"})
+	state.Assumed(mine, ownedPod("a", "n1"))
+	if permission, _ := state.Permit(mine, "a", version(1)); permission != Go {
+		t.Fatalf("permission %v", permission)
+	}
+	return state
+}
+
+// ofOther returns a pod as it is in gang other.
+func ofOther(pod *corev1.Pod) *corev1.Pod {
+	return changed(pod, func(pod *corev1.Pod) { pod.Annotations[scheduling.AnnotationPodGroupName] = other.Name })
+}
+
+func TestAPodThatGetsIntoAnotherGangIsInTheRoomOfTheSeatOnItsNode(t *testing.T) {
+	for _, seat := range []string{"n1", "n2"} {
+		t.Run("the seat is on "+seat, func(t *testing.T) {
+			state := boundFor(t, seat)
+			effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
+			var want []SeatChange
+			if seat == "n1" {
+				want = []SeatChange{{Gang: mine, Pod: "left", Node: "n1", Ended: metrics.SeatFilled}}
+			}
+			if diff := cmp.Diff(want, effects.Seats); diff != "" {
+				t.Error(diff)
+			}
+			if held := state.HasSeats(mine); held != (seat == "n2") {
+				t.Errorf("a seat is held: %t", held)
+			}
+		})
+	}
+}
+
+func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
+	state := boundFor(t, "n1")
+	group := groupOf(2)
+	group.Name, group.UID = other.Name, "theirs"
+	state.PodGroupChanged(nil, group, start)
+	waits := ofOther(memberPod("waits", ""))
+	state.PodAdded(waits, start)
+	// Its new gang was planned before word of it came.
+	state.open(other, 1, false, Placement{Pod: waits, Node: "n3"}, Placement{Pod: ownedPod("a", ""), Node: "n4"})
+	effects := state.PodChanged(ownedPod("a", ""), ofOther(ownedPod("a", "")), start)
+	if len(effects.Broken) != 1 || effects.Broken[0].Gang != other {
+		t.Errorf("broken: %+v", effects.Broken)
+	}
+	if !slices.Contains(names(effects.Activate), "waits") {
+		t.Errorf("activated: %v", names(effects.Activate))
+	}
+	if diff := cmp.Diff(map[types.UID]string{"a": "n1"}, state.NodeOf(other)); diff != "" {
+		t.Error(diff)
+	}
+	if len(state.NodeOf(mine)) > 0 || !slices.Equal(names(state.StandingOn("n1")), []string{"a"}) {
+		t.Errorf("on their way for its old gang: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	}
+
+	state.Unassumed(other, "a", start)
+	if kept := names(state.Reserved(mine, 0)["n1"]); !slices.Equal(kept, []string{"a"}) {
+		t.Errorf("once its binding has failed room on n1 is kept for %v", kept)
+	}
+}
+
+func TestAPodThatIsBeingBoundAndGetsIntoNoGangIsForgotten(t *testing.T) {
+	state := boundFor(t, "n1")
+	alone := changed(ownedPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
+	state.PodChanged(ownedPod("a", ""), alone, start)
+	if len(state.NodeOf(mine)) > 0 || len(state.StandingOn("n1")) > 0 {
+		t.Errorf("on their way: %v; on n1: %v", state.NodeOf(mine), names(state.StandingOn("n1")))
+	}
+}
+
+func TestAPodThatComesOffItsNodeBeforeWordThatItIsInAnotherGang(t *testing.T) {
+	alone := changed(memberPod("a", ""), func(pod *corev1.Pod) { pod.Annotations = nil })
+	for name, c := range map[string]struct {
+		key gang.Key
+		now *corev1.Pod
+	}{
+		"another":  {other, ofOther(memberPod("a", ""))},
+		"no other": {gang.Key{}, alone},
+	} {
+		t.Run("in "+name, func(t *testing.T) {
+			state := known(2, memberPod("a", ""), memberPod("b", ""))
+			state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"}, Placement{Pod: memberPod("b", ""), Node: "n2"})
+			state.Assumed(mine, memberPod("a", "n1"))
+			state.Assumed(mine, memberPod("b", "n2"))
+			if back := rejected(state.Unassumed(c.key, "a", start)); !slices.Equal(back, []types.UID{"b"}) {
+				t.Errorf("with it came back %v", back)
+			}
+			state.Unassumed(mine, "b", start)
+			state.PodChanged(memberPod("a", ""), c.now, start)
+			if later := state.Tick(start); len(later.Reject) > 0 || len(state.NodeOf(mine)) > 0 {
+				t.Errorf("afterwards: %+v, on their way %v", later, state.NodeOf(mine))
 			}
 		})
 	}

@@ -861,11 +861,10 @@ func (s *scheduler) check(t *rapid.T) {
 	})
 }
 
-// strayed reports whether a pod is on its way to a node for a gang in which it is not any more: the seat there that it
-// would have filled is held again.
+// strayed reports whether a pod waits on a node for a gang in which it is not any more: it comes back from there, and the
+// seat that it would have filled is held again.
 func (s *scheduler) strayed(pod *member) bool {
-	onItsWay := pod.phase == told || pod.phase == waits || pod.phase == binding
-	return onItsWay && s.state.known(s.keyOf(pod)).assumed[pod.UID] == nil
+	return (pod.phase == told || pod.phase == waits) && s.state.known(s.keyOf(pod)).assumed[pod.UID] == nil
 }
 
 // settle lets everything come to its end.
@@ -1093,6 +1092,7 @@ var inAFullCluster = []string{
 	"a pod that stands is deleted", "a pod is created", "a pod is taken", "another pod is taken", "a pod is bound",
 	"a pod gets into the list", "word comes", "word comes of something else, too", "a node is cordoned, or no more",
 	"a move is decided", "a binding fails", "a gang is overtaken", "somebody else binds one on its way",
+	"one on its way gets into another gang",
 }
 
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {

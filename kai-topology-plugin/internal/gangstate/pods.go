@@ -33,7 +33,7 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 		if oldKey, _ := gang.KeyOf(old); old.UID != pod.UID {
 			s.podGone(&effects, old, now) // This is another one of the same name, after a watch had to begin anew.
 		} else if oldKey != key {
-			s.podMoved(&effects, old, now)
+			s.podMoved(&effects, old, pod, now)
 		}
 		if mayAsk(pod) {
 			effects.activate(pod)
@@ -181,14 +181,39 @@ func (s *State) mendWait(e *Effects, r *record, pod *corev1.Pod) {
 }
 
 // podMoved is for a pod that is in another gang now, or in none. If it waits on a node for the gang that it was in,
-// nobody else has it come back from there.
-func (s *State) podMoved(e *Effects, old *corev1.Pod, now time.Time) {
+// nobody else has it come back from there. If it is being bound there, its new gang has it on its way; the room that
+// its old one held for a successor is the room that it is in.
+func (s *State) podMoved(e *Effects, old, pod *corev1.Pod, now time.Time) {
 	key, _ := gang.KeyOf(old)
-	if known := s.known(key).assumed[old.UID]; known != nil && !known.letGo {
+	r := s.known(key)
+	known := r.assumed[old.UID]
+	switch {
+	case known == nil:
+	case known.letGo:
+		s.fillOn(e, r, known.pod)
+		s.handOver(e, r, known, pod, now)
+	default:
 		s.astray.Insert(old.UID)
 		s.callBack(e)
 	}
 	s.podLeft(e, old, now)
+}
+
+// handOver has a pod that is being bound be on its way for the gang in which it is now, which may have been planned
+// without it, or have a plan to send it elsewhere.
+func (s *State) handOver(e *Effects, from *record, known *assumed, pod *corev1.Pod, now time.Time) {
+	s.stand(known.pod, false)
+	delete(from.assumed, pod.UID)
+	key, member := gang.KeyOf(pod)
+	if !member {
+		return
+	}
+	known.pod = gang.On(known.pod.Spec.NodeName, pod)
+	s.stand(known.pod, true)
+	to := s.record(key)
+	to.assumed[pod.UID] = known
+	to.members.Assume(pod, s.ours)
+	s.gangChanged(e, to, now)
 }
 
 // callBack has pods come back that wait for a gang in which they are not any more, until they have. One of them may not

@@ -221,6 +221,14 @@ func (r *record) underway() map[types.UID]Placement {
 	return pods
 }
 
+// fillOn gives up the seat on the node of a pod that is being bound there, and is not in the gang any more.
+func (s *State) fillOn(e *Effects, r *record, pod *corev1.Pod) {
+	seat := seatFor(r.seats(), gang.LeafOf(pod), pod.Spec.NodeName)
+	if seat != nil && seat.placement().Node == pod.Spec.NodeName {
+		s.fill(e, r, pod)
+	}
+}
+
 // fill gives up a seat for a pod that is bound now.
 func (s *State) fill(e *Effects, r *record, pod *corev1.Pod) {
 	seat := seatFor(r.seats(), gang.LeafOf(pod), pod.Spec.NodeName)

@@ -39,10 +39,6 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.
 		return
 	}
 	endBinding(state)
-	key, member := p.lister.KeyOf(pod)
-	if !member {
-		p.gangs.Returned(pod.UID)
-		return
-	}
+	key, _ := p.lister.KeyOf(pod)
 	p.effects.do(p.gangs.Unassumed(key, pod.UID, p.clock.Now()))
 }
