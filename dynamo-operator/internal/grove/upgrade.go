@@ -20,6 +20,8 @@ import (
 type templates struct {
 	// Version of the operator that wrote it.
 	Version string `json:"version"`
+	// Generation of the deployment for which it did; 0 of versions that did not note it.
+	Generation int64 `json:"generation,omitempty"`
 	// Cliques by name.
 	Cliques map[string]asked `json:"cliques"`
 }
@@ -40,8 +42,8 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 	if err != nil {
 		return err
 	}
-	upgraded := before.Version != s.Version && carriedOut(s.Deployment)
-	now := templates{Version: s.Version, Cliques: map[string]asked{}}
+	upgraded := before.Version != s.Version && before.carriedOut(s.Deployment)
+	now := templates{Version: s.Version, Generation: s.Deployment.Generation, Cliques: map[string]asked{}}
 	for i := range set.Spec.Template.Cliques {
 		clique := &set.Spec.Template.Cliques[i]
 		hash, err := hashOf(clique)
@@ -53,6 +55,7 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 		if standing != nil && noted.Hash != hash {
 			kept = upgraded && !samePods(clique, standing)
 		}
+		kept = kept && !restarts(clique, standing)
 		if kept {
 			clique.Labels, clique.Annotations, clique.Spec.PodSpec = standing.Labels, standing.Annotations,
 				standing.Spec.PodSpec
@@ -74,8 +77,12 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 var unwritten = []string{v1beta1.ReasonNameTaken, v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled,
 	v1beta1.ReasonNotYetWritten}
 
-// carriedOut reports whether the status says that the existing objects are those that the deployment asks for.
-func carriedOut(deployment *v1beta1.DynamoGraphDeployment) bool {
+// carriedOut reports whether the existing set is the one that the deployment asks for. Of a version that did not note for
+// which generation it wrote the set, the status says so.
+func (t templates) carriedOut(deployment *v1beta1.DynamoGraphDeployment) bool {
+	if t.Generation != 0 {
+		return t.Generation == deployment.Generation
+	}
 	ready := meta.FindStatusCondition(deployment.Status.Conditions, v1beta1.ConditionReady)
 	return deployment.Status.ObservedGeneration == deployment.Generation &&
 		(ready == nil || !slices.Contains(unwritten, ready.Reason))
@@ -113,6 +120,11 @@ func podsOf(clique *grovev1alpha1.PodCliqueTemplateSpec) any {
 		Labels, Annotations map[string]string
 		Spec                corev1.PodSpec
 	}{clique.Labels, clique.Annotations, clique.Spec.PodSpec}
+}
+
+// restarts reports whether pods of a clique that stands are to be made anew by a restart.
+func restarts(clique, standing *grovev1alpha1.PodCliqueTemplateSpec) bool {
+	return clique.Annotations[v1beta1.AnnotationRestart] != standing.Annotations[v1beta1.AnnotationRestart]
 }
 
 func samePods(a, b *grovev1alpha1.PodCliqueTemplateSpec) bool {

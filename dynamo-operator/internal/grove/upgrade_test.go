@@ -26,9 +26,11 @@ type life struct {
 }
 
 func newLife(t *testing.T) *life {
-	return &life{T: t, deployment: deployment([]v1beta1.ComponentSpec{
+	l := &life{T: t, deployment: deployment([]v1beta1.ComponentSpec{
 		{Name: "A", PodTemplate: template()}, {Name: "B", PodTemplate: template()},
 	})}
+	l.deployment.Generation = 1
+	return l
 }
 
 // change is made by the user: the deployment has another generation, which no status has observed yet.
@@ -104,15 +106,66 @@ func TestAChangeDuringAnUpgradeCounts(t *testing.T) {
 	l.expect("with a change that the version before has not seen", l.pass("v2", "two"), "two", "two")
 }
 
+// fails has a pass write nothing, for a reason that the status says.
+func (l *life) fails(version, nats, reason string) {
+	l.Helper()
+	before := l.set
+	l.pass(version, nats)
+	l.set = before
+	meta.SetStatusCondition(&l.deployment.Status.Conditions, metav1.Condition{
+		Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "m",
+	})
+}
+
 func TestAChangeThatWasNeverWrittenCountsAfterAnUpgrade(t *testing.T) {
 	for _, reason := range []string{v1beta1.ReasonRejected, v1beta1.ReasonNotYetWritten} {
-		l := newLife(t)
-		l.pass("v1", "one")
-		meta.SetStatusCondition(&l.deployment.Status.Conditions, metav1.Condition{
-			Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, Message: "m",
-		})
-		l.expect(reason, l.pass("v2", "two"), "two", "two")
+		for _, notes := range []bool{true, false} {
+			l := newLife(t)
+			l.pass("v1", "one")
+			if !notes {
+				delete(l.set.Annotations, v1beta1.AnnotationPodTemplates)
+			}
+			l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) { spec.Components[1].Replicas = new(int32(7)) })
+			l.fails("v1", "one", reason)
+			l.expect(reason, l.pass("v2", "two"), "two", "two")
+		}
 	}
+}
+
+func TestAPassOfAnUpgradeThatWroteNothingReplacesNoPods(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	l.fails("v2", "two", v1beta1.ReasonNotYetWritten)
+	l.expect("in the next pass", l.pass("v2", "two"), "one", "one")
+}
+
+func TestARestartGoesOnThroughAnUpgrade(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) { spec.Restart = &v1beta1.Restart{ID: "again"} })
+	l.expect("after a restart of a", l.pass("v1", "one", "A"), "one", "one")
+	l.expect("when an upgrade restarts b", l.pass("v2", "two", "A", "B"), "one", "two")
+	for _, clique := range l.set.Spec.Template.Cliques {
+		if id := clique.Annotations[v1beta1.AnnotationRestart]; id != "again" {
+			t.Errorf("the pods of %s are made by restart %q", clique.Name, id)
+		}
+	}
+	l.expect("in every later pass", l.pass("v2", "two", "A", "B"), "one", "two")
+}
+
+// Once an upgrade took a restart for its own change, and noted that the pods are kept.
+func TestARestartThatAnUpgradeLostGoesOn(t *testing.T) {
+	l := newLife(t)
+	l.pass("v1", "one")
+	l.change(func(spec *v1beta1.DynamoGraphDeploymentSpec) { spec.Restart = &v1beta1.Restart{ID: "again"} })
+	before := l.set.Spec.Template.Cliques[1]
+	l.pass("v2", "two", "A", "B")
+	l.set.Spec.Template.Cliques[1] = before
+	noted := l.set.Annotations[v1beta1.AnnotationPodTemplates]
+	at := strings.Index(noted, `"b":{"hash":"`)
+	l.set.Annotations[v1beta1.AnnotationPodTemplates] = noted[:at] +
+		strings.Replace(noted[at:], `"}`, `","kept":true}`, 1)
+	l.expect("in the next pass", l.pass("v2", "two", "A", "B"), "two", "two")
 }
 
 // The first version wrote no annotation.

@@ -35,7 +35,7 @@ var foreign = map[schema.GroupVersion][]string{
 var native = map[schema.GroupVersion][]string{
 	{Group: "batch", Version: "v1"}:           {"Job", "CronJob"},
 	{Group: "apps", Version: "v1"}:            {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"},
-	{Version: "v1"}:                           {"ReplicationController"},
+	{Version: "v1"}:                           {"ReplicationController", "Pod"},
 	{Group: "grove.io", Version: "v1alpha1"}:  {"PodCliqueSet", "PodClique", "PodCliqueScalingGroup"},
 	{Group: "nvidia.com", Version: "v1beta1"}: {"DynamoGraphDeployment"},
 }
