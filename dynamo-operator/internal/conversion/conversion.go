@@ -10,7 +10,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -86,7 +88,8 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 }
 
 // restoredComponent is the component in the words that were kept, as long as they mean the same. Numbers and
-// constraints are carried over first: if only they were edited, the other words are not outdated.
+// constraints are carried over first: if only they were edited, the other words are not outdated. If they are, a frontend
+// that v1alpha1 cannot describe is one nevertheless, as long as its container is there.
 func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpec) v1beta1.ComponentSpec {
 	component := asComponent(service)
 	if kept == nil {
@@ -100,7 +103,15 @@ func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpe
 			return *kept
 		}
 	}
+	if name := kept.FrontendSidecar; component.FrontendSidecar == nil && name != nil && hasContainer(component, *name) {
+		component.FrontendSidecar = name
+	}
 	return component
+}
+
+func hasContainer(component v1beta1.ComponentSpec, name string) bool {
+	return slices.ContainsFunc(component.PodTemplate.Spec.Containers,
+		func(container corev1.Container) bool { return container.Name == name })
 }
 
 // restoredService is the counterpart of restoredComponent. If the kept words are outdated, the fields that v1beta1 does

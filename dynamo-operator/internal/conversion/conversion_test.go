@@ -99,6 +99,44 @@ func TestAnEditInTheOtherVersionHolds(t *testing.T) {
 	})
 }
 
+// v1alpha1 describes a frontend by an image, arguments and an environment. This one has more, so v1alpha1 shows a
+// container like any other.
+func TestAFrontendThatV1Alpha1CannotDescribeStaysOneThroughItsEdits(t *testing.T) {
+	written := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
+		Components: []v1beta1.ComponentSpec{{
+			Name: "Worker", FrontendSidecar: new("proxy"),
+			PodTemplate: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{
+				{Name: "main", Image: "engine:1"},
+				{Name: "proxy", Image: "proxy:1", Ports: []corev1.ContainerPort{{Name: "admin", ContainerPort: 9000}}},
+			}}},
+		}},
+	}}
+	for name, c := range map[string]struct {
+		edit func(*v1alpha1.ServiceSpec)
+		want *string
+	}{
+		"of the main container": {func(service *v1alpha1.ServiceSpec) {
+			service.ExtraPodSpec.MainContainer.Image = "engine:2"
+		}, new("proxy")},
+		"which takes the container out": {func(service *v1alpha1.ServiceSpec) {
+			service.ExtraPodSpec.Containers = nil
+		}, nil},
+		"which describes another one": {func(service *v1alpha1.ServiceSpec) {
+			service.FrontendSidecar = &v1alpha1.FrontendSidecar{Image: "other:1"}
+		}, new(v1beta1.FrontendSidecarContainer)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown, got := &v1alpha1.DynamoGraphDeployment{}, &v1beta1.DynamoGraphDeployment{}
+			mustConvert(t, conversion.FromHub(written.DeepCopy(), shown))
+			c.edit(&shown.Spec.Services[0])
+			mustConvert(t, conversion.ToHub(shown, got))
+			if diff := cmp.Diff(c.want, got.Spec.Components[0].FrontendSidecar); diff != "" {
+				t.Errorf("the frontend (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestServicesMeanWhatTheirShortFieldsSay(t *testing.T) {
 	written := &v1alpha1.DynamoGraphDeployment{Spec: v1alpha1.DynamoGraphDeploymentSpec{Services: v1alpha1.Services{{
 		Name: "Prefill", ComponentType: "worker", SubComponentType: "prefill", EnvFromSecret: new("token"),

@@ -5,8 +5,10 @@ package controller
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -26,6 +28,24 @@ import (
 
 // podWorkers is how many pods are grouped at once. A worker mostly waits for one patch.
 const podWorkers = 10
+
+// Whatever could not be grouped is tried again after the shortest time, then after twice that and so on, at most after
+// the longest time: no event says that an API server can be written to again. Each pod waits for itself, be they
+// thousands.
+const (
+	shortest = 5 * time.Millisecond
+	longest  = time.Minute
+)
+
+// options of a controller.
+func options(reconciler reconcile.Reconciler) crcontroller.Options {
+	return crcontroller.Options{
+		Reconciler:              reconciler,
+		MaxConcurrentReconciles: podWorkers,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			shortest, longest),
+	}
+}
 
 // Add adds the controllers to a manager that was made with CacheOptions.
 func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) error {
@@ -61,10 +81,7 @@ func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) 
 
 func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
 	reconciler := &podReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents, podGroups: podGroups}
-	pods, err := crcontroller.New("pods", mgr, crcontroller.Options{
-		Reconciler:              reconciler,
-		MaxConcurrentReconciles: podWorkers,
-	})
+	pods, err := crcontroller.New("pods", mgr, options(reconciler))
 	if err != nil {
 		return err
 	}
@@ -89,8 +106,7 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 func addPodGangs(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
 	reconciler := &podGangReconciler{client: mgr.GetClient(), owners: reader, dependents: dependents,
 		podGroups: podGroups}
-	gangs, err := crcontroller.New("podgangs", mgr,
-		crcontroller.Options{Reconciler: reconciler, MaxConcurrentReconciles: podWorkers})
+	gangs, err := crcontroller.New("podgangs", mgr, options(reconciler))
 	if err != nil {
 		return err
 	}
