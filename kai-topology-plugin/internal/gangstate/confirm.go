@@ -40,7 +40,7 @@ type Taker struct {
 func (s *State) Confirm(
 	asked *gang.Gang, version Version, placements []Placement, seen Seen,
 ) (changed string, effects Effects) {
-	changed = s.overtaken(asked, version, seen)
+	changed = s.Overtaken(asked, version, seen)
 	if changed == "" {
 		coming := map[string][]*corev1.Pod{}
 		for _, placement := range placements {
@@ -58,8 +58,8 @@ func (s *State) Confirm(
 	return changed, effects
 }
 
-// overtaken says what of a gang has changed since it was read.
-func (s *State) overtaken(asked *gang.Gang, version Version, seen Seen) string {
+// Overtaken says what of a gang has changed since it was read, at the given version; empty if nothing has.
+func (s *State) Overtaken(asked *gang.Gang, version Version, seen Seen) string {
 	now, there := seen.Version(asked.Key())
 	if !there {
 		return "planned anew, since its PodGroup was changed meanwhile"

@@ -15,9 +15,15 @@ type alarms struct {
 // grain is by how much an alarm may be late.
 const grain = 10 * time.Millisecond
 
-// after does something some time from now, unless that is to be done at the same moment already.
+// longest is after which an alarm goes off at the latest: a user may write of centuries, which are more nanoseconds than
+// can be counted from 1970.
+const longest = 24 * time.Hour
+
+// after does something some time from now, at the latest after a day, unless that is to be done at the same moment
+// already.
 func (a *alarms) after(wait time.Duration, do func()) {
 	now := time.Now()
+	wait = min(wait, longest)
 	moment := now.Add(wait).UnixNano()/int64(grain) + 1
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,6 +7,22 @@ import (
 	"time"
 )
 
+func TestAnAlarmThatIsCenturiesAwayIsADayAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all alarms
+		done := 0
+		all.after(2_300_000*time.Hour, func() { done++ })
+		time.Sleep(23 * time.Hour)
+		if done > 0 {
+			t.Error("it has gone off before")
+		}
+		time.Sleep(2 * time.Hour)
+		if done != 1 {
+			t.Errorf("it went off %d times", done)
+		}
+	})
+}
+
 // A thousand gangs of which each has the others looked at again do not have that done a thousand times at each moment.
 func TestAnAlarmGoesOffOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

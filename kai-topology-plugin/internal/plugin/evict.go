@@ -50,6 +50,9 @@ func (e *executor) evictAll(ctx context.Context, eviction eviction) error {
 	if err != nil {
 		return fmt.Errorf("nominating nodes: %w", err)
 	}
+	if !e.gangs.Preempts(eviction.gang.Key()) {
+		return nil // The gang is gone, or was changed meanwhile.
+	}
 	e.takeBack(eviction)
 	err = e.inParallel(ctx, len(eviction.Victims), func(i int) error {
 		return e.evictPod(ctx, eviction, eviction.Victims[i])

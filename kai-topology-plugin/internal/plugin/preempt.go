@@ -93,7 +93,7 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	if err != nil {
 		return fmt.Errorf("looking for room for gang %s: %w", asked.Key(), err)
 	}
-	if choice != nil && slices.ContainsFunc(choice.Victims, p.isLeaving) {
+	if choice != nil && slices.ContainsFunc(choice.Victims, p.isGone) {
 		// A victim is gone, which the nodes of this cycle do not show yet. The gang is woken when they do.
 		return nil
 	}
@@ -125,10 +125,11 @@ func nominationsOf(assembled *gang.Gang) (nominations []gangstate.Placement) {
 	return nominations
 }
 
-// isLeaving reports whether a victim that the nodes of a cycle show is deleted already.
-func (p *Plugin) isLeaving(victim preemption.Preempted) bool {
+// isGone reports whether a victim that the nodes of a cycle show is gone. One that is on its way out is waited for like
+// the others: nothing would wake the gang when the nodes show that it leaves.
+func (p *Plugin) isGone(victim preemption.Preempted) bool {
 	pod, err := p.lister.Pods.Pods(victim.Namespace).Get(victim.Name)
-	return err != nil || pod.UID != victim.UID || pod.DeletionTimestamp != nil
+	return err != nil || pod.UID != victim.UID
 }
 
 // clear holds the room, has the victims leave in the background, and lets the gang wait for it.
@@ -149,6 +150,12 @@ func (p *Plugin) clear(ctx context.Context, asked *request, choice *preemption.C
 	p.effects.do(p.gangs.Preempting(asked.Gang, asked.version, asked.pod, placements,
 		awaited.Difference(waiting), choice.String()))
 	p.missed(choice.Awaited)
+	if p.gangs.Overtaken(asked.Gang, asked.version, seen{p}) != "" {
+		// What has changed while this was looked for could not end it. Nobody leaves for a gang that is gone.
+		p.effects.do(p.gangs.EndPreemption(asked.Key()))
+		p.effects.activate([]*corev1.Pod{asked.pod})
+		return
+	}
 	if len(choice.Victims) == 0 {
 		return
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/preemption"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -171,6 +172,69 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 	if bench.plugin.gangs.Preempts(boss) {
 		t.Error("a gang that is changed keeps the room")
 	}
+}
+
+// Those who can leave are looked for in a gang as it was read, while it may be deleted.
+func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
+	pods, objects := rivals()
+	bench := newBench(t, twoRacks(), pods, objects...)
+	asked := bench.read(t, boss, pods[4])
+	client := bench.ClientSet().CoreV1().Pods("default")
+	for _, pod := range pods[4:] {
+		if err := client.Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	podGroups := bench.objects.SchedulingV2alpha2().PodGroups("default")
+	if err := podGroups.Delete(t.Context(), boss.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "word of it has come", func() bool {
+		_, err := bench.plugin.lister.PodGroup(boss)
+		return err != nil && bench.plugin.lister.IsGone(pods[4]) && bench.plugin.lister.IsGone(pods[5])
+	})
+	bench.activator.reset()
+	if err := bench.plugin.preempt(t.Context(), asked); err != nil {
+		t.Fatal(err)
+	}
+	if bench.plugin.gangs.Preempts(boss) || len(bench.plugin.gangs.ReservedForAny()) > 0 {
+		t.Errorf("room is kept for it: %d nodes", len(bench.plugin.gangs.ReservedForAny()))
+	}
+	if !bench.activator.called("boss-0") {
+		t.Error("the pod for which others were looked for does not ask again")
+	}
+	var victims []preemption.Preempted
+	for _, pod := range pods[:2] {
+		victims = append(victims, preemption.Preempted{Pod: pod})
+	}
+	eviction := eviction{Choice: &preemption.Choice{Victims: victims}, gang: asked.Gang}
+	if err := bench.plugin.effects.evictAll(t.Context(), eviction); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{"first-0": true, "first-1": true, "second-0": true, "second-1": true}
+	if diff := cmp.Diff(want, bench.names(t)); diff != "" {
+		t.Errorf("pods that are left (-want +got):\n%s", diff)
+	}
+}
+
+// The nodes of a cycle do not show yet that a victim is on its way out, and nothing wakes the gang when they do.
+func TestAVictimThatIsOnItsWayOutIsWaitedForLikeTheOthers(t *testing.T) {
+	pods, objects := rivals()
+	bench := newBench(t, twoRacks(), pods, objects...)
+	leaving := pods[0].DeepCopy()
+	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/hold"}
+	if _, err := bench.ClientSet().CoreV1().Pods("default").Update(t.Context(), leaving, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "word of it has come", func() bool {
+		pod, err := bench.plugin.lister.Pods.Pods("default").Get("first-0")
+		return err == nil && pod.DeletionTimestamp != nil
+	})
+	if bench.ask(t, pods[4]) || !bench.plugin.gangs.Preempts(boss) {
+		t.Fatal("no room is made")
+	}
+	want := map[string]bool{"first-0": true, "second-0": true, "second-1": true, "boss-0": true, "boss-1": true}
+	eventually(t, "the other victim is gone", func() bool { return cmp.Equal(want, bench.names(t)) })
 }
 
 // A trial shows the nodes without those who could leave. To others nothing has happened then.

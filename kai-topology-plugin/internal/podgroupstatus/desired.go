@@ -96,7 +96,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 // earlier scheduler, said holds until then, as long as the gang stands, and prefers a level or names a topology.
 func placement(observed Observed) *scheduling.PlacementStatus {
 	said := observed.Gang.PodGroup.Status.Placement
-	if observed.Placement != nil && observed.Gang.Satisfied(gang.NoPending) {
+	if observed.Placement != nil && observed.Gang.Tree != nil && observed.Gang.Satisfied(gang.NoPending) {
 		said = observed.Placement
 	}
 	if said == nil {

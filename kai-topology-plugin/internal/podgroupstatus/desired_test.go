@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -240,6 +241,17 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 }
 
 // How a gang was placed is said once it stands, and not forgotten with the scheduler that placed it.
+func TestAPlacedGangWhosePodGroupGetsInvalid(t *testing.T) {
+	seen := observed(t, 2, 2, 0)
+	seen.Placement = &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes}
+	seen.Gang.Tree, seen.Hold = nil, &gang.Hold{Reason: scheduling.ReasonInvalid, Message: "spec.minMember: Required value"}
+	status := podgroupstatus.Of(seen, now).Status()
+	said := meta.FindStatusCondition(status.Conditions, scheduling.ConditionScheduled)
+	if said == nil || said.Reason != scheduling.ReasonInvalid || status.Placement != nil {
+		t.Errorf("it says %+v, and %+v of how close together it is", said, status.Placement)
+	}
+}
+
 func TestPlacement(t *testing.T) {
 	three := &scheduling.PlacementStatus{Domains: 3, Fewest: scheduling.FewestNotProved}
 	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes}
