@@ -88,8 +88,8 @@ func FromHub(hub *v1beta1.DynamoGraphDeployment, to *v1alpha1.DynamoGraphDeploym
 }
 
 // restoredComponent is the component in the words that were kept, as long as they mean the same. Numbers and
-// constraints are carried over first: if only they were edited, the other words are not outdated. If they are, a frontend
-// that v1alpha1 cannot describe is one nevertheless, as long as its container is there.
+// constraints are carried over first: if only they were edited, the other words are not outdated. If they are, a
+// frontend that v1alpha1 cannot describe is one nevertheless, as long as its container is there.
 func restoredComponent(service *v1alpha1.ServiceSpec, kept *v1beta1.ComponentSpec) v1beta1.ComponentSpec {
 	component := asComponent(service)
 	if kept == nil {

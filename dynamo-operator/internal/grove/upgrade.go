@@ -77,8 +77,8 @@ func (s Standing) keepPods(set *grovev1alpha1.PodCliqueSet) error {
 var unwritten = []string{v1beta1.ReasonNameTaken, v1beta1.ReasonRejected, v1beta1.ReasonNotInstalled,
 	v1beta1.ReasonNotYetWritten}
 
-// carriedOut reports whether the existing set is the one that the deployment asks for. Of a version that did not note for
-// which generation it wrote the set, the status says so.
+// carriedOut reports whether the existing set is the one that the deployment asks for. Of a version that did not note
+// for which generation it wrote the set, the status says so.
 func (t templates) carriedOut(deployment *v1beta1.DynamoGraphDeployment) bool {
 	if t.Generation != 0 {
 		return t.Generation == deployment.Generation

@@ -245,6 +245,7 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		if group.ScaleConfig != nil {
 			errs = append(errs, validateScaling(path.Child("scaleConfig"), group.ScaleConfig, replicas,
 				minAvailable)...)
+			errs = append(errs, validateAutoscalerName(set, path.Child("scaleConfig"), group.Name)...)
 		}
 		if together := len(set.Name) + len(group.Name); together >= layout.MaxLength {
 			errs = append(errs, field.Invalid(path.Child("name"), group.Name, fmt.Sprintf(
@@ -253,6 +254,21 @@ func validateGroups(set *grovev1alpha1.PodCliqueSet) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// validateAutoscalerName reports a scaling group whose autoscaler would have the name of that of a clique: each has the
+// name of what it scales.
+func validateAutoscalerName(set *grovev1alpha1.PodCliqueSet, path *field.Path, group string) field.ErrorList {
+	clash := func(clique grovev1alpha1.PodCliqueTemplateSpec) bool {
+		return clique.Name == group && clique.Spec.AutoScalingConfig != nil && layout.GroupOf(set, clique.Name) == nil
+	}
+	at := slices.IndexFunc(set.Spec.Template.Cliques, clash)
+	if at < 0 {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("its HorizontalPodAutoscaler would have the name of that of "+
+		"%s: rename the clique or the scaling group, or leave one of the two out", cliquePath(at).Child("spec",
+		"autoScalingConfig")))}
 }
 
 func cliqueNames(set *grovev1alpha1.PodCliqueSet) []string {

@@ -174,6 +174,15 @@ func TestValidateCreate(t *testing.T) {
 			want: []string{group + ".scaleConfig.minReplicas: " + invalid, group +
 				".scaleConfig.maxReplicas: " + invalid},
 		},
+		"two autoscalers of one name": {
+			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") + ", " + one("b", "") +
+				"], podCliqueScalingGroups: [{name: a, cliqueNames: [b], scaleConfig: {maxReplicas: 2}}]",
+			want: []string{group + ".scaleConfig: " + forbidden},
+		},
+		"a clique and a group of one name, one of which scales": {
+			template: "cliques: [" + one("a", "autoScalingConfig: {maxReplicas: 3}") + ", " + one("b", "") +
+				"], podCliqueScalingGroups: [{name: a, cliqueNames: [b]}]",
+		},
 		"group members exist": {
 			template: "cliques: [" + one("a", "") + "], podCliqueScalingGroups: [{name: g, cliqueNames: [a, b]}]",
 			want:     []string{group + ".cliqueNames: " + invalid},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -76,7 +76,7 @@ func Decide(podClique *grovev1alpha1.PodClique, existing []*corev1.Pod, now time
 			surplus(active, len(active)-wanted, podClique.Labels[grovev1alpha1.LabelPodTemplateHash])...)
 		return plan
 	}
-	plan.add(podClique.UID, podClique.Name, existing, holes(active, wanted-len(active)), held)
+	plan.add(podClique, existing, holes(active, wanted-len(active)), held)
 	return plan
 }
 
@@ -116,7 +116,7 @@ func AwaitEnd(existing []*corev1.Pod, now time.Time) bool {
 }
 
 // add plans a pod for every free index.
-func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, holes []int32, held map[int32]bool) {
+func (p *Plan) add(podClique metav1.Object, existing []*corev1.Pod, holes []int32, held map[int32]bool) {
 	taken := map[string]bool{}
 	for _, pod := range existing {
 		taken[pod.Name] = true
@@ -125,7 +125,7 @@ func (p *Plan) add(owner types.UID, podClique string, existing []*corev1.Pod, ho
 		if held[index] {
 			continue
 		}
-		name := freeName(owner, podClique, index, taken)
+		name := FreeName(podClique, index, taken)
 		taken[name] = true
 		p.Create = append(p.Create, Addition{Name: name, Index: index})
 	}
@@ -148,13 +148,13 @@ func holes(active []*corev1.Pod, count int) []int32 {
 	return free
 }
 
-// freeName returns the PodClique's name with a suffix of five characters, in the form that the API server generates,
+// FreeName returns the PodClique's name with a suffix of five characters, in the form that the API server generates,
 // but always the same one for an index as long as no known pod has it.
-func freeName(owner types.UID, podClique string, index int32, taken map[string]bool) string {
+func FreeName(owner metav1.Object, index int32, taken map[string]bool) string {
 	for attempt := 0; ; attempt++ {
 		hash := fnv.New64a()
-		fmt.Fprintf(hash, "%s/%d/%d", owner, index, attempt)
-		name := podClique + "-" + suffix(hash.Sum(nil))
+		fmt.Fprintf(hash, "%s/%d/%d", owner.GetUID(), index, attempt)
+		name := owner.GetName() + "-" + suffix(hash.Sum(nil))
 		if !taken[name] {
 			return name
 		}

@@ -15,8 +15,8 @@ type alarms struct {
 // grain is by how much an alarm may be late.
 const grain = 10 * time.Millisecond
 
-// longest is after which an alarm goes off at the latest: a user may write of centuries, which are more nanoseconds than
-// can be counted from 1970.
+// longest is after which an alarm goes off at the latest: a user may write of centuries, which are more nanoseconds
+// than can be counted from 1970.
 const longest = 24 * time.Hour
 
 // after does something some time from now, at the latest after a day, unless that is to be done at the same moment

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/gangs"
+	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
 	"packtree.dev/grove-operator/internal/pods"
@@ -41,14 +43,22 @@ func (r *Reconciler) plan(ctx context.Context, scope *scope) (pods.Plan, error) 
 
 // readPods reads the pods past the cache.
 func (r *Reconciler) readPods(ctx context.Context, scope *scope) error {
+	live, err := r.livePods(ctx, scope)
+	if err != nil {
+		return err
+	}
+	scope.keep(live)
+	return nil
+}
+
+func (r *Reconciler) livePods(ctx context.Context, scope *scope) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := r.Writer.Live.List(ctx, &list, client.InNamespace(scope.podClique.Namespace),
 		client.MatchingLabels{grovev1alpha1.LabelPodClique: scope.podClique.Name})
 	if err != nil {
-		return fmt.Errorf("listing pods: %w", err)
+		return nil, fmt.Errorf("listing pods: %w", err)
 	}
-	scope.keep(list.Items)
-	return nil
+	return list.Items, nil
 }
 
 // scale creates and deletes pods by the plan.
@@ -105,8 +115,7 @@ func (r *Reconciler) delete(ctx context.Context, surplus []*corev1.Pod) error {
 	})
 }
 
-// create creates pods. If a name exists already it is that very pod, which the cache does not have yet. The new pods
-// count at once: the status of this pass stays right when the cache has them.
+// create creates pods. They count at once: the status of this pass stays right when the cache has them.
 func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.Addition) error {
 	gang, err := r.gang(ctx, scope, grovev1alpha1.LabelPodGang)
 	if err != nil {
@@ -117,18 +126,11 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 		Topology:         topology.ForNewPods(topology.NameFor(scope.set), gang),
 		DefaultScheduler: r.DefaultScheduler, Startup: r.Startup,
 	}
+	live := sync.OnceValues(func() ([]corev1.Pod, error) { return r.livePods(ctx, scope) })
 	made := make([]*corev1.Pod, len(additions))
-	err = passes.SlowStart(len(additions), func(i int) error {
-		pod := maker.Make(additions[i].Name, additions[i].Index)
-		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("creating pod %d: %w", additions[i].Index, err)
-		}
-		made[i] = pod
-		return nil
+	err = passes.SlowStart(len(additions), func(i int) (err error) {
+		made[i], err = r.make(ctx, scope, live, maker, additions[i])
+		return err
 	})
 	for _, pod := range made {
 		if pod != nil {
@@ -138,6 +140,36 @@ func (r *Reconciler) create(ctx context.Context, scope *scope, additions []pods.
 		}
 	}
 	return err
+}
+
+// make creates a pod, and returns nil if there is one that the cache does not have yet. A name may also be that of a
+// pod which is none of the PodClique any more, since somebody took its label off to look at it in peace. That is left
+// alone. Live are the pods of the PodClique past the cache.
+func (r *Reconciler) make(
+	ctx context.Context, scope *scope, live func() ([]corev1.Pod, error), maker pods.Maker, addition pods.Addition,
+) (*corev1.Pod, error) {
+	for taken := map[string]bool{}; ; addition.Name = pods.FreeName(scope.podClique, addition.Index, taken) {
+		pod := maker.Make(addition.Name, addition.Index)
+		err := r.Client.Create(ctx, pod, r.Writer.FieldOwner)
+		if err == nil {
+			return pod, nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return nil, fmt.Errorf("creating pod %d: %w", addition.Index, err)
+		}
+		existing, err := live()
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(existing, func(other corev1.Pod) bool {
+			index, numbered := layout.PodIndexOf(&other)
+			fills := numbered && index == addition.Index && other.DeletionTimestamp == nil
+			return lookup.Belongs(&other, scope.podClique) && (fills || other.Name == addition.Name)
+		}) {
+			return nil, nil
+		}
+		taken[addition.Name] = true
+	}
 }
 
 // ungate removes the operator's gate from a pod, but not from another pod with the same name. A strategic merge by the

@@ -95,6 +95,44 @@ func TestAStaleCacheLetsNoPodCliqueGoBeforeItsPods(t *testing.T) {
 	}
 }
 
+// TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor: somebody took the label off pod 0, or its owner, to look at
+// it in peace. Its successor would have its name.
+func TestAPodThatIsNoMemberAnyMoreDoesNotStandInForItsSuccessor(t *testing.T) {
+	podClique := &grovev1alpha1.PodClique{ObjectMeta: metav1.ObjectMeta{Name: "s-0-a", UID: "owner"}}
+	first := pods.FreeName(podClique, 0, nil)
+	second := pods.FreeName(podClique, 0, map[string]bool{first: true})
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		live   []string
+		want   []string
+	}{
+		"without the label": {func(pod *corev1.Pod) { delete(pod.Labels, grovev1alpha1.LabelPodClique) }, []string{"1", "2"},
+			[]string{second}},
+		"without an owner": {func(pod *corev1.Pod) { pod.OwnerReferences = nil }, []string{"1", "2"}, []string{second}},
+		"and its successor is there, which the cache does not show": {
+			func(pod *corev1.Pod) { pod.OwnerReferences = nil }, []string{"0", "1", "2"}, nil},
+		"a member that the cache does not show": {func(*corev1.Pod) {}, []string{"1", "2"}, nil},
+		"a member that is on its way out, which the cache does not show": {func(pod *corev1.Pod) {
+			pod.DeletionTimestamp, pod.Finalizers = &metav1.Time{Time: time.Unix(1_800_000_000, 0)}, []string{"example.com/kubelet"}
+		}, []string{"1", "2"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made []string
+			world := staleWith(t, []string{"1", "2"}, c.live, func(*grovev1alpha1.PodClique) {}, func(maker pods.Maker) []client.Object {
+				pod := maker.Make(first, 0)
+				c.change(pod)
+				return []client.Object{pod}
+			}, &made)
+			if _, err := world.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: world.key}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, made); diff != "" {
+				t.Errorf("made (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // staleWorld is a PodClique of three pods whose reconciler reads an old list of pods.
 type staleWorld struct {
 	reconciler *podclique.Reconciler
@@ -103,6 +141,15 @@ type staleWorld struct {
 }
 
 func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodClique)) *staleWorld {
+	t.Helper()
+	return staleWith(t, cached, live, change, func(pods.Maker) []client.Object { return nil }, nil)
+}
+
+// staleWith has further pods that the cache does not show, and notes the names of those that are made.
+func staleWith(
+	t *testing.T, cached, live []string, change func(*grovev1alpha1.PodClique), further func(pods.Maker) []client.Object,
+	made *[]string,
+) *staleWorld {
 	t.Helper()
 	set := fixture.Set(t,
 		"{metadata: {name: s, namespace: n, uid: s}, spec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: "+
@@ -113,7 +160,15 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 	change(owner)
 	maker := pods.Maker{Set: set, Member: member, PodClique: owner}
 	world := &staleWorld{key: client.ObjectKeyFromObject(owner)}
+	var past client.Client
 	writes := interceptor.Funcs{
+		Create: func(ctx context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+			err := past.Create(ctx, object)
+			if err == nil {
+				*made = append(*made, object.GetName())
+			}
+			return err
+		},
 		Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
 			world.deleted = append(world.deleted, object.GetLabels()[grovev1alpha1.LabelPodIndex])
 			return nil
@@ -129,9 +184,10 @@ func stale(t *testing.T, cached, live []string, change func(*grovev1alpha1.PodCl
 				return []string{pod.GetLabels()[grovev1alpha1.LabelPodClique]}
 			})
 	}
+	past = builder(live).WithObjects(further(maker)...).Build()
 	cache := builder(cached).WithObjects(set, owner).WithInterceptorFuncs(writes).Build()
 	world.reconciler = &podclique.Reconciler{
-		Client: cache, Writer: controller.Writer(cache, builder(live).Build()),
+		Client: cache, Writer: controller.Writer(cache, past),
 		Clock: testingclock.NewFakePassiveClock(time.Unix(1_800_000_000, 0)),
 	}
 	return world
