@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -25,18 +23,12 @@ import (
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/objectcount"
 )
 
 // workers is how many deployments are reconciled at once, each by one worker only.
 const workers = 4
-
-// slowest is the longest time until a failed pass is tried again: the obstacle may belong to somebody else, and no
-// event says that it is gone.
-const (
-	quickest = 5 * time.Millisecond
-	slowest  = time.Minute
-)
 
 // CacheOptions narrow the manager's cache to what the controller reads. Of the owned kinds only objects with a
 // deployment's label are watched: the operator needs none of the cluster's other Services and claims. Slim is for all
@@ -66,11 +58,7 @@ func AddToManager(mgr manager.Manager, by backend.Backend) error {
 	}
 	building := ctrl.NewControllerManagedBy(mgr).
 		Named("dynamographdeployment").
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				quickest, slowest),
-		}).
+		WithOptions(managerstart.Options[reconcile.Request](workers)).
 		// Changes of the status count too: a pass that read an older status gives up at the conflict, and this watch
 		// brings the next pass.
 		For(&v1beta1.DynamoGraphDeployment{})

@@ -5,10 +5,8 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -20,6 +18,7 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/objectcount"
 
 	"packtree.dev/podgrouper/internal/owners"
@@ -29,22 +28,11 @@ import (
 // podWorkers is how many pods are grouped at once. A worker mostly waits for one patch.
 const podWorkers = 10
 
-// Whatever could not be grouped is tried again after the shortest time, then after twice that and so on, at most after
-// the longest time: no event says that an API server can be written to again. Each pod waits for itself, be they
-// thousands.
-const (
-	shortest = 5 * time.Millisecond
-	longest  = time.Minute
-)
-
 // options of a controller.
 func options(reconciler reconcile.Reconciler) crcontroller.Options {
-	return crcontroller.Options{
-		Reconciler:              reconciler,
-		MaxConcurrentReconciles: podWorkers,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-			shortest, longest),
-	}
+	options := managerstart.Options[reconcile.Request](podWorkers)
+	options.Reconciler = reconciler
+	return options
 }
 
 // Add adds the controllers to a manager that was made with CacheOptions.

@@ -16,6 +16,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -43,7 +44,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 			builder.WithPredicates(rollout.TurnChanged())).
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(templateChanged())).
-		WithOptions(passes.Options[reconcile.Request](workers)).
+		WithOptions(managerstart.Options[reconcile.Request](int(workers))).
 		Complete(r)
 }
 

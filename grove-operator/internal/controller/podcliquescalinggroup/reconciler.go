@@ -21,6 +21,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/apply"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/events"
@@ -55,7 +56,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32) error 
 		Watches(&grovev1alpha1.PodCliqueSet{}, handler.EnqueueRequestsFromMapFunc(r.ofSet),
 			builder.WithPredicates(
 				predicate.Or(predicate.GenerationChangedPredicate{}, rollout.TurnChanged(), termination.Changed()))).
-		WithOptions(passes.Options[reconcile.Request](workers)).
+		WithOptions(managerstart.Options[reconcile.Request](int(workers))).
 		Complete(r)
 }
 

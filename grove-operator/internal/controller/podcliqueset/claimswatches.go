@@ -17,6 +17,7 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/passes"
@@ -40,7 +41,7 @@ func (r *ClaimsReconciler) SetupWithManager(mgr manager.Manager, workers int32) 
 		Watches(&corev1.Pod{}, ofSet, builder.WithPredicates(gone())).
 		WatchesRawSource(installation.Once(resourceClaims, source.TypedKind[client.Object, reconcile.Request](
 			mgr.GetCache(), &resourcev1.ResourceClaim{}, ofSet, gone()))).
-		WithOptions(passes.Options[reconcile.Request](workers)).
+		WithOptions(managerstart.Options[reconcile.Request](int(workers))).
 		Complete(r)
 }
 

@@ -21,6 +21,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/lookup"
@@ -56,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		WatchesRawSource(installation.Once(bindings, source.TypedKind[client.Object, reconcile.Request](
 			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			predicate.GenerationChangedPredicate{}))).
-		WithOptions(passes.Options[reconcile.Request](workers)).
+		WithOptions(managerstart.Options[reconcile.Request](int(workers))).
 		Complete(r)
 }
 

@@ -16,6 +16,7 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/installation"
+	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -45,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 			mgr.GetCache(), &grovev1alpha1.ClusterTopologyBinding{},
 			handler.TypedEnqueueRequestsFromMapFunc(r.replicasUsing),
 			predicate.GenerationChangedPredicate{}))).
-		WithOptions(passes.Options[Request](workers)).
+		WithOptions(managerstart.Options[Request](int(workers))).
 		Complete(r)
 }
 

@@ -1,14 +1,14 @@
-package passes_test
+package managerstart_test
 
 import (
 	"testing"
 	"time"
 
-	"packtree.dev/grove-operator/internal/passes"
+	"packtree.dev/shared/managerstart"
 )
 
 func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
-	retries := passes.Options[string](1).RateLimiter
+	retries := managerstart.Options[string](1).RateLimiter
 	first, last := retries.When("set"), time.Duration(0)
 	for range 50 {
 		now := retries.When("set")
@@ -23,5 +23,15 @@ func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
 	retries.Forget("set")
 	if again := retries.When("set"); again != first {
 		t.Errorf("after a success it begins at %v, want %v", again, first)
+	}
+}
+
+// An API server that is away for some time fails the passes of thousands of objects.
+func TestEachObjectWaitsForItself(t *testing.T) {
+	retries := managerstart.Options[int](1).RateLimiter
+	for object := range 5000 {
+		if delay := retries.When(object); delay > 10*time.Millisecond {
+			t.Fatalf("the first failure of object %d is tried again after %s", object, delay)
+		}
 	}
 }

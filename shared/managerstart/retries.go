@@ -1,4 +1,4 @@
-package passes
+package managerstart
 
 import (
 	"time"
@@ -8,16 +8,17 @@ import (
 )
 
 // A failed pass is tried again after the shortest time, then after twice that and so on, at most after the longest
-// time: the obstacle may belong to somebody else, and no event says that it is gone.
+// time: the obstacle may belong to somebody else, and no event says that it is gone. Each object waits for itself, be
+// they thousands.
 const (
 	shortest = 5 * time.Millisecond
 	longest  = time.Minute
 )
 
 // Options of a controller with so many workers.
-func Options[R comparable](workers int32) controller.TypedOptions[R] {
+func Options[R comparable](workers int) controller.TypedOptions[R] {
 	return controller.TypedOptions[R]{
-		MaxConcurrentReconciles: int(workers),
+		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[R](shortest, longest),
 	}
 }
