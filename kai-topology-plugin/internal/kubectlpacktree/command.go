@@ -64,7 +64,6 @@ func Command() *cobra.Command {
   tree      draws the topologies: what is used and free in each domain, and which gang stands where
   explain   says why a pod or a gang waits and what would have to change, or where it went
   what-if   decides manifests on the cluster as it is, with the scheduler's own code
-  top       follows domains, gangs and nodes in the terminal
   view      shows all that on a page in the browser, live, or writes the page to a file
   repairability  foretells for each node and domain what its failure would do to gangs, and how many nodes to keep free
   simulate  runs a stream of gangs in virtual time on the cluster as it is
@@ -93,7 +92,7 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 	}
 	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(),
 		p.simulateCommand(),
-		p.viewCommand(), p.topCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
+		p.viewCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

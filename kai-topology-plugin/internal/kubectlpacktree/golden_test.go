@@ -180,3 +180,10 @@ func TestTheNameOfTheProcessChoosesTheProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutAClusterThereIsNothingToFollow(t *testing.T) {
+	_, _, err := run(t, "view", "-s", "nowhere://", "--request-timeout", "x", "--color", "never")
+	if err == nil || !strings.Contains(err.Error(), "finding a cluster") {
+		t.Errorf("error %v", err)
+	}
+}
