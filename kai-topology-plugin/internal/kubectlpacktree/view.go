@@ -24,9 +24,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/view"
 )
 
-// deciding is how long gangs of a dump that wait are decided before the page is shown, and decidingAll how long those
-// of all moments of a recording are.
-const deciding, decidingAll = 10 * time.Second, time.Minute
+// deciding is how long gangs of a dump that wait are decided before the page is shown.
+const deciding = 10 * time.Second
 
 // viewOptions are the flags of view.
 type viewOptions struct {
@@ -34,7 +33,6 @@ type viewOptions struct {
 	asked     overview.Question
 	named     shapesFlag
 	export    string
-	recording string
 	port      int
 	health    int
 	noBrowser bool
@@ -43,7 +41,7 @@ type viewOptions struct {
 func (p *plugin) viewCommand() *cobra.Command {
 	options := &viewOptions{from: &source{plugin: p}}
 	command := &cobra.Command{
-		Use:   "view [-f BUNDLE | --recording FILE] [--export FILE] [--shape SHAPE]...",
+		Use:   "view [-f BUNDLE] [--export FILE] [--shape SHAPE]...",
 		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
 		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are
 many, with a colour for each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster
@@ -55,14 +53,10 @@ whoever knows the address. Nothing is installed in the cluster, and nothing is a
 --export writes one file instead, which needs neither a server nor a network. Gangs that wait are decided for it, as
 explain does, for up to 10 seconds; so they are for a page of a dump.
 
---recording shows what "simulate -o recording" has written, with a time line over its moments. With --export, all
-moments are in the file, and the gangs that wait at them are decided for up to a minute in all.
-
 Keys: / search, t map or tables, c colours, esc back; on the map the arrows, page up and down, enter, + - and 0.`,
 		Example: `  kubectl packtree view
   kubectl packtree view -f bundle.yaml
   kubectl packtree view --export page.html
-  kubectl packtree view --recording week.recording --export week.html
   kubectl packtree support-bundle | kubectl packtree view -f - --export - > page.html`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -76,13 +70,7 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			command.SetContext(ctx)
-			if options.recording != "" && len(options.from.files) > 0 {
-				return usage(command, "--recording has a cluster of its own, and takes no -f")
-			}
-			switch {
-			case options.export != "" && options.recording != "":
-				return p.exportRecording(command, options)
-			case options.export != "":
+			if options.export != "" {
 				return p.exportView(command, options)
 			}
 			return p.serveView(command, options)
@@ -92,8 +80,6 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	options.named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&options.export, "export", "", "write the page to this file, - for standard output, and quit")
-	flags.StringVar(&options.recording, "recording", "",
-		"show what simulate -o recording has written, with a time line, instead of a cluster")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
@@ -117,47 +103,27 @@ func (p *plugin) exportView(command *cobra.Command, options *viewOptions) error 
 	if err != nil {
 		return err
 	}
-	return writePage(command, options, content, p.taken(options), nil)
-}
-
-// exportRecording writes a page that has all moments of a recording.
-func (p *plugin) exportRecording(command *cobra.Command, options *viewOptions) error {
-	recorded, err := readTimeline(options.recording, options.asked)
-	if err != nil {
+	var page bytes.Buffer
+	if err := view.Export(&page, content, p.taken(options)); err != nil {
 		return err
 	}
-	until := p.now().Add(decidingAll)
-	decide := func(ctx context.Context, cluster *inventory.Inventory, seen *overview.Overview, left int) error {
-		now := p.now()
-		return p.decide(ctx, cluster, seen, now.Add(until.Sub(now)/time.Duration(left)))
-	}
-	first, moments, err := recorded.all(command.Context(), decide, p.progress(command, "moments packed"))
-	if err != nil {
-		return err
-	}
-	return writePage(command, options, first, "of a recording, made into a page "+p.minute(), moments)
+	return writePage(command, options.export, &page)
 }
 
 // writePage writes a page to a file, which has its name only once it is whole.
-func writePage(
-	command *cobra.Command, options *viewOptions, content []byte, taken string, moments *view.Moments,
-) error {
-	var page bytes.Buffer
-	if err := view.Export(&page, content, taken, moments); err != nil {
-		return err
-	}
-	if options.export == "-" {
+func writePage(command *cobra.Command, file string, page *bytes.Buffer) error {
+	if file == "-" {
 		_, err := page.WriteTo(command.OutOrStdout())
 		return err
 	}
-	unfinished := options.export + ".part"
+	unfinished := file + ".part"
 	if err := os.WriteFile(unfinished, page.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("--export: %w", err)
 	}
-	if err := os.Rename(unfinished, options.export); err != nil {
+	if err := os.Rename(unfinished, file); err != nil {
 		return fmt.Errorf("--export: %w", err)
 	}
-	fmt.Fprintln(command.ErrOrStderr(), options.export+" is the page: open it in a browser")
+	fmt.Fprintln(command.ErrOrStderr(), file+" is the page: open it in a browser")
 	return nil
 }
 
@@ -235,18 +201,6 @@ func (p *plugin) shown(
 			return
 		}
 		feed.Publish(content)
-	}
-	if options.recording != "" {
-		recorded, err := readTimeline(options.recording, options.asked)
-		if err != nil {
-			return nil, answers, err
-		}
-		seen, err := recorded.overview(command.Context(), 0)
-		return func(ctx context.Context) error {
-			publish(seen)
-			<-ctx.Done()
-			return nil
-		}, view.Answers{Ask: recorded.answers()}, err
 	}
 	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble, seen: publish}
 	follow, err = shown.follow(command, options.from)

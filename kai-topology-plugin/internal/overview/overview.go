@@ -43,8 +43,6 @@ type Overview struct {
 	Nodes []Node   `json:"nodes"`
 	Pods  []Pod    `json:"pods"`
 	Notes []string `json:"notes"`
-	// Moments are the seconds of a recording, of which this is the first; nil for what is no recording.
-	Moments []float64 `json:"moments,omitempty"`
 	// Histories are those of gangs that events say something about; nil where no events were read.
 	Histories []*History `json:"histories,omitempty"`
 }

@@ -28,16 +28,12 @@ func asset(name string) []byte {
 }
 
 // Export writes one file that shows an overview, given as JSON, by itself: it asks nobody for anything. Taken says, for
-// people, of what and when the overview is. Moments are those of a recording; nil for what is none.
-func Export(w io.Writer, overview []byte, taken string, moments *Moments) error {
+// people, of what and when the overview is.
+func Export(w io.Writer, overview []byte, taken string) error {
 	script, style := asset("page.js"), asset("page.css")
 	var data bytes.Buffer
 	// Markup in names has no meaning any more: < is < again only for whoever parses the JSON.
 	json.HTMLEscape(&data, overview)
-	further, err := momentsElement(moments)
-	if err != nil {
-		return err
-	}
 	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'",
 		source(script), source(style))
 	frame := string(asset("index.html"))
@@ -49,7 +45,6 @@ func Export(w io.Writer, overview []byte, taken string, moments *Moments) error 
 		head, "<style>", string(style), "</style>\n</head>", body,
 		fmt.Sprintf(`<script type="application/json" id="overview" data-taken="%s">`, html.EscapeString(taken)),
 		data.String(), "</script>\n",
-		further,
 		"<script>", string(script), "</script>\n</body>", end,
 	} {
 		if _, err := io.WriteString(w, part); err != nil {
@@ -57,14 +52,6 @@ func Export(w io.Writer, overview []byte, taken string, moments *Moments) error 
 		}
 	}
 	return nil
-}
-
-func momentsElement(moments *Moments) (string, error) {
-	if moments == nil {
-		return "", nil
-	}
-	packed, err := moments.packed()
-	return `<script type="application/octet-stream" id="moments">` + packed + "</script>\n", err
 }
 
 // source is what a policy calls an inline script or style with this content.

@@ -27,7 +27,7 @@ func TestTheBundleEndsNoElementThatItIsPutInto(t *testing.T) {
 
 func TestAnExportHasTheOverviewAsTextAndAllowsNothingElse(t *testing.T) {
 	var page bytes.Buffer
-	if err := Export(&page, []byte(hostile), `<b>"now"</b>`, nil); err != nil {
+	if err := Export(&page, []byte(hostile), `<b>"now"</b>`); err != nil {
 		t.Fatal(err)
 	}
 	text := page.String()

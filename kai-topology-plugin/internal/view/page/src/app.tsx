@@ -7,7 +7,6 @@ import type { Asking } from "./failures";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
-import { TimeLine, useMoment } from "./timeline";
 import { Attempted, TryOut } from "./attempt";
 import type { Attempt, Overview, Repairability } from "./model";
 import type { Source } from "./source";
@@ -37,9 +36,7 @@ function useChoice(): [Choice, (change: Partial<Choice>) => void] {
     const next = { ...choiceOf(location.hash), ...change };
     const hash = hashOf(next);
     if (hash !== location.hash) {
-      // A recording that is played is one step back, and not one for each moment.
-      const keep = "moment" in change ? "replaceState" : "pushState";
-      history[keep](null, "", hash || location.pathname + location.search);
+      history.pushState(null, "", hash || location.pathname + location.search);
     }
     setChoice(next);
   };
@@ -72,16 +69,16 @@ function useAnswer<T>(of: string, changed: unknown, breath: number, ask: () => P
   return told && told.of === of ? told.said : undefined;
 }
 
-/** What failures would do: asked by a button, and shown until it is closed or another moment is. */
-function useFailures(source: Source, moment: number): Asking | undefined {
-  const [state, setState] = useState<{ of: number; told?: Repairability; busy?: boolean; wrong?: string }>();
+/** What failures would do: asked by a button, and shown until it is closed. */
+function useFailures(source: Source): Asking | undefined {
+  const [state, setState] = useState<{ told?: Repairability; busy?: boolean; wrong?: string }>();
   if (!source.repairability) return undefined;
-  const { told, busy = false, wrong } = state?.of === moment ? state : {};
+  const { told, busy = false, wrong } = state ?? {};
   const ask = () => {
-    setState({ of: moment, busy: true });
-    source.repairability?.(moment).then(
-      (answer) => setState({ of: moment, told: answer }),
-      (error: unknown) => setState({ of: moment, wrong: error instanceof Error ? error.message : String(error) }),
+    setState({ busy: true });
+    source.repairability?.().then(
+      (answer) => setState({ told: answer }),
+      (error: unknown) => setState({ wrong: error instanceof Error ? error.message : String(error) }),
     );
   };
   return { told, busy, wrong, ask, close: () => setState(undefined) };
@@ -96,15 +93,13 @@ export function App({ source }: { source: Source }) {
 
   useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
 
-  const [recorded, moment, wrong] = useMoment(source, latestOverview, choice.moment);
-  const overview = attempt?.said.overview ?? recorded;
+  const overview = attempt?.said.overview ?? latestOverview;
 
   const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
   const waits = !attempt && chosen !== undefined && chosen.state !== "Runs";
   const [namespace = "", name = ""] = (choice.gang ?? "").split("/");
-  // What was said of one moment, or of the cluster without manifests, says nothing of others.
-  const asking = waits ? `${choice.gang}#${moment}` : "";
-  const said = useAnswer(asking, overview, breaths.explain, () => source.explain(namespace, name, moment));
+  const asking = (waits && choice.gang) || "";
+  const said = useAnswer(asking, overview, breaths.explain, () => source.explain(namespace, name));
 
   const cluster = useMemo(() => {
     if (!overview) return undefined;
@@ -114,13 +109,12 @@ export function App({ source }: { source: Source }) {
     return found;
   }, [overview, said]);
 
-  const moments = latestOverview?.moments;
-  const told = overview !== undefined && !overview.histories && !moments && !attempt ? choice.gang : undefined;
+  const told = overview !== undefined && !overview.histories && !attempt ? choice.gang : undefined;
   const history = useAnswer(told ?? "", overview, breaths.history, () =>
     source.history(namespace, name).catch((error: unknown) => (error instanceof Error ? error.message : String(error))),
   );
 
-  const failures = useFailures(source, moment);
+  const failures = useFailures(source);
   const spareNodes = attempt ? undefined : failures?.told?.spareNodes;
   const spares = useMemo(() => spareNodes ? new Set(spareNodes) : undefined, [spareNodes]);
 
@@ -177,7 +171,7 @@ export function App({ source }: { source: Source }) {
           </label>
         )}
         <Search {...shared} />
-        {source.tryOut && !moments && (
+        {source.tryOut && (
           <TryOut
             tryOut={source.tryOut}
             took={(file, said) => {
@@ -187,9 +181,8 @@ export function App({ source }: { source: Source }) {
             }}
           />
         )}
-        <p class={state.live && !moments ? "state live" : "state"} role="status">{moments && wrong ? wrong : state.live && moments ? "a recording" : state.text}</p>
+        <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
       </header>
-      {moments && <TimeLine moments={moments} at={moment} shown={overview} choose={choose} />}
       {attempt && <Attempted {...attempt} choose={choose} back={() => { setAttempt(undefined); choose(nothing); }} />}
       <main class={choice.page}>
         {choice.page === "map" ? <><Picture {...shared} dark={dark} spares={spares} /><Legend dark={dark} by={choice.by} kept={!!cluster.overview.reservations?.length} spares={!!spares?.size} /></> : <Tables {...shared} />}

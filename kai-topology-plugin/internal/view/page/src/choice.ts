@@ -8,8 +8,6 @@ export interface Choice {
   /** The path of a domain. */
   domain?: string;
   by: "gangs" | "use" | "slots";
-  /** The place of a moment of a recording. */
-  moment?: string;
   /** The name of the shape whose slots are meant. */
   shape?: string;
   page: "map" | "tables";
@@ -19,7 +17,7 @@ export interface Choice {
 /** What leads back to the start. */
 export const nothing: Partial<Choice> = { gang: undefined, group: undefined, node: undefined, domain: undefined };
 
-const texts = ["topology", "gang", "group", "node", "domain", "shape", "moment"] as const;
+const texts = ["topology", "gang", "group", "node", "domain", "shape"] as const;
 
 export function choiceOf(hash: string): Choice {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));

@@ -11,8 +11,6 @@ export interface Overview {
   nodes: Node[];
   pods: Pod[];
   notes: string[];
-  /** The seconds of a recording, of which this is the first. */
-  moments?: number[];
   /** What events say of gangs, where events were read with all else. */
   histories?: History[];
 }

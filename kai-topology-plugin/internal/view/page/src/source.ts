@@ -5,14 +5,12 @@ import type { Attempt, Gang, History, Overview, Repairability } from "./model";
 export interface Source {
   /** Calls back with what is seen, again and again if it is live, and with whether it still is. */
   open(seen: (overview: Overview) => void, state: (text: string, live: boolean) => void): void;
-  /** Why a gang waits, at a moment if this is a recording, and what would help; undefined if nobody can be asked. */
-  explain(namespace: string, name: string, moment: number): Promise<Gang | undefined>;
-  /** A moment of a recording, by its place. */
-  moment(place: number): Promise<Overview>;
+  /** Why a gang waits, and what would help; undefined if nobody can be asked. */
+  explain(namespace: string, name: string): Promise<Gang | undefined>;
   /** What happened to a gang; undefined if nobody can be asked. What is in the way is an error. */
   history(namespace: string, name: string): Promise<History | undefined>;
-  /** What the failure of each node and domain would do, at a moment if this is a recording; unset if nobody can be asked. */
-  repairability?(moment: number): Promise<Repairability>;
+  /** What the failure of each node and domain would do; unset if nobody can be asked. */
+  repairability?(): Promise<Repairability>;
   /** Tries the manifests of a file; unset if nobody can be asked. What is wrong with them is an error. */
   tryOut?(file: File): Promise<Attempt>;
 }
@@ -22,32 +20,7 @@ export function source(): Source {
   return embedded.trim() ? file(embedded) : server();
 }
 
-/** A part of a moment: text that is new, or so many lines of the moment before, from a place on. */
-type Part = string | [number, number];
-
-/** The moments of a recording that is in the file. Each is told by what of the one before is still so. */
-function moments(packed: string): (place: number) => Promise<Overview> {
-  const unpack = async () => {
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text()) as Part[][];
-  };
-  let unpacked: Promise<Part[][]> | undefined;
-  let last = { place: -1, lines: [] as string[] };
-  return async (place) => {
-    const told = await (unpacked ??= unpack());
-    if (place < last.place) last = { place: -1, lines: [] };
-    while (last.place < place) {
-      const parts = told[last.place + 1] ?? [];
-      const lines = parts.flatMap((part) => (typeof part === "string" ? part : last.lines.slice(part[0], part[0] + part[1])));
-      last = { place: last.place + 1, lines };
-    }
-    return JSON.parse(last.lines.join("")) as Overview;
-  };
-}
-
 function file(text: string): Source {
-  const packed = document.getElementById("moments")?.textContent ?? "";
   return {
     open(seen, state) {
       seen(JSON.parse(text) as Overview);
@@ -59,7 +32,6 @@ function file(text: string): Source {
     async history() {
       return undefined;
     },
-    moment: moments(packed),
   };
 }
 
@@ -96,18 +68,15 @@ function server(): Source {
       events.addEventListener("error", () => state("The connection is lost: is kubectl packtree view still running?", false));
       events.addEventListener("trouble", (event) => state((event as MessageEvent<string>).data, false));
     },
-    async moment(place) {
-      return answer<Overview>(await fetch(`moment?moment=${place}`));
-    },
-    async explain(namespace, name, moment) {
-      const response = await fetch(`explain?${new URLSearchParams({ namespace, name, moment: String(moment) })}`);
+    async explain(namespace, name) {
+      const response = await fetch(`explain?${new URLSearchParams({ namespace, name })}`);
       return response.ok ? ((await response.json()) as Gang) : undefined;
     },
     async history(namespace, name) {
       return answer<History>(await fetch(`history?${new URLSearchParams({ namespace, name })}`));
     },
-    async repairability(moment) {
-      return answer<Repairability>(await fetch(`repairability?moment=${moment}`));
+    async repairability() {
+      return answer<Repairability>(await fetch("repairability"));
     },
     async tryOut(file) {
       const headers = { "Content-Type": "application/yaml" };
