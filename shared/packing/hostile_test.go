@@ -8,15 +8,13 @@ import (
 
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
-	"packtree.dev/shared/packing/internal/hostile"
 )
 
-// found is a case that the command hostilesearch found to take long once, or to be answered
-// badly, with its answer and how many pods are placed at least.
+// found is a case that once took long, or was answered badly, with its answer and how many pods are placed at least.
 type found struct {
 	Verdict packing.Verdict `json:"verdict"`
 	Placed  int             `json:"placed"`
-	Case    hostile.Case    `json:"case"`
+	Case    hostileCase     `json:"case"`
 }
 
 func hostileCases(tb testing.TB) map[string]found {

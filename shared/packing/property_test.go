@@ -42,19 +42,6 @@ func TestSpreadDecisionsAreAsGoodAsTheOracles(t *testing.T) {
 	})
 }
 
-// The campaign's instances have more nodes and more kinds of pods, some of which
-// only their names tell apart, and sometimes nodes that are of no use.
-func TestDecisionsOfManyKindsAreAsGoodAsTheOracles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := oracle.Draw(numbers{t}, oracle.Varied)
-		d := s.Build().Decide(&s.Gang, packing.Options{})
-		// Of these not all are proved to be the best within the budget.
-		if fault, err := oracle.Check(s, &d); fault != "" && fault != oracle.NotImproved {
-			t.Fatalf("%s: %s", fault, err)
-		}
-	})
-}
-
 func score(t *rapid.T, s *oracle.Scene, d packing.Decision) oracle.Quality {
 	quality, err := oracle.Score(s, &d)
 	if err != nil {

@@ -9,12 +9,11 @@ import (
 
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
-	"packtree.dev/shared/packing/internal/hostile"
 )
 
 // variation is a gang and a cluster, larger than what the oracle can judge. What is known of it is how its answer changes when one thing does.
 type variation struct {
-	hostile.Case
+	hostileCase
 	random *rand.Rand
 }
 
@@ -22,7 +21,7 @@ type variation struct {
 func draw(seed uint64) variation {
 	random := rand.New(rand.NewPCG(seed, 11))
 	one := func(of ...int) int { return of[random.IntN(len(of))] }
-	return variation{random: random, Case: hostile.Case{
+	return variation{random: random, hostileCase: hostileCase{
 		Seed: seed, Nodes: 8 + random.IntN(150), Width: 1 + random.IntN(16), Racks: 1 + random.IntN(8), Devices: int64(1 + random.IntN(8)),
 		CPU: 64_000, Spread: one(0, 50, 90), Empty: one(0, 0, 30), Kinds: 1 + random.IntN(6), Large: int64(1 + random.IntN(4)),
 		Heavy: int64(one(1, 8_000, 30_000)), Filter: []string{"", "", "one", "own"}[random.IntN(4)], Excluded: one(10, 50),
@@ -56,7 +55,7 @@ func answered(t *testing.T, c *packing.Cluster, gang *packing.Gang) packing.Deci
 // cluster makes the nodes of a case in an order, with more of them, each like one that there is, behind.
 func (v variation) cluster(order []int, more int) *packing.Cluster {
 	c := packing.NewCluster()
-	if err := c.SetTopology("t", hostile.Levels()); err != nil {
+	if err := c.SetTopology("t", hostileLevels); err != nil {
 		panic(err)
 	}
 	all := v.NodeList()
@@ -143,7 +142,7 @@ func TestAnswersVaryAsTheirQuestionsDo(t *testing.T) {
 				t.Errorf("seed %d: %d and %d pods are placed, both at most", seed, len(first.Assignments), len(again.Assignments))
 			}
 			if rootAlone := v.Root > 4 && v.Middle <= 4 && v.Leaf <= 4; rootAlone {
-				level := hostile.Levels()[v.Root-5]
+				level := hostileLevels[v.Root-5]
 				if a, b := v.used(&first, level), v.used(&again, level); a != b {
 					t.Errorf("seed %d: %d and %d %ss are used, both the fewest", seed, a, b, level)
 				}

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"testing"
 	"time"
@@ -13,16 +14,27 @@ import (
 	"packtree.dev/e2e/chaos"
 )
 
-// TestChaos is a short version of the command e2e/cmd/chaos.
+// Flags make the run longer. With `-v` and these it takes minutes:
+//
+//	go test -count=1 -v -timeout 60m ./e2e/suites/scheduler -run TestChaos -chaos.gangs 1000 -chaos.racks 56
+var chaosOptions = chaos.Options{Patience: 4 * time.Minute, Progress: os.Stderr}
+
+func init() {
+	flag.IntVar(&chaosOptions.Gangs, "chaos.gangs", 40, "how many gangs come")
+	flag.DurationVar(&chaosOptions.Pace, "chaos.pace", 500*time.Millisecond, "time between two gangs")
+	flag.IntVar(&chaosOptions.Racks, "chaos.racks", 2, "racks of 8 nodes with 8 GPUs each")
+	flag.Float64Var(&chaosOptions.Failing, "chaos.failing", 0.1, "share of bindings that fail")
+	flag.DurationVar(&chaosOptions.Kill, "chaos.kill", 8*time.Second, "time between two deaths of the scheduler")
+	flag.DurationVar(&chaosOptions.Trouble, "chaos.trouble", 500*time.Millisecond,
+		"time between two changes of nodes, of pods, of PodGroups")
+	flag.Uint64Var(&chaosOptions.Seed, "chaos.seed", uint64(time.Now().UnixNano()), "seed of the choices")
+}
+
 func TestChaos(t *testing.T) {
 	var run *chaos.Run
 	cluster.Test(t, features.New("chaos").
 		Setup(func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
-			run = chaos.New(cluster.Own, envconf.RandomName("chaos", 14), chaos.Options{
-				Gangs: 40, Pace: 500 * time.Millisecond, Racks: 2, Failing: 0.1, Kill: 8 * time.Second,
-				Trouble:  500 * time.Millisecond,
-				Patience: 4 * time.Minute, Seed: uint64(time.Now().UnixNano()), Progress: os.Stderr,
-			})
+			run = chaos.New(cluster.Own, envconf.RandomName("chaos", 14), chaosOptions)
 			bindings.otherwiseBy(run.Fate)
 			return ctx
 		}).

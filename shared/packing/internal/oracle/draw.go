@@ -24,7 +24,7 @@ type Size struct {
 // Small is for thousands of instances in a test.
 var Small = Size{Nodes: 5, Kinds: 2, Pods: 7, Ways: 20_000}
 
-// Varied is for campaigns: more nodes, each pod of a kind of its own if need be.
+// Varied is for many seeds: more nodes, each pod of a kind of its own if need be.
 var Varied = Size{Nodes: 12, Kinds: 6, Pods: 10, Ways: 4_000, Useless: 2_600}
 
 type drawing struct {

@@ -1,23 +1,17 @@
-// Package hostile makes gangs and clusters that are hard to decide, and searches
-// for the hardest: it changes one here and there, and keeps what takes longer.
-package hostile
+package packing_test
 
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"packtree.dev/shared/packing"
 )
 
-// The most that a case has.
-const (
-	MaxNodes = 10_000
-	MaxPods  = 4_096
-)
+// maxPods is the most pods that a hostile gang has.
+const maxPods = 4_096
 
-// Case says how to make a cluster and a gang.
-type Case struct {
+// hostileCase says how to make a cluster and a gang that are hard to decide.
+type hostileCase struct {
 	// Seed is for all that is drawn.
 	Seed uint64 `json:"seed"`
 	// Racks have Width nodes each, and blocks Racks racks.
@@ -61,19 +55,13 @@ type Case struct {
 	Leaf   int `json:"leaf,omitempty"`
 }
 
-var levels = []string{"block", "rack", "host"}
-
-// Ground is what a case says of the cluster alone: cases with one ground have
-// equal clusters.
-func (c Case) Ground() Case {
-	return Case{Seed: c.Seed, Nodes: c.Nodes, Width: c.Width, Racks: c.Racks, Devices: c.Devices, CPU: c.CPU,
-		Spread: c.Spread, Empty: c.Empty}
-}
+// hostileLevels are those of the cluster's topology, "t".
+var hostileLevels = []string{"block", "rack", "host"}
 
 // Cluster makes the cluster.
-func (c Case) Cluster() *packing.Cluster {
+func (c hostileCase) Cluster() *packing.Cluster {
 	cluster := packing.NewCluster()
-	if err := cluster.SetTopology("t", levels); err != nil {
+	if err := cluster.SetTopology("t", hostileLevels); err != nil {
 		panic(err)
 	}
 	for _, node := range c.NodeList() {
@@ -83,8 +71,8 @@ func (c Case) Cluster() *packing.Cluster {
 }
 
 // NodeList makes the nodes of the cluster.
-func (c Case) NodeList() []packing.Node {
-	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 0))}
+func (c hostileCase) NodeList() []packing.Node {
+	b := &hostileBuilder{hostileCase: c, random: rand.New(rand.NewPCG(c.Seed, 0))}
 	nodes := make([]packing.Node, c.Nodes)
 	for i := range nodes {
 		nodes[i] = b.node(i)
@@ -92,32 +80,30 @@ func (c Case) NodeList() []packing.Node {
 	return nodes
 }
 
-// Levels are those of the cluster's topology, "t".
-func Levels() []string { return slices.Clone(levels) }
-
 // Gang makes the gang.
-func (c Case) Gang() *packing.Gang {
-	b := &builder{Case: c, random: rand.New(rand.NewPCG(c.Seed, 1)), home: nodes{0, c.Nodes}}
+func (c hostileCase) Gang() *packing.Gang {
+	b := &hostileBuilder{hostileCase: c, random: rand.New(rand.NewPCG(c.Seed, 1)), home: stretch{0, c.Nodes}}
 	for k := range c.Kinds {
 		b.kinds = append(b.kinds, b.kind(k))
 	}
 	return &packing.Gang{Root: b.root()}
 }
 
-type builder struct {
-	Case
+type hostileBuilder struct {
+	hostileCase
 	random *rand.Rand
 	kinds  []packing.Shape
 	// pods and running are how many wait and run so far.
 	pods, running int
 	// home is where the running pods of a group stand: nodes that are one after the other.
-	home nodes
+	home stretch
 }
 
-type nodes struct{ from, to int }
+// stretch are nodes that are one after the other.
+type stretch struct{ from, to int }
 
 // within narrows where pods run to a domain of a level if that is required.
-func (b *builder) within(level int) (before nodes) {
+func (b *hostileBuilder) within(level int) (before stretch) {
 	before = b.home
 	if level%4 == 0 || level > 4 {
 		return before
@@ -125,16 +111,16 @@ func (b *builder) within(level int) (before nodes) {
 	size := []int{b.Width * b.Racks, b.Width, 1}[level-1]
 	node := b.home.draw(b.random)
 	from := node - node%size
-	b.home = nodes{max(from, before.from), min(from+size, before.to)}
+	b.home = stretch{max(from, before.from), min(from+size, before.to)}
 	return before
 }
 
-func (n nodes) draw(random *rand.Rand) int { return n.from + random.IntN(n.to-n.from) }
+func (n stretch) draw(random *rand.Rand) int { return n.from + random.IntN(n.to-n.from) }
 
-func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }
+func hostileNode(i int) string { return fmt.Sprintf("node-%05d", i) }
 
-func (b *builder) node(i int) packing.Node {
-	name, rack := nodeName(i), i/b.Width
+func (b *hostileBuilder) node(i int) packing.Node {
+	name, rack := hostileNode(i), i/b.Width
 	n := packing.Node{
 		Name:        name,
 		Labels:      map[string]string{"block": fmt.Sprint(rack / b.Racks), "rack": fmt.Sprint(rack), "host": name},
@@ -147,11 +133,11 @@ func (b *builder) node(i int) packing.Node {
 }
 
 // less draws an amount of which some may be missing.
-func (b *builder) less(amount int64) int64 {
+func (b *hostileBuilder) less(amount int64) int64 {
 	return amount - b.random.Int64N(amount*int64(b.Spread)/100+1)
 }
 
-func (b *builder) kind(k int) packing.Shape {
+func (b *hostileBuilder) kind(k int) packing.Shape {
 	s := packing.Shape{Key: fmt.Sprint("kind-", k), Requests: packing.Resources{
 		"device": 1 + b.random.Int64N(b.Large), "cpu": 1 + b.random.Int64N(b.Heavy),
 	}}
@@ -163,14 +149,14 @@ func (b *builder) kind(k int) packing.Shape {
 	case "pinned":
 		s.Only = []string{}
 		for range b.Pinned {
-			s.Only = append(s.Only, nodeName(b.random.IntN(b.Nodes)))
+			s.Only = append(s.Only, hostileNode(b.random.IntN(b.Nodes)))
 		}
 	}
 	return s
 }
 
 // excluding keeps pods off some nodes, depending on the names of these.
-func (b *builder) excluding(of uint64) func(node string) string {
+func (b *hostileBuilder) excluding(of uint64) func(node string) string {
 	excluded := uint64(b.Excluded)
 	return func(node string) string {
 		h := of*0x9e3779b97f4a7c15 + 1
@@ -184,11 +170,11 @@ func (b *builder) excluding(of uint64) func(node string) string {
 	}
 }
 
-func (b *builder) root() packing.Group {
+func (b *hostileBuilder) root() packing.Group {
 	if b.Groups == 0 {
 		return b.leaf("gang", b.Pods, b.Root)
 	}
-	root := packing.Group{Name: "gang", Constraint: constraint(b.Root)}
+	root := packing.Group{Name: "gang", Constraint: hostileConstraint(b.Root)}
 	b.within(b.Root)
 	for i := range b.Groups {
 		name := fmt.Sprint("group-", i)
@@ -196,7 +182,7 @@ func (b *builder) root() packing.Group {
 			root.Children = append(root.Children, b.leaf(name, max(1, b.Pods/b.Groups), b.Leaf))
 			continue
 		}
-		middle := packing.Group{Name: name, Constraint: constraint(b.Middle)}
+		middle := packing.Group{Name: name, Constraint: hostileConstraint(b.Middle)}
 		home := b.within(b.Middle)
 		for k := range b.Inner {
 			middle.Children = append(middle.Children, b.leaf(fmt.Sprint(name, "-", k), max(1, b.Pods/b.Groups/b.Inner), b.Leaf))
@@ -209,14 +195,14 @@ func (b *builder) root() packing.Group {
 	return root
 }
 
-func (b *builder) minimum(g *packing.Group) {
+func (b *hostileBuilder) minimum(g *packing.Group) {
 	least := (len(g.Children)*b.MinSubgroup + 99) / 100
 	g.MinSubGroups = &least
 }
 
-func (b *builder) leaf(name string, pods, level int) packing.Group {
-	g := packing.Group{Name: name, Constraint: constraint(level)}
-	pods = min(pods, MaxPods-b.pods)
+func (b *hostileBuilder) leaf(name string, pods, level int) packing.Group {
+	g := packing.Group{Name: name, Constraint: hostileConstraint(level)}
+	pods = min(pods, maxPods-b.pods)
 	b.pods += pods
 	g.MinMember = (pods*b.Minimum + 99) / 100
 	for left, mix := pods, min(b.Mix, pods); left > 0; mix-- {
@@ -235,21 +221,21 @@ func (b *builder) leaf(name string, pods, level int) packing.Group {
 		return g
 	}
 	home := b.within(level)
-	for range min(max(1, pods*b.Running/100), MaxPods-b.running) {
+	for range min(max(1, pods*b.Running/100), maxPods-b.running) {
 		b.running++
-		g.Running = append(g.Running, nodeName(b.home.draw(b.random)))
+		g.Running = append(g.Running, hostileNode(b.home.draw(b.random)))
 	}
 	b.home = home
 	return g
 }
 
-func constraint(level int) packing.Constraint {
+func hostileConstraint(level int) packing.Constraint {
 	switch {
 	case level%4 == 0:
 		return packing.Constraint{}
 	case level < 4:
-		return packing.Constraint{Topology: "t", Required: levels[level-1]}
+		return packing.Constraint{Topology: "t", Required: hostileLevels[level-1]}
 	default:
-		return packing.Constraint{Topology: "t", Preferred: levels[level-5]}
+		return packing.Constraint{Topology: "t", Preferred: hostileLevels[level-5]}
 	}
 }

@@ -1,0 +1,50 @@
+package packing_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+
+	"packtree.dev/shared/packing"
+	"packtree.dev/shared/packing/internal/oracle"
+)
+
+var (
+	instances = flag.Int("instances", 3_000, "how many random instances are compared with the oracle")
+	firstSeed = flag.Uint64("seed", 1, "the seed of the first random instance; each has the next one")
+)
+
+// uniform draws the numbers of an instance, each as likely as any other.
+type uniform struct{ *rand.Rand }
+
+func (u uniform) Int(_ string, low, high int) int { return low + u.IntN(high-low+1) }
+
+// Varied instances have more nodes and more kinds of pods, some of which only their names tell apart, and sometimes
+// nodes that are of no use. An instance that fails is made again by its seed:
+//
+//	go test ./packing -run TestRandomInstances -instances 1 -seed N
+func TestRandomInstances(t *testing.T) {
+	verdicts := map[packing.Verdict]int{}
+	for seed := *firstSeed; seed < *firstSeed+uint64(*instances); seed++ {
+		scene := oracle.Draw(uniform{rand.New(rand.NewPCG(seed, 0))}, oracle.Varied)
+		cluster, options := scene.Build(), packing.Options{Placement: packing.Pack}
+		if seed%4 == 3 {
+			options.Placement = packing.Spread
+		}
+		decided := cluster.Decide(&scene.Gang, options)
+		if decided.Verdict == packing.Unknown {
+			// What is refused without words has to be proved.
+			options.Terse = true
+			decided.Verdict = cluster.Decide(&scene.Gang, options).Verdict
+		}
+		verdicts[decided.Verdict]++
+		// Not all placements are proved to be the best within the budget.
+		if fault, err := oracle.Check(scene, &decided); fault != "" && fault != oracle.NotImproved {
+			t.Errorf("seed %d: %s: %v", seed, fault, err)
+		}
+		if fault, err := oracle.Verify(scene, &decided); fault != "" {
+			t.Errorf("seed %d: %s: %v", seed, fault, err)
+		}
+	}
+	t.Log(verdicts)
+}
