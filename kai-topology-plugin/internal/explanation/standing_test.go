@@ -156,7 +156,7 @@ func standing(gangs []*explanation.Gang) []string {
 
 func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	cluster := testsupport.Inventory(t, racks(0)+podGroup("a", "", 1)+pods("a", "a", 1, "", "n1")+
-		podGroup("b", "", 1)+pods("b", "b", 8, "", "")+podGroup("c", "", 2)+pods("c", "c", 3, "", "", "")+
+		podGroup("b", "", 2)+pods("b", "b", 4, "", "", "")+podGroup("c", "", 2)+pods("c", "c", 3, "", "", "")+
 		podGroup("d", "", 1)+pods("d", "d", 4, "", "")+podGroup("e", "", 1)+pods("e", "e", 1, "", ""))
 	gangs := undecided(t, cluster)
 	want := []string{"a Runs", "b Waits", "c Waits", "d Waits", "e Waits"}
@@ -168,7 +168,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	if left != 1 || err != nil {
 		t.Errorf("%d are left, error %v", left, err)
 	}
-	want = []string{"a Runs", "b Waits Infeasible, 1 remedies, behind []", "c Waits Placed, 0 remedies, behind []",
+	want = []string{"a Runs", "b Waits Infeasible, 2 remedies, behind []", "c Waits Placed, 0 remedies, behind []",
 		"d Waits Placed, 0 remedies, behind [ns/c]", "e Waits"}
 	if diff := cmp.Diff(want, standing(gangs)); diff != "" {
 		t.Errorf("after (-want +got):\n%s", diff)
@@ -182,7 +182,7 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 
 func TestWhatIsKeptEmptyIsNotGiven(t *testing.T) {
 	for spares, want := range []string{"g Waits Placed, 0 remedies, behind []", "g Waits Placed, 0 remedies, behind [ns/a]",
-		"g Waits Infeasible, 2 remedies, behind []"} {
+		"g Waits Infeasible, 1 remedies, behind []"} {
 		text := racks(spares) + podGroup("a", "", 1) + pods("a", "a", 4, "", "") + podGroup("g", "", 1) + pods("g", "g", 4, "", "")
 		if diff := cmp.Diff([]string{want}, standing([]*explanation.Gang{only(t, text, "g")})); diff != "" {
 			t.Errorf("%d spares (-want +got):\n%s", spares, diff)

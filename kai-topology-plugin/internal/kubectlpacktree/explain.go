@@ -21,8 +21,8 @@ func (p *plugin) explainCommand() *cobra.Command {
 		Long: `explain walks from the workload to its pods (DynamoGraphDeployment, PodCliqueSet, PodGang, PodGroup),
 shows the conditions on the way and where each subgroup stands, and decides each gang that waits again: by itself, on
 the cluster as it is, with the scheduler's own filters and search. For a gang that does not fit it names the nearest
-domain, what it lacks there and what filters exclude, and tries what would help: each remedy was made on a copy of the
-cluster and the gang decided once more.
+domain, what it lacks there and what filters exclude, and tries what would help: the gang is decided once more with
+each remedy.
 
 KIND is pod, podgroup, podgang, pcs or dgd. A bare name is looked for as dgd, pcs, podgang, podgroup, pod, in this
 order. Volumes and device claims are not looked at.

@@ -2,6 +2,7 @@ package kubeframework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -137,6 +138,23 @@ func (o *Offline) Change(change Change) error {
 	}
 	o.nodes.listRules()
 	return nil
+}
+
+// With runs a function while nodes are added, or stand for those of the same names with the pods on them. The nodes are
+// as before afterwards.
+func (o *Offline) With(nodes []*corev1.Node, run func() error) error {
+	var change, undo Change
+	for _, node := range nodes {
+		if known := o.nodes.byName[node.Name]; known != nil {
+			change.Update, undo.Update = append(change.Update, node), append(undo.Update, known.Node())
+		} else {
+			change.Up, undo.Down = append(change.Up, node), append(undo.Down, node)
+		}
+	}
+	if err := o.Change(change); err != nil {
+		return err
+	}
+	return errors.Join(run(), o.Change(undo))
 }
 
 // infoOf reads a pod, unless it is like the last one. What is wrong with its affinity is overlooked as kube-scheduler

@@ -27,13 +27,7 @@ func (d *drawing) number(what string, low, high int) int {
 // cordoned, tainted or broken; gangs and single pods that run, of several priorities; and the gang that asks.
 func drawCluster(t *rapid.T) string {
 	d := &drawing{T: t, free: map[string]int{}}
-	kept := d.number("spares", 0, 3)
 	d.text.WriteString(topology)
-	if kept > 1 {
-		d.text.Reset()
-		d.text.WriteString(strings.Replace(topology, "metadata: {name: t}",
-			"metadata: {name: t, annotations: {packtree.dev/spares: '"+sparesText(kept-1)+"'}}", 1))
-	}
 	for i := range d.number("nodes", 1, 5) {
 		d.node(fmt.Sprint("n", i))
 	}
@@ -149,8 +143,10 @@ func (d *drawing) members(leaf string, number, gpus int, spec string) {
 
 // relatedIf is a PodGroup with relations, if there are some.
 func relatedIf(name, relations, spec string) string {
+	text := podGroup(name, spec)
 	if relations == "" {
-		return podGroup(name, spec)
+		return text
 	}
-	return related(name, relations, spec)
+	return strings.Replace(text, "metadata: {name: "+name+"}",
+		fmt.Sprintf("metadata: {name: %s, annotations: {packtree.dev/relations: '%s'}}", name, relations), 1)
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+// cordon keeps a node from pods as kubectl does.
+const cordon = "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]"
+
 func TestWhichFiltersAreNamed(t *testing.T) {
 	tainted := "taints: [{key: theirs, effect: NoSchedule}]"
 	both := strings.Replace(cordon, "taints: [", "taints: [{key: theirs, effect: NoSchedule}, ", 1)
@@ -44,13 +47,19 @@ func TestWhichFiltersAreNamed(t *testing.T) {
 				"✓ AddNodes: add 1 node like n1 to the cluster",
 			},
 		},
-		"of pods of two kinds one selects": {
-			fourNodes + podGroup("ask", "subGroups: [{name: l, minMember: 1}, {name: w, minMember: 2}]") +
-				pod("l", "ask", "l", 1, "nodeSelector: {disk: nvme},") + pod("w0", "ask", "w", 4, "") +
-				pod("w1", "ask", "w", 4, ""),
+		"room lacks although a taint excludes another node": {
+			topology + node("z", "r1", "n1", 4) + specified(node("z", "r1", "n2", 4), tainted) +
+				podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4) + pod("x", "", "", 1, "nodeName: n1,"),
 			[]string{
-				"✓ DropSelector: drop node selector disk=nvme",
+				"✓ Tolerate: tolerate taint theirs:NoSchedule (on 1 node)",
+				"✓ AddNodes: add 1 node like n1 to the cluster",
 			},
+		},
+		// Pods that the API server has shown have a version, by which filters remember what they ask for.
+		"a pod with a version is tried as another pod": {
+			topology + alike(1, tainted) + podGroup("ask", "minMember: 1") + strings.Replace(
+				pod("a", "ask", "", 4, ""), "metadata: {", `metadata: {uid: a, resourceVersion: "1", `, 1),
+			[]string{"✓ Tolerate: tolerate taint theirs:NoSchedule (on 1 node)"},
 		},
 		"of a gang that runs the rest is turned away": {
 			topology + node("z", "r1", "n1", 4) + specified(node("z", "r1", "n2", 4), tainted) +
@@ -63,119 +72,6 @@ func TestWhichFiltersAreNamed(t *testing.T) {
 			},
 		},
 	})
-}
-
-func TestWhoStopsAndInWhichOrder(t *testing.T) {
-	tainted := "taints: [{key: theirs, effect: NoSchedule}]"
-	one := topology + node("z", "r1", "n1", 4) + podGroup("ask", "minMember: 1") +
-		pod("ask-0", "ask", "", 4, "priority: 9,")
-	owned := func(pod, kind string) string {
-		return strings.Replace(pod, "metadata: {", "metadata: {ownerReferences: [{apiVersion: v1, kind: "+kind+
-			", name: o, uid: o, controller: true}], ", 1)
-	}
-	add := "✓ AddNodes: add 1 node like n1 to the cluster"
-	tryAll(t, map[string]attempt{
-		"those come last that nobody else can make go": {
-			one + pod("lone", "", "", 1, "nodeName: n1, priority: 3,") +
-				podGroup("spared", "minMember: 1, preemptibility: non-preemptible") +
-				pod("s", "spared", "", 1, "nodeName: n1,"),
-			[]string{
-				"✓ FreeRoom: free 2 nvidia.com/gpu in the cluster: stop pod default/lone (priority 3), " +
-					"gang default/spared (priority 0, non-preemptible)",
-				add,
-			},
-		},
-		"then those of lower priority come first": {
-			one + pod("a", "", "", 2, "nodeName: n1, priority: 4,") + pod("b", "", "", 1, "nodeName: n1, priority: 3,") +
-				pod("c", "", "", 1, "nodeName: n1, priority: -1,"),
-			[]string{
-				"✓ FreeRoom: free 4 nvidia.com/gpu in the cluster: stop " +
-					"pod default/c (priority -1), pod default/b (priority 3), " +
-					"pod default/a (priority 4); all of lower priority than this gang",
-				add,
-			},
-		},
-		"then those that free more": {
-			one + pod("a", "", "", 1, "nodeName: n1,") + pod("b", "", "", 3, "nodeName: n1,"),
-			[]string{
-				"✓ FreeRoom: free 4 nvidia.com/gpu in the cluster: stop " +
-					"pod default/b (priority 0), pod default/a (priority 0); " +
-					"all of lower priority than this gang",
-				add,
-			},
-		},
-		"then they are sorted by name, and of more than six some are counted": {
-			topology + strings.Replace(node("z", "r1", "n1", 7), `nvidia.com/gpu: "7"`, `nvidia.com/gpu: "7", pods: "9"`, 1) +
-				podGroup("ask", "minMember: 1") + pod("ask-0", "ask", "", 7, "") +
-				standing("g", "f", "e", "d", "c", "b", "a"),
-			[]string{
-				"✓ FreeRoom: free 7 nvidia.com/gpu in the cluster: stop " +
-					"pod default/a (priority 0), pod default/b (priority 0), " +
-					"pod default/c (priority 0), pod default/d (priority 0), pod default/e (priority 0) and 2 more",
-				add,
-			},
-		},
-		"one of equal priority is not outranked": {
-			one + pod("a", "", "", 1, "nodeName: n1, priority: 9,") + pod("b", "", "", 3, "nodeName: n1, priority: 8,"),
-			[]string{
-				"✓ FreeRoom: free 4 nvidia.com/gpu in the cluster: stop pod default/b (priority 8), " +
-					"pod default/a (priority 9)", add,
-			},
-		},
-		"a pod of a Job can stop": {
-			one + owned(pod("x", "", "", 1, "nodeName: n1,"), "Job"),
-			[]string{
-				"✓ FreeRoom: free 1 nvidia.com/gpu in the cluster: stop pod default/x (priority 0); " +
-					"all of lower priority than this gang",
-				add,
-			},
-		},
-		"beside a pod of a DaemonSet others can": {
-			one + owned(pod("agent", "", "", 0, "nodeName: n1,"), "DaemonSet") + pod("x", "", "", 1, "nodeName: n1,"),
-			[]string{
-				"✓ FreeRoom: free 1 nvidia.com/gpu in the cluster: stop pod default/x (priority 0); " +
-					"all of lower priority than this gang",
-				add,
-			},
-		},
-		"who is outside of the nearest domain stays, whatever its priority": {
-			fourNodes + podGroup("ask", "minMember: 2, "+oneRack) + pods("ask", "", 2, 4) +
-				pod("x", "", "", 1, "nodeName: n2, priority: 5,") + pod("w", "", "", 1, "nodeName: n4,"),
-			[]string{
-				"✓ RelaxLevel: require l/zone instead of l/rack for the gang",
-				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
-				"✓ FreeRoom: free 1 nvidia.com/gpu in rack z/r1: stop pod default/x (priority 5)",
-				"✓ AddNodes: add 1 node like n1 to rack z/r1",
-			},
-		},
-		"room lacks although filters exclude other nodes": {
-			topology + node("z", "r1", "n1", 4) + specified(node("z", "r1", "n2", 4), tainted) +
-				podGroup("ask", "minMember: 1") + pods("ask", "", 1, 4) + pod("x", "", "", 1, "nodeName: n1,"),
-			[]string{
-				"✓ Tolerate: tolerate taint theirs:NoSchedule (on 1 node)",
-				"✓ FreeRoom: free 1 nvidia.com/gpu in the cluster: stop pod default/x (priority 0)",
-				add,
-			},
-		},
-		"a relation lacks a domain that somebody fills": {
-			fourNodes + related("ask", relations(1), "minMember: 2") + pods("ask", "", 2, 4) +
-				pod("x", "", "", 4, "nodeName: n3,") + pod("w", "", "", 4, "nodeName: n4, priority: 1,"),
-			[]string{
-				"✓ RelaxRelation: do without relation r0 (at most 1 per domain of l/rack)",
-				"✓ LowerMinimum: lower the minimum of the gang from 2 to 1 pods",
-				"✓ FreeRoom: free 4 nvidia.com/gpu in the cluster: stop pod default/x (priority 0)",
-			},
-		},
-	})
-}
-
-// standing are pods of one GPU each on node n1.
-func standing(names ...string) string {
-	var all strings.Builder
-	for _, name := range names {
-		all.WriteString(pod(name, "", "", 1, "nodeName: n1,"))
-	}
-	return all.String()
 }
 
 func TestWhichNodeIsAdded(t *testing.T) {
@@ -192,18 +88,34 @@ func TestWhichNodeIsAdded(t *testing.T) {
 				pods("ask", "", 2, 4),
 			[]string{lowered, "✓ AddNodes: add 1 node like n2 to the cluster"},
 		},
+		"no more nodes are added than it takes": {
+			fourNodes + podGroup("ask", "minMember: 10") + pods("ask", "", 10, 4),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 10 to 4 pods",
+				"✓ AddNodes: add 6 nodes like n1 to the cluster",
+			},
+		},
+		"not even for pods that tolerate all is a broken or cordoned node added": {
+			topology + specified(node("z", "r1", "n0", 4), cordon) + specified(node("z", "r1", "n1", 4),
+				"taints: [{key: node.kubernetes.io/not-ready, effect: NoExecute}]") + node("z", "r1", "n2", 4) +
+				podGroup("ask", "minMember: 4") + pod("a", "ask", "", 4, "tolerations: [{operator: Exists}],") + pod("b", "ask", "", 4, "tolerations: [{operator: Exists}],") +
+				pod("c", "ask", "", 4, "tolerations: [{operator: Exists}],") + pod("d", "ask", "", 4, "tolerations: [{operator: Exists}],"),
+			[]string{
+				"✓ LowerMinimum: lower the minimum of the gang from 4 to 3 pods",
+				"✓ AddNodes: add 1 node like n2 to the cluster",
+			},
+		},
 		"a node of its own name, under whatever label": {
 			topology + own +
 				podGroup("ask", "minMember: 2") + pod("a", "ask", "", 4, "nodeSelector: {own: n1},") + pod("b", "ask", "", 4, ""),
 			[]string{
 				lowered, "✓ AddNodes: add 1 node like n1 to the cluster",
-				"✗ DropSelector: drop the node selectors and required node affinity of the pods",
 			},
 		},
 		"none where the pods select the one node that there is": {
 			topology + own + podGroup("ask", "minMember: 2") +
 				pod("a", "ask", "", 4, "nodeSelector: {own: n1},") + pod("b", "ask", "", 4, "nodeSelector: {own: n1},"),
-			[]string{lowered, "✗ DropSelector: drop the node selectors and required node affinity of the pods"},
+			[]string{lowered},
 		},
 		"of several nodes as many as pods of other kinds leave open": {
 			topology + node("z", "r1", "n1", 4) +

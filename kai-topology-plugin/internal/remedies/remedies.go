@@ -1,5 +1,6 @@
-// Package remedies finds changes by which a gang that does not fit would fit. Each is tried: the gang is decided again
-// on a copy of the cluster in which the change is made.
+// Package remedies finds changes by which a gang that does not fit would fit: of what it asks for, and of the nodes.
+// Each is tried: the gang is decided again with the change, which is then taken back. Which gangs would have to leave
+// for it is the answer of package preemption.
 package remedies
 
 import (
@@ -23,24 +24,14 @@ type Kind string
 
 // The kinds of remedies.
 const (
-	// RelaxLevel: a broader required topology level.
+	// RelaxLevel: a broader required topology level, or none.
 	RelaxLevel Kind = "RelaxLevel"
-	// RelaxRelation: one relation less.
-	RelaxRelation Kind = "RelaxRelation"
 	// LowerMinimum: fewer pods or subgroups that must be placed together.
 	LowerMinimum Kind = "LowerMinimum"
-	// DropSelector: no node selector or node affinity.
-	DropSelector Kind = "DropSelector"
 	// Tolerate: one more toleration.
 	Tolerate Kind = "Tolerate"
 	// Uncordon: nodes that are cordoned take pods again.
 	Uncordon Kind = "Uncordon"
-	// MendNodes: nodes that are not ready take pods again.
-	MendNodes Kind = "MendNodes"
-	// KeepFewerSpares: fewer nodes are kept empty for repair.
-	KeepFewerSpares Kind = "KeepFewerSpares"
-	// FreeRoom: other pods go away.
-	FreeRoom Kind = "FreeRoom"
 	// AddNodes: more nodes in the nearest domain.
 	AddNodes Kind = "AddNodes"
 )
@@ -65,7 +56,7 @@ type unplaced struct {
 }
 
 // Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or
-// Unknown. What helps comes first.
+// Unknown. What helps comes first. It returns nil if there was nothing to try.
 func Find(
 	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer,
 ) ([]Remedy, error) {
@@ -76,10 +67,9 @@ func Find(
 		cluster: cluster, table: table, turn: turn, why: answer.Explanations[0],
 		pods: slices.Concat(turn.Gang.Pending, turn.Gang.Standing),
 	}
-	var found []Remedy
+	found := []Remedy{}
 	for _, try := range []func(context.Context) ([]Remedy, error){
-		p.relaxLevel, p.relaxRelations, p.lowerMinima, p.dropSelectors, p.tolerate, p.uncordon,
-		p.mendNodes, p.keepFewerSpares, p.freeRoom, p.addNodes,
+		p.relaxLevel, p.lowerMinima, p.tolerate, p.uncordon, p.addNodes,
 	} {
 		more, err := try(ctx)
 		if err != nil {
@@ -99,37 +89,28 @@ func (p *unplaced) withSpec(ctx context.Context, change func(*scheduling.PodGrou
 	return answer != nil && turns.Placed(answer), err
 }
 
-// withPods decides the gang with other pods that wait. What is changed are copies of theirs.
-func (p *unplaced) withPods(ctx context.Context, change func(*corev1.PodSpec)) (bool, error) {
+// withToleration decides the gang with one more toleration of its pods that wait.
+func (p *unplaced) withToleration(ctx context.Context, toleration corev1.Toleration) (bool, error) {
 	pods := make([]*corev1.Pod, len(p.pods))
 	for i, pod := range p.pods {
 		pods[i] = pod
 		if gang.Pending(pod) {
 			pods[i] = pod.DeepCopy()
-			pods[i].ResourceVersion = "" // It is no version that anybody may remember what it asks for.
-			change(&pods[i].Spec)
+			pods[i].ResourceVersion = "" // It is no version by which filters may remember what the pod asks for.
+			pods[i].Spec.Tolerations = append(pods[i].Spec.Tolerations, toleration)
 		}
 	}
 	answer, err := p.decide(ctx, p.table, p.turn.Gang.PodGroup, pods)
 	return answer != nil && turns.Placed(answer), err
 }
 
-// withNodes decides the gang as it is in a cluster of other nodes. It returns nil if it does not fit.
-func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (*decision.Answer, error) {
-	other := *p.cluster
-	other.Nodes = nodes
-	return p.in(ctx, &other)
-}
-
-// in decides the gang as it is in another cluster. It returns nil if it does not fit.
-func (p *unplaced) in(ctx context.Context, other *inventory.Inventory) (*decision.Answer, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	table, err := turns.Set(ctx, other)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := p.decide(ctx, table.KeepingRoom(), p.turn.Gang.PodGroup, p.pods)
+// withNodes decides the gang as it is while nodes are added, or others of the same names are given. It returns nil if
+// the gang does not fit.
+func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (answer *decision.Answer, err error) {
+	err = p.table.Under(turns.Change{Nodes: nodes}, func(changed *turns.Table) error {
+		answer, err = p.decide(ctx, changed, p.turn.Gang.PodGroup, p.pods)
+		return err
+	})
 	if err != nil || answer == nil || !turns.Placed(answer) {
 		return nil, err
 	}

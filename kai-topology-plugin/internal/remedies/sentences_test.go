@@ -11,28 +11,20 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	spreads "packtree.dev/shared/relations"
 )
 
 // levels are those of the topology of these tests, broadest first.
 var levels = []string{"l/zone", "l/rack", "kubernetes.io/hostname"}
 
-// sentence is a form that a remedy has, and what somebody does who follows one, with its words: the clusters of which
-// one is to take the gang.
+// sentence is a form that a remedy has, and how its words are followed in a cluster.
 type sentence struct {
 	pattern *regexp.Regexp
-	follow  func(cluster *inventory.Inventory, words []string) []*inventory.Inventory
+	follow  func(cluster *inventory.Inventory, words []string)
 }
 
-// says is a sentence that can be followed in one way only.
 func says(pattern string, follow func(cluster *inventory.Inventory, words []string)) sentence {
-	one := func(cluster *inventory.Inventory, words []string) []*inventory.Inventory {
-		follow(cluster, words)
-		return []*inventory.Inventory{cluster}
-	}
-	return sentence{pattern: regexp.MustCompile("^" + pattern + "$"), follow: one}
+	return sentence{pattern: regexp.MustCompile("^" + pattern + "$"), follow: follow}
 }
 
 var sentences = []sentence{
@@ -42,22 +34,10 @@ var sentences = []sentence{
 	says(`require (\S+) instead of \S+ for (.*)`, func(cluster *inventory.Inventory, words []string) {
 		relax(cluster, words[1], words[2])
 	}),
-	says(`do without relation (\S+) \(.*\)`, unrelate),
 	says(`lower the minimum of (?:the gang|subgroup (\S+)) from \d+ to (\d+) (pods|subgroups)`, lower),
-	says(`drop (?:node selector (.*)=.*|(.*) of the pods)`, drop),
 	says(`tolerate taint (\S+)=(\S*):(\S+) \(on \d+ nodes?\)`, tolerate),
-	says(`(uncordon|get ready again:) (.*)`, giveBack),
-	says(`keep (\d+) nodes? of each l/rack as spares instead of \d+ \(annotation packtree.dev/spares of Topology t\); `+
-		`gangs that lose pods may then have no way out`, func(cluster *inventory.Inventory, words []string) {
-		cluster.Topologies["t"].Annotations[kai.AnnotationSpares] = sparesText(number(words[1]))
-	}),
-	says(`stop everything else in (.*)`, clearDomain),
-	says(`wait for \d+ pods? to be gone`, endLeaving),
+	says(`uncordon (.*)`, uncordon),
 	says(`add (\d+) nodes? like (\S+) to (.*)`, addNodes),
-	{
-		regexp.MustCompile(`^(?:free \S+ nvidia.com/gpu in .*: )?stop (.*?)(?: in (?:the|zone|rack|host) \S+)?` +
-			`(?:; all of lower priority than this gang)?(` + leavingToo + `)?$`), stop,
-	},
 }
 
 // lessThan are the sentences that ask for less than a sentence does.
@@ -75,7 +55,6 @@ func lessThan(change string) []string {
 		now      int // The word that says how many there are now; 0 if there are none.
 	}{
 		{regexp.MustCompile(`^(lower the minimum of .* from (\d+) to )(\d+)( .*)$`), 1, 2},
-		{regexp.MustCompile(`^(keep ()?)(\d+)( nodes? of each \S+ as spares instead of (\d+).*)$`), 1, 5},
 		{regexp.MustCompile(`^(add ()?)(\d+)( nodes? like .*)$`), -1, 0},
 	} {
 		words := counted.sentence.FindStringSubmatch(change)
@@ -90,36 +69,10 @@ func lessThan(change string) []string {
 			return []string{words[1] + strconv.Itoa(less) + words[4]}
 		}
 	}
-	return fewerStopped(change)
+	return nil
 }
 
 var wider = regexp.MustCompile(`^require (\S+) instead of (\S+) for (.*)$`)
-
-// fewerStopped leaves each one of those alone that a sentence stops, or does not wait for those that leave already.
-func fewerStopped(change string) []string {
-	var fewer []string
-	change, waits := strings.CutSuffix(strings.ReplaceAll(change, ", non-preemptible", ""), leavingToo)
-	too := ""
-	if waits {
-		too = leavingToo
-	}
-	if waits && !someOf.MatchString(change) { // Others of the same gang might do.
-		fewer = []string{change}
-	}
-	before, list, stops := strings.Cut(change, "stop ")
-	names := strings.Split(list, ", ")
-	if !stops || len(names) == 1 {
-		return fewer
-	}
-	for i := range names {
-		fewer = append(fewer, before+"stop "+strings.Join(slices.Delete(slices.Clone(names), i, i+1), ", ")+too)
-	}
-	return fewer
-}
-
-var someOf = regexp.MustCompile(`stop .*\d of \d+ pods of`)
-
-const leavingToo = "; pods that leave already have to be gone too"
 
 func number(digits string) int {
 	n, err := strconv.Atoi(digits)
@@ -128,8 +81,6 @@ func number(digits string) int {
 	}
 	return n
 }
-
-func sparesText(number int) string { return fmt.Sprintf(`[{"level":"l/rack","nodes":%d}]`, number) }
 
 func askedFor(cluster *inventory.Inventory) *scheduling.PodGroup {
 	return asking(cluster).Gang.PodGroup
@@ -155,17 +106,6 @@ func relax(cluster *inventory.Inventory, level, groups string) {
 	}
 }
 
-// unrelate leaves a relation out.
-func unrelate(cluster *inventory.Inventory, words []string) {
-	podGroup := askedFor(cluster)
-	rest, _ := spreads.Parse(podGroup.Annotations)
-	rest = slices.DeleteFunc(rest, func(relation spreads.Relation) bool { return relation.Name == words[1] })
-	delete(podGroup.Annotations, scheduling.AnnotationRelations)
-	if len(rest) > 0 {
-		podGroup.Annotations[scheduling.AnnotationRelations] = spreads.Format(rest)
-	}
-}
-
 func lower(cluster *inventory.Inventory, words []string) {
 	spec, minimum := &askedFor(cluster).Spec, int32(number(words[2]))
 	members, groups := &spec.MinMember, &spec.MinSubGroup
@@ -179,45 +119,23 @@ func lower(cluster *inventory.Inventory, words []string) {
 	}
 }
 
-// change changes the pods of the gang.
-func change(cluster *inventory.Inventory, with func(*corev1.PodSpec)) {
+func tolerate(cluster *inventory.Inventory, words []string) {
 	for _, pod := range cluster.Pods {
 		if key, _ := gang.KeyOf(pod); key.Name == "ask" {
-			with(&pod.Spec)
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: words[1], Value: words[2], Effect: corev1.TaintEffect(words[3]),
+			})
 		}
 	}
 }
 
-func drop(cluster *inventory.Inventory, words []string) {
-	change(cluster, func(spec *corev1.PodSpec) {
-		switch {
-		case words[1] != "":
-			delete(spec.NodeSelector, words[1])
-		case words[2] == "the required node affinity":
-			spec.Affinity = nil
-		default:
-			spec.NodeSelector, spec.Affinity = nil, nil
-		}
-	})
-}
-
-func tolerate(cluster *inventory.Inventory, words []string) {
-	change(cluster, func(spec *corev1.PodSpec) {
-		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
-			Key: words[1], Value: words[2], Effect: corev1.TaintEffect(words[3]),
-		})
-	})
-}
-
-// giveBack lets nodes that are cordoned, or not ready, take pods.
-func giveBack(cluster *inventory.Inventory, words []string) {
-	cordoned := words[1] == "uncordon"
+// uncordon lets nodes that are cordoned take pods.
+func uncordon(cluster *inventory.Inventory, words []string) {
 	for _, node := range cluster.Nodes {
-		if slices.Contains(strings.Split(words[2], ", "), node.Name) {
-			node.Spec.Unschedulable = node.Spec.Unschedulable && !cordoned
+		if slices.Contains(strings.Split(words[1], ", "), node.Name) {
+			node.Spec.Unschedulable = false
 			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-				own := strings.HasPrefix(taint.Key, "node.kubernetes.io/")
-				return own && (taint.Key == corev1.TaintNodeUnschedulable) == cordoned
+				return taint.Key == corev1.TaintNodeUnschedulable
 			})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -300,20 +299,6 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 		}
 	}
 	return kept
-}
-
-// Preempt returns who leaves so that the gang of a turn fits, given who may; nil if nobody's leaving helps. See
-// preemption.CandidatesBelow: those whom mayLeave accepts leave whatever the priority of the gang.
-func (t *Table) Preempt(
-	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
-	mayLeave func(*preemption.Workload, []*corev1.Pod) bool,
-) (*preemption.Choice, error) {
-	candidates, err := preemption.CandidatesBelow(math.MaxInt32, turn.Rank.Gang, t.nodes,
-		podGroups, preemption.Budgets{}, mayLeave)
-	if err != nil {
-		return nil, err
-	}
-	return t.clear(ctx, turn, candidates)
 }
 
 // PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or

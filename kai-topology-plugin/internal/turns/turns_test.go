@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
@@ -277,23 +275,14 @@ func TestWhoLeaves(t *testing.T) {
 		podGroup("ask", "", "minMember: 1", "") + pods("ask", "", 4, "priority: 5,", "") +
 		podGroup("meek", "", "minMember: 1", "") + pods("meek", "", 4, "priority: 5, preemptionPolicy: Never,", "") +
 		podGroup("least", "", "minMember: 1", "") + pods("least", "", 4, "", "")
-	anybody := func(*preemption.Workload, []*corev1.Pod) bool { return true }
-	only := func(name string) func(*preemption.Workload, []*corev1.Pod) bool {
-		return func(_ *preemption.Workload, pods []*corev1.Pod) bool { return pods[0].Name == name }
-	}
-	nobody := func(*preemption.Workload, []*corev1.Pod) bool { return false }
 	for name, test := range map[string]struct {
-		of       string
-		spares   int
-		mayLeave func(*preemption.Workload, []*corev1.Pod) bool
-		want     string
+		of     string
+		spares int
+		want   string
 	}{
 		"who is lower":                          {of: "ask", want: "low-0"},
 		"nobody, if the gang must not preempt":  {of: "meek"},
 		"nobody, if all are higher":             {of: "least"},
-		"whoever may, and of these the lowest":  {of: "least", mayLeave: anybody, want: "low-0"},
-		"whoever may, if that is a higher one":  {of: "least", mayLeave: only("high-0"), want: "high-0"},
-		"nobody, if nobody may":                 {of: "least", mayLeave: nobody},
 		"nobody for room that would be a spare": {of: "ask", spares: 2, want: "low-0"},
 	} {
 		text := topology
@@ -302,13 +291,7 @@ func TestWhoLeaves(t *testing.T) {
 		}
 		table := set(t, text+cluster).KeepingSpares()
 		turn := turnOf(t, table, test.of)
-		var choice *preemption.Choice
-		var err error
-		if test.mayLeave == nil {
-			choice, err = table.PreemptLower(t.Context(), turn, table.Inventory().PodGroup)
-		} else {
-			choice, err = table.Preempt(t.Context(), turn, table.Inventory().PodGroup, test.mayLeave)
-		}
+		choice, err := table.PreemptLower(t.Context(), turn, table.Inventory().PodGroup)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 
 // Change is how a cluster might be.
 type Change struct {
+	// Nodes are added, or stand for those of the same names.
+	Nodes []*corev1.Node
 	// Failed are the names of nodes that take no pods.
 	Failed []string
 	// Gone are standing pods that have left their nodes. Those of failed nodes have to be among them.
@@ -35,8 +37,13 @@ func (t *Table) Under(change Change, run func(*Table) error) error {
 	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)
 	return t.view.Aside(t.nodes, func() error {
-		return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone,
-			func() error { return run(&under) })
+		return t.cluster.With(change.Nodes, func() (err error) {
+			if under.nodes, err = t.cluster.Nodes(); err != nil {
+				return err
+			}
+			return kubeframework.Without(t.cluster.SnapshotSharedLister().NodeInfos(), change.Gone,
+				func() error { return run(&under) })
+		})
 	})
 }
 

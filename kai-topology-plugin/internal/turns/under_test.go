@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
@@ -75,6 +76,21 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			},
 			map[string]string{"free": "Infeasible"},
 		},
+		"a node is larger, and one of another rack is added": {
+			func(func(string) *corev1.Pod) []turns.Change {
+				return []turns.Change{{Nodes: []*corev1.Node{nodeOf(t, 8, "r1-a"), nodeOf(t, 4, "r3-a")}}}
+			},
+			map[string]string{"ask": "Placed ask-0:r1-a", "free": "Placed free-0:r1-a"},
+		},
+		"a node is added after another": {
+			func(pod func(string) *corev1.Pod) []turns.Change {
+				return []turns.Change{
+					{Reserved: clusterview.Reserved{"r2-a": {pod("ask-0")}}, Nodes: []*corev1.Node{nodeOf(t, 4, "r3-a")}},
+					{Failed: []string{"r3-a"}, Nodes: []*corev1.Node{nodeOf(t, 4, "r4-a")}},
+				}
+			},
+			map[string]string{"ask": "Infeasible", "free": "Placed free-0:r4-a"},
+		},
 		"a change after another": {
 			func(pod func(string) *corev1.Pod) []turns.Change {
 				return []turns.Change{
@@ -112,6 +128,11 @@ func TestGangsAreDecidedUnderAChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+func nodeOf(t *testing.T, gpus int, name string) *corev1.Node {
+	t.Helper()
+	return testsupport.Inventory(t, nodes(gpus, name)).Nodes[0]
 }
 
 // another is like a pod, and on a node.
