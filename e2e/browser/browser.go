@@ -250,26 +250,6 @@ func (p *Page) Click(selector string) {
 	p.do("clicking "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Choose gives a file to a file input, as a user does.
-func (p *Page) Choose(selector, file string) {
-	p.t.Helper()
-	p.do("choosing "+file, chromedp.SetUploadFiles(chromedp.CSS(selector), []string{file}))
-}
-
-// Drop drops a file with this content on the element of a selector.
-func (p *Page) Drop(selector, name, content string) {
-	p.t.Helper()
-	Evaluate[bool](p, fmt.Sprintf(`(() => {
-		const dropped = new DataTransfer();
-		dropped.items.add(new File([%q], %q));
-		for (const type of ["dragover", "drop"]) {
-			const event = new DragEvent(type, {dataTransfer: dropped, bubbles: true, cancelable: true});
-			document.querySelector(%q).dispatchEvent(event);
-		}
-		return true;
-	})()`, content, name, selector))
-}
-
 // ClickAt clicks a point of the window, in pixels.
 func (p *Page) ClickAt(x, y float64) {
 	p.t.Helper()

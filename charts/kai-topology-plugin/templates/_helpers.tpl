@@ -115,24 +115,3 @@ profiles:
 {{- define "kai-topology-plugin.configName" -}}
 {{ include "kai-topology-plugin.fullname" . }}-config-{{ include "kai-topology-plugin.config" . | sha256sum | trunc 10 }}
 {{- end -}}
-
-{{/* What the pods of a NetworkPolicy may reach, of .Values.networkPolicy. */}}
-{{- define "kai-topology-plugin.egress" -}}
-egress:
-  # The API server, by which the program reads and writes everything. Mostly a policy sees its own address and port, behind the Service kubernetes.
-  - ports:
-      {{- range .apiServer.ports }}
-      - {port: {{ . }}, protocol: TCP}
-      {{- end }}
-    {{- with .apiServer.cidrs }}
-    to:
-      {{- range . }}
-      - ipBlock: {cidr: {{ . | quote }}}
-      {{- end }}
-    {{- end }}
-  {{- if .dns }}
-  - ports:
-      - {port: 53, protocol: UDP}
-      - {port: 53, protocol: TCP}
-  {{- end }}
-{{- end }}

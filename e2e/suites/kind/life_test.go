@@ -76,12 +76,7 @@ func TestLife(t *testing.T) {
 		Assess("as all do", hears("default", "visitor", metricsOf("podgrouper"), true)).
 		Assess("also who looks like a program", hears("packtree-system", "lookalike", prometheus, true))
 	policies := features.New("network policies").
-		Assess("they are switched on, with the page",
-			install(today, append(policed(), "--values="+values, "--set="+readers,
-				"--set=kai-topology-plugin.view.enabled=true")...)).
-		Assess("the page sees the cluster, and kubelets see that",
-			says("-n", "packtree-system", "wait", "deployment", "kai-topology-plugin-view", "--for=condition=Available",
-				timeout)).
+		Assess("they are switched on", install(today, append(policed(), "--values="+values, "--set="+readers)...)).
 		Assess("others cannot read metrics any more", hears("default", "visitor", metricsOf("podgrouper"), false)).
 		Assess("the programs reach the API server", hears("packtree-system", "lookalike", apiServer, true)).
 		Assess("and nobody else", hears("packtree-system", "lookalike", prometheus, false)).

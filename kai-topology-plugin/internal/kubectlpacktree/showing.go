@@ -25,9 +25,13 @@ type showing struct {
 	seen    func(*overview.Overview)
 	trouble func(string)
 
-	latest
 	// reader is that of the cluster, nil for a dump.
 	reader *live.Reader
+	// read is the cluster as it was read last; nil before it was.
+	read atomic.Pointer[live.Cluster]
+	// searching is held while a gang is decided. There is one search at a time: people wait for one gang, and the
+	// machine is theirs.
+	searching sync.Mutex
 }
 
 // follow returns what keeps people up to date until its context is done. What cannot be read at all is an error at
@@ -53,7 +57,7 @@ func (s *showing) follow(command *cobra.Command, from *source) (func(context.Con
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		s.keep(read)
+		s.read.Store(read)
 		s.seen(seen)
 		<-ctx.Done()
 		return nil
@@ -67,24 +71,18 @@ func (s *showing) show(ctx context.Context, read *live.Cluster) {
 		return
 	}
 	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
-	s.keep(read)
+	s.read.Store(read)
 	s.seen(seen)
 }
 
 // answers are those to the questions of a page.
 func (s *showing) answers() view.Answers {
 	return view.Answers{
-		Ask: map[string]view.Answer{
-			"explain": func(ctx context.Context, asked url.Values) (any, error) {
-				return s.explain(ctx, asked.Get("namespace"), asked.Get("name"))
-			},
-			"repairability": func(ctx context.Context, _ url.Values) (any, error) { return s.repairability(ctx) },
-			"history": func(ctx context.Context, asked url.Values) (any, error) {
-				return s.history(ctx, asked.Get("namespace"), asked.Get("name"))
-			},
+		"explain": func(ctx context.Context, asked url.Values) (any, error) {
+			return s.explain(ctx, asked.Get("namespace"), asked.Get("name"))
 		},
-		WhatIf: func(ctx context.Context, file string, content []byte) (any, error) {
-			return s.whatIf(ctx, file, content)
+		"history": func(ctx context.Context, asked url.Values) (any, error) {
+			return s.history(ctx, asked.Get("namespace"), asked.Get("name"))
 		},
 	}
 }
@@ -108,40 +106,19 @@ func (s *showing) history(ctx context.Context, namespace, name string) (*overvie
 	return history, nil
 }
 
-// latest is a cluster as it was read last.
-type latest struct {
-	read atomic.Pointer[live.Cluster]
-	// searching is held while a gang is decided. There is one search at a time: people wait for one gang, and the
-	// machine is theirs.
-	searching sync.Mutex
-}
-
-func (l *latest) keep(read *live.Cluster) { l.read.Store(read) }
-
-func (l *latest) cluster() (*live.Cluster, error) {
-	read := l.read.Load()
+func (s *showing) cluster() (*live.Cluster, error) {
+	read := s.read.Load()
 	if read == nil {
 		return nil, errors.New("the cluster has not been read yet")
 	}
 	return read, nil
 }
 
-// repairability foretells failures on the cluster as it was read last.
-func (l *latest) repairability(ctx context.Context) (*repairabilityReport, error) {
-	l.searching.Lock()
-	defer l.searching.Unlock()
-	read, err := l.cluster()
-	if err != nil {
-		return nil, err
-	}
-	return repairabilityOf(ctx, read.Inventory, func(int) {})
-}
-
 // explain decides a gang on the cluster as it was read last.
-func (l *latest) explain(ctx context.Context, namespace, name string) (*explanation.Gang, error) {
-	l.searching.Lock()
-	defer l.searching.Unlock()
-	read, err := l.cluster()
+func (s *showing) explain(ctx context.Context, namespace, name string) (*explanation.Gang, error) {
+	s.searching.Lock()
+	defer s.searching.Unlock()
+	read, err := s.cluster()
 	if err != nil {
 		return nil, err
 	}

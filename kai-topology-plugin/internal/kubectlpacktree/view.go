@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,7 +33,6 @@ type viewOptions struct {
 	named     shapesFlag
 	export    string
 	port      int
-	health    int
 	noBrowser bool
 }
 
@@ -83,8 +81,6 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")
 	flags.StringVar(&options.asked.Resource, "resource", "", "the resource to show; GPUs if any node has them, else cpu")
 	flags.IntVar(&options.port, "port", 0, "the port to listen on; a free one unless given")
-	flags.IntVar(&options.health, "health-port", 0,
-		"a port that says at /healthz and /readyz, to anybody, whether the page works; none unless given")
 	flags.BoolVar(&options.noBrowser, "no-browser", false, "print the address and open nothing")
 	return command
 }
@@ -175,13 +171,6 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s\n", server.Address())
 	fmt.Fprintln(command.ErrOrStderr(), "Whoever knows this address sees what you may see. Ctrl-C ends it.")
-	if options.health > 0 {
-		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", options.health))
-		if err != nil {
-			return fmt.Errorf("opening the port for probes: %w", err)
-		}
-		running.Go(func() error { return view.ServeHealth(ctx, feed, listener) })
-	}
 	running.Go(func() error { return follow(ctx) }) // It only ends by itself if the cluster cannot be read.
 	running.Go(func() error { return server.Serve(ctx) })
 	if !options.noBrowser {

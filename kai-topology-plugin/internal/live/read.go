@@ -201,15 +201,6 @@ func (r *Reader) priorities(ctx context.Context, read *Cluster) error {
 		func(class *schedulingv1.PriorityClass) { read.Priorities = append(read.Priorities, class) })
 }
 
-// WithPriorities returns a cluster that was read together with the PriorityClasses that there are now.
-func (r *Reader) WithPriorities(ctx context.Context, read *Cluster) (*Cluster, error) {
-	with := &Cluster{Inventory: read.Inventory, Notes: slices.Clone(read.Notes)}
-	reading := reading{read: with}
-	err := reading.optional("PriorityClasses", r.priorities(ctx, with))
-	with.Notes = append(with.Notes, reading.sortedNotes()...)
-	return with, err
-}
-
 // Events returns the events of a namespace. The error says which role to ask for, if it is a matter of rights.
 func (r *Reader) Events(ctx context.Context, namespace string) (events []*corev1.Event, err error) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

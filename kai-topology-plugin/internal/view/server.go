@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,16 +17,8 @@ import (
 // Answer is what is said to a question. It is sent as JSON; an error is for people.
 type Answer func(ctx context.Context, asked url.Values) (any, error)
 
-// Answers are what people can ask for beyond the overview.
-type Answers struct {
-	// Ask has answers by the name of the question.
-	Ask map[string]Answer
-	// WhatIf says what would become of the manifests in a file, and changes nothing.
-	WhatIf func(ctx context.Context, file string, content []byte) (any, error)
-}
-
-// largest is how many bytes of manifests are read.
-const largest = 8 << 20
+// Answers are what people can ask for beyond the overview, by the name of the question.
+type Answers map[string]Answer
 
 // Server shows the latest overview to whoever on this machine knows its address.
 type Server struct {
@@ -58,19 +49,14 @@ func (s *Server) Address() string {
 
 // Serve answers until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
-	return answerAt(ctx, s.listener, s.guarded(s.page()))
-}
-
-// answerAt has a handler answer until ctx is done.
-func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           s.guarded(s.page()),
 		ReadHeaderTimeout: 10 * time.Second,
 		// Whoever waits for events learns that there will be none.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
+	go func() { done <- server.Serve(s.listener) }()
 	select {
 	case err := <-done:
 		return err
@@ -87,9 +73,6 @@ func answerAt(ctx context.Context, listener net.Listener, handler http.Handler) 
 // policy lets the page load what it is made of from here, and nothing from anywhere else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// whatIfPath is where manifests are sent to. It is the only thing that is sent here, and nothing is kept of it.
-const whatIfPath = "what-if"
 
 // guarded refuses what does not come from the page itself, or from a person who was given its address. A page of
 // another site can make a browser ask here, also under a name of its own that leads to this machine, but it neither
@@ -112,8 +95,7 @@ func (s *Server) guarded(page http.Handler) http.Handler {
 			http.Error(w, "pages of other sites get no answer", http.StatusForbidden)
 		case !inside || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
 			http.Error(w, "the address lacks the token that kubectl packtree view has printed", http.StatusForbidden)
-		case r.Method != http.MethodGet && r.Method != http.MethodHead &&
-			(r.Method != http.MethodPost || path != whatIfPath):
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "there is nothing to be changed here", http.StatusMethodNotAllowed)
 		default:
 			r.URL.Path = path
@@ -143,16 +125,14 @@ func (s *Server) page() http.Handler {
 			s.overview(w)
 		case "events":
 			s.events(w, r)
-		case whatIfPath:
-			s.whatIf(w, r)
 		default:
-			answer, known := s.answers.Ask[r.URL.Path]
+			answer, known := s.answers[r.URL.Path]
 			if !known {
 				http.NotFound(w, r)
 				return
 			}
 			said, err := answer(r.Context(), r.URL.Query())
-			reply(w, said, err, http.StatusNotFound)
+			reply(w, said, err)
 		}
 	})
 }
@@ -196,34 +176,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// whatIf takes manifests as a page sends them that was asked to: a form of another page cannot send this type.
-func (s *Server) whatIf(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/yaml" {
-		http.Error(w, "manifests are sent by POST, as application/yaml", http.StatusUnsupportedMediaType)
-		return
-	}
-	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largest))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		http.Error(w, fmt.Sprintf("the file has more than %d MiB", largest>>20), http.StatusRequestEntityTooLarge)
-		return
-	}
+// reply sends an answer, or why there is none.
+func reply(w http.ResponseWriter, said any, err error) {
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	if s.answers.WhatIf == nil {
-		http.Error(w, "manifests are tried on a cluster or a dump", http.StatusNotFound)
-		return
-	}
-	said, err := s.answers.WhatIf(r.Context(), r.URL.Query().Get("file"), content)
-	reply(w, said, err, http.StatusUnprocessableEntity)
-}
-
-// reply sends an answer, or under a status why there is none.
-func reply(w http.ResponseWriter, said any, err error, failed int) {
-	if err != nil {
-		http.Error(w, err.Error(), failed)
+		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
 	content, err := json.Marshal(said)

@@ -74,15 +74,7 @@ func serve(t *testing.T) *Server {
 			return map[string]string{"what": what, "namespace": asked.Get("namespace"), "name": asked.Get("name")}, nil
 		}
 	}
-	whatIf := func(_ context.Context, file string, content []byte) (any, error) {
-		if string(content) == "wrong" {
-			return nil, errors.New(file + ": no manifest")
-		}
-		return map[string]any{"file": file, "secret": len(content)}, nil
-	}
-	server, err := Listen(NewFeed(), Answers{
-		Ask: map[string]Answer{"explain": about("explain"), "history": about("history")}, WhatIf: whatIf,
-	}, 0)
+	server, err := Listen(NewFeed(), Answers{"explain": about("explain"), "history": about("history")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,58 +148,6 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 		}
 	}
 }
-
-// post sends manifests as the page does.
-func post(content string, adjust ...func(*http.Request)) func(*http.Request) {
-	return func(r *http.Request) {
-		r.Method, r.Body, r.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader(content)), int64(len(content))
-		r.Header.Set("Content-Type", "application/yaml")
-		for _, adjust := range adjust {
-			adjust(r)
-		}
-	}
-}
-
-func TestManifestsAreTakenFromThePageAlone(t *testing.T) {
-	server := serve(t)
-	root := strings.TrimSuffix(server.Address(), "/"+server.token+"/")
-	to := server.Address() + "what-if?file=gang.yaml"
-	for name, test := range map[string]struct {
-		address string
-		adjust  func(*http.Request)
-		want    int
-		says    string
-	}{
-		"the page":                  {to, post("abc", with("Origin", root)), http.StatusOK, `{"file":"gang.yaml","secret":3}`},
-		"what is wrong is said":     {to, post("wrong"), http.StatusUnprocessableEntity, "gang.yaml: no manifest"},
-		"as large as may be":        {to, post(strings.Repeat("a", 8<<20)), http.StatusOK, `"secret":8388608`},
-		"too large":                 {to, post(strings.Repeat("a", 8<<20+1)), http.StatusRequestEntityTooLarge, "more than 8 MiB"},
-		"too large, and not said":   {to, post(strings.Repeat("a", 8<<20+1), chunked), http.StatusRequestEntityTooLarge, "more than 8 MiB"},
-		"a form of another page":    {to, post("abc", with("Content-Type", "text/plain")), http.StatusUnsupportedMediaType, "POST"},
-		"nothing sent":              {to, plain, http.StatusUnsupportedMediaType, "POST"},
-		"another origin":            {to, post("abc", with("Origin", "http://evil.example")), http.StatusForbidden, "origins"},
-		"another server":            {to, post("abc", with("Origin", "http://127.0.0.1:1")), http.StatusForbidden, "origins"},
-		"another site":              {to, post("abc", with("Sec-Fetch-Site", "cross-site")), http.StatusForbidden, "sites"},
-		"a name that leads here":    {to, post("abc", func(r *http.Request) { r.Host = "evil.example" }), http.StatusForbidden, "host"},
-		"no token":                  {root + "/what-if", post("abc"), http.StatusForbidden, "token"},
-		"another method":            {to, post("abc", func(r *http.Request) { r.Method = http.MethodPut }), http.StatusMethodNotAllowed, "changed"},
-		"a path that only looks so": {server.Address() + "x/../what-if", post("abc"), http.StatusMethodNotAllowed, "changed"},
-		"sent to the overview":      {server.Address() + "overview", post("abc"), http.StatusMethodNotAllowed, "changed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			status, _, body := ask(t, test.address, test.adjust)
-			if status != test.want || !strings.Contains(body, test.says) {
-				t.Errorf("%d, %.200s; want %d, %s", status, body, test.want, test.says)
-			}
-			if status != http.StatusOK && strings.Contains(body, "secret") {
-				t.Errorf("it was answered: %.200s", body)
-			}
-		})
-	}
-}
-
-// chunked sends a body whose length is not given beforehand.
-func chunked(r *http.Request) { r.ContentLength = -1 }
 
 func TestStrangersAreRefused(t *testing.T) {
 	server := serve(t)

@@ -3,12 +3,10 @@ import { clusterOf, key, shapeOf, titleOf } from "./cluster";
 import { choiceOf, hashOf, nothing, type Choice } from "./choice";
 import { coloursFor, useColour } from "./colours";
 import { Map as Picture } from "./map";
-import type { Asking } from "./failures";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
-import { Attempted, TryOut } from "./attempt";
-import type { Attempt, Overview, Repairability } from "./model";
+import type { Overview } from "./model";
 import type { Source } from "./source";
 
 const colourings: Choice["by"][] = ["gangs", "use", "slots"];
@@ -69,34 +67,16 @@ function useAnswer<T>(of: string, changed: unknown, breath: number, ask: () => P
   return told && told.of === of ? told.said : undefined;
 }
 
-/** What failures would do: asked by a button, and shown until it is closed. */
-function useFailures(source: Source): Asking | undefined {
-  const [state, setState] = useState<{ told?: Repairability; busy?: boolean; wrong?: string }>();
-  if (!source.repairability) return undefined;
-  const { told, busy = false, wrong } = state ?? {};
-  const ask = () => {
-    setState({ busy: true });
-    source.repairability?.().then(
-      (answer) => setState({ told: answer }),
-      (error: unknown) => setState({ wrong: error instanceof Error ? error.message : String(error) }),
-    );
-  };
-  return { told, busy, wrong, ask, close: () => setState(undefined) };
-}
-
 export function App({ source }: { source: Source }) {
-  const [latestOverview, setOverview] = useState<Overview>();
-  const [attempt, setAttempt] = useState<{ file: string; said: Attempt }>();
+  const [overview, setOverview] = useState<Overview>();
   const [state, setState] = useState({ text: "Reading…", live: false });
   const [choice, choose] = useChoice();
   const dark = useDark();
 
   useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
 
-  const overview = attempt?.said.overview ?? latestOverview;
-
   const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
-  const waits = !attempt && chosen !== undefined && chosen.state !== "Runs";
+  const waits = chosen !== undefined && chosen.state !== "Runs";
   const [namespace = "", name = ""] = (choice.gang ?? "").split("/");
   const asking = (waits && choice.gang) || "";
   const said = useAnswer(asking, overview, breaths.explain, () => source.explain(namespace, name));
@@ -109,14 +89,10 @@ export function App({ source }: { source: Source }) {
     return found;
   }, [overview, said]);
 
-  const told = overview !== undefined && !overview.histories && !attempt ? choice.gang : undefined;
+  const told = overview !== undefined && !overview.histories ? choice.gang : undefined;
   const history = useAnswer(told ?? "", overview, breaths.history, () =>
     source.history(namespace, name).catch((error: unknown) => (error instanceof Error ? error.message : String(error))),
   );
-
-  const failures = useFailures(source);
-  const spareNodes = attempt ? undefined : failures?.told?.spareNodes;
-  const spares = useMemo(() => spareNodes ? new Set(spareNodes) : undefined, [spareNodes]);
 
   const latest = useRef(choice);
   latest.current = choice;
@@ -171,28 +147,17 @@ export function App({ source }: { source: Source }) {
           </label>
         )}
         <Search {...shared} />
-        {source.tryOut && (
-          <TryOut
-            tryOut={source.tryOut}
-            took={(file, said) => {
-              setAttempt({ file, said });
-              const first = said.podGroups[0];
-              choose({ ...nothing, gang: first && key(first) });
-            }}
-          />
-        )}
         <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
       </header>
-      {attempt && <Attempted {...attempt} choose={choose} back={() => { setAttempt(undefined); choose(nothing); }} />}
       <main class={choice.page}>
-        {choice.page === "map" ? <><Picture {...shared} dark={dark} spares={spares} /><Legend dark={dark} by={choice.by} kept={!!cluster.overview.reservations?.length} spares={!!spares?.size} /></> : <Tables {...shared} />}
+        {choice.page === "map" ? <><Picture {...shared} dark={dark} /><Legend dark={dark} by={choice.by} kept={!!cluster.overview.reservations?.length} /></> : <Tables {...shared} />}
       </main>
-      <aside aria-label="Details"><Panel {...shared} dark={dark} history={history} failures={attempt ? undefined : failures} /></aside>
+      <aside aria-label="Details"><Panel {...shared} dark={dark} history={history} /></aside>
     </>
   );
 }
 
-function Legend({ dark, by, kept, spares }: { dark: boolean; by: Choice["by"]; kept: boolean; spares: boolean }) {
+function Legend({ dark, by, kept }: { dark: boolean; by: Choice["by"]; kept: boolean }) {
   const colours = coloursFor(dark);
   return (
     <ul class="legend" aria-label="Legend">
@@ -205,7 +170,6 @@ function Legend({ dark, by, kept, spares }: { dark: boolean; by: Choice["by"]; k
       <li><i class="cross" /> not ready</li>
       <li><i class="nearest" /> nearest domain</li>
       {kept && <li><i class="dotted" style={{ borderColor: colours.kept }} /> kept for a gang</li>}
-      {spares && <li><i class="spare" /> spare</li>}
       <li class="keys"><kbd>/</kbd> search <kbd>t</kbd> tables <kbd>c</kbd> colours <kbd>esc</kbd> back</li>
     </ul>
   );

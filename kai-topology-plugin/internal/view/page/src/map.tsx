@@ -24,13 +24,11 @@ interface Props {
   topology: Topology;
   choice: Choice;
   dark: boolean;
-  /** Names of nodes that have to stay empty, where somebody has asked. */
-  spares?: Set<string>;
   choose(change: Partial<Choice>): void;
 }
 
 export function Map(props: Props) {
-  const { cluster, topology, choice, dark, spares, choose } = props;
+  const { cluster, topology, choice, dark, choose } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [view, setView] = useState(whole);
@@ -78,7 +76,7 @@ export function Map(props: Props) {
       if (bitmaps.current.stretch(context, of, view, colours.ground)) {
         sharp = setTimeout(() => setSettled((times) => times + 1), rest);
       } else {
-        paint(context, { cluster, root, view, ...size, colours, palette, by, slots, gang, group, node, domain, nearest, spares, cursor }, ratio);
+        paint(context, { cluster, root, view, ...size, colours, palette, by, slots, gang, group, node, domain, nearest, cursor }, ratio);
         bitmaps.current.keep(element, of, view, performance.now() - started);
       }
       performance.measure("packtree:frame", { start: started });
@@ -87,7 +85,7 @@ export function Map(props: Props) {
       cancelAnimationFrame(frame);
       clearTimeout(sharp);
     };
-  }, [cluster, root, view, size, dark, choice, nearest, slots, spares, cursor, settled]);
+  }, [cluster, root, view, size, dark, choice, nearest, slots, cursor, settled]);
 
   useEffect(() => {
     // Preact listens passively to wheels, and the page must not scroll.

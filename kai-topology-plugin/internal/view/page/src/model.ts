@@ -35,14 +35,6 @@ export interface Happened {
   note?: string;
 }
 
-/** What manifests would become, and the cluster with them. */
-export interface Attempt {
-  podGroups: { namespace: string; name: string; verdict: string; message: string; assignments: Record<string, string> }[];
-  decidedFirst: string[];
-  notes: string[];
-  overview: Overview;
-}
-
 export interface Topology {
   name: string;
   levels: string[];
@@ -116,23 +108,6 @@ export interface Reservation {
   resources?: string[];
   /** A node is there once for each pod that will go there. */
   nodes?: string[];
-}
-
-/** What the failure of each node and domain would do to gangs, and which nodes have to stay empty so that it can be mended. */
-export interface Repairability {
-  failures: Failure[];
-  /** Counts of nodes by level and domain. */
-  spares: Record<string, Record<string, number>>;
-  /** Their names. */
-  spareNodes: string[] | null;
-}
-
-export interface Failure {
-  level: string;
-  domain: string;
-  mendedInPlace: string[] | null;
-  mendedByMoving: { gang: string; subGroup: string; pods: number }[] | null;
-  lost: string[] | null;
 }
 
 export interface Gang {

@@ -39,8 +39,6 @@ export interface Scene {
   /** Paths of domains with a mark: the one that is chosen, and those nearest to what a gang needs. */
   domain?: string;
   nearest: Set<string>;
-  /** Names of nodes that have to stay empty, where somebody has asked. */
-  spares?: Set<string>;
   /** The path of the box that the keyboard is on. */
   cursor?: string;
 }
@@ -134,7 +132,6 @@ class Painting {
     const path = pathOf(box);
     const mark = (colour: string, width: number, dash: number[] = []) => this.outlined.push({ rect, colour, width, dash });
     if (box.depth > 0 && this.kept(box)) mark(scene.colours.kept, 3, [2, 3]);
-    if (box.data.node !== undefined && scene.spares?.has(box.data.node)) mark(scene.colours.text, 2, [8, 3, 2, 3]);
     if (scene.nearest.has(path)) mark(scene.colours.careful, 3, [7, 4]);
     if (box.depth > 0 && scene.domain === path) mark(scene.colours.chosen, 3);
     if (box.data.node !== undefined && scene.node === box.data.node) mark(scene.colours.chosen, 3);

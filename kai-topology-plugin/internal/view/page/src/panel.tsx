@@ -3,7 +3,6 @@
 import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, sparesText, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
-import { Failures, type Asking } from "./failures";
 import type { Domain, Gang, History, Pod, Reservation, Seat, SubGroup, Topology } from "./model";
 
 interface Props {
@@ -13,8 +12,6 @@ interface Props {
   dark: boolean;
   /** What was read of the events of the gang that is chosen, or why they could not be. */
   history?: History | string;
-  /** Asks what failures would do; unset where nobody can be asked. */
-  failures?: Asking;
   choose(change: Partial<Choice>): void;
 }
 
@@ -60,7 +57,6 @@ function Start(props: Props) {
       </section>
       <Kept {...props} kept={overview.reservations} of="all" />
       <Slots {...props} domain={total} of="h2" />
-      {props.failures && <Failures {...props.failures} choose={props.choose} />}
       <section>
         <h2>Running <span class="count">{running.length}</span></h2>
         <ul class="rows">

@@ -1,6 +1,6 @@
 // Where the page has its data from: the file itself, or the server that it came from.
 
-import type { Attempt, Gang, History, Overview, Repairability } from "./model";
+import type { Gang, History, Overview } from "./model";
 
 export interface Source {
   /** Calls back with what is seen, again and again if it is live, and with whether it still is. */
@@ -9,10 +9,6 @@ export interface Source {
   explain(namespace: string, name: string): Promise<Gang | undefined>;
   /** What happened to a gang; undefined if nobody can be asked. What is in the way is an error. */
   history(namespace: string, name: string): Promise<History | undefined>;
-  /** What the failure of each node and domain would do; unset if nobody can be asked. */
-  repairability?(): Promise<Repairability>;
-  /** Tries the manifests of a file; unset if nobody can be asked. What is wrong with them is an error. */
-  tryOut?(file: File): Promise<Attempt>;
 }
 
 export function source(): Source {
@@ -73,20 +69,9 @@ function server(): Source {
       return response.ok ? ((await response.json()) as Gang) : undefined;
     },
     async history(namespace, name) {
-      return answer<History>(await fetch(`history?${new URLSearchParams({ namespace, name })}`));
-    },
-    async repairability() {
-      return answer<Repairability>(await fetch("repairability"));
-    },
-    async tryOut(file) {
-      const headers = { "Content-Type": "application/yaml" };
-      const asked = `what-if?${new URLSearchParams({ file: file.name })}`;
-      return answer<Attempt>(await fetch(asked, { method: "POST", headers, body: file }));
+      const response = await fetch(`history?${new URLSearchParams({ namespace, name })}`);
+      if (!response.ok) throw new Error((await response.text()).trim());
+      return (await response.json()) as History;
     },
   };
-}
-
-async function answer<T>(response: Response): Promise<T> {
-  if (!response.ok) throw new Error((await response.text()).trim());
-  return (await response.json()) as T;
 }
