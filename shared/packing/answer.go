@@ -41,9 +41,6 @@ func (d *decision) answer() Decision {
 	if !d.terse {
 		result.Explanations = d.explain(l, result.Groups)
 	}
-	if d.hops && d.verdict == Placed {
-		d.addHops(l, result.Groups)
-	}
 	return result
 }
 

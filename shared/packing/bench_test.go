@@ -195,27 +195,3 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.KeepAlive(c)
 	}
 }
-
-// BenchmarkHops measures a decision that also says how far apart the pods stand: of pods in one rack that take a node
-// each, where it is seen at once that they could not be closer, and of smaller ones in several.
-func BenchmarkHops(b *testing.B) {
-	for _, n := range benchSizes[:2] {
-		c := newYard(b, n, 50)
-		for _, whole := range []bool{true, false} {
-			gang := flat(64, "block")
-			if whole {
-				gang = flat(4, "rack")
-				gang.Root.Pending[0].Shape = packing.Shape{Key: "whole", Requests: packing.Resources{"nvidia.com/gpu": podsPerNode}}
-			}
-			b.Run(fmt.Sprintf("nodes=%d/whole=%v", n, whole), func(b *testing.B) {
-				start := cpuTime()
-				for b.Loop() {
-					if d := c.Decide(gang, packing.Options{Hops: true}); d.Groups[0].Hops == nil {
-						b.Fatal(d.Message())
-					}
-				}
-				reportCPU(b, start)
-			})
-		}
-	}
-}

@@ -36,8 +36,6 @@ type decision struct {
 	packed *selection
 	// terse is set if nobody wants to know why.
 	terse bool
-	// hops is set if somebody wants to know how far apart the pods stand.
-	hops bool
 	// certificate proves the verdict Infeasible, unless terse. refuted says that the search
 	// came to that verdict, whether or not it is proved.
 	certificate *certificate.Proof
@@ -67,7 +65,6 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	}
 	d.decide()
 	d.undo(0)
-	d.hops = options.Hops
 	d.terse = options.Terse || options.Unproved && d.verdict != Placed
 	if !d.terse && (d.verdict == Infeasible || d.verdict == Unknown) {
 		d.certify()

@@ -52,9 +52,6 @@ type Options struct {
 	// Terse leaves out why pods have no node, and what proves that they can have none,
 	// which takes longer than to see it. For what-ifs that only ask whether.
 	Terse bool
-	// Hops has the decision say how far apart the pods stand, which takes longer than to
-	// place them.
-	Hops bool
 	// Unproved leaves it out where the gang has no place: for who asks again then, in
 	// another way.
 	Unproved bool
@@ -124,10 +121,6 @@ type GroupPlacement struct {
 	// Used is how many units of its preferred level the group's pods use: domains, and
 	// nodes that are in none. 0 when it prefers nothing beyond what it requires.
 	Used int
-	// Hops say how far apart the pods of an outermost group that names a topology stand,
-	// if Options asked for it. Nil of fewer than two pods, in a gang that was not placed or
-	// has relations, and where there are too many nodes, or kinds of pods, to look at all.
-	Hops *Hops
 	// Domains are those the group's pods occupy, for each level of its topology,
 	// broadest first. Nil when the group names no topology.
 	Domains []LevelDomains

@@ -183,3 +183,23 @@ func (p *problem) kindOf(shape *shapeCounts, sparse bool) int {
 	}
 	return none
 }
+
+// smallest has of each resource that all of some pods ask for the least amount.
+func (p *problem) smallest(asked []askedPods) []quantity {
+	least, asking := map[int]int64{}, map[int]int{}
+	for _, a := range asked {
+		for _, q := range p.shapes[a.kind].requests {
+			if asking[q.resource]++; asking[q.resource] == 1 {
+				least[q.resource] = q.amount
+			}
+			least[q.resource] = min(least[q.resource], q.amount)
+		}
+	}
+	var all []quantity
+	for resource, amount := range least {
+		if asking[resource] == len(asked) {
+			all = append(all, quantity{resource: resource, amount: amount})
+		}
+	}
+	return all
+}

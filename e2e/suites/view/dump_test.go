@@ -122,8 +122,7 @@ func small() *dump {
 		{"name":"hosts","topology":"net","level":"kubernetes.io/hostname","maxPerDomain":2},
 		{"name":"racks","topology":"net","level":"example.com/rack","maxPerDomain":1,"required":false}]`}
 	runs["status"] = object{
-		"placement": object{"domains": 2, "fewest": "NotProved",
-			"hops": object{"pairs": 6, "sum": 8, "least": 4, "most": 18}},
+		"placement": object{"domains": 2, "fewest": "NotProved"},
 		"conditions": []object{{"type": "RepairPlanned", "status": "False", "reason": "MoveNotAllowed",
 			"message": "moving subgroup workers would help"}},
 		"seats": []object{{"nodes": []string{"r1-n2"}, "until": "2026-01-01T00:02:00Z"}},

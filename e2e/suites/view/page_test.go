@@ -76,8 +76,7 @@ func TestThePage(t *testing.T) {
 		page := open(t, "#gang=team/runs")
 		for _, text := range []string{
 			"Gang team/runs", "Runs", "4 of 4 needed", "in one rack: z/r1",
-			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved; " +
-				"with 1.33 hops between two pods on average, where fewer than 0.67 were not possible.",
+			"Placed in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved.",
 			"Repair: moving subgroup workers would help.",
 		} {
 			page.Says(text)

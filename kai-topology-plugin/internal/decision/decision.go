@@ -45,8 +45,6 @@ type Question struct {
 	Terse bool
 	// Unproved has the answer say so only where the gang does not fit.
 	Unproved bool
-	// Hops has the answer say how far apart the pods of a gang stand that is Placed.
-	Hops bool
 	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
 	Placement packing.Placement
 }
@@ -100,9 +98,6 @@ type Group struct {
 	// Used is how many domains of its preferred level they are in, a node that is in none counted as one; 0 if it
 	// prefers nothing beyond what it requires.
 	Used int
-	// Hops say how far apart they stand, of the outermost groups that name a topology, if the Question asked; nil if
-	// that is not known.
-	Hops *packing.Hops
 	// Domains has the sorted domains in which they stand, by level of the group's topology. Nil if it names none.
 	Domains map[string][]string
 }
@@ -122,7 +117,7 @@ func Decide(ctx context.Context, q Question) (*Answer, error) {
 func Stand(q Question) (*Answer, error) {
 	standing := *q.Gang
 	standing.Pending = nil
-	q.Gang, q.Hops = &standing, false // They are where they are.
+	q.Gang = &standing
 	return Decide(context.Background(), q)
 }
 
@@ -182,7 +177,6 @@ func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
 		Placed:     placement.Running + placement.Placed,
 		Needed:     g.Tree.Group(placement.Name).MinPods(),
 		Used:       placement.Used,
-		Hops:       placement.Hops,
 	}
 	for _, level := range placement.Domains {
 		if group.Domains == nil {

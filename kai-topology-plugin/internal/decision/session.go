@@ -46,7 +46,7 @@ func Open(ctx context.Context, q Question) (*Session, error) {
 	}
 	session := &Session{Trial: trial, gang: q.Gang, with: q.With, together: len(q.With) > 0, reserved: q.Reserved}
 	session.options = packing.Options{
-		Budget: q.Budget, Placement: q.placement(), Terse: q.Terse, Hops: q.Hops, Unproved: q.Unproved,
+		Budget: q.Budget, Placement: q.placement(), Terse: q.Terse, Unproved: q.Unproved,
 	}
 	if err := session.prepare(ctx, q); err != nil {
 		trial.End()

@@ -3,10 +3,7 @@ package explanation
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -79,17 +76,6 @@ type SubGroup struct {
 
 // PlacementText says in words how close together a gang was placed.
 func PlacementText(placement *scheduling.PlacementStatus) string {
-	var said []string
-	if placement.Domains > 0 {
-		said = append(said, domainsText(placement))
-	}
-	if placement.Hops != nil {
-		said = append(said, hopsText(placement.Hops))
-	}
-	return strings.Join(said, "; ")
-}
-
-func domainsText(placement *scheduling.PlacementStatus) string {
 	in := "in one domain of each level that it prefers"
 	if placement.Domains > 1 {
 		in = fmt.Sprintf("in %d domains of the levels that it prefers", placement.Domains)
@@ -98,17 +84,6 @@ func domainsText(placement *scheduling.PlacementStatus) string {
 		return in + ", the fewest possible when it was placed"
 	}
 	return in + "; whether fewer were possible when it was placed is not proved"
-}
-
-func hopsText(hops *scheduling.HopsStatus) string {
-	a := func(sum int64) string {
-		return strconv.FormatFloat(math.Round(100*float64(sum)/float64(hops.Pairs))/100, 'f', -1, 64)
-	}
-	text := fmt.Sprintf("with %s hops between two pods on average", a(hops.Sum))
-	if hops.Sum == hops.Least {
-		return text + ", the fewest possible when it was placed"
-	}
-	return fmt.Sprintf("%s, where fewer than %s were not possible", text, a(hops.Least))
 }
 
 // Decision is an answer of the scheduler's own code.

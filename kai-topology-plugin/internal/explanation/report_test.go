@@ -180,22 +180,12 @@ func TestWhatIsExplained(t *testing.T) {
 }
 
 func TestHowClosePlacedIsSaid(t *testing.T) {
-	hops := func(sum, least int64) *scheduling.HopsStatus {
-		return &scheduling.HopsStatus{Sum: sum, Least: least, Pairs: 3}
-	}
 	for want, placement := range map[string]scheduling.PlacementStatus{
-		"": {},
 		"in one domain of each level that it prefers, the fewest possible when it was placed": {
 			Domains: 1, Fewest: scheduling.FewestYes,
 		},
 		"in 2 domains of the levels that it prefers; whether fewer were possible when it was placed is not proved": {
 			Domains: 2,
-		},
-		"with 0.67 hops between two pods on average, the fewest possible when it was placed": {Hops: hops(2, 2)},
-		"with 2 hops between two pods on average, where fewer than 1.33 were not possible":   {Hops: hops(6, 4)},
-		"in one domain of each level that it prefers, the fewest possible when it was placed; with 1 hops between " +
-			"two pods on average, the fewest possible when it was placed": {
-			Domains: 1, Fewest: scheduling.FewestYes, Hops: hops(3, 3),
 		},
 	} {
 		if got := explanation.PlacementText(&placement); got != want {

@@ -30,7 +30,7 @@ order. Volumes and device claims are not looked at.
 -o json prints
   target{kind, namespace, name}, chain{kind, namespace, name, conditions[], objects[]}, notes[],
   gangs[]{namespace, name, state (Runs, RunsPartly, Waits), scheduled, pending, gated, priority,
-       placement{domains, fewest, hops{pairs, sum, least, most}}, nodes{pod: node},
+       placement{domains, fewest}, nodes{pod: node},
     subGroups[]{name, depth, scheduled, minimum, topology, required, preferred, domains{level: []}},
     decision{verdict, message, assignments{pod: node},
              reasons[]{group, level, domain, fit, wanted, short[], excluded[], sentence}},

@@ -67,15 +67,6 @@ var (
 			"use the fewest domains of these levels that were possible: Yes, or NotProved.",
 	}, []string{"fewest"})
 
-	excessHops = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: subsystem, Name: "gang_excess_hops", StabilityLevel: metrics.STABLE,
-		Help: "By how many hops two pods of a gang that was placed stand further apart, on average over all pairs, than " +
-			"a bound from below on what was possible: levels of the topology at which they stand in different domains. " +
-			"At 0 the gang certainly could not be closer together. " +
-			"Counted with gangs_let_go_total, of gangs that name a topology.",
-		Buckets: []float64{0, 0.05, 0.1, 0.25, 0.5, 1, 2, 4},
-	})
-
 	boundSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "gang_complete_to_bound_seconds", StabilityLevel: metrics.STABLE,
 		Help: "Time from the moment a gang had all pods that its minima ask for until these were bound: what a user " +
@@ -99,8 +90,7 @@ var (
 // register makes everything readable at /metrics, once for all profiles of the process.
 var register = sync.OnceFunc(func() {
 	for _, metric := range []metrics.Registerable{
-		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, excessHops,
-		boundSeconds,
+		decisionSeconds, decisions, searchSteps, budgetUsed, plansBroken, gangsLetGo, gangsPlaced, boundSeconds,
 		preemptions, preemptedPods, gangsWaiting, seatsHeld, seatsEnded, repairMoves, repairMovedPods,
 	} {
 		legacyregistry.MustRegister(metric)
@@ -168,14 +158,9 @@ func PlanInvalidated(reason Invalidation) { plansBroken.WithLabelValues(string(r
 // GangLetGo is for a gang whose minima all have a node.
 func GangLetGo() { gangsLetGo.Inc() }
 
-// GangPlaced is for a gang that was let go, of which it is known how close together it was placed.
+// GangPlaced is for a gang that was let go, of which a group prefers a level.
 func GangPlaced(placed *scheduling.PlacementStatus) {
-	if placed.Domains > 0 {
-		gangsPlaced.WithLabelValues(string(placed.Fewest)).Inc()
-	}
-	if hops := placed.Hops; hops != nil {
-		excessHops.Observe(float64(hops.Sum-hops.Least) / float64(hops.Pairs))
-	}
+	gangsPlaced.WithLabelValues(string(placed.Fewest)).Inc()
 }
 
 // The most that was stopped for a gang.

@@ -83,10 +83,8 @@ func TestGangsPlaced(t *testing.T) {
 	metrics.Register()
 	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
 	metrics.GangPlaced(&scheduling.PlacementStatus{Domains: 1, Fewest: scheduling.FewestYes})
-	metrics.GangPlaced(&scheduling.PlacementStatus{Hops: &scheduling.HopsStatus{Pairs: 4, Sum: 7, Least: 5, Most: 12}})
 	expect(t, 1, "gangs_placed_total", model.LabelSet{"fewest": "Yes"})
 	expect(t, 0, "gangs_placed_total", model.LabelSet{"fewest": "NotProved"})
-	expect(t, 0.5, "gang_excess_hops", nil)
 }
 
 func TestMadeRoom(t *testing.T) {

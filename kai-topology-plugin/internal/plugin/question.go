@@ -90,7 +90,6 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 		Question: decision.Question{
 			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
 			Placement: r.placement,
-			Hops:      true,
 		},
 		Followers: followers, Note: from.note, Spares: from.spares, Mends: from.mends,
 	}, from, nil

@@ -93,27 +93,16 @@ func Of(observed Observed, now metav1.Time) Desired {
 }
 
 // placement is how close together the gang was placed, once what was planned stands. What an earlier plan, or an
-// earlier scheduler, said holds until then, as long as the gang stands, and prefers a level or names a topology.
+// earlier scheduler, said holds until then, as long as the gang stands and prefers a level.
 func placement(observed Observed) *scheduling.PlacementStatus {
 	said := observed.Gang.PodGroup.Status.Placement
 	if observed.Placement != nil && observed.Gang.Tree != nil && observed.Gang.Satisfied(gang.NoPending) {
 		said = observed.Placement
 	}
-	if said == nil {
-		return nil
-	}
-	holds := *said
 	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 }) {
-		holds.Domains, holds.Fewest = 0, ""
-	}
-	apart := func(group decision.Group) bool { return group.Placed > 1 && group.Domains != nil }
-	if !slices.ContainsFunc(observed.Groups, apart) {
-		holds.Hops = nil
-	}
-	if holds == (scheduling.PlacementStatus{}) {
 		return nil
 	}
-	return &holds
+	return said
 }
 
 // conditionOf decides what to say: what is wrong with the PodGroup before all else, then what holds, then what is

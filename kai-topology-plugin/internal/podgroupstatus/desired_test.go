@@ -255,10 +255,8 @@ func TestAPlacedGangWhosePodGroupGetsInvalid(t *testing.T) {
 func TestPlacement(t *testing.T) {
 	three := &scheduling.PlacementStatus{Domains: 3, Fewest: scheduling.FewestNotProved}
 	two := &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes}
-	apart := &scheduling.HopsStatus{Pairs: 1, Sum: 2, Least: 1, Most: 3}
 	for name, c := range map[string]struct {
 		standing, pending, used  int
-		topology                 bool
 		present, placement, want *scheduling.PlacementStatus
 	}{
 		"as planned, once all that it needs stand":   {standing: 2, used: 2, placement: two, want: two},
@@ -269,19 +267,10 @@ func TestPlacement(t *testing.T) {
 		"not of a gang that does not stand":          {pending: 2, present: three, placement: two},
 		"not of one that prefers no level any more":  {standing: 2, present: three},
 		"with pods beyond the minimum that wait":     {standing: 2, pending: 1, used: 2, placement: two, want: two},
-		"how far apart, without a preferred level": {
-			standing: 2, topology: true, placement: &scheduling.PlacementStatus{Hops: apart},
-			want: &scheduling.PlacementStatus{Hops: apart},
-		},
-		"but not without a topology any more": {standing: 2, used: 2,
-			present: &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes, Hops: apart}, want: two},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := observed(t, 2, c.standing, c.pending)
 			seen.Groups = []decision.Group{{Placed: c.standing, Needed: 2, Used: c.used}}
-			if c.topology {
-				seen.Groups[0].Domains = map[string][]string{"rack": {"r0"}}
-			}
 			seen.Gang.PodGroup.Status.Placement, seen.Placement = c.present, c.placement
 			desired := podgroupstatus.Of(seen, now)
 			if diff := cmp.Diff(c.want, desired.Status().Placement); diff != "" {

@@ -68,7 +68,6 @@ func open(question decision.Question) (*simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	question.Hops = false // The engine does not know how close the rules let pods stand.
 	budget := cmp.Or(question.Budget, packing.DefaultBudget)
 	r := &simulation{question: question, rules: rules, assumed: assumed, budget: budget}
 	r.apart, err = r.apartBy(question.Gang.Pending)

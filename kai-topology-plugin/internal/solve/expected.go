@@ -116,7 +116,7 @@ func take(answer *decision.Answer, later []*corev1.Pod) *room {
 // goes before who is not.
 func fill(ctx context.Context, question decision.Question, found *decision.Answer) (*decision.Answer, error) {
 	rest := question
-	rest.Gang, rest.Unproved, rest.Hops = withNodes(question.Gang, found.Nodes), true, false
+	rest.Gang, rest.Unproved = withNodes(question.Gang, found.Nodes), true
 	rest.Reserved = maps.Clone(question.Reserved)
 	if rest.Reserved == nil {
 		rest.Reserved = clusterview.Reserved{}

@@ -141,7 +141,7 @@ func decide(
 	}
 	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster),
-		Nodes: snapshot, Hops: true,
+		Nodes: snapshot,
 	}, Followers: followers})
 	if err != nil {
 		t.Fatal(err)

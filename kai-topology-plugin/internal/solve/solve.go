@@ -130,7 +130,7 @@ func leading(question decision.Question, followers []*gang.Gang, together *decis
 		kept[follower.Key()] = room
 		shared.Add(follower.Key(), slices.Sorted(maps.Keys(room)))
 	}
-	question.Gang, question.Reserved, question.Unproved, question.Hops = &leader, reserved, true, false
+	question.Gang, question.Reserved, question.Unproved = &leader, reserved, true
 	return led{question: question, kept: kept, steps: together.Steps}
 }
 

@@ -156,22 +156,14 @@ func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.Pod
 	return nil
 }
 
-// placementScore is 1 for a gang that is proved to stand in the fewest domains possible. Else it is how often its
-// pods share domains, by as often as they could have at best, in hundredths and rounded down; nil where neither is
-// known, or where the numbers contradict each other.
+// placementScore is 1 for a gang that is proved to use the fewest domains possible of the levels that it prefers; nil
+// for any other, since how far it is from the best placement is not known.
 func placementScore(podGroup *scheduling.PodGroup) *float64 {
-	if podGroup == nil || podGroup.Status.Placement == nil {
+	if podGroup == nil || podGroup.Status.Placement == nil ||
+		podGroup.Status.Placement.Fewest != scheduling.FewestYes {
 		return nil
 	}
-	placed := podGroup.Status.Placement
-	switch hops := placed.Hops; {
-	case placed.Fewest == scheduling.FewestYes || hops != nil && hops.Sum <= hops.Least:
-		return ptr.To(1.0)
-	case hops == nil || hops.Sum > hops.Most:
-		return nil
-	default:
-		return ptr.To(float64(100*(hops.Most-hops.Sum)/(hops.Most-hops.Least)) / 100)
-	}
+	return ptr.To(1.0)
 }
 
 // successorsCondition repeats the scheduler's answer to the question about successors; nil without a question, or

@@ -95,19 +95,6 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 	}
 }
 
-func TestHopsThatContradictEachOtherAreNoScore(t *testing.T) {
-	for name, hops := range map[string]scheduling.HopsStatus{
-		"more than the most, which is the least": {Pairs: 1, Sum: 4, Least: 3, Most: 3},
-		"more than the most":                     {Pairs: 1, Sum: 4, Least: 1, Most: 3},
-	} {
-		group := &scheduling.PodGroup{}
-		group.Status.Placement = &scheduling.PlacementStatus{Hops: &hops}
-		if score := placementScore(group); score != nil {
-			t.Errorf("%s: score %v, which the API server refuses", name, *score)
-		}
-	}
-}
-
 func TestWhatAPodGangSaysOfSuccessors(t *testing.T) {
 	question, err := successors.New([]successors.Group{{PodGroup: "g", Pods: []string{"p"}}}, metav1.Time{})
 	if err != nil {

@@ -213,11 +213,6 @@ var _ = Describe("A PodGang", func() {
 		Expect(score()).To(BeNil())
 		says("proved", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestYes})
 		Expect(score()).To(HaveValue(Equal(1.0)))
-		says("closer may do", &scheduling.PlacementStatus{Domains: 2, Fewest: scheduling.FewestNotProved,
-			Hops: &scheduling.HopsStatus{Pairs: 6, Sum: 8, Least: 3, Most: 18}})
-		Expect(score()).To(HaveValue(Equal(0.66)))
-		says("the closest", &scheduling.PlacementStatus{Hops: &scheduling.HopsStatus{Pairs: 1, Sum: 3, Least: 3, Most: 3}})
-		Expect(score()).To(HaveValue(Equal(1.0)))
 		says("no level is preferred any more", nil)
 		Expect(score()).To(BeNil())
 	})

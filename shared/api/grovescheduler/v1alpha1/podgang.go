@@ -146,9 +146,7 @@ type PodGangStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// PlacementScore is how close the placement is to the best possible one, from 0 to 1. Unset: not judged. The pod
 	// grouper writes 1 if the scheduler has proved that no placement would have used fewer domains of the levels that
-	// the gang prefers. Otherwise it writes the number of levels of the topology at which two pods share a domain, on
-	// average, divided by an upper bound of that number: the placement may be closer to the best one than the score
-	// says.
+	// the gang prefers, and nothing otherwise.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	// +optional

@@ -38,7 +38,7 @@ type PodGroupStatus struct {
 	SubGroups []SubGroupStatus `json:"subGroups,omitempty"`
 
 	// placement is how close together the gang was placed when pods of it were given nodes the last time. Unset means
-	// that neither is known of it, or that it does not stand.
+	// that no group of it prefers a level, that this is not known, or that the gang does not stand.
 	//
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
@@ -121,58 +121,18 @@ const (
 // PlacementStatus is how close together a gang was placed.
 type PlacementStatus struct {
 	// domains is how many domains of their preferred levels the groups of the gang use, added up over the groups that
-	// prefer a level beyond what they require. A node that is in no domain of the level counts as one. Unset means that
-	// none does.
+	// prefer a level beyond what they require. A node that is in no domain of the level counts as one.
 	//
-	// +optional
+	// +required
 	// +kubebuilder:validation:Minimum=1
-	Domains int32 `json:"domains,omitempty"`
+	Domains int32 `json:"domains"`
 
 	// fewest says whether these were certainly the fewest possible: Yes or NotProved. Possible is what the nodes had
 	// free for the gang at that moment, beside the pods of it that stood already, by all its constraints and relations.
-	// Domains of outer groups count before those of inner ones. Unset if domains is.
-	//
-	// +optional
-	Fewest FewestDomains `json:"fewest,omitempty"`
-
-	// hops are how far apart the pods with a node stand, in the topologies that the gang names. Unset means that these
-	// are fewer than two, that no group names a topology, or that nobody knows: the gang has relations or rules among
-	// its pods, the scheduler looked for room beside pods that are expected or gangs that follow, or there are too many
-	// nodes to look at all.
-	//
-	// +optional
-	Hops *HopsStatus `json:"hops,omitempty"`
-}
-
-// HopsStatus is how far apart pods stand. Two pods are one hop apart for each level of the topology at which they stand
-// in different domains. A node that is in no domain of a level counts as one. Pairs of pods are counted within each
-// outermost group that names a topology.
-type HopsStatus struct {
-	// pairs is how many pairs of pods there are.
+	// Domains of outer groups count before those of inner ones.
 	//
 	// +required
-	// +kubebuilder:validation:Minimum=1
-	Pairs int64 `json:"pairs"`
-
-	// sum has the hops of all pairs.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Sum int64 `json:"sum"`
-
-	// least is a bound: no placement of as many pods would have had fewer hops, by what the nodes had free for the gang
-	// at that moment, beside the pods of it that stood already, and by the level that the outermost group requires. A
-	// placement with as few may have existed or not.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Least int64 `json:"least"`
-
-	// most is what sum would be if no two pods shared a domain of any level.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	Most int64 `json:"most"`
+	Fewest FewestDomains `json:"fewest"`
 }
 
 // SeatsStatus are seats of pods that were alike.

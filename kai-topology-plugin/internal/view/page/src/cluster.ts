@@ -164,21 +164,10 @@ export function sentenceOf(cluster: Cluster, gang: Gang): string {
 
 /** How close together a gang was placed; empty if that is not known. */
 export function placementOf(gang: Gang): string {
-  const { domains, fewest, hops } = gang.placement ?? {};
-  const said = [];
-  if (domains) {
-    const within = domains === 1 ? "in one domain of each level that it prefers" : `in ${domains} domains of the levels that it prefers`;
-    said.push(fewest === "Yes" ? `${within}, the fewest possible when it was placed` : `${within}; whether fewer were possible when it was placed is not proved`);
-  }
-  if (hops) {
-    const bound = hops.sum === hops.least ? "the fewest possible when it was placed" : `where fewer than ${mean(hops.least, hops.pairs)} were not possible`;
-    said.push(`with ${mean(hops.sum, hops.pairs)} hops between two pods on average, ${bound}`);
-  }
-  return said.join("; ");
-}
-
-function mean(sum: number, count: number): number {
-  return Math.round((100 * sum) / count) / 100;
+  if (!gang.placement) return "";
+  const { domains, fewest } = gang.placement;
+  const within = domains === 1 ? "in one domain of each level that it prefers" : `in ${domains} domains of the levels that it prefers`;
+  return fewest === "Yes" ? `${within}, the fewest possible when it was placed` : `${within}; whether fewer were possible when it was placed is not proved`;
 }
 
 /** A relation in words. */

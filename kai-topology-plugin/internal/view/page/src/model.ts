@@ -121,7 +121,7 @@ export interface Gang {
   subGroups: SubGroup[];
   /** What the scheduler says that it does about lost pods. */
   repair?: string;
-  placement?: { domains?: number; fewest?: "Yes" | "NotProved"; hops?: { pairs: number; sum: number; least: number } };
+  placement?: { domains: number; fewest: "Yes" | "NotProved" };
   decision?: Decision;
   behind?: string[];
   remedies?: Remedy[];
