@@ -20,7 +20,6 @@ var annotations = append(scheduling.CarriedAnnotations(),
 	scheduling.AnnotationExpectedPods,
 	grove.AnnotationTopologyName,
 	kai.AnnotationTopology,
-	kai.AnnotationSpares,
 	kai.AnnotationSkipPodGrouper,
 	kai.AnnotationLeftAlone,
 )

@@ -150,11 +150,10 @@ func TestOfAnnotationsOnlyThoseThatTheSchedulerReadsAreKept(t *testing.T) {
 	object := metav1.ObjectMeta{Annotations: map[string]string{
 		"pod-group-name":                                   "gang",
 		"packtree.dev/base-gang":                           "first",
-		"packtree.dev/spares":                              "[]",
 		"kai.scheduler/secret":                             "nobody reads it",
 		"kubectl.kubernetes.io/last-applied-configuration": "the manifest as a whole",
 	}}
-	want := map[string]string{"pod-group-name": "gang", "packtree.dev/base-gang": "first", "packtree.dev/spares": "[]"}
+	want := map[string]string{"pod-group-name": "gang", "packtree.dev/base-gang": "first"}
 	if diff := cmp.Diff(want, labelled(&object).Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

@@ -103,16 +103,6 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
-	t.Run("a rack says how many of its spares are there", func(t *testing.T) {
-		d := &dump{}
-		net := d.topology("net", zone, rack, "kubernetes.io/hostname")
-		net["metadata"].(object)["annotations"] = object{"packtree.dev/spares": `[{"level":"example.com/rack","nodes":2}]`}
-		d.node("n0", 8, object{zone: "z", rack: "r1"}, object{})
-		page := chromium.Open(t, "file://"+export(t, d)+"#domain=z/r1", false)
-		page.Says("1 of 2 spares there")
-		screenshot(t, page, "spares")
-	})
-
 	t.Run("room that is kept for a gang is shown with gang, domain, node, and on the map", func(t *testing.T) {
 		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"

@@ -75,28 +75,9 @@ func validateReferences(binding *grovev1alpha1.ClusterTopologyBinding) field.Err
 	return errs
 }
 
-// ValidateSpares returns what is wrong with the spares that a topology asks for, if they were written now. Old is nil
-// of a new one. Levels that change later are the scheduler's business, which reports it.
-func ValidateSpares(old, described *topology.Topology) field.ErrorList {
-	said := described.Annotations[kaiv1alpha1.AnnotationSpares]
-	if old != nil && old.Annotations[kaiv1alpha1.AnnotationSpares] == said {
-		return nil
-	}
-	if _, wrong := described.Spares(); wrong != nil {
-		return field.ErrorList{wrong}
-	}
-	return nil
-}
-
-// WarnOfBinding warns of schedulers that are named, and of spares that are asked for, without effect.
+// WarnOfBinding warns of schedulers that are named without effect.
 func WarnOfBinding(binding *grovev1alpha1.ClusterTopologyBinding) []string {
 	var warnings []string
-	_, asks := binding.Annotations[kaiv1alpha1.AnnotationSpares]
-	if referenced := topology.OfBinding(binding).Referenced; asks && referenced != "" {
-		warnings = append(warnings, fmt.Sprintf(
-			"%s: the annotation has no effect here: the scheduler reads that of Topology %s",
-			field.NewPath("metadata", "annotations").Key(kaiv1alpha1.AnnotationSpares), referenced))
-	}
 	for i, of := range binding.Spec.SchedulerTopologyBindings {
 		if of.SchedulerName != kaiv1alpha1.SchedulerName {
 			warnings = append(warnings,

@@ -89,42 +89,6 @@ var _ = Describe("A ClusterTopology", Ordered, func() {
 			Equal([]string{"example.com/zone", "example.com/block", "example.com/rack"}))
 	})
 
-	It("hands the spares that it asks for on to its Topology, also to one that is made anew", func() {
-		asked := func(said string) {
-			GinkgoHelper()
-			Eventually(func() error {
-				changed := get("", "spared", &grovev1alpha1.ClusterTopology{})
-				changed.Annotations = map[string]string{kaiv1alpha1.AnnotationSpares: said}
-				if said == "" {
-					changed.Annotations = nil
-				}
-				return c.Update(ctx, changed)
-			}).Should(Succeed())
-		}
-		handedOn := func() string {
-			return get("", "spared", &kaiv1alpha1.Topology{}).Annotations[kaiv1alpha1.AnnotationSpares]
-		}
-		Expect(c.Create(ctx, fixture.Topology("spared", "zone", "rack"))).To(Succeed())
-		Eventually(schedulerLevels("spared")).Should(HaveLen(2))
-		asked(`[{"level": "rack", "nodes": 2, "yieldBelow": 9}, {"level": "example.com/zone", "nodes": 3}]`)
-		const inKeys = `[{"level":"example.com/rack","nodes":2,"yieldBelow":9},{"level":"example.com/zone","nodes":3}]`
-		Eventually(handedOn).Should(Equal(inKeys))
-
-		before := get("", "spared", &kaiv1alpha1.Topology{}).UID
-		setLevels("spared", "zone", "block", "rack")
-		Eventually(func(g Gomega) {
-			anew := &kaiv1alpha1.Topology{}
-			g.Expect(c.Get(ctx, client.ObjectKey{Name: "spared"}, anew)).To(Succeed())
-			g.Expect(anew.UID).NotTo(Equal(before))
-			g.Expect(anew.Annotations).To(HaveKeyWithValue(kaiv1alpha1.AnnotationSpares, inKeys))
-		}).Should(Succeed())
-
-		asked("two")
-		Eventually(handedOn).Should(Equal("two"), "the scheduler reports what is wrong")
-		asked("")
-		Eventually(handedOn).Should(BeEmpty())
-	})
-
 	It("takes the name from what a deleted one has left behind", func() {
 		leaving := fixture.Topology("again", "zone")
 		leaving.Finalizers = []string{"example.com/look"} // What the operator says last stands until it was looked at.

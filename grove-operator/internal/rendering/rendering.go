@@ -107,9 +107,6 @@ func readTopologies(
 		clusterTopology := &grovev1alpha1.ClusterTopology{}
 		wrong := offline.Admit(document, clusterTopology, offline.Admission[*grovev1alpha1.ClusterTopology]{
 			Judge: admission.ValidateClusterTopology,
-			Validate: func(clusterTopology *grovev1alpha1.ClusterTopology) ([]string, field.ErrorList) {
-				return nil, admission.ValidateSpares(nil, topology.Of(clusterTopology))
-			},
 		})
 		findings = append(findings, wrong...)
 		if name := document.Object.GetName(); topologies[name] == nil || !isDefaultOf(configuration, name) {
@@ -132,9 +129,8 @@ func readBindings(documents []manifests.Document, topologies map[string]*topolog
 			offline.Admission[*grovev1alpha1.ClusterTopologyBinding]{
 				Judge: admission.ValidateBinding,
 				Validate: func(binding *grovev1alpha1.ClusterTopologyBinding) ([]string, field.ErrorList) {
-					errs := admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
 					return admission.WarnOfBinding(binding),
-						append(errs, admission.ValidateSpares(nil, topology.OfBinding(binding))...)
+						admission.ValidateNameFree(topology.KindClusterTopologyBinding, name, topologies[name])
 				},
 			})...)
 		if topologies[name] == nil {

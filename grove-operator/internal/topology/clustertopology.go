@@ -56,9 +56,8 @@ func ForScheduler(clusterTopology *Topology) *kaiv1alpha1.Topology {
 	made := &kaiv1alpha1.Topology{
 		TypeMeta: metav1.TypeMeta{APIVersion: kaiv1alpha1.GroupVersion.String(), Kind: "Topology"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        clusterTopology.Name,
-			Labels:      map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
-			Annotations: clusterTopology.sparesForScheduler(),
+			Name:   clusterTopology.Name,
+			Labels: map[string]string{grovev1alpha1.LabelManagedBy: grovev1alpha1.LabelManagedByValue},
 		},
 		Spec: kaiv1alpha1.TopologySpec{Levels: levels},
 	}

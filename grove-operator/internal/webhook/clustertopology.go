@@ -70,17 +70,15 @@ func (w *clusterTopologies) ValidateCreate(
 	errs = append(errs, admission.ValidateNameFree(topology.KindClusterTopology, clusterTopology.Name,
 		topology.OfBinding(binding))...)
 	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
-	errs = append(errs, admission.ValidateSpares(nil, topology.Of(clusterTopology))...)
 	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, err)
 }
 
-// ValidateUpdate validates a changed topology. Labels are free, and annotations but for that of spares.
+// ValidateUpdate validates a changed topology. Labels and annotations are free.
 func (w *clusterTopologies) ValidateUpdate(
 	ctx context.Context, old, clusterTopology *grovev1alpha1.ClusterTopology,
 ) (ctrladmission.Warnings, error) {
-	errs := admission.ValidateSpares(topology.Of(old), topology.Of(clusterTopology))
 	if slices.Equal(old.Spec.Levels, clusterTopology.Spec.Levels) {
-		return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
+		return nil, nil
 	}
 	if errs := admission.ValidateKeptLevels(w.kept, clusterTopology); len(errs) > 0 {
 		return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
@@ -89,7 +87,7 @@ func (w *clusterTopologies) ValidateUpdate(
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	errs = append(errs, admission.ValidateClusterTopology(clusterTopology)...)
+	errs := admission.ValidateClusterTopology(clusterTopology)
 	errs = append(errs, admission.ValidateLevelChange(topology.Of(old), topology.Of(clusterTopology), users)...)
 	return nil, verdict(clusterTopology, topology.KindClusterTopology, errs, nil)
 }

@@ -38,7 +38,6 @@ func (w *clusterTopologyBindings) ValidateCreate(
 	taken, err := w.namesake(ctx, binding.Name)
 	errs := admission.ValidateNameFree(topology.KindClusterTopologyBinding, binding.Name, taken)
 	errs = append(errs, admission.ValidateBinding(binding)...)
-	errs = append(errs, admission.ValidateSpares(nil, topology.OfBinding(binding))...)
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, err)
 }
 
@@ -55,15 +54,14 @@ func (w *clusterTopologyBindings) namesake(ctx context.Context, name string) (*t
 func (w *clusterTopologyBindings) ValidateUpdate(
 	ctx context.Context, old, binding *grovev1alpha1.ClusterTopologyBinding,
 ) (ctrladmission.Warnings, error) {
-	errs := admission.ValidateSpares(topology.OfBinding(old), topology.OfBinding(binding))
 	if equality.Semantic.DeepEqual(old.Spec, binding.Spec) {
-		return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, nil)
+		return nil, nil
 	}
 	users, err := w.scheduledUsers(ctx, binding.Name)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	errs = append(errs, admission.ValidateBinding(binding)...)
+	errs := admission.ValidateBinding(binding)
 	errs = append(errs, admission.ValidateLevelChange(topology.OfBinding(old), topology.OfBinding(binding), users)...)
 	return admission.WarnOfBinding(binding), verdict(binding, topology.KindClusterTopologyBinding, errs, nil)
 }

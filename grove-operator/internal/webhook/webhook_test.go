@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
@@ -211,33 +210,6 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 		long := fixture.Topology("wrong", "rack")
 		long.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
 		Expect(causes(c.Create(ctx, long))).To(ContainElement("spec.levels[0].key"))
-	})
-
-	It("judges the spares that are asked for when they are written", func() {
-		const path = "metadata.annotations[packtree.dev/spares]"
-		made := fixture.Topology("spared", "zone", "rack")
-		made.Annotations = map[string]string{kaiv1alpha1.AnnotationSpares: `[{"level":"block","nodes":1}]`}
-		err := c.Create(ctx, made)
-		Expect(causes(err)).To(ConsistOf(path))
-		Expect(err).To(MatchError(ContainSubstring("must be one of: example.com/zone (zone), example.com/rack (rack)")))
-		made.Annotations[kaiv1alpha1.AnnotationSpares] = `[{"level":"rack","nodes":1}]`
-		Expect(c.Create(ctx, made)).To(Succeed())
-		made.Annotations[kaiv1alpha1.AnnotationSpares] = `[{"level":"rack","nodes":-1}]`
-		Expect(causes(c.Update(ctx, made, client.DryRunAll))).To(ConsistOf(path))
-
-		By("not where levels go: the operator follows its configuration")
-		made.Annotations[kaiv1alpha1.AnnotationSpares] = `[{"level":"rack","nodes":1}]`
-		made.Spec = fixture.Topology("spared", "zone").Spec
-		Expect(c.Update(ctx, made, client.DryRunAll)).To(Succeed())
-
-		By("of a binding as well")
-		binding := fixture.Binding("spared-too", "hall")
-		binding.Annotations = map[string]string{kaiv1alpha1.AnnotationSpares: `[{"level":"rack","nodes":1}]`}
-		Expect(causes(c.Create(ctx, binding))).To(ConsistOf(path))
-		binding.Annotations[kaiv1alpha1.AnnotationSpares] = `[{"level":"hall","nodes":1}]`
-		Expect(c.Create(ctx, binding)).To(Succeed())
-		binding.Annotations[kaiv1alpha1.AnnotationSpares] = "2"
-		Expect(causes(c.Update(ctx, binding, client.DryRunAll))).To(ConsistOf(path))
 	})
 
 	It("lets levels change until a set that uses them has scheduled pods", func() {

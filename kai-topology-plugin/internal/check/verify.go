@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/simulation"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing/certificate"
@@ -132,7 +128,7 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	switch {
 	case turn.Hold != nil:
 	case given.Verdict == scheduling.ReasonPlaced:
-		faults, err = v.judge(ctx, turn, given.Assignments)
+		faults, err = Placement(ctx, v.table.Question(turn), given.Assignments)
 	case given.Verdict == scheduling.ReasonInfeasible && !given.certified():
 		v.fault(given.key(),
 			"it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
@@ -143,15 +139,6 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 		v.fault(given.key(), "%v", fault)
 	}
 	return err
-}
-
-// judge lists what is wrong with a placement.
-func (v *verifier) judge(ctx context.Context, turn turns.Turn, nodes map[string]string) (faults []error, err error) {
-	if kept := v.table.SparesFrom(turn); !kept.Leave(sets.New(slices.Collect(maps.Values(nodes))...)) {
-		faults = append(faults, fmt.Errorf("its pods stand on nodes that have to stay empty; %s", kept.Note(nil)))
-	}
-	more, err := Placement(ctx, v.table.Question(turn), nodes)
-	return append(faults, more...), err
 }
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
@@ -185,14 +172,7 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 	for node, pods := range reserved {
 		question.Reserved[node] = append(question.Reserved[node], pods...)
 	}
-	faults, err = proves(ctx, question, proof)
-	// Whatever nodes are kept as spares: these are closed.
-	closed, _ := v.table.SparesFrom(turn).Proved(spares.Reads(turn.Gang.Pending))
-	if err == nil && len(faults) > 0 && len(closed) > 0 {
-		question.Absent = slices.Concat(question.Absent, closed)
-		faults, err = proves(ctx, question, proof)
-	}
-	return faults, err
+	return proves(ctx, question, proof)
 }
 
 // proves lists what is wrong with a certificate that the gang of a question does not fit.

@@ -21,8 +21,6 @@ type Basis struct {
 	labels sets.Set[string]
 	// reserved is a fingerprint of the room that was kept for others, 0 if there was none.
 	reserved uint64
-	// absent is a fingerprint of the nodes that counted as gone, 0 if there were none.
-	absent uint64
 	// unprovided are resources that a DeviceClass may come to provide.
 	unprovided []string
 }
@@ -42,17 +40,17 @@ func (t *Trial) Basis() Basis {
 	}
 	return Basis{
 		moment: t.view.moments.now, labels: t.labels.Union(labels), reserved: t.reserved,
-		absent: t.absent, unprovided: t.unprovided,
+		unprovided: t.unprovided,
 	}
 }
 
-// Reserves reports whether the answer rests on room that was kept for others, or on nodes that were.
-func (b Basis) Reserves() bool { return b.reserved != 0 || b.absent != 0 }
+// Reserves reports whether the answer rests on room that was kept for others.
+func (b Basis) Reserves() bool { return b.reserved != 0 }
 
 // Holds reports whether a gang that had no place then has none now: no node came, grew, lost a taint, a cordon or a
 // pod, or changed a label that mattered, no DeviceClass provides what it asks for, and the room that is kept for
-// others and the nodes that count as gone, which need not be given unless the answer rests on any, are the same.
-func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absent []string) bool {
+// others, which need not be given unless the answer rests on any, is the same.
+func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved) bool {
 	if basis.moment == 0 || slices.ContainsFunc(basis.unprovided, v.Resources().Provides) {
 		return false
 	}
@@ -65,8 +63,7 @@ func (v *View) Holds(basis Basis, nodes []fwk.NodeInfo, reserved Reserved, absen
 			return false
 		}
 	}
-	return (basis.reserved == 0 || basis.reserved == fingerprint(reserved)) &&
-		(basis.absent == 0 || basis.absent == fingerprintOf(absent))
+	return basis.reserved == 0 || basis.reserved == fingerprint(reserved)
 }
 
 // Bettered returns a number that is another one whenever the nodes that the view has seen last had room for somebody
@@ -83,14 +80,6 @@ func fingerprint(reserved Reserved) (sum uint64) {
 		for _, pod := range pods {
 			sum += maphash.String(seed, node+"/"+string(pod.UID))
 		}
-	}
-	return sum
-}
-
-// fingerprintOf is the same for the same names in any order, and 0 for none.
-func fingerprintOf(names []string) (sum uint64) {
-	for _, name := range names {
-		sum += maphash.String(seed, name)
 	}
 	return sum
 }

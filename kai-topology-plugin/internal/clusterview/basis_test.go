@@ -73,7 +73,7 @@ func TestAnAnswerHoldsUntilSomethingCouldHelp(t *testing.T) {
 				t.Fatalf("the gang is %s", answer.Verdict)
 			}
 			test.happens(w)
-			if holds := w.view.Holds(answer.Basis, w.list(t), test.reserved, nil); holds != test.holds {
+			if holds := w.view.Holds(answer.Basis, w.list(t), test.reserved); holds != test.holds {
 				t.Errorf("the answer holds: %v, want %v", holds, test.holds)
 			}
 		})
@@ -85,10 +85,10 @@ func TestAnAnswerDoesNotHoldOnceReservedRoomIsGivenBack(t *testing.T) {
 	w.setNode(smallNode("open", resized("2")))
 	reserved := clusterview.Reserved{"open": {newPod("promised", plain)}}
 	answer := w.decide(t, w.view, plain, reserved)
-	if !w.view.Holds(answer.Basis, w.list(t), reserved, nil) {
+	if !w.view.Holds(answer.Basis, w.list(t), reserved) {
 		t.Error("the answer does not hold while the room is reserved")
 	}
-	if w.view.Holds(answer.Basis, w.list(t), nil, nil) {
+	if w.view.Holds(answer.Basis, w.list(t), nil) {
 		t.Error("the answer holds although the room is given back")
 	}
 }
@@ -117,7 +117,7 @@ func TestAnAnswerHoldsWhateverIsTriedAside(t *testing.T) {
 	nodes := w.list(t)
 	err := w.view.Aside(nodes, func() error {
 		return kubeframework.Without(w.snapshot.NodeInfos(), []*corev1.Pod{w.pods["standing"]}, func() error {
-			if w.view.Holds(answer.Basis, nodes, nil, nil) {
+			if w.view.Holds(answer.Basis, nodes, nil) {
 				t.Error("the answer holds while the pod is away")
 			}
 			return nil
@@ -126,11 +126,11 @@ func TestAnAnswerHoldsWhateverIsTriedAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !w.view.Holds(answer.Basis, nodes, nil, nil) {
+	if !w.view.Holds(answer.Basis, nodes, nil) {
 		t.Error("the answer does not hold although everything is as it was")
 	}
 	w.leave("standing")
-	if w.view.Holds(answer.Basis, w.list(t), nil, nil) {
+	if w.view.Holds(answer.Basis, w.list(t), nil) {
 		t.Error("the answer holds although the pod has gone")
 	}
 }

@@ -23,9 +23,9 @@ type Trial struct {
 	ports      eligibility.HostPorts
 	shapes     *eligibility.Shapes
 	checkpoint packing.Checkpoint
-	// labels are those by which the topologies tell nodes apart; reserved and absent are fingerprints.
-	labels           sets.Set[string]
-	reserved, absent uint64
+	// labels are those by which the topologies tell nodes apart; reserved is a fingerprint.
+	labels   sets.Set[string]
+	reserved uint64
 	// unprovided are resources asked for that a DeviceClass may come to provide.
 	unprovided []string
 }
@@ -107,7 +107,6 @@ func (t *Trial) Reserve(reserved Reserved) error {
 
 // Remove has nodes count as gone.
 func (t *Trial) Remove(nodes []string) {
-	t.absent = fingerprintOf(nodes)
 	for _, node := range nodes {
 		t.Cluster.RemoveNode(node)
 	}

@@ -213,7 +213,7 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 			}
 			for i, kind := range kinds {
 				before := answers[i]
-				holds := before != nil && w.view.Holds(before.Basis, w.list(t), reserved, nil)
+				holds := before != nil && w.view.Holds(before.Basis, w.list(t), reserved)
 				anew := w.decide(t, clusterview.New(w.filters), kind, reserved)
 				kept := w.decide(t, w.view, kind, reserved)
 				if diff := cmp.Diff(anew, kept, cmpopts.IgnoreTypes(clusterview.Basis{})); diff != "" {

@@ -23,7 +23,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -325,37 +324,4 @@ func heap() uint64 {
 	runtime.GC()
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
-}
-
-// BenchmarkSpares is the decision about a gang that fits, from the look at which nodes are spares on, where each rack
-// of 16 keeps two, after one node has changed.
-func BenchmarkSpares(b *testing.B) {
-	s := newSite(b)
-	view := clusterview.New(s.filters)
-	asked := nested(b, 4, 16)
-	wanted := []spares.Wanted{{Topology: "topology", Levels: []string{"zone", "rack"}, Nodes: 2}}
-	for _, kept := range []int{0, 2} {
-		b.Run(fmt.Sprintf("nodes=%d", kept), func(b *testing.B) {
-			for i := 0; b.Loop(); i++ {
-				b.StopTimer()
-				changing := s.run(b, "changing", i%siteNodes)
-				nodes := s.list(b)
-				b.StartTimer()
-				question := decision.Question{Gang: asked, Topologies: siteTopology, View: view, Nodes: nodes}
-				if kept > 0 {
-					question.Absent = spares.From(asked, wanted, spares.Cluster{Nodes: nodes}).Closed()
-				}
-				answer, err := decision.Decide(b.Context(), question)
-				if err != nil || answer.Verdict != "Placed" {
-					b.Fatal(err, answer)
-				}
-				b.StopTimer()
-				b.ReportMetric(float64(len(question.Absent)), "closed")
-				if err := s.cache.RemovePod(klog.Background(), changing); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-			}
-		})
-	}
 }

@@ -75,7 +75,7 @@ func drawGang(t *rapid.T, name string, free map[string]int) drawnGang {
 
 // drawGangs draws a cluster of nodes under two topologies, and gangs for them.
 func drawGangs(t *rapid.T) (text string, gangs map[string]drawnGang) {
-	text = racks(rapid.IntRange(0, 2).Draw(t, "spares"))
+	text = racks()
 	text = strings.ReplaceAll(text, "l/rack: r1}", "l/rack: r1, l/block: b, disk: ssd}")
 	text = strings.ReplaceAll(text, "l/rack: r2}", "l/rack: r2, l/block: b}")
 	if rapid.IntRange(0, 3).Draw(t, "tainted") == 0 {

@@ -11,18 +11,14 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
-// racks are two racks of one zone, with a node of four GPUs each; the topology keeps so many nodes of a zone empty.
-func racks(spares int) string {
-	text := fmt.Sprintf(`
+// racks are two racks of one zone, with a node of four GPUs each.
+func racks() string {
+	text := `
 apiVersion: kai.scheduler/v1alpha1
 kind: Topology
-metadata: {name: t, annotations: {packtree.dev/spares: '[{"level":"l/zone","nodes":%d}]'}}
+metadata: {name: t}
 spec: {levels: [{nodeLabel: l/zone}, {nodeLabel: l/rack}]}
-`, spares)
-	if spares == 0 {
-		text = strings.Replace(text, "annotations", "labels", 1)
-		text = strings.Replace(text, `'[{"level":"l/zone","nodes":0}]'`, "none", 1)
-	}
+`
 	for i := 1; i <= 2; i++ {
 		text += fmt.Sprintf("---\napiVersion: v1\nkind: Node\nmetadata: {name: n%[1]d, labels: {l/zone: z, l/rack: r%[1]d}}\n"+
 			"status: {allocatable: {nvidia.com/gpu: \"4\", pods: \"9\"}}\n", i)
@@ -58,7 +54,7 @@ func only(t *testing.T, text, target string) *explanation.Gang {
 }
 
 func TestWhereTheGroupsOfAGangStandAndWhyTheRestWaits(t *testing.T) {
-	g := only(t, racks(0)+nested+testsupport.Pods("g", "inner", 2, "", "n1", "", ""), "g")
+	g := only(t, racks()+nested+testsupport.Pods("g", "inner", 2, "", "n1", "", ""), "g")
 	at := map[string][]string{"l/zone": {"z"}, "l/rack": {"z/r1"}}
 	groups := []explanation.SubGroup{
 		{Scheduled: 1, Minimum: 3, Topology: "t", Preferred: "l/zone", Domains: at},
@@ -90,7 +86,7 @@ func TestWhereTheGroupsOfAGangStandAndWhyTheRestWaits(t *testing.T) {
 }
 
 func TestNodesThatFiltersKeepAGangOffAreCounted(t *testing.T) {
-	tainted := strings.ReplaceAll(racks(0), "\nstatus:", "\nspec: {taints: [{key: theirs, effect: NoSchedule}]}\nstatus:")
+	tainted := strings.ReplaceAll(racks(), "\nstatus:", "\nspec: {taints: [{key: theirs, effect: NoSchedule}]}\nstatus:")
 	g := only(t, tainted+podGroup("g", "", 1)+pods("g", "g", 1, "", ""), "g")
 	want := []explanation.Exclusion{{Reason: "taint theirs:NoSchedule", Nodes: 2}}
 	if diff := cmp.Diff(want, g.Decision.Reasons[0].Excluded); diff != "" {
@@ -155,7 +151,7 @@ func standing(gangs []*explanation.Gang) []string {
 }
 
 func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
-	cluster := testsupport.Inventory(t, racks(0)+podGroup("a", "", 1)+pods("a", "a", 1, "", "n1")+
+	cluster := testsupport.Inventory(t, racks()+podGroup("a", "", 1)+pods("a", "a", 1, "", "n1")+
 		podGroup("b", "", 2)+pods("b", "b", 4, "", "", "")+podGroup("c", "", 2)+pods("c", "c", 3, "", "", "")+
 		podGroup("d", "", 1)+pods("d", "d", 4, "", "")+podGroup("e", "", 1)+pods("e", "e", 1, "", ""))
 	gangs := undecided(t, cluster)
@@ -176,20 +172,6 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 	for _, pod := range cluster.Pods {
 		if pod.Name != "a-0" && pod.Spec.NodeName != "" {
 			t.Errorf("pod %s was put on node %s of the cluster that was given", pod.Name, pod.Spec.NodeName)
-		}
-	}
-}
-
-func TestWhatIsKeptEmptyIsNotGiven(t *testing.T) {
-	for spares, want := range []string{"g Waits Placed, 0 remedies, behind []", "g Waits Placed, 0 remedies, behind [ns/a]",
-		"g Waits Infeasible, 1 remedies, behind []"} {
-		text := racks(spares) + podGroup("a", "", 1) + pods("a", "a", 4, "", "") + podGroup("g", "", 1) + pods("g", "g", 4, "", "")
-		if diff := cmp.Diff([]string{want}, standing([]*explanation.Gang{only(t, text, "g")})); diff != "" {
-			t.Errorf("%d spares (-want +got):\n%s", spares, diff)
-		}
-		gangs := completed(t, testsupport.Inventory(t, text))
-		if diff := cmp.Diff([]string{want}, standing(gangs[1:])); diff != "" {
-			t.Errorf("%d spares, all gangs decided (-want +got):\n%s", spares, diff)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func why(t *testing.T, cluster string) []string {
 
 func TestWhyAGangWaits(t *testing.T) {
 	rack := ", topologyConstraint: {topology: t, requiredTopologyLevel: l/rack}"
-	two := racks(0)
+	two := racks()
 	gated := strings.Replace(pods("g", "g", 1, "", "", ""), "spec: {", "spec: {schedulingGates: [{name: later}], ", 1)
 	tainted := strings.Replace(two, "\nstatus:", "\nspec: {taints: [{key: theirs, effect: NoSchedule}]}\nstatus:", 1)
 	cordoned := strings.ReplaceAll(two, "\nstatus:", "\nspec: {unschedulable: true}\nstatus:")
@@ -217,13 +217,6 @@ func TestWhyAGangWaits(t *testing.T) {
 					`relation "racks", near gang router by l/rack, which stands in none`,
 			},
 		},
-		"spares are kept": {
-			racks(1) + gangOf("minMember: 2") + member("", 4, "", "", ""), []string{
-				"Infeasible: the gang: 1 of 2 pods fit into the cluster, short of 4 nvidia.com/gpu; kept as " +
-					"spares: 1 of 2 nodes in l/zone z",
-				"the gang: 1 of 2 pods fit into the cluster, short of 4 nvidia.com/gpu",
-			},
-		},
 		"there is no node": {
 			gangOf("minMember: 1") + member("", 1, "", ""), []string{
 				"Infeasible: the gang: 0 of 1 pods fit into the cluster, which has no nodes",
@@ -235,14 +228,5 @@ func TestWhyAGangWaits(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestThatAllNodesAreSparesIsSaid(t *testing.T) {
-	got := why(t, racks(2)+gangOf("minMember: 1")+testsupport.Pods("g", "", 1, "", ""))[0]
-	want := "Infeasible: there is no room for the gang but on nodes that have to stay empty; " +
-		"kept as spares: 2 of 2 nodes in l/zone z"
-	if got != want {
-		t.Errorf("said is %q, want %q", got, want)
 	}
 }

@@ -3,20 +3,16 @@
 package ganglister
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
@@ -222,20 +218,6 @@ func (l *Lister) TopologiesOf(gangs ...*gang.Gang) (map[string]*kai.Topology, er
 		}
 	}
 	return topologies, nil
-}
-
-// WantedSpares returns the spares that the Topologies ask for.
-func (l *Lister) WantedSpares() (all []spares.Wanted) {
-	topologies, err := l.Topologies.List(labels.Everything())
-	if err != nil {
-		return nil // A cache fails at nothing.
-	}
-	slices.SortFunc(topologies, func(a, b *kai.Topology) int { return cmp.Compare(a.Name, b.Name) })
-	for _, topology := range topologies {
-		wanted, _ := spares.Of(topology)
-		all = append(all, wanted...)
-	}
-	return all
 }
 
 // Domain returns the path of the narrowest domain of some levels that a node is in; empty if there is no such node.

@@ -1,6 +1,7 @@
 package gangstate
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -277,7 +278,6 @@ func TestRoomIsKeptUntilKubeSchedulerHasHeardOfItsPod(t *testing.T) {
 // decided is not among them yet.
 func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 	for name, open := range map[string]func(*State){
-		"by itself":        func(s *State) { s.RoomOpened() },
 		"by a broken plan": func(s *State) { s.PodGroupDeleted(otherGroup(), start) },
 		"not before":       nil,
 	} {
@@ -415,7 +415,8 @@ func TestAPodThatGetsIntoAnotherGangIsInTheRoomOfTheSeatOnItsNode(t *testing.T) 
 			if diff := cmp.Diff(want, effects.Seats); diff != "" {
 				t.Error(diff)
 			}
-			if held := state.HasSeats(mine); held != (seat == "n2") {
+			held := slices.ContainsFunc(state.known(mine).kept, (*reservation).isSeat)
+			if held != (seat == "n2") {
 				t.Errorf("a seat is held: %t", held)
 			}
 		})
@@ -492,7 +493,7 @@ func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
 	state.Assumed(mine, memberPod("a", "n1"))
 	state.Permit(mine, "a", version(1))
 	state.Unassumed(mine, "a", start)
-	if seats := state.ReservedForAny()["n1"]; len(seats) != 1 {
+	if seats := state.Reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
 		t.Fatalf("kept on n1: %v", seats)
 	}
 	asker := memberPod("z", "")

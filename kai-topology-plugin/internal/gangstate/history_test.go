@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -729,7 +730,7 @@ func (s *scheduler) bind(pod *member) {
 // bindElsewhere has somebody else bind a pod, be it on its way to another node or not. That it comes off that node the
 // scheduler notices before word of the binding comes, or afterwards.
 func (s *scheduler) bindElsewhere(pod *member) {
-	reserved := s.state.ReservedForAny()
+	reserved := s.state.Reserved(gang.Key{}, math.MinInt32)
 	free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 	if len(free) == 0 || len(s.leaving) > 0 {
 		return // Nobody looks at seats before he takes room, and of some the word has not come.
@@ -1033,7 +1034,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		},
 		"a move is decided": func(t *rapid.T) {
 			s.T = t
-			reserved := s.state.ReservedForAny()
+			reserved := s.state.Reserved(gang.Key{}, math.MinInt32)
 			free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 			if pod := s.anyPod(bound); pod != nil && len(free) > 0 {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}

@@ -133,9 +133,6 @@ func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
 	return s.ReservedBesideMoves(asking, priority, nil)
 }
 
-// ReservedForAny returns the pods, by node, that room is kept for, whoever asks.
-func (s *State) ReservedForAny() clusterview.Reserved { return s.Reserved(gang.Key{}, math.MinInt32) }
-
 // ReservedBesideMoves is Reserved without the room that is held for moves of some gangs.
 func (s *State) ReservedBesideMoves(asking gang.Key, priority int32, of sets.Set[gang.Key]) clusterview.Reserved {
 	s.mu.RLock()
@@ -203,15 +200,6 @@ func (s *State) opensTo(e *Effects) {
 	for _, r := range s.gangs {
 		r.activateAsker(e)
 	}
-}
-
-// RoomOpened records that more room may be had by those who were kept from it, though nobody left any.
-func (s *State) RoomOpened() (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.room++
-	s.opensTo(&effects)
-	return effects
 }
 
 // settleDebt gives back what a gang did not use again that was to be planned anew in a moment.

@@ -342,13 +342,6 @@ func (s *State) dropSeatsOn(e *Effects, node string) {
 	}
 }
 
-// HasSeats reports whether seats are held for successors of pods of a gang.
-func (s *State) HasSeats(key gang.Key) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.ContainsFunc(s.known(key).kept, (*reservation).isSeat)
-}
-
 // stand keeps the index of the pods that stand on nodes, or have been put on them, and will leave a seat.
 func (s *State) stand(pod *corev1.Pod, stands bool) {
 	node := pod.Spec.NodeName

@@ -7,15 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
 	"packtree.dev/shared/offline"
-	"packtree.dev/shared/podgrouptree"
-	"packtree.dev/shared/spares"
 )
 
 var (
@@ -79,20 +76,9 @@ func (in *Inventory) addPod(document manifests.Document) []manifests.Finding {
 
 func (in *Inventory) addTopology(document manifests.Document) []manifests.Finding {
 	topology := &kai.Topology{}
-	admission := offline.Admission[*kai.Topology]{WithoutRules: true, Validate: unreadableSpares}
-	findings := offline.Admit(document, topology, admission)
+	findings := offline.Admit(document, topology, offline.Admission[*kai.Topology]{WithoutRules: true})
 	in.Topologies[topology.Name] = topology
 	return findings
-}
-
-// unreadableSpares refuses spares that would not be kept. Where a cluster has such a Topology, and therefore dates it,
-// they are not: everything else can be answered.
-func unreadableSpares(topology *kai.Topology) (warnings []string, errs field.ErrorList) {
-	_, wrong := spares.Parse(topology.Annotations, podgrouptree.HierarchyOf(topology))
-	if wrong == nil || !topology.CreationTimestamp.IsZero() {
-		return nil, nil
-	}
-	return nil, field.ErrorList{wrong}
 }
 
 // addEvent leaves out what cannot be read: events decide nothing.

@@ -47,8 +47,8 @@ that lack a label of the topology are drawn where their labels end.
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}
 where cluster and each of its domains[] has
   name, level, path, nodes, used, free, unavailable, total, cordoned, notReady, otherPods,
-  gangs[]{namespace, name, pods, amount}, slots[] in the order of the shapes, spares{wanted, there} where nodes are kept
-  for repair, domains[], unlabelled{level, nodeNames[], ...}
+  gangs[]{namespace, name, pods, amount}, slots[] in the order of the shapes, domains[],
+  unlabelled{level, nodeNames[], ...}
 Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 		Example: `  kubectl packtree tree
   kubectl packtree tree --level host --topology gb200 -n inference

@@ -161,8 +161,7 @@ func alike(a, b *occupancy.Domain) bool {
 	free := func(d *occupancy.Domain) bool {
 		return d.Used == 0 && d.Unavailable == 0 && len(d.Gangs) == 0 && d.OtherPods == 0 && d.Cordoned+d.NotReady == 0
 	}
-	return free(a) && free(b) && a.Total == b.Total && a.Nodes == b.Nodes && a.Level == b.Level &&
-		(a.Spares == nil) == (b.Spares == nil) && (a.Spares == nil || *a.Spares == *b.Spares)
+	return free(a) && free(b) && a.Total == b.Total && a.Nodes == b.Nodes && a.Level == b.Level
 }
 
 func rowOf(run []*occupancy.Domain) row {
@@ -182,9 +181,6 @@ func rowOf(run []*occupancy.Domain) row {
 	sum.Total, sum.Free = first.Total*float64(len(run)), first.Free*float64(len(run))
 	sum.Nodes = first.Nodes * len(run)
 	sum.Slots = sumOfSlots(run)
-	if first.Spares != nil {
-		sum.Spares = &occupancy.Spares{Wanted: first.Spares.Wanted * len(run), There: first.Spares.There * len(run)}
-	}
 	return row{
 		title:  fmt.Sprintf("%s … %s", title, run[len(run)-1].Name),
 		domain: &sum, nodes: fmt.Sprintf("%d free %ss", len(run), level), leaf: true,
@@ -258,14 +254,6 @@ func (l *layout) draw(b *strings.Builder, row row) {
 	if out := outText(row.domain); out != "" {
 		line += "  " + l.pen.Careful(out)
 		width += 2 + drawing.Width(out)
-	}
-	if kept := row.domain.Spares; kept != nil {
-		text := kept.Text()
-		width += 2 + drawing.Width(text)
-		if kept.There < kept.Wanted {
-			text = l.pen.Careful(text)
-		}
-		line += "  " + text
 	}
 	if row.leaf {
 		line += l.gangs(row.domain, width)

@@ -8,7 +8,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 )
 
 const (
@@ -46,20 +45,12 @@ var (
 		"How many more gangs of a shape fit into the domains of a level together, each in one domain of that level "+
 			"and of the one that the shape requires. Reported for every level.",
 		[]string{"shape", "topology", "level"}, nil, metrics.STABLE, "")
-	spareNodes = metrics.NewDesc(subsystem+"_spare_nodes",
-		"Nodes that are kept empty for repair in the domains of a level: how many are wanted, "+
-			"and how many of these are there.",
-		[]string{"topology", "level", "which"}, nil, metrics.STABLE, "")
-	spareDomains = metrics.NewDesc(subsystem+"_spare_domains",
-		"Domains of a level that are to keep nodes empty for repair, by whether they have as many.",
-		[]string{"topology", "level", "enough"}, nil, metrics.STABLE, "")
 	relations = metrics.NewDesc(subsystem+"_relations",
 		"Relations of gangs of which pods stand, by whether they are required or preferred "+
 			"and whether they hold of these pods.",
 		[]string{"requirement", "holds"}, nil, metrics.STABLE, "")
 	domainDescs = []*metrics.Desc{
-		domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, spareNodes, spareDomains,
-		relations,
+		domainFree, domainOffered, levelDomains, levelMost, domainSlots, levelSlots, relations,
 	}
 )
 
@@ -68,8 +59,6 @@ type Domains interface {
 	// Free is the capacity of domains, and Slots what gangs fit there.
 	Free(capacity.Bounds) []capacity.Level
 	Slots(capacity.Bounds) []capacity.LevelSlots
-	// Spares counts the nodes that are kept for repair.
-	Spares() []spares.Level
 	// Relations says how gangs stand to one another and in themselves.
 	Relations() relationstatus.Tally
 }
@@ -119,12 +108,6 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 		for _, domain := range level.Domains {
 			gauge(domainSlots, float64(domain.Slots), level.Shape, level.Topology, level.Key, domain.Path)
 		}
-	}
-	for _, level := range read.Spares() {
-		gauge(spareNodes, float64(level.Wanted), level.Topology, level.Level, "wanted")
-		gauge(spareNodes, float64(level.There), level.Topology, level.Level, "there")
-		gauge(spareDomains, float64(level.Domains-level.Short), level.Topology, level.Level, "true")
-		gauge(spareDomains, float64(level.Short), level.Topology, level.Level, "false")
 	}
 	tally := read.Relations()
 	for requirement, required := range map[string]bool{"required": true, "preferred": false} {

@@ -10,7 +10,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -125,7 +124,6 @@ type counted struct {
 	nodes     []capacity.Node
 	slots     []capacity.LevelSlots
 	relations relationstatus.Tally
-	spares    []spares.Level
 }
 
 func (c counted) Free(bounds capacity.Bounds) []capacity.Level {
@@ -137,18 +135,6 @@ func (c counted) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 		c.t.Errorf("the bounds are %+v", bounds)
 	}
 	return c.slots
-}
-
-func (c counted) Spares() []spares.Level { return c.spares }
-
-func TestSparesAreCountedByLevel(t *testing.T) {
-	metrics.Register()
-	metrics.ServeDomains(counted{spares: []spares.Level{{Topology: "t", Level: "rack", Wanted: 6, There: 5, Domains: 3, Short: 1}}, t: t})
-	defer metrics.ServeDomains(counted{t: t})
-	expect(t, 6, "spare_nodes", model.LabelSet{"topology": "t", "level": "rack", "which": "wanted"})
-	expect(t, 5, "spare_nodes", model.LabelSet{"topology": "t", "level": "rack", "which": "there"})
-	expect(t, 2, "spare_domains", model.LabelSet{"topology": "t", "level": "rack", "enough": "true"})
-	expect(t, 1, "spare_domains", model.LabelSet{"topology": "t", "level": "rack", "enough": "false"})
 }
 
 func (c counted) Relations() relationstatus.Tally { return c.relations }

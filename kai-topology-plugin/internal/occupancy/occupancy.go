@@ -3,7 +3,6 @@ package occupancy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,32 +38,11 @@ type Domain struct {
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// Slots has how many more gangs fit here of each shape that the topology counts; nil where none is counted.
 	Slots []int64 `json:"slots,omitempty"`
-	// Spares are the nodes that are to stay empty for repair; nil where none are.
-	Spares *Spares `json:"spares,omitempty"`
 	// Domains are the next narrower ones, by name.
 	Domains []*Domain `json:"domains,omitempty"`
 
 	gangs map[gang.Key]*Occupant
 	below map[string]*Domain
-}
-
-// Spares are nodes that are to stay empty for repair: so many are Wanted, and so many nodes are There that are free for
-// it.
-type Spares struct {
-	Wanted int `json:"wanted"`
-	There  int `json:"there"`
-}
-
-// Text says in words how many are there.
-func (s *Spares) Text() string {
-	noun := "spares"
-	if s.Wanted == 1 {
-		noun = "spare"
-	}
-	if s.There >= s.Wanted {
-		return fmt.Sprintf("%d %s kept", s.Wanted, noun)
-	}
-	return fmt.Sprintf("%d of %d %s there", s.There, s.Wanted, noun)
 }
 
 // Amounts are of one resource, in its own unit: devices, CPUs, bytes. Total is the sum of the others.

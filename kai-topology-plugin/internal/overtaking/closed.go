@@ -17,7 +17,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -32,8 +31,6 @@ type Keeper struct {
 	Question func(*scheduling.PodGroup) (*decision.Question, error)
 	// Do does what is to be done once a domain is found to be closed, or not.
 	Do func(gangstate.Effects)
-	// Wanted returns the spares that domains are to have.
-	Wanted func() []spares.Wanted
 	// Alike, if it is set, returns something that is equal for gangs which differ in nothing but their names, nil for
 	// one that differs from all: what holds of one of them is not looked for again.
 	Alike func(*scheduling.PodGroup) any
@@ -223,13 +220,6 @@ func (k *Keeper) tryVacated(
 		return false, err
 	}
 	question.View, question.Nodes, question.Terse = k.View, nodes, true
-	kept := map[string]bool{}
-	for _, node := range nodes {
-		kept[node.Node().Name] = domain.Keeps(node.Node().Labels)
-	}
-	question.Absent = spares.From(question.Gang, k.Wanted(), spares.Cluster{
-		Nodes: nodes, Vacated: func(node string) bool { return kept[node] }, PodGroup: k.PodGroup,
-	}).Closed()
 	session, err := decision.Open(ctx, *question)
 	if err != nil {
 		return false, err
@@ -237,7 +227,7 @@ func (k *Keeper) tryVacated(
 	defer session.Close()
 	var inside string
 	for _, node := range nodes {
-		if kept[node.Node().Name] && !slices.Contains(question.Absent, node.Node().Name) {
+		if domain.Keeps(node.Node().Labels) {
 			inside = node.Node().Name
 			session.Trial.Vacate(inside)
 		}

@@ -17,7 +17,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -30,7 +29,6 @@ type starved struct {
 	Keeper
 	nodes []fwk.NodeInfo
 	waits map[gang.Key]*gang.Gang
-	wants []spares.Wanted
 	// questions counts those that were asked, and done what was to be done.
 	questions, done int
 }
@@ -73,8 +71,7 @@ func racks(t *testing.T) *starved {
 				Gang: s.waits[gang.KeyOfPodGroup(podGroup)], Topologies: map[string]*kai.Topology{"t": topology},
 			}, nil
 		},
-		Do:     func(effects gangstate.Effects) { s.done += len(effects.WriteStatus) },
-		Wanted: func() []spares.Wanted { return s.wants },
+		Do: func(effects gangstate.Effects) { s.done += len(effects.WriteStatus) },
 	}
 	return s
 }
@@ -166,13 +163,6 @@ func TestWhichDomainsAreClosed(t *testing.T) {
 		"none for a gang that cannot be read": {level: "rack", pods: 2, each: 4, of: 1, change: func(s *starved) {
 			s.Question = func(*scheduling.PodGroup) (*decision.Question, error) { return nil, errors.New("failed") }
 		}},
-		"none that has to stay empty": {level: "rack", pods: 2, each: 4, of: 1, change: func(s *starved) {
-			s.wants = []spares.Wanted{{Topology: "t", Levels: []string{"rack"}, Nodes: 2}}
-		}},
-		"one of which enough may be used": {level: "rack", pods: 1, each: 4, of: 1, want: r1,
-			change: func(s *starved) {
-				s.wants = []spares.Wanted{{Topology: "t", Levels: []string{"rack"}, Nodes: 1}}
-			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := racks(t)

@@ -133,7 +133,6 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 	if err := countSlots(cluster, table.Nodes(), seen, asked); err != nil {
 		return nil, err
 	}
-	countSpares(cluster, table.KeepingRoom(), seen)
 	seen.Gangs, err = gangs(cluster, table, asked.shows)
 	return seen, err
 }

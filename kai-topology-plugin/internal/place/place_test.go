@@ -151,14 +151,6 @@ func TestRejectedInput(t *testing.T) {
 			"apiVersion: v1\nkind: Node\nmetadata: {name: one}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: one}",
 			"-[2]: Node one: metadata.name: the input has this object already",
 		},
-		"spares of a level that there is not": {
-			sparesOn(`{name: net, annotations: {packtree.dev/spares: '[{"level":"rock","nodes":1}]'}}`),
-			`-[1]: Topology net: metadata.annotations[packtree.dev/spares]: Invalid value: "rock": level must be one of: rack`,
-		},
-		"fewer spares than none": {
-			sparesOn(`{name: net, annotations: {packtree.dev/spares: '[{"level":"rack","nodes":-1}]'}}`),
-			`metadata.annotations[packtree.dev/spares]: Invalid value: -1: nodes must be at least 0`,
-		},
 		"no manifest": {"just text", "-[1]: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,18 +159,6 @@ func TestRejectedInput(t *testing.T) {
 				t.Errorf("printed %q, error %v, findings:\n%swant %s", done.stdout, done.err, done.stderr, test.want)
 			}
 		})
-	}
-}
-
-func sparesOn(metadata string) string {
-	return "apiVersion: kai.scheduler/v1alpha1\nkind: Topology\nmetadata: " + metadata + "\nspec: {levels: [{nodeLabel: rack}]}\n"
-}
-
-// What a cluster has, whoever asks about it need not mend first.
-func TestSparesOfAClusterThatAreWrongStopNobody(t *testing.T) {
-	wrong := sparesOn(`{name: net, creationTimestamp: "2026-01-01T00:00:00Z", annotations: {packtree.dev/spares: "none"}}`)
-	if done := run(t, wrong, "-f", "-"); done.err != nil {
-		t.Errorf("%v\n%s", done.err, done.stderr)
 	}
 }
 

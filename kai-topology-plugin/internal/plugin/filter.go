@@ -9,7 +9,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 )
 
 // reservationsKey is where the cycle of a pod without a gang holds the room that plans reserve.
@@ -19,30 +18,6 @@ type reservations clusterview.Reserved
 
 // Clone returns the reservations themselves: they do not change.
 func (r reservations) Clone() fwk.StateData { return r }
-
-// sparesKey is where the cycle of a pod without a gang holds the nodes that have to stay empty for repair.
-const sparesKey fwk.StateKey = "packtree.dev/spares"
-
-// keptEmpty are nodes with what to say of each.
-type keptEmpty map[string]string
-
-// Clone returns the nodes themselves: they do not change.
-func (k keptEmpty) Clone() fwk.StateData { return k }
-
-// prepareFilter takes note of what plans reserve, and of nodes that have to stay empty. Without any, Filter is skipped.
-func (p *Plugin) prepareFilter(state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	respects := p.respectReservations(state, gang.Key{}, pod)
-	if wanted := p.lister.WantedSpares(); len(wanted) > 0 {
-		if needed := spares.FromPod(pod, wanted, p.reader.sparesIn(nodes)).Needed(); len(needed) > 0 {
-			state.Write(sparesKey, keptEmpty(needed))
-			respects = true
-		}
-	}
-	if !respects {
-		return fwk.NewStatus(fwk.Skip)
-	}
-	return nil
-}
 
 // respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and
 // reports whether any does.
@@ -61,12 +36,6 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	if err == nil && plan.(planned).node != node.Node().Name {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 			"node is not the one that the gang's plan has for the pod")
-	}
-	if needed, err := state.Read(sparesKey); err == nil {
-		if why, kept := needed.(keptEmpty)[node.Node().Name]; kept {
-			p.gangs.TurnAway(pod)
-			return fwk.NewStatus(fwk.Unschedulable, why)
-		}
 	}
 	data, err := state.Read(reservationsKey)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -117,38 +116,6 @@ func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 		return m.counter.Count(m.tracker.Stock(), levels, asked, bounds), nil
 	})
 	return counted.([]capacity.LevelSlots)
-}
-
-// Spares counts the nodes that are kept for repair, by what the API server shows and the room that is kept.
-func (m *measure) Spares() []spares.Level {
-	wanted := m.lister.WantedSpares()
-	if len(wanted) == 0 {
-		return nil
-	}
-	pods, err := m.lister.Pods.List(labels.Everything())
-	if err != nil {
-		klog.Background().Error(err, "Reading pods")
-		return nil
-	}
-	nodes, err := m.lister.Nodes.List(labels.Everything())
-	if err != nil {
-		klog.Background().Error(err, "Reading nodes")
-		return nil
-	}
-	standing := map[string][]*corev1.Pod{}
-	for _, pod := range pods {
-		if gang.Standing(pod) {
-			standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
-		}
-	}
-	reserved := m.reserved()
-	cluster := spares.Cluster{
-		PodGroup: m.lister.PodGroup, Taken: func(node string) bool { return len(reserved[node]) > 0 },
-	}
-	for _, node := range nodes {
-		cluster.Nodes = append(cluster.Nodes, kubeframework.NodeWith(node, standing[node.Name]))
-	}
-	return spares.All(wanted, cluster).Levels()
 }
 
 // Relations counts the relations of gangs of which pods stand, as far as they can be read.

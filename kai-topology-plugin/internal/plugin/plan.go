@@ -202,7 +202,7 @@ func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer
 	if answer.Basis.Reserves() {
 		from = p.reader.keptFrom(ctx, asked.Gang, asked.nodes)
 	}
-	if !p.view.Holds(answer.Basis, asked.nodes, from.room, from.spares.Closed()) {
+	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
 		return nil
 	}
 	return answer

@@ -177,7 +177,7 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate, reserved: gangs.ReservedForAny},
+		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
 
 		claims: claims{
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),

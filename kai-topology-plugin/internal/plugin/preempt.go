@@ -75,18 +75,13 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 	if err != nil {
 		return err
 	}
-	closed := question.Question
-	if !question.Mends {
-		closed.Absent = question.Spares.Closed()
-	}
 	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: closed, Snapshot: nodes, Candidates: candidates,
+		Question: question.Question, Snapshot: nodes, Candidates: candidates,
 		Decide: func() (*decision.Answer, error) {
 			without, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
 			if err != nil {
 				return nil, err
 			}
-			without.Spares = question.Spares // Nodes from which somebody leaves are no spares for that.
 			return solve.Solve(ctx, without)
 		},
 	})

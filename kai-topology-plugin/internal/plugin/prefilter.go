@@ -38,7 +38,10 @@ func (p *Plugin) PreFilter(
 	pod = p.lister.Latest(pod)
 	key, member := gang.KeyOf(pod)
 	if !member {
-		return nil, p.prepareFilter(state, pod, nodes)
+		if !p.respectReservations(state, gang.Key{}, pod) {
+			return nil, fwk.NewStatus(fwk.Skip)
+		}
+		return nil, nil
 	}
 	version, err := p.lister.Version(key)
 	if apierrors.IsNotFound(err) {

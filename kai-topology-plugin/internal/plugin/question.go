@@ -15,7 +15,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -53,7 +52,7 @@ func (n *nodeNames) of(nodes []fwk.NodeInfo) []string {
 func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
 	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
 	r.keeper = overtaking.Keeper{
-		Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question, Wanted: lister.WantedSpares,
+		Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question,
 	}
 	return r
 }
@@ -91,7 +90,7 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
 			Placement: r.placement,
 		},
-		Followers: followers, Note: from.note, Spares: from.spares, Mends: from.mends,
+		Followers: followers, Note: from.note,
 	}, from, nil
 }
 
@@ -133,10 +132,6 @@ type kept struct {
 	room clusterview.Reserved
 	// note says what is kept for those that the gang must not overtake any more.
 	note string
-	// spares are what domains keep for repair.
-	spares spares.Kept
-	// mends says that the gang may use them for what it has lost.
-	mends bool
 	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
@@ -173,23 +168,7 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 	for name, fillers := range closed.Room(nodes) {
 		result.room[name] = append(result.room[name], fillers...)
 	}
-	if wanted := r.lister.WantedSpares(); len(wanted) > 0 {
-		result.spares = spares.From(assembled, wanted, r.sparesIn(nodes))
-		result.mends = spares.Mends(assembled) || r.gangs.HasSeats(rank.Gang)
-	}
 	return result
-}
-
-// sparesIn is what decides which nodes can be spares. Those are none on which room is kept, or was promised, to
-// whomever: a gang for which others leave finds that room empty in the end.
-func (r *reader) sparesIn(nodes []fwk.NodeInfo) spares.Cluster {
-	reserved := r.gangs.ReservedForAny()
-	return spares.Cluster{
-		Nodes: nodes, PodGroup: r.lister.PodGroup,
-		Taken: func(node string) bool {
-			return len(reserved[node]) > 0 || len(r.handle.NominatedPodsForNode(node)) > 0
-		},
-	}
 }
 
 // undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn

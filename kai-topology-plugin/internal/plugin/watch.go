@@ -15,7 +15,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -163,41 +162,20 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) {
-			topology := object.(*kai.Topology)
-			changed(topology)
-			if topology.Annotations[kai.AnnotationSpares] != "" {
-				p.sparesChanged(topology)
-			}
-		},
+		AddFunc: func(object any) { changed(object.(*kai.Topology)) },
 		UpdateFunc: func(before, after any) {
 			old, topology := before.(*kai.Topology), after.(*kai.Topology)
 			if old.Generation != topology.Generation {
 				changed(topology)
 			}
-			if old.Annotations[kai.AnnotationSpares] != topology.Annotations[kai.AnnotationSpares] {
-				p.sparesChanged(topology)
-			}
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
 				p.measure.inUse.TouchAll()
-				if topology.Annotations[kai.AnnotationSpares] != "" {
-					p.effects.do(p.gangs.RoomOpened())
-				}
 				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},
 	}
-}
-
-// sparesChanged has all try again who may have been kept from spares.
-func (p *Plugin) sparesChanged(topology *kai.Topology) {
-	if _, wrong := spares.Of(topology); wrong != nil {
-		klog.Background().Error(wrong, "Reading the spares of a Topology: none are kept", "topology", topology.Name)
-	}
-	p.clusterChanged()
-	p.effects.do(p.gangs.RoomOpened())
 }
 
 // nodeHandler reports nodes that can make a domain fit for a gang, or unfit, and those that are deleted or get

@@ -36,11 +36,11 @@ type Kept func(asking gang.Key, priority int32) clusterview.Reserved
 
 // Answers answers all questions: each as if the pods of those before it that were answered with yes were replaced
 // already. Thus no two get the same room. The answers are in the order of the questions. The table has the
-// cluster as it is. Spares are kept from pods that come beside others, not from those for which seats will be held.
+// cluster as it is.
 func Answers(ctx context.Context, table *turns.Table, kept Kept, asked []Asked) ([]successors.Answer, error) {
 	cluster := table.Inventory()
 	s := &scene{
-		cluster: cluster, table: table.Respecting(kept).KeepingSpares(), members: cluster.Members(),
+		cluster: cluster, table: table.Respecting(kept), members: cluster.Members(),
 		podGroups: map[gang.Key]*scheduling.PodGroup{}, nodes: sets.New[string](),
 	}
 	for _, podGroup := range cluster.PodGroups {

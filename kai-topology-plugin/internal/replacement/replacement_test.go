@@ -307,54 +307,6 @@ func TestWhetherSuccessorsFit(t *testing.T) {
 	}
 }
 
-func TestSuccessorsLeaveSparesAsTheSchedulerDoes(t *testing.T) {
-	// A rack of three nodes of 8 GPUs of which one is to stay empty, a gang on the other two, and one without pods.
-	const asked = `{name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":1}]'}}`
-	spared := strings.Replace(topology, "{name: t}", asked, 1)
-	rack := spared + nodes(8, "r1-a", "r1-b", "r1-c") + podGroup("next", "minMember: 1, "+oneRack)
-	const unheld = `packtree.dev/seat-hold: "0s"`
-	for name, c := range map[string]struct {
-		cluster string
-		asked   []successors.Group
-		want    string
-	}{
-		"a further copy is kept from them": {
-			cluster: rack + podGroup("g", two) + pods("g", "", 8, "", "r1-a", "r1-b"),
-			asked:   []successors.Group{adding(t, "next", "", 4, "", 1)},
-			want: "False Infeasible: the gang needs one l/rack, and the nearest is r1: 0 of 1 pods fit, " +
-				"one asking for 4 nvidia.com/gpu, of which no node has any; kept as spares: 1 of 3 nodes in l/rack r1",
-		},
-		"it has room beside them": {
-			cluster: rack + podGroup("g", two) + pods("g", "", 4, "", "r1-a", "r1-b"),
-			asked:   []successors.Group{adding(t, "next", "", 4, "", 1)}, want: fits,
-		},
-		"who yields may stand there": {
-			cluster: rack + podGroup("g", two) + pods("g", "", 8, "priority: -1,", "r1-a", "r1-b"),
-			asked:   []successors.Group{adding(t, "next", "", 4, "", 1), ask(t, "g", "", 8, "", 0)}, want: fits,
-		},
-		"a successor for whom a seat is held may use them": {
-			cluster: rack + podGroup("g", two) + pods("g", "", 4, "", "r1-a", "r1-b") +
-				podGroup("other", "minMember: 2") + pods("other", "", 4, "", "r1-a", "r1-b"),
-			asked: []successors.Group{ask(t, "g", "", 8, "", 0)}, want: fits,
-		},
-		"so may those of a whole gang": {
-			cluster: rack + podGroup("g", two) + pods("g", "", 8, "", "r1-a", "r1-b"),
-			asked:   []successors.Group{ask(t, "g", "", 8, "", 0, 1)}, want: fits,
-		},
-		"without seats a whole gang is a new one": {
-			cluster: spared + nodes(8, "r1-a", "r1-b") + podGroup("g", "minMember: 1, "+oneRack, unheld) +
-				pods("g", "", 4, "", "r1-a") + podGroup("other", "minMember: 1") + pods("other", "", 4, "", "r1-a"),
-			asked: []successors.Group{ask(t, "g", "", 8, "", 0)}, want: "False Infeasible",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := answers(t, c.cluster, nil, question(t, "next", false, c.asked...))[0]; !strings.HasPrefix(got, c.want) {
-				t.Errorf("the answer is %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestNoTwoAreToldOfTheSameRoom(t *testing.T) {
 	// Two gangs of one pod on a node that has room for one larger pod, not for two.
 	cluster := topology + nodes(8, "r1-a") + podGroup("g", "minMember: 1") + podGroup("h", "minMember: 1") +

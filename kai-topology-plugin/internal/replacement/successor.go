@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -105,10 +104,7 @@ func (s *scene) replace(podGroup *scheduling.PodGroup, groups []successors.Group
 		}
 	}
 	assembled, hold := gang.Assemble(podGroup, append(present, made.successors...), s.cluster.Levels)
-	made.turn = turns.Turn{
-		Gang: assembled, Hold: hold, Rank: assembled.Rank(),
-		Seated: len(made.leaving) > 0 && gangstate.HoldOf(podGroup) > 0,
-	}
+	made.turn = turns.Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()}
 	return made
 }
 

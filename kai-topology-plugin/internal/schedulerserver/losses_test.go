@@ -240,7 +240,7 @@ func eventuallyTold(node, told string) {
 }
 
 // eventuallyWorks waits until a scheduler that has started says something of a pod: it has listed all that was there
-// before. Nothing comes to stand on a node by that, which might be a spare.
+// before. Nothing comes to stand on a node by that.
 func eventuallyWorks() {
 	GinkgoHelper()
 	eventuallyTold("there-is-none", "FalseUnschedulable")

@@ -53,18 +53,6 @@ var _ = Describe("A question about successors", func() {
 		eventuallyWorks()
 		Consistently(func() metav1.Condition { return successorsFit(namespace, "g") }, "2s").Should(Equal(before))
 
-		By("about a further gang, which spares are kept from as soon as there are any")
-		givenPodGroup(namespace, "next",
-			scheduling.PodGroupSpec{MinMember: ptr.To[int32](1), TopologyConstraint: required(rackLevel)})
-		further := successor(namespace, "next", "", 6)
-		further.Pods, further.Added = nil, 1
-		added := ask(namespace, "next", further)
-		Eventually(answer(namespace, "next")).Should(And(HaveField("ID", added), HaveField("Fits", metav1.ConditionTrue)))
-		keepSpares(`[{"level":"` + rackLevel + `","nodes":1}]`)
-		Eventually(answer(namespace, "next")).Should(HaveField("Sentence", ContainSubstring("kept as spares: 1 of ")))
-		keepSpares("")
-		Eventually(answer(namespace, "next")).Should(HaveField("Fits", metav1.ConditionTrue))
-
 		By("others on both nodes")
 		givenPodGroup(namespace, "others", scheduling.PodGroupSpec{MinMember: ptr.To[int32](2)})
 		givenPods(namespace, "others", "", 2, 5)

@@ -39,19 +39,6 @@ func givenTopology() {
 	})
 }
 
-// keepSpares has the Topology say how many nodes its domains keep empty; none if that is "".
-func keepSpares(said string) {
-	GinkgoHelper()
-	topology, err := packtree.KaiV1alpha1().Topologies().Get(ctx, topologyName, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	metav1.SetMetaDataAnnotation(&topology.ObjectMeta, kai.AnnotationSpares, said)
-	if said == "" {
-		delete(topology.Annotations, kai.AnnotationSpares)
-	}
-	_, err = packtree.KaiV1alpha1().Topologies().Update(ctx, topology, metav1.UpdateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-}
-
 // givenRack creates the nodes of a rack, each with so many GPUs.
 func givenRack(zone, rack string, nodes int, gpus int64) {
 	GinkgoHelper()

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -144,7 +142,6 @@ func (s *simulator) complete(request *solve.Request, r *run, closed *overtaking.
 		request.Reserved[node] = append(request.Reserved[node], pods...)
 	}
 	request.Followers = s.followersOf(request.Gang)
-	request.Spares, request.Mends = s.sparesFrom(request.Gang, request.Nodes), spares.Mends(request.Gang)
 }
 
 // decide has the Decider answer, or takes what it answered before the simulation was interrupted.
@@ -223,17 +220,6 @@ func shortOf(resources ...string) []packing.Explanation {
 		short = append(short, packing.Shortage{Resource: resource})
 	}
 	return []packing.Explanation{{Short: short}}
-}
-
-// sparesFrom returns what is kept from a gang as spares.
-func (s *simulator) sparesFrom(assembled *gang.Gang, nodes []fwk.NodeInfo) spares.Kept {
-	if len(s.keeper.Wanted()) == 0 {
-		return nil
-	}
-	taken := s.gangs.ReservedForAny()
-	return spares.From(assembled, s.keeper.Wanted(), spares.Cluster{
-		Nodes: nodes, Taken: func(node string) bool { return len(taken[node]) > 0 }, PodGroup: s.podGroup,
-	})
 }
 
 // closedToLast is what is closed to the last of those who wait; nil if nothing is.

@@ -59,12 +59,8 @@ func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) 
 			closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
 			s.complete(&request, r, &closed)
 		}
-		question := request.Question
-		if !request.Mends {
-			question.Absent = request.Spares.Closed()
-		}
 		choice, err := preemption.Find(ctx, preemption.Request{
-			Question: question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+			Question: request.Question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
 			Decide: func() (*decision.Answer, error) { return s.options.Decider.Decide(ctx, request) },
 		})
 		if err == nil {

@@ -23,7 +23,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/recording"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
@@ -143,11 +142,9 @@ func newSimulator(
 		}
 	}
 	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
-	wanted := spares.OfAll(cluster.Topologies)
 	s.keeper = overtaking.Keeper{
 		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Alike: s.alike,
-		Do:     func(gangstate.Effects) {}, // Nobody reads a status.
-		Wanted: func() []spares.Wanted { return wanted },
+		Do: func(gangstate.Effects) {}, // Nobody reads a status.
 	}
 	nodes, err := offline.Nodes()
 	if err != nil {

@@ -3,9 +3,8 @@
 //
 // A gang is decided for the pods that are still to come, too: its own, and those of gangs that will have to follow it
 // into the same domain. Alone, its first pods would go where they leave the least room behind, and the others can go
-// nowhere else. The steps are, in this order: the spares that domains keep (leaving.go), the pods that are expected
-// (expected.go), the gangs that follow (here), the rules that pods of the gang have about each other (package
-// simulation), and the engine (package decision).
+// nowhere else. The steps are, in this order: the pods that are expected (expected.go), the gangs that follow (here), the
+// rules that pods of the gang have about each other (package simulation), and the engine (package decision).
 package solve
 
 import (
@@ -17,7 +16,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/simulation"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -28,13 +26,19 @@ type Request struct {
 	Followers []*gang.Gang
 	// Note is added to what the answer says of pods that have no node.
 	Note string
-	// Spares are what domains keep from the gang, and Mends says that it may use them where it has no other place.
-	Spares spares.Kept
-	Mends  bool
 }
 
-// place answers a request as if nothing were kept as spares: with the pods that are expected, or without if these stand
-// in the way.
+// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
+// it prefers those with room for as many as possible of the pods that it is expected to have. It changes nothing.
+func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
+	answer, err := place(ctx, request)
+	if err == nil && request.Note != "" && answer.Message != "" {
+		answer.Message += "; " + request.Note
+	}
+	return answer, err
+}
+
+// place decides with the pods that are expected, or without if these stand in the way.
 func place(ctx context.Context, request Request) (answer *decision.Answer, err error) {
 	followers := make([]*gang.Gang, len(request.Followers))
 	for i, follower := range request.Followers {

@@ -5,11 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/turns"
 )
 
 func TestSeatsAreKeptFromOthers(t *testing.T) {
@@ -81,83 +77,5 @@ func TestAPodFillsASeat(t *testing.T) {
 				t.Errorf("%s: pod %s has node %q", name, pod.Name, pod.Spec.NodeName)
 			}
 		}
-	}
-}
-
-func TestWhoMayStandOnSpares(t *testing.T) {
-	cluster := keepingSpares(1) + nodes(4, "r1-a", "r1-b") +
-		podGroup("new", "", "minMember: 1", "") + pods("new", "", 4, "", "") +
-		podGroup("begun", "", "minMember: 2", "") + pods("begun", "", 4, "", "r1-a", "") +
-		podGroup("wrong", "", "minMember: 1, topologyConstraint: {topology: none, requiredTopologyLevel: l}", "") +
-		pods("wrong", "", 4, "", "")
-	table := set(t, cluster).KeepingSpares()
-	for name, test := range map[string]struct {
-		turn func(turns.Turn) turns.Turn
-		of   string
-		kept bool
-	}{
-		"not a gang that lost nothing":    {of: "new", kept: true},
-		"a gang of which some pods stand": {of: "begun"},
-		"a gang that has seats": {of: "new", turn: func(turn turns.Turn) turns.Turn {
-			turn.Seated = true
-			return turn
-		}},
-		"a gang that cannot be planned asks for nothing": {of: "wrong"},
-	} {
-		turn := turnOf(t, table, test.of)
-		if test.turn != nil {
-			turn = test.turn(turn)
-		}
-		if kept := table.SparesFrom(turn); (len(kept) > 0) != test.kept {
-			t.Errorf("%s: kept are %v", name, kept)
-		}
-	}
-	if got := decided(t, table, turnOf(t, table, "new")); got != "Infeasible" {
-		t.Errorf("a gang takes the last spare: %s", got)
-	}
-	if got := decided(t, table, turnOf(t, table, "begun")); got != "Placed begun-1:r1-b" {
-		t.Errorf("a gang that lost pods: %s", got)
-	}
-}
-
-// A node on which room is kept for anybody, whoever that is, is no spare.
-func TestSparesAreOfNodesWithoutReservations(t *testing.T) {
-	cluster := nodes(4, "r1-a", "r1-b") +
-		podGroup("of", "", "minMember: 1", "seats: ["+seat("", 1, -2147483648, "r1-a")+"]") +
-		pods("of", "", 1, "", "")
-	spared := func(table *turns.Table) string {
-		var names []string
-		for _, domain := range table.Spares() {
-			for _, node := range domain.There {
-				names = append(names, node.Node().Name)
-			}
-		}
-		return strings.Join(names, " ")
-	}
-	table := set(t, keepingSpares(2)+cluster).KeepingSpares()
-	if got := len(table.Wanted()); got != 1 {
-		t.Errorf("%d levels want spares", got)
-	}
-	room := clusterview.Reserved{"r1-b": {&corev1.Pod{}}}
-	respecting := table.Respecting(func(gang.Key, int32) clusterview.Reserved { return room })
-	for name, got := range map[string][2]string{
-		"none is kept":           {spared(table), "r1-a r1-b"},
-		"a scheduler keeps some": {spared(respecting), "r1-a"},
-		"a seat is held":         {spared(set(t, keepingSpares(2)+cluster).KeepingRoom()), "r1-b"},
-		"no spares are wanted":   {spared(set(t, topology+cluster).KeepingSpares()), ""},
-		"others are wanted":      {spared(set(t, topology+cluster).Keeping(table.Wanted())), "r1-a r1-b"},
-	} {
-		if got[0] != got[1] {
-			t.Errorf("%s: spares are %q, want %q", name, got[0], got[1])
-		}
-	}
-	err := table.Under(turns.Change{Reserved: room}, func(under *turns.Table) error {
-		if got := spared(under); got != "r1-a" {
-			t.Errorf("under a change that reserves a node spares are %q", got)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }

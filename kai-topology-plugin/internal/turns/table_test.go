@@ -25,12 +25,6 @@ spec: {levels: [{nodeLabel: l/rack}]}
 	follows = `packtree.dev/base-gang: base, packtree.dev/shared-topology: t, packtree.dev/shared-required-level: l/rack`
 )
 
-// keepingSpares is the Topology with so many spares in each rack.
-func keepingSpares(number int) string {
-	return strings.Replace(topology, "{name: t}",
-		fmt.Sprintf(`{name: t, annotations: {packtree.dev/spares: '[{"level":"l/rack","nodes":%d}]'}}`, number), 1)
-}
-
 // nodes have the name of their rack in theirs: r1-a.
 func nodes(gpus int, names ...string) string {
 	var all strings.Builder

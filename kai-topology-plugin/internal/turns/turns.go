@@ -21,7 +21,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	"packtree.dev/kai-topology-plugin/internal/spares"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -36,12 +35,7 @@ type Turn struct {
 	Hold *gang.Hold
 	// Rank is its place among the turns.
 	Rank gang.Rank
-	// Seated is set if seats are held for pods of the gang, whether the status of its PodGroup has them or not.
-	Seated bool
 }
-
-// mends reports whether the gang may use spares where it has no other place.
-func (turn Turn) mends() bool { return turn.Seated || spares.Mends(turn.Gang) }
 
 // In returns the gangs of an inventory in the order in which the scheduler would decide them.
 func In(cluster *inventory.Inventory) []Turn {
@@ -187,8 +181,6 @@ type Table struct {
 	absent   []string
 	reserved clusterview.Reserved
 	terse    bool
-	// wanted are the spares that are kept from gangs.
-	wanted []spares.Wanted
 	// seats are held for successors of pods of gangs.
 	seats     map[gang.Key][]gangstate.Placement
 	podGroups []*scheduling.PodGroup
@@ -247,17 +239,9 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	if turn.Hold != nil {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
-	return t.solve(ctx, turn, t.spares(turn), adjust)
-}
-
-func (t *Table) solve(
-	ctx context.Context, turn Turn, kept spares.Kept, adjust func(*decision.Question),
-) (*decision.Answer, error) {
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{
-		Question: question, Followers: t.followersOf(turn.Gang), Spares: kept, Mends: turn.mends(),
-	})
+	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
@@ -320,14 +304,9 @@ func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Can
 	if candidates.Empty() {
 		return nil, nil
 	}
-	question, kept := t.Question(turn), t.SparesFrom(turn)
-	question.Absent = slices.Concat(question.Absent, kept.Closed())
 	return preemption.Find(ctx, preemption.Request{
-		Question: question, Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) {
-			// Nodes from which somebody leaves are no spares for that.
-			return t.solve(ctx, turn, kept, func(question *decision.Question) { question.Terse = true })
-		},
+		Question: t.Question(turn), Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },
 	})
 }
 

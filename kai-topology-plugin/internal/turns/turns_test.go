@@ -276,20 +276,14 @@ func TestWhoLeaves(t *testing.T) {
 		podGroup("meek", "", "minMember: 1", "") + pods("meek", "", 4, "priority: 5, preemptionPolicy: Never,", "") +
 		podGroup("least", "", "minMember: 1", "") + pods("least", "", 4, "", "")
 	for name, test := range map[string]struct {
-		of     string
-		spares int
-		want   string
+		of   string
+		want string
 	}{
-		"who is lower":                          {of: "ask", want: "low-0"},
-		"nobody, if the gang must not preempt":  {of: "meek"},
-		"nobody, if all are higher":             {of: "least"},
-		"nobody for room that would be a spare": {of: "ask", spares: 2, want: "low-0"},
+		"who is lower":                         {of: "ask", want: "low-0"},
+		"nobody, if the gang must not preempt": {of: "meek"},
+		"nobody, if all are higher":            {of: "least"},
 	} {
-		text := topology
-		if test.spares > 0 {
-			text = keepingSpares(test.spares)
-		}
-		table := set(t, text+cluster).KeepingSpares()
+		table := set(t, topology+cluster)
 		turn := turnOf(t, table, test.of)
 		choice, err := table.PreemptLower(t.Context(), turn, table.Inventory().PodGroup)
 		if err != nil {
@@ -304,17 +298,6 @@ func TestWhoLeaves(t *testing.T) {
 		if got := strings.Join(victims, " "); got != test.want {
 			t.Errorf("%s: %q leave, want %q", name, got, test.want)
 		}
-	}
-}
-
-// A node that is empty and has to stay so is none on which a gang is placed because others left.
-func TestNobodyLeavesForASpare(t *testing.T) {
-	table := set(t, keepingSpares(1)+nodes(4, "r1-a", "r1-b")+
-		podGroup("low", "", "minMember: 2", "")+pods("low", "", 2, "", "r1-a", "r1-a")+
-		podGroup("ask", "", "minMember: 1", "")+pods("ask", "", 4, "priority: 5,", "")).KeepingSpares()
-	choice, err := table.PreemptLower(t.Context(), turnOf(t, table, "ask"), table.Inventory().PodGroup)
-	if err != nil || choice == nil || choice.Nodes["ask-0"] != "r1-a" || len(choice.Victims) != 2 {
-		t.Errorf("chosen is %+v, error %v", choice, err)
 	}
 }
 

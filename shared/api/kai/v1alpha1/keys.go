@@ -58,10 +58,3 @@ const (
 	// together; on the template of a JobSet's Jobs, of the pods of each Job.
 	AnnotationBatchMinMember = "kai.scheduler/batch-min-member"
 )
-
-// AnnotationSpares, on a Topology, says how many nodes of each domain of a level are to stay empty, so that gangs which
-// lose pods can be mended: a JSON list such as [{"level":"topology/rack","nodes":2,"yieldBelow":0}]. Pods whose
-// priority is below yieldBelow, 0 if it is left out, may stand there as long as nobody needs the nodes. It is not part
-// of the spec, since the kind is KAI's. On a ClusterTopology, where a level may be named by its domain, grove-operator
-// hands it on.
-const AnnotationSpares = "packtree.dev/spares"

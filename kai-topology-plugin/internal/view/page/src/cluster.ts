@@ -84,11 +84,6 @@ export function keptText(kept: Reservation): string {
   return `${where}, from those that want ${kept.resources?.join(", ") || "anything"}: it was overtaken too often`;
 }
 
-/** How many spares a domain has of those that it is to have. */
-export function sparesText({ wanted, there }: NonNullable<Domain["spares"]>): string {
-  return there >= wanted ? `${counted(wanted, "spare")} kept` : `${there} of ${counted(wanted, "spare")} there`;
-}
-
 /** The last part of a label key: rack of topology/rack. */
 export function short(level: string): string {
   const name = level.slice(level.lastIndexOf("/") + 1);

@@ -65,8 +65,6 @@ export interface Domain {
   unlabelled?: Domain;
   nodeNames?: string[];
   slots?: number[];
-  /** Nodes that are to stay empty for repair, where any are, and how many of them there are. */
-  spares?: { wanted: number; there: number };
   domains?: Domain[];
 }
 

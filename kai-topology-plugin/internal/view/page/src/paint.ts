@@ -1,6 +1,6 @@
 // Draws the map on a canvas. What is outside the canvas is not drawn, and what is the same colour is drawn at once.
 
-import { amount, counted, gangOf, placeOf, short, sparesText, type Cluster } from "./cluster";
+import { amount, counted, gangOf, placeOf, short, type Cluster } from "./cluster";
 import { useColour, type Colours, type Palette } from "./colours";
 import { headerHeight, type Box } from "./layout";
 
@@ -159,15 +159,13 @@ class Painting {
     const right = Math.min(rect.x + rect.w, this.scene.width) - 5;
     const fitting = this.scene.slots && domain.slots?.[this.scene.slots.at];
     const used = fitting !== undefined ? counted(fitting, "slot") : `${amount(domain.used, cluster.overview.resource)}/${amount(domain.total, cluster.overview.resource)}`;
-    const said = domain.spares ? `${sparesText(domain.spares)}  ${used}` : used;
     const room = right - left;
     const full = this.measure(level + title, size, true);
     const name = full + 4 < room ? level + title : title;
     this.texts.push({ text: this.fit(name, size, room, true), x: left, y, size, colour: colours.text, bold: true });
     const beside = room - this.measure(name, size, true) - 10;
-    const shown = [said, used].find((text) => this.measure(text, size) < beside);
-    if (shown) {
-      this.texts.push({ text: shown, x: right, y, size, colour: colours.quiet, right: true });
+    if (this.measure(used, size) < beside) {
+      this.texts.push({ text: used, x: right, y, size, colour: colours.quiet, right: true });
     }
   }
 

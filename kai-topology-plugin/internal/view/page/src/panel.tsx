@@ -1,6 +1,6 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, sparesText, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
 import type { Domain, Gang, History, Pod, Reservation, Seat, SubGroup, Topology } from "./model";
@@ -380,7 +380,6 @@ function DomainView(props: Props & { path: string }) {
           {counted(domain.nodes, "node")}
           {domain.cordoned ? <span class="careful"> · {domain.cordoned} cordoned</span> : null}
           {domain.notReady ? <span class="bad"> · {domain.notReady} not ready</span> : null}
-          {domain.spares && <span class={domain.spares.there < domain.spares.wanted ? "careful" : undefined}> · {sparesText(domain.spares)}</span>}
         </p>
       </section>
       <Kept {...props} kept={cluster.reservations.ofDomain.get(placeOf(domain.level, domain.path))} of="place" />

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, keptText, key, ruleOf, stateOf, sentenceOf, short, sparesText, titleOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, keptText, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -99,7 +99,7 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     const rows: Row[] = [];
     const visit = (domain: Domain, path: string) => {
       const numbers = [domain.used, domain.free, domain.unavailable, domain.total];
-      const cells = [path || "(all)", domain.level ? short(domain.level) : "", domain.nodes, ...numbers, domain.cordoned ?? 0, domain.notReady ?? 0, domain.spares ? sparesText(domain.spares) : ""];
+      const cells = [path || "(all)", domain.level ? short(domain.level) : "", domain.nodes, ...numbers, domain.cordoned ?? 0, domain.notReady ?? 0];
       const shown = Object.fromEntries(numbers.map((value, i) => [i + 3, amount(value, resource)]));
       rows.push({ cells, shown, open: path ? { ...nothing, domain: path } : nothing });
       for (const below of domain.domains ?? []) if (below.domains || below.unlabelled) visit(below, below.path ?? "");
@@ -107,7 +107,7 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     };
     visit(topology.cluster, "");
     const numbers = ["Nodes", "Used", "Free", "Out of service", "Total", "Cordoned", "Not ready"].map((head) => ({ head, number: true }));
-    return [[{ head: "Domain" }, { head: "Level" }, ...numbers, { head: "Spares" }], rows];
+    return [[{ head: "Domain" }, { head: "Level" }, ...numbers], rows];
   },
 
   slots({ topology }) {
