@@ -4,30 +4,33 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// clear returns who leaves a domain so that the gang fits, or nil if it does not fit whoever leaves. It lets
-// everybody leave up to the lowest priority with which the gang fits, and then gives back whoever need not leave, the
-// most important first. It begins so with all, with the few largest and with the few smallest of them, and takes the
-// cheapest outcome.
-func (s *search) clear(d *domain) set {
+// clear returns how the gang fits in a domain; nil if it does not whatever leaves. Whole gangs, and pods without one,
+// leave first; then victims are reprieved. That is done from two starting points, and the cheaper outcome is taken. Each
+// is as few as are enough of the workloads up to the lowest priority with which the gang fits:
+//
+//   - the smallest first, so that few devices are lost;
+//   - the largest first, so that one gang is broken rather than several small ones.
+func (s *search) clear(d *domain) *candidate {
 	pool := s.pool(d)
 	if pool == nil {
 		return nil
 	}
-	var best set
-	var least Cost
-	for i, start := range s.starts(pool) {
-		if i > 0 && s.spent() {
-			break
-		}
-		if !s.fits(s.leaving(start)) {
+	largestFirst := func(a, b int) int { return s.bySize(b, a) }
+	starts := slices.CompactFunc([][]int{s.fewest(pool, s.bySize), s.fewest(pool, largestFirst)}, slices.Equal)
+	var best *candidate
+	for _, start := range starts {
+		if best != nil && s.spent() || !s.fits(s.leaving(start)) {
 			continue
 		}
 		taken := s.reprieve(d, start)
-		if cost := s.costOf(taken); best == nil || cost.Compare(least) < 0 {
-			best, least = taken, cost
+		made := &candidate{domain: d, taken: taken, cost: s.costOf(taken)}
+		if best == nil || made.compare(best) < 0 {
+			best = made
 		}
 	}
 	return best
@@ -42,39 +45,48 @@ func (s *search) leaving(workloads []int) set {
 	return taken
 }
 
-// pool returns the workloads that may have to leave: those whose leaving overdraws no budget if that is enough, else
-// all; of them those up to the lowest priority that is enough. It is nil if not even all are.
+// pool returns the workloads that may have to leave, the least important first, up to the lowest priority that is
+// enough. It is nil if not even all are.
 func (s *search) pool(d *domain) []int {
-	all := make([]int, len(d.occupants))
-	for i, t := range d.occupants {
-		all[i] = t.workload
+	all, violating := s.ordered(d)
+	if !s.fits(s.leaving(all)) {
+		return nil
 	}
-	slices.SortFunc(all, s.byImportance)
-	for _, pool := range [][]int{s.gentle(all), all} {
-		if len(pool) == 0 || !s.fits(s.leaving(pool)) {
-			continue
-		}
-		return pool[:s.prefix(pool, func(a, b int) bool { return s.workloads[a].Priority == s.workloads[b].Priority })]
-	}
-	return nil
+	return all[:s.prefix(all, func(a, b int) bool {
+		return s.workloads[a].Priority == s.workloads[b].Priority && violating[a] == violating[b]
+	})]
 }
 
-// byImportance orders the least important first.
+// ordered returns the workloads in a domain, the least important first, and which of them overdraw a
+// PodDisruptionBudget after the others have left: these come last, as kube-scheduler reprieves them first.
+func (s *search) ordered(d *domain) (workloads []int, violating map[int]bool) {
+	for _, t := range d.occupants {
+		workloads = append(workloads, t.workload)
+	}
+	slices.SortFunc(workloads, s.byImportance)
+	violating = s.violating(workloads)
+	slices.SortStableFunc(workloads, func(a, b int) int { return gang.CompareBools(violating[a], violating[b]) })
+	return workloads, violating
+}
+
+// byImportance has the least important first. It is kube-scheduler's order of preemption for PodGroups: by priority,
+// single pods before gangs, small gangs before large ones, and young ones before old ones.
 func (s *search) byImportance(a, b int) int {
 	v, w := s.workloads[a], s.workloads[b]
 	return cmp.Or(
 		cmp.Compare(v.Priority, w.Priority),
-		cmp.Compare(sum(v.devices), sum(w.devices)),
+		gang.CompareBools(v.Gang, w.Gang),
 		cmp.Compare(len(v.Pods), len(w.Pods)),
-		w.Pods[0].Since.Compare(v.Pods[0].Since),
-		cmp.Compare(a, b),
+		w.since.Compare(v.since),
+		cmp.Compare(v.Pods[0].ID, w.Pods[0].ID),
 	)
 }
 
-// gentle returns the workloads, the least important first, that can leave together without overdrawing a budget.
-func (s *search) gentle(ordered []int) []int {
+// violating returns the workloads, in order, that cannot leave as a whole after the others without overdrawing a
+// budget.
+func (s *search) violating(ordered []int) map[int]bool {
+	violating := map[int]bool{}
 	left := slices.Clone(s.q.Budgets)
-	var pool []int
 	for _, i := range ordered {
 		drawn := map[int]int{}
 		for p := range s.workloads[i].Pods {
@@ -82,19 +94,17 @@ func (s *search) gentle(ordered []int) []int {
 				drawn[budget]++
 			}
 		}
-		within := true
 		for budget, count := range drawn {
-			within = within && count <= left[budget]
+			violating[i] = violating[i] || count > left[budget]
 		}
-		if !within {
+		if violating[i] {
 			continue
 		}
 		for budget, count := range drawn {
 			left[budget] -= count
 		}
-		pool = append(pool, i)
 	}
-	return pool
+	return violating
 }
 
 // prefix returns how many of the workloads, in order, have to leave as a whole for the gang to fit, when all together
@@ -118,33 +128,26 @@ func (s *search) prefix(workloads []int, alike func(a, b int) bool) int {
 	return ends[low]
 }
 
-func (s *search) starts(pool []int) [][]int {
-	starts := [][]int{pool}
-	if len(pool) <= 2 {
-		return starts
-	}
-	never := func(int, int) bool { return false }
-	upward := slices.SortedFunc(slices.Values(pool), func(a, b int) int {
-		return cmp.Or(cmp.Compare(sum(s.workloads[a].devices), sum(s.workloads[b].devices)),
-			cmp.Compare(len(s.workloads[a].Pods), len(s.workloads[b].Pods)), s.byImportance(a, b))
-	})
-	downward := slices.Clone(upward)
-	slices.Reverse(downward)
-	for _, order := range [][]int{upward, downward} {
-		if s.spent() {
-			break
-		}
-		starts = append(starts, order[:s.prefix(order, never)])
-	}
-	return starts
+// fewest returns as few workloads of the pool as are enough, the first by an order, in the order of the pool.
+func (s *search) fewest(pool []int, order func(a, b int) int) []int {
+	ordered := slices.SortedFunc(slices.Values(pool), order)
+	first := sets.New(ordered[:s.prefix(ordered, func(int, int) bool { return false })]...)
+	return slices.DeleteFunc(slices.Clone(pool), func(i int) bool { return !first.Has(i) })
 }
 
-// reprieve lets whoever need not leave stay. The gang fits when these workloads leave as a whole, and fits was asked
-// last.
+// bySize has the workload first that holds the fewest devices.
+func (s *search) bySize(a, b int) int {
+	v, w := s.workloads[a], s.workloads[b]
+	return cmp.Or(cmp.Compare(v.held, w.held), cmp.Compare(len(v.Pods), len(w.Pods)), s.byImportance(a, b))
+}
+
+// reprieve returns what of these workloads, the least important first, has to leave, with the most important reprieved
+// first. The gang fits when they leave as a whole, and fits was asked last.
 func (s *search) reprieve(d *domain, workloads []int) set {
 	inTheWay := slices.DeleteFunc(slices.Clone(workloads), func(i int) bool { return !s.inTheWay(i) })
 	taken := s.leaving(inTheWay)
-	ordered := slices.SortedFunc(slices.Values(inTheWay), func(a, b int) int { return s.byImportance(b, a) })
+	ordered := slices.Clone(inTheWay)
+	slices.Reverse(ordered)
 	for _, i := range ordered {
 		// Whole gangs first, so that few are broken: of each all stay but those that it can do without.
 		fewer := taken.with(i, s.dispensable(d, i))
@@ -173,9 +176,6 @@ func (s *search) inTheWay(workload int) bool {
 func (s *search) dispensable(d *domain, workload int) []bool {
 	w := s.workloads[workload]
 	leaves := make([]bool, len(w.Pods))
-	if w.rigid() {
-		return leaves
-	}
 	at, _ := slices.BinarySearchFunc(d.occupants, workload,
 		func(t occupant, i int) int { return cmp.Compare(t.workload, i) })
 	pods := slices.SortedFunc(slices.Values(d.occupants[at].pods), func(a, b int) int {
@@ -197,7 +197,7 @@ func (s *search) dispensable(d *domain, workload int) []bool {
 // oldest first. None of them leaves a group below its minimum that was not.
 func (s *search) pieces(taken set, workload int) []func(leaves []bool) []bool {
 	w := s.workloads[workload]
-	if w.Tree == nil || taken[workload] == nil || w.rigid() {
+	if w.Tree == nil || taken[workload] == nil {
 		return nil
 	}
 	stays := func(within func(pod int) bool) func([]bool) []bool {

@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"maps"
 	"slices"
 
 	"packtree.dev/shared/packing"
@@ -15,8 +16,8 @@ type domain struct {
 	occupants []occupant
 	// lacking is by how much the demand of the gang is above what is free while everybody stands.
 	lacking packing.Resources
-	// bound is what room for the gang costs here at least.
-	bound Cost
+	// estimate is what room for the gang costs here if the domain were one node.
+	estimate Cost
 }
 
 // occupant is a workload that has pods in a domain.
@@ -47,17 +48,17 @@ func (s *search) domains() []*domain {
 	s.settleTenants(all)
 	demand := demandOf(&s.asked.Root)
 	s.release(s.nobody())
-	own, everybody := running(&s.q.Gang.Root), s.everybody()
+	own := running(&s.q.Gang.Root)
 	var open []*domain
 	for _, d := range all {
 		if len(d.occupants) == 0 || len(d.path) > 0 && !s.open(d, own) {
 			continue
 		}
 		d.lacking = s.lacking(d, demand)
-		if !s.frees(d, everybody) {
-			continue // Whoever leaves, there is less than the gang asks for.
+		if !s.enough(d) {
+			continue // There is less than the gang asks for, though all leave.
 		}
-		d.bound = s.bound(d)
+		d.estimate = s.estimate(d)
 		open = append(open, d)
 	}
 	return open
@@ -102,6 +103,57 @@ func (s *search) settleTenants(domains []*domain) {
 			last.pods = append(last.pods, p)
 		}
 	}
+}
+
+// lacking returns by how much the demand is above what is free.
+func (s *search) lacking(d *domain, demand packing.Resources) packing.Resources {
+	lacking := packing.Resources{}
+	for name, amount := range demand {
+		for _, node := range d.nodes {
+			amount -= s.q.Cluster.Free(node, name)
+		}
+		if amount > 0 {
+			lacking[name] = amount
+		}
+	}
+	return lacking
+}
+
+// reduce takes what the occupant holds off what is lacking.
+func (s *search) reduce(lacking packing.Resources, by occupant) {
+	for _, p := range by.pods {
+		for name, amount := range s.workloads[by.workload].Pods[p].Requests {
+			if lacking[name] -= amount; lacking[name] <= 0 {
+				delete(lacking, name)
+			}
+		}
+	}
+}
+
+// estimate adds up resources as if the domain were one node, which the least important occupants leave until there is
+// enough. There is enough once all have left.
+func (s *search) estimate(d *domain) Cost {
+	held := map[int]occupant{}
+	for _, t := range d.occupants {
+		held[t.workload] = t
+	}
+	lacking := maps.Clone(d.lacking)
+	ordered, _ := s.ordered(d)
+	for i, workload := range ordered {
+		if s.reduce(lacking, held[workload]); len(lacking) == 0 {
+			return s.costOf(s.leaving(ordered[:i+1]))
+		}
+	}
+	return s.costOf(s.leaving(ordered))
+}
+
+// enough reports whether all occupants together hold what is lacking.
+func (s *search) enough(d *domain) bool {
+	lacking := maps.Clone(d.lacking)
+	for _, t := range d.occupants {
+		s.reduce(lacking, t)
+	}
+	return len(lacking) == 0
 }
 
 // running returns the nodes of the gang's own pods.

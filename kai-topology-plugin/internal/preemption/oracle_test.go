@@ -233,7 +233,7 @@ func checkLawful(t *rapid.T, o *oracle, answer *preemption.Answer) {
 	}
 }
 
-func TestNothingCheaperExistsInSmallClusters(t *testing.T) {
+func TestVictimsAreFoundIfAnySetHelps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t, 9)
 		o := newOracle(s)
@@ -246,14 +246,46 @@ func TestNothingCheaperExistsInSmallClusters(t *testing.T) {
 			return
 		}
 		checkLawful(t, o, answer)
-		if answer.Cost != least {
-			t.Fatalf("%v cost %+v, the cheapest costs %+v", s.names(answer), answer.Cost, least)
+		o.checkNeeded(t, answer)
+		if answer.Cost.Compare(least) < 0 {
+			t.Fatalf("%v cost %+v, less than the cheapest: %+v", s.names(answer), answer.Cost, least)
 		}
 	})
 }
 
-// TestGreedyChoices has more pods in a domain than every choice is looked at for.
-func TestGreedyChoices(t *testing.T) {
+// The cheapest choice is found for nearly all gangs, and else one that is not much worse.
+func TestChoicesAreNearTheCheapest(t *testing.T) {
+	scenes := rapid.Custom(func(t *rapid.T) *scene { return drawScene(t, 9) })
+	worse := map[string]int{}
+	made, same, pods, least := 0, 0, 0, 0
+	for seed := range 4000 {
+		s := scenes.Example(seed)
+		cheapest, exists := newOracle(s).best()
+		if !exists || cheapest.Pods == 0 {
+			continue
+		}
+		cost := s.choose(t).Cost
+		made, pods, least = made+1, pods+cost.Pods, least+cheapest.Pods
+		switch {
+		case cost == cheapest:
+			same++
+		case cost.Violations > cheapest.Violations:
+			worse["budgets"]++
+		case cost.Priority > cheapest.Priority:
+			worse["priority"]++
+		case cost.Gangs > cheapest.Gangs:
+			worse["gangs"]++
+		default:
+			worse["devices or pods"]++
+		}
+	}
+	t.Logf("of %d choices %d are the cheapest; worse are %v; %d pods leave, at least %d have to", made, same, worse, pods, least)
+	if made < 500 || same*100 < made*95 || pods*100 > least*102 {
+		t.Errorf("of %d choices only %d are the cheapest, and %d pods leave where %d would do", made, same, pods, least)
+	}
+}
+
+func TestVictimsAreFoundInFullRacks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScene(t, 0)
 		s.workloads, s.budgets, s.tied = nil, nil, true

@@ -1,13 +1,12 @@
-// Package preemption decides who has to leave so that a gang can run: whole gangs of lower priority, or those of
-// their pods that they can do without, in the domain that costs least to clear. It decides on the packing engine, in
-// what-ifs that are rolled back, and changes nothing.
+// Package preemption decides which pods leave so that a gang can run: whole gangs of lower priority, or pods that these
+// can do without, in the domain where the loss is smallest. It decides on the packing engine, in what-ifs that are
+// rolled back, and changes nothing.
 //
-//	workload.go  who can be asked to leave, and what leaves with a pod
+//	workload.go  what can be asked to leave, and what leaves with a pod
 //	cost.go      which loss is the smaller one
-//	domains.go   where room can be made, and what it costs there at least
+//	domains.go   where room can be made, and what it probably costs there
 //	whatif.go    does the gang fit without these pods?
-//	clear.go     empty a domain, then give back what is not needed
-//	exact.go     the cheapest choice among a few
+//	clear.go     all leave a domain, then victims are reprieved
 package preemption
 
 import (
@@ -67,8 +66,8 @@ type Victim struct {
 }
 
 // Choose returns nil if the gang does not fit even if all that have to give way to it do, or if the budget was spent
-// before a choice was found. The choice is the cheapest that was found: proved to be the cheapest in its domain where
-// few can leave, and without pods that needn't leave for it as long as the budget lasts.
+// before a choice was found. As long as the budget lasts, no victim of the choice could stay for itself, nor could a
+// workload as a whole.
 func Choose(q Question) *Answer {
 	mark := q.Cluster.Checkpoint()
 	defer q.Cluster.Rollback(mark)
@@ -100,22 +99,31 @@ func (c *candidate) compare(other *candidate) int {
 	return cmp.Or(c.cost.Compare(other.cost), slices.Compare(c.domain.path, other.domain.path))
 }
 
-// cheapest looks at domains in the order of what they cost at least, until none of those left can be cheaper.
+// maxCandidates is in how many domains, of those in which the gang fits once they are cleared, victims are chosen.
+const maxCandidates = 10
+
+// cheapest clears domains in the order of what that probably costs.
 func (s *search) cheapest() *candidate {
 	domains := s.domains()
 	if begun := s.finish(domains); begun != nil {
 		return begun
 	}
 	slices.SortFunc(domains, func(a, b *domain) int {
-		return cmp.Or(a.bound.Compare(b.bound), slices.Compare(a.path, b.path))
+		return cmp.Or(a.estimate.Compare(b.estimate), slices.Compare(a.path, b.path))
 	})
 	var best *candidate
+	found := 0
 	for _, d := range domains {
-		if best != nil && best.compare(&candidate{domain: d, cost: d.bound}) <= 0 || s.spent() {
+		if found == maxCandidates || s.spent() {
 			break
 		}
-		if found := s.cheapestIn(d); found != nil && (best == nil || found.compare(best) < 0) {
-			best = found
+		cleared := s.clear(d)
+		if cleared == nil {
+			continue
+		}
+		found++
+		if best == nil || cleared.compare(best) < 0 {
+			best = cleared
 		}
 	}
 	return best
@@ -128,26 +136,10 @@ func (s *search) finish(domains []*domain) *candidate {
 	}
 	for _, d := range domains {
 		if d.has(s.q.Begun) {
-			return s.cheapestIn(d)
+			return s.clear(d)
 		}
 	}
 	return nil
-}
-
-// cheapestIn returns nil if the gang does not fit into the domain whoever leaves it.
-func (s *search) cheapestIn(d *domain) *candidate {
-	taken := s.clear(d)
-	if taken == nil {
-		return nil
-	}
-	best := &candidate{domain: d, taken: taken, cost: s.costOf(taken)}
-	if best.cost == d.bound {
-		return best
-	}
-	if better := s.improve(d, best.cost); better != nil {
-		best.taken, best.cost = better, s.costOf(better)
-	}
-	return best
 }
 
 func (s *search) answer(taken set, d *domain) *Answer {

@@ -80,6 +80,15 @@ func TestChoose(t *testing.T) {
 				workloads: []preemption.Workload{
 					gangOn("a", 5, 2, "r0-n0", "r0-n0"), single("c", 7, "r0-n1", 2), single("b", 1, "r1-n0", 2),
 				}}, []string{"a-0", "a-1"}},
+		"a rack of placeholders of negative priority is cleared for a new gang": {
+			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, workloads: []preemption.Workload{
+				gangOn("runs", 0, 1, "r0-n0"), gangOn("kept", -10, 2, "r0-n0", "r0-n1"), gangOn("room", -10, 2, "r1-n0", "r1-n1"),
+			}}, []string{"room-0", "room-1"}},
+		"placeholders leave for the replacement in the rack where a broken gang stands": {
+			scene{racks: two, pods: 1, minimum: 2, gpus: 2, tied: true, running: []string{"r1-n0"},
+				workloads: []preemption.Workload{
+					gangOn("left", -10, 2, "r0-n0", "r0-n1"), single("runs", 0, "r1-n0", 2), gangOn("right", -10, 1, "r1-n1", "r1-n1"),
+				}}, []string{"right-0", "right-1"}},
 		"one large gang leaves rather than two small ones": {
 			scene{racks: [][]int64{{4}}, pods: 1, minimum: 1, gpus: 2, tied: true, priority: 10,
 				workloads: []preemption.Workload{
@@ -126,7 +135,7 @@ func TestTheBudgetHoldsForTheWholeChoice(t *testing.T) {
 				if answer == nil {
 					continue
 				}
-				// Two looks at all, and a domain's: its pool, its three beginnings, and a share of the search for each.
+				// Two looks at all, and a domain's: its pool, its two beginnings, and a share of the search for each.
 				if most := budget + 8*(budget/16+1) + 6*len(all.Workloads)*2; answer.Steps > most {
 					t.Errorf("with a budget of %d the choice takes %d steps in %d what-ifs", budget, answer.Steps, answer.Trials)
 				}

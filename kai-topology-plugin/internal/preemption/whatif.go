@@ -3,6 +3,7 @@ package preemption
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"packtree.dev/shared/packing"
 )
@@ -29,17 +30,10 @@ type workload struct {
 	index int
 	// devices has how many of them each pod holds.
 	devices []int64
-	flexibility
+	// held is how many devices they hold together, and since is when the first of them was created.
+	held  int64
+	since time.Time
 }
-
-// flexibility says whether a part of a workload can leave without the rest.
-type flexibility int
-
-const (
-	unknown flexibility = iota
-	rigid
-	flexible
-)
 
 func newSearch(q *Question) *search {
 	// Pods that are to be as many in each domain may be so many with those above the minimum alone.
@@ -52,9 +46,13 @@ func newSearch(q *Question) *search {
 		if w.Protected || w.Priority >= q.Priority || len(w.Pods) == 0 {
 			continue
 		}
-		known := &workload{Workload: *w, index: i}
+		known := &workload{Workload: *w, index: i, since: w.Pods[0].Since}
 		for p := range w.Pods {
-			known.devices = append(known.devices, q.devicesIn(w.Pods[p].Requests))
+			devices := q.devicesIn(w.Pods[p].Requests)
+			known.devices, known.held = append(known.devices, devices), known.held+devices
+			if w.Pods[p].Since.Before(known.since) {
+				known.since = w.Pods[p].Since
+			}
 		}
 		s.workloads = append(s.workloads, known)
 	}
