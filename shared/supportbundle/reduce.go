@@ -84,7 +84,7 @@ func reducePodGroup(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
 // reduceConditions keeps only messages of the scheduler, which consist of names and amounts, unless they quote an
 // annotation. Messages of others can quote an answer of the API server, and with it values of a pod template.
 func reduceConditions(conditions []metav1.Condition) []metav1.Condition {
-	said := []string{scheduling.ConditionScheduled, scheduling.ConditionRepairable, scheduling.ConditionRepairPlanned}
+	said := []string{scheduling.ConditionScheduled, scheduling.ConditionRepairPlanned}
 	kept := slices.Clone(conditions)
 	for i := range kept {
 		if !slices.Contains(said, kept[i].Type) || kept[i].Reason == scheduling.ReasonInvalidPolicy {

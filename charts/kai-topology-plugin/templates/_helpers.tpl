@@ -99,9 +99,6 @@ profiles:
       - name: KAITopology
         args:
           placement: {{ .Values.placement }}
-          {{- with .Values.repairabilityInterval }}
-          repairabilityInterval: {{ . }}
-          {{- end }}
           repair:
             move: {{ .Values.repair.move }}
             after: {{ .Values.repair.after }}

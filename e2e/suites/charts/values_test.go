@@ -88,8 +88,6 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		"runbooks that no browser finds": {"podgrouper", "monitoring.alerts.runbooks=wiki/runbooks",
 			"/monitoring/alerts/runbooks"},
 		"a negative number of replicas": {"kai-topology-plugin", "replicas=-1", "/replicas"},
-		"an interval that is no duration": {"kai-topology-plugin", "repairabilityInterval=often",
-			"/repairabilityInterval"},
 		"a shape that nobody can place": {"kai-topology-plugin",
 			"shapes[0].name=a,shapes[0].pods=0,shapes[0].resources.cpu=1", "/shapes/0/pods"},
 	} {

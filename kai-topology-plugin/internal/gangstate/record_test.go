@@ -169,7 +169,7 @@ func readable(t *testing.T, text []byte) []byte {
 // idle reports whether a call that has no effect is one that comes again and again, or is about no change.
 func idle(call line) bool {
 	switch call.Do {
-	case "Tick", "RepairsPlanned", "Foretold", "SuccessorsAnswered":
+	case "Tick", "RepairsPlanned", "SuccessorsAnswered":
 		return true
 	case "PodChanged":
 		return string(call.With[0]) == string(call.With[1])

@@ -44,8 +44,8 @@ type State struct {
 	edition    int
 	// opened is set once all PodGroups, Topologies and pods that there were at the start are known.
 	opened bool
-	// foretold is set once failures have been foretold, and repairsPlanned once repairs have been planned.
-	foretold, repairsPlanned bool
+	// repairsPlanned is set once repairs have been planned.
+	repairsPlanned bool
 	// room counts changes of nodes, and whatever else can make room for a gang.
 	room int64
 	// bettered is what the last decision that saw the nodes said of them: see RoomSeen.
@@ -117,9 +117,6 @@ type record struct {
 
 	// announced is what events have said of the gang; nil if none has been looked for.
 	announced *Announced
-	// repairability is what was foretold of the gang, when its PodGroup was foretoldOf; nil if that was nothing.
-	repairability *Repairability
-	foretoldOf    types.UID
 	// repair is what is done about pods that the gang has lost, and repairOf the PodGroup of which that was said.
 	repair   Repair
 	repairOf types.UID

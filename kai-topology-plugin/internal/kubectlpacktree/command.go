@@ -63,9 +63,8 @@ func Command() *cobra.Command {
 
   tree      draws the topologies: what is used and free in each domain, and which gang stands where
   explain   says why a pod or a gang waits and what would have to change, or where it went
-  what-if   decides manifests on the cluster as it is, with the scheduler's own code
+  what-if   decides manifests on the cluster as it is, or what becomes of gangs without some nodes
   view      shows all that on a page in the browser, live, or writes the page to a file
-  repairability  foretells for each node and domain what its failure would do to gangs, and how many nodes to keep free
   simulate  runs a stream of gangs in virtual time on the cluster as it is
 
 support-bundle dumps the cluster for somebody else to ask the same.
@@ -90,9 +89,8 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.repairabilityCommand(),
-		p.simulateCommand(),
-		p.viewCommand(), supportbundle.CommandFor(p.access.ToRESTConfig))
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.simulateCommand(), p.viewCommand(),
+		supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }
 

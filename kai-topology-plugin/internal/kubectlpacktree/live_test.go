@@ -19,7 +19,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/shared/render"
 )
 
@@ -171,36 +170,6 @@ var _ = Describe("a user", Ordered, func() {
 		manifest = file("unknown.yaml", fmt.Sprintf(asked, "priorityClassName: nobody,"))
 		_, stderr, _ = packtree(viewer, "what-if", "-f", manifest)
 		Expect(stderr).To(ContainSubstring("the cluster has no PriorityClass nobody"))
-	})
-
-	It("who has the viewer role is told which gangs a new one leaves without a way out", func() {
-		urgent := file("urgent.yaml", fmt.Sprintf(asked, "priority: 1000,"))
-		stdout, stderr, err := packtree(viewer, "what-if", "-f", urgent, "--repairability")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(stderr).To(BeEmpty())
-		Expect(stdout).To(ContainSubstring("default/asked: Placed, 1 pod given a node\n"))
-		Expect(stdout).To(HaveSuffix("Repairability:\n  1 gang would stand anew and be lost:\n"+
-			"    default/asked, if node n2 or r1 (example.com/rack) fails\n"), "n1 has a device less than it needs")
-
-		By("for programs")
-		stdout, _, err = packtree(viewer, "what-if", "-f", urgent, "--repairability", "-o", "json")
-		Expect(err).NotTo(HaveOccurred())
-		var result struct{ Repairability repair.Comparison }
-		Expect(json.Unmarshal([]byte(stdout), &result)).To(Succeed())
-		Expect(result.Repairability.New).To(HaveExactElements(HaveField("Gang", "default/asked")))
-		Expect(result.Repairability.New[0].Failures).To(HaveLen(2))
-		Expect(result.Repairability.Worse).To(BeEmpty())
-
-		By("as manifests")
-		stdout, stderr, err = packtree(viewer, "what-if", "-f", urgent, "--repairability", "-o", "yaml")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(stdout).NotTo(ContainSubstring("Repairability"))
-		Expect(stderr).To(HavePrefix("Repairability:\n"))
-
-		By("nobody asking")
-		stdout, _, err = packtree(viewer, "what-if", "-f", urgent, "-o", "json")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(stdout).NotTo(ContainSubstring("repairability"))
 	})
 
 	It("who brings more nodes is told what becomes of the gangs that wait", func() {

@@ -15,7 +15,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/place"
-	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/manifests"
@@ -33,8 +32,6 @@ type whatIfResult struct {
 	// DecidedFirst are gangs of the cluster that wait and rank higher.
 	DecidedFirst []string `json:"decidedFirst"`
 	Notes        []string `json:"notes"`
-	// Repairability is left out unless it is asked for.
-	Repairability *repair.Comparison `json:"repairability,omitempty"`
 }
 
 // whatIfFlags say how what-if decides, and what it prints.
@@ -42,16 +39,17 @@ type whatIfFlags struct {
 	files   []string
 	options packing.Options
 	output  string
-	// repairability asks what becomes of the ways out of gangs.
-	repairability bool
+	// withoutNodes and withoutDomains name nodes that are gone, alone and by domain: then files is a dump.
+	withoutNodes, withoutDomains []string
 }
 
 func (p *plugin) whatIfCommand() *cobra.Command {
 	var flags whatIfFlags
 	placement := ""
 	command := &cobra.Command{
-		Use:   "what-if -f FILE [-f FILE ...] [-o tree|json|yaml] [--repairability]",
-		Short: "Decide manifests on the cluster as it is, and change nothing",
+		Use: "what-if -f FILE [-f FILE ...] [-o tree|json|yaml] | --without-node NAME | --without-domain LEVEL=VALUE " +
+			"[-f DUMP] [-o tree|json]",
+		Short: "Decide manifests on the cluster as it is, or what becomes of gangs without some nodes; change nothing",
 		Long: `what-if reads Pod, PodGroup, Node and Topology manifests, puts them on a copy of the live cluster and
 decides the PodGroups as the scheduler would. An object that the cluster has too is replaced; pods take the place of all
 pods that their gang has. Gangs of the cluster that wait and rank higher (priority, then age) go first and take what
@@ -62,18 +60,23 @@ A workload becomes PodGroups and Pods by the very code of the controllers:
   ` + pipe + `
 (leave out dynamo-operator for a PodCliqueSet, and both operators for a Job).
 
---repairability foretells, as the command of that name does, each failure of a node or a domain without these manifests
-and with them, and says which gangs lose a way out by them, which get one, and which failures would lose the gangs that
-would stand anew. Where pods are printed as YAML it says so on standard error.
-
 -o json prints what "kai-topology-plugin place" prints (podGroups[], searchNodes, elapsedMicroseconds) and in addition
-decidedFirst[], notes[] and, with --repairability, repairability{worse[], better[], new[]}, each {gang,
-failures[]{level, domain}}; -o yaml prints the pods of the manifests that get a node.
+decidedFirst[] and notes[]; -o yaml prints the pods of the manifests that get a node.
 
-Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected, 2 wrong flags.`,
+--without-node and --without-domain say which gangs lose pods if these nodes are gone, all of them together, and how
+each gang is repaired: in place, which moves no other pod; by moving a subgroup; by moving the gang; or not at all. The
+gangs are decided in order of rank, each on what the earlier ones left. A move is shown whether
+packtree.dev/repair-move allows it or not. LEVEL is a node label of a Topology or its alias there, VALUE a value of this
+label, or a domain as statuses write it (zone-a/r1). Both flags may be repeated; -f is then a dump of a cluster, which
+is read instead of a live one. -o json prints nodes[], gangs[]{namespace, name, lostPods, repair, moves[]{subGroup,
+pods, level, from, to}, message} and notes[]; repair is InPlace, SubGroup, Gang or None, and an empty subGroup the whole
+gang.
+
+Exit codes: 0 every PodGroup is placed, or every gang repaired; 3 some are not; 1 the input was rejected; 2 wrong flags.`,
 		Example: `  kubectl packtree what-if -f gang.yaml
   kubectl packtree what-if -f more-nodes.yaml
-  kubectl packtree what-if -f gang.yaml --repairability
+  kubectl packtree what-if --without-node gpu-17
+  kubectl packtree what-if --without-domain topology.kubernetes.io/zone=zone-a -f dump.yaml -o json
   kubectl packtree what-if -f gang.yaml -o json | jq -r '.podGroups[].message'`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -88,16 +91,26 @@ Exit codes: 0 every PodGroup is placed, 3 some are not, 1 the input was rejected
 			if err := flags.options.Check(); err != nil {
 				return usage(command, "--placement: %v", err)
 			}
+			switch {
+			case len(flags.withoutNodes)+len(flags.withoutDomains) > 0:
+				return p.whatIfWithout(command, flags)
+			case len(flags.files) == 0:
+				return usage(command, "give manifests with -f, or nodes that are gone with --without-node or --without-domain")
+			}
 			return p.whatIf(command, flags)
 		},
 	}
-	render.BindFiles(command, &flags.files)
+	command.Flags().StringArrayVarP(&flags.files, "filename", "f", nil,
+		"file or directory with manifests, or - for standard input; may be repeated; with --without-node and "+
+			"--without-domain a dump of a cluster")
+	command.Flags().StringArrayVar(&flags.withoutNodes, "without-node", nil,
+		"name of a node that is gone; may be repeated")
+	command.Flags().StringArrayVar(&flags.withoutDomains, "without-domain", nil,
+		"LEVEL=VALUE: a domain of which all nodes are gone; may be repeated")
 	command.Flags().StringVarP(&flags.output, "output", "o", "tree",
 		"tree (for people), json, or yaml (the pods that have a node)")
 	command.Flags().IntVar(&flags.options.Budget, "search-budget", 0,
 		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
-	command.Flags().BoolVar(&flags.repairability, "repairability", false,
-		"foretell which gangs would lose a way out of a failure; takes twice as long as the command repairability")
 	place.BindPlacement(command, &placement)
 	return command
 }
@@ -116,12 +129,6 @@ func (p *plugin) whatIf(command *cobra.Command, flags whatIfFlags) error {
 		return err
 	}
 	tried.notes(priorityNotes(read, asked))
-	if flags.repairability {
-		tried.Repairability, err = p.compareRepairability(command, tried.past.inventory(), tried.cluster)
-		if err != nil {
-			return fmt.Errorf("foretelling: %w", err)
-		}
-	}
 	if err := printWhatIf(command, flags.output, tried.cluster, &tried.whatIfResult); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
@@ -132,7 +139,6 @@ func (p *plugin) whatIf(command *cobra.Command, flags whatIfFlags) error {
 type tried struct {
 	whatIfResult
 	cluster *inventory.Inventory
-	past    *pastOf
 }
 
 // notes puts notes before those that there are.
@@ -146,7 +152,6 @@ func try(
 	read.Placement, cluster.Placement = options.Placement, options.Placement
 	notes := append(append([]string{}, read.Notes...), plainNotes(cluster, asked)...)
 	question := questionOf(cluster, asked, metav1.NewTime(now))
-	past := remember(read.Inventory, question)
 	decided, err := place.Decide(ctx, cluster, question.turns, options, question.unasked)
 	if err != nil {
 		return nil, fmt.Errorf("deciding: %w", err)
@@ -156,7 +161,7 @@ func try(
 		notes = append(notes,
 			"the manifests have no PodGroup, and no gang of the cluster waits: there was nothing to decide")
 	}
-	return &tried{whatIfResult{Result: decided, DecidedFirst: question.first, Notes: notes}, cluster, past}, nil
+	return &tried{whatIfResult{Result: decided, DecidedFirst: question.first, Notes: notes}, cluster}, nil
 }
 
 func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inventory, result *whatIfResult) error {
@@ -169,18 +174,7 @@ func printWhatIf(command *cobra.Command, output string, cluster *inventory.Inven
 			strings.Join(result.DecidedFirst, ", "))
 	}
 	note(command, notes)
-	if err := printPlaced(command.OutOrStdout(), output, cluster, result.Result); err != nil {
-		return err
-	}
-	if result.Repairability == nil {
-		return nil
-	}
-	beside := command.OutOrStdout()
-	if output == "yaml" {
-		beside = command.ErrOrStderr() // What is printed is manifests, and nothing else.
-	}
-	_, err := io.WriteString(beside, drawComparison(result.Repairability))
-	return err
+	return printPlaced(command.OutOrStdout(), output, cluster, result.Result)
 }
 
 // readAsked reads the manifests; those that name no namespace are for the namespace of the command.

@@ -115,7 +115,7 @@ var register = sync.OnceFunc(func() {
 	for _, end := range seatEnds {
 		seatsEnded.WithLabelValues(string(end)).Add(0)
 	}
-	legacyregistry.CustomMustRegister(&domainCollector{}, &repairabilityCollector{})
+	legacyregistry.CustomMustRegister(&domainCollector{})
 	legacyregistry.RawMustRegister(buildinfo.Metric("kai-topology-plugin"))
 })
 

@@ -152,23 +152,3 @@ func TestRelationsAreCountedByWhetherTheyHold(t *testing.T) {
 	expect(t, 0, "relations", model.LabelSet{"requirement": "preferred", "holds": "true"})
 	expect(t, 1, "relations", model.LabelSet{"requirement": "preferred", "holds": "false"})
 }
-
-func TestWhatWasForetoldIsToldAsAWhole(t *testing.T) {
-	metrics.Register()
-	if got := value(t, "worst_failure_gangs", nil); got != -1 {
-		t.Errorf("before anything was foretold there is %v", got)
-	}
-	of := func(lost int) map[metrics.FailureOutcome]int {
-		return map[metrics.FailureOutcome]int{metrics.Lost: lost, metrics.MendedByMoving: 0}
-	}
-	metrics.Foretold([]metrics.LevelForecast{{Level: "zone", Worst: of(3), Domains: of(2)}}, time.Unix(7, 0), 1500*time.Millisecond)
-	expect(t, 3, "worst_failure_gangs", model.LabelSet{"level": "zone", "outcome": "Lost"})
-	expect(t, 0, "worst_failure_gangs", model.LabelSet{"level": "zone", "outcome": "Moving"})
-	expect(t, 2, "failure_domains", model.LabelSet{"level": "zone", "outcome": "Lost"})
-	expect(t, 7, "failures_foretold_timestamp_seconds", nil)
-	expect(t, 1.5, "failures_foretold_work_seconds", nil)
-	metrics.Foretold([]metrics.LevelForecast{{Level: "rack", Worst: of(1)}}, time.Unix(8, 0), time.Second)
-	expect(t, 1, "worst_failure_gangs", model.LabelSet{"level": "rack", "outcome": "Lost"})
-	expect(t, -1, "worst_failure_gangs", model.LabelSet{"level": "zone"})
-	expect(t, -1, "failure_domains", model.LabelSet{"level": "zone"})
-}

@@ -3,9 +3,7 @@ package plugin
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
@@ -22,9 +20,6 @@ type arguments struct {
 	Placement packing.Placement `json:"placement,omitempty"`
 	// Shapes are gangs of which metrics say how many more fit, besides those that there are.
 	Shapes []shapes.Named `json:"shapes,omitempty"`
-	// RepairabilityInterval is how long after all single failures of nodes and domains were foretold that is done
-	// again, for metrics and for the condition Repairable of PodGroups. Unset or 0: never.
-	RepairabilityInterval metav1.Duration `json:"repairabilityInterval,omitzero"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`
 	// repair is what Repair says.
@@ -62,9 +57,6 @@ func (a repairArguments) policy() (repairpolicy.Policy, error) {
 	return policy, nil
 }
 
-// minRepairabilityInterval bounds how often statuses may change for what is foretold.
-const minRepairabilityInterval = time.Minute
-
 // argumentsOf reads the arguments, of which there may be none, and names every field that does not exist.
 func argumentsOf(configured runtime.Object) (arguments, error) {
 	written, ok := configured.(*runtime.Unknown)
@@ -77,11 +69,6 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 	}
 	if err := (packing.Options{Placement: read.Placement}).Check(); err != nil {
 		return arguments{}, err
-	}
-	if interval := read.RepairabilityInterval.Duration; interval != 0 && interval < minRepairabilityInterval {
-		return arguments{}, fmt.Errorf(
-			"pluginConfig of %s: args.repairabilityInterval: must be 0 or at least %s, not %s",
-			Name, minRepairabilityInterval, interval)
 	}
 	var err error
 	if read.repair, err = read.Repair.policy(); err != nil {

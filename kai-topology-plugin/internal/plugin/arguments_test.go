@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -18,24 +17,14 @@ func TestArgumentsOf(t *testing.T) {
 		written string
 		want    packing.Placement
 		shapes  []string
-		// interval is that of forecasts.
-		interval time.Duration
-		repair   string
-		wrong    string
+		repair  string
+		wrong   string
 	}{
 		"none":         {want: packing.Pack},
 		"nothing said": {written: `{}`, want: packing.Pack},
 		"the emptiest": {written: `{"placement":"Spread"}`, want: packing.Spread},
 		"the tightest": {written: `{"placement":"Pack"}`, want: packing.Pack},
 		"another word": {written: `{"placement":"spread"}`, wrong: `placement "spread" is unknown; use "Pack" or "Spread"`},
-		"an interval":  {written: `{"repairabilityInterval":"10m"}`, want: packing.Pack, interval: 10 * time.Minute},
-		"no interval":  {written: `{"repairabilityInterval":"0s"}`, want: packing.Pack},
-		"an interval that is too short": {
-			written: `{"repairabilityInterval":"59s"}`, wrong: "args.repairabilityInterval: must be 0 or at least 1m0s, not 59s",
-		},
-		"an interval in the past": {written: `{"repairabilityInterval":"-1h"}`,
-			wrong: "must be 0 or at least 1m0s, not -1h0m0s"},
-		"no duration": {written: `{"repairabilityInterval":"often"}`, wrong: "args.repairabilityInterval"},
 		"a repair": {written: `{"repair":{"move":"gang","after":"5m"}}`, want: packing.Pack,
 			repair: "gang after 5m0s"},
 		"a repair by default": {written: `{"repair":{"move":"subgroup"}}`, want: packing.Pack,
@@ -86,9 +75,6 @@ func TestArgumentsOf(t *testing.T) {
 			}
 			if said := fmt.Sprint(got.repair.Move, " after ", got.repair.After); said != cmp.Or(c.repair, " after 2m0s") {
 				t.Errorf("the repair is %s, want %s", said, c.repair)
-			}
-			if got.RepairabilityInterval.Duration != c.interval {
-				t.Errorf("the interval is %s, want %s", got.RepairabilityInterval, c.interval)
 			}
 			var read []string
 			for _, shape := range got.shapes {

@@ -35,8 +35,6 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
 	observed.Reservations = p.gangs.Reservations(key)
 	observed.Placement, observed.Successors = p.gangs.PlacementOf(podGroup), p.gangs.SuccessorsAnswer(key)
-	foretold, begun := p.gangs.Repairability(key)
-	observed.Repairability, observed.Unforetold = foretold, !begun && p.profiles.now().every > 0
 	planned, begun := p.gangs.RepairOf(podGroup)
 	observed.Repair, observed.Unplanned = planned, !begun
 	if held != nil && held.Reason == scheduling.ReasonInvalid {

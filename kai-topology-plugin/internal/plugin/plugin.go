@@ -23,8 +23,7 @@
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
-//	foretell.go    what failures would do to gangs, for metrics and statuses, beside the scheduling loop
-//	successorsfit.go  whether pods that an update is about to make would have room, for statuses, beside the loop too
+//	successorsfit.go  whether pods that an update is about to make would have room, for statuses, beside the loop
 //	repair.go      what is moved for gangs that have lost pods, beside the loop too
 //	hints.go       which events let a gang that does not fit try again
 package plugin
@@ -73,10 +72,9 @@ type Plugin struct {
 	plain    *preemptForPlain
 	measure  measure
 	// These work beside the scheduling loop.
-	forecaster *forecaster
-	answerer   *answerer
-	mender     *mender
-	claims     claims
+	answerer *answerer
+	mender   *mender
+	claims   claims
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -110,7 +108,6 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		if err != nil {
 			return nil, err
 		}
-		shared.foretellEvery(arguments.RepairabilityInterval.Duration)
 		made, err := newPluginAmong(ctx, shared, handle, client, leading)
 		if err != nil {
 			return nil, err
@@ -201,10 +198,8 @@ func (p *Plugin) workBeside() {
 		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
 		profiles: p.profiles, name: p.name, reader: p.reader,
 	}
-	p.forecaster = &forecaster{beside: common}
 	p.answerer = &answerer{beside: common, questions: newQuestions()}
 	p.mender = newMender(common, p.handle.ClientSet(), p.pdbs, p.claims)
-	p.profiles.listen(p.forecaster.foretold)
 }
 
 // Name returns the name of the plugin.

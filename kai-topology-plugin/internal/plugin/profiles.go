@@ -3,16 +3,12 @@ package plugin
 import (
 	"slices"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
-	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
-	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	schedulinglisters "packtree.dev/shared/client/listers/scheduling/v2alpha2"
 )
@@ -21,9 +17,6 @@ import (
 // other, and what they agree on is read meanwhile: each replaces it as a whole.
 type profiles struct {
 	agreed atomic.Pointer[agreement]
-	// claimed is set once a profile foretells failures, and known is what it has foretold.
-	claimed atomic.Bool
-	known   repair.Forecasts
 	// copied is the copy of the cluster on which is decided what does not have to be at once.
 	copied turns.Copy
 }
@@ -36,10 +29,6 @@ type agreement struct {
 	podGroups schedulinglisters.PodGroupLister
 	// shapes are those that the arguments of any profile name.
 	shapes []capacity.Shape
-	// every is the shortest interval at which any profile asks for failures to be foretold; 0 if none does. One of them
-	// does it, and lets all know.
-	every     time.Duration
-	listeners []func(map[gang.Key]gangstate.Repairability)
 }
 
 func (p *profiles) now() agreement {
@@ -52,7 +41,7 @@ func (p *profiles) now() agreement {
 // agree changes what profiles agree on, in a copy of it.
 func (p *profiles) agree(change func(*agreement)) {
 	next := p.now()
-	next.names, next.shapes, next.listeners = next.names.Clone(), slices.Clip(next.shapes), slices.Clip(next.listeners)
+	next.names, next.shapes = next.names.Clone(), slices.Clip(next.shapes)
 	change(&next)
 	p.agreed.Store(&next)
 }
@@ -103,28 +92,4 @@ func (p *profiles) speaksFor(name string, pods []*corev1.Pod) bool {
 		named = all
 	}
 	return name == slices.Min(named.UnsortedList())
-}
-
-// foretellEvery asks for failures to be foretold at intervals; 0 asks for nothing.
-func (p *profiles) foretellEvery(interval time.Duration) {
-	p.agree(func(agreed *agreement) {
-		if interval > 0 && (agreed.every == 0 || interval < agreed.every) {
-			agreed.every = interval
-		}
-	})
-}
-
-// listen has a profile get what is foretold.
-func (p *profiles) listen(listener func(map[gang.Key]gangstate.Repairability)) {
-	p.agree(func(agreed *agreement) { agreed.listeners = append(agreed.listeners, listener) })
-}
-
-// claimForecasts returns the interval at which the caller is to foretell failures; 0 if nobody asks for it, or another
-// profile does it.
-func (p *profiles) claimForecasts() time.Duration {
-	every := p.now().every
-	if every == 0 || p.claimed.Swap(true) {
-		return 0
-	}
-	return every
 }

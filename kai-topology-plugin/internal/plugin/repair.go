@@ -159,6 +159,15 @@ func (m *mender) run(ctx context.Context) {
 	}
 }
 
+func sleep(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // round is one look at all gangs.
 type round struct {
 	now   time.Time

@@ -84,7 +84,6 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	select {
 	case <-leading:
 		go p.stopper.Run(ctx)
-		go p.forecaster.run(ctx)
 		go p.answerer.run(ctx)
 		go p.mender.run(ctx)
 		p.effects.status.Run(ctx)

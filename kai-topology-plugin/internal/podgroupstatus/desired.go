@@ -35,10 +35,6 @@ type Observed struct {
 	Seats []scheduling.SeatsStatus
 	// Reservations are room that others have to leave to the gang.
 	Reservations []scheduling.ReservationStatus
-	// Repairability is what was foretold of the gang; nil if that was nothing.
-	Repairability *gangstate.Repairability
-	// Unforetold is set as long as nothing has been foretold of any gang, although it will be.
-	Unforetold bool
 	// Repair is what is done about pods that the gang has lost, and Unplanned is set as long as nothing was planned for
 	// any gang.
 	Repair    gangstate.Repair
@@ -50,9 +46,7 @@ type Observed struct {
 // Desired is the part of a PodGroup's status that the scheduler owns.
 type Desired struct {
 	Condition metav1.Condition
-	// Repairable is nil if the PodGroup is not to have that condition.
-	Repairable *metav1.Condition
-	// SuccessorsFit is nil if the PodGroup is not to have that one.
+	// SuccessorsFit is nil if the PodGroup is not to have that condition.
 	SuccessorsFit *metav1.Condition
 	// RepairPlanned is nil if the PodGroup is not to have that one.
 	RepairPlanned     *metav1.Condition
@@ -80,7 +74,6 @@ func Of(observed Observed, now metav1.Time) Desired {
 	}
 	return Desired{
 		Condition:         condition,
-		Repairable:        repairable(observed, condition, now),
 		SuccessorsFit:     successorsFit(observed, now),
 		RepairPlanned:     repairPlanned(observed, condition, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
@@ -199,11 +192,9 @@ func furtherPods(observed Observed) string {
 // Differs reports whether the PodGroup's status says something else than it should.
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
-	repairable := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairable)
 	successorsFit := meta.FindStatusCondition(status.Conditions, scheduling.ConditionSuccessorsFit)
 	planned := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairPlanned)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
-		!equality.Semantic.DeepEqual(repairable, d.Repairable) ||
 		!equality.Semantic.DeepEqual(successorsFit, d.SuccessorsFit) ||
 		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
@@ -217,7 +208,7 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
 	conditions := []metav1.Condition{d.Condition}
-	for _, condition := range []*metav1.Condition{d.Repairable, d.SuccessorsFit, d.RepairPlanned} {
+	for _, condition := range []*metav1.Condition{d.SuccessorsFit, d.RepairPlanned} {
 		if condition != nil {
 			conditions = append(conditions, *condition)
 		}

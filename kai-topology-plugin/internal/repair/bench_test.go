@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/repair"
@@ -18,66 +17,18 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// BenchmarkAllSingleFailures foretells every failure of a node, rack and block of 5,000 nodes of eight devices (18 to a
-// rack, 16 racks to a block) with 300 gangs of eight subgroups of four nodes each, of which every subgroup needs a rack
-// and the gang a block. A rack holds four subgroups and has two nodes to spare.
-func BenchmarkAllSingleFailures(b *testing.B) {
+// BenchmarkWithoutARack plans for the gangs of a rack of 18 nodes, of 5,000 nodes of eight devices (18 to a rack, 16
+// racks to a block) with 136 gangs of eight subgroups of four nodes each: every subgroup needs a rack and the gang a
+// block. A rack holds four subgroups and has two nodes to spare.
+func BenchmarkWithoutARack(b *testing.B) {
 	cluster := siteOf(b, siteFrom(0, 5000, 300))
+	rack := nodesOf(cluster, "b0/b0r0")
 	for b.Loop() {
-		forecaster, err := repair.New(b.Context(), cluster)
+		losses, err := repair.Without(b.Context(), cluster, rack)
 		if err != nil {
 			b.Fatal(err)
 		}
-		lost, moved := 0, 0
-		for _, failure := range repair.Failures(cluster) {
-			forecast, err := forecaster.Foretell(b.Context(), failure)
-			if err != nil {
-				b.Fatal(err)
-			}
-			lost += len(forecast.Lost)
-			moved += len(forecast.MendedByMoving)
-		}
-		b.ReportMetric(float64(lost), "lost")
-		b.ReportMetric(float64(moved), "moves")
-	}
-}
-
-// BenchmarkAllSingleFailuresAfterAChange foretells them again after a pod took a node that was free, in one of the
-// racks in turn, or left it again: a copy of the cluster follows, and what has not changed is kept.
-func BenchmarkAllSingleFailuresAfterAChange(b *testing.B) {
-	f := &followed{cluster: siteOf(b, siteFrom(0, 5000, 300))}
-	f.round(b)
-	for i := 0; b.Loop(); i++ {
-		if i%2 == 0 {
-			rack := i / 2 % 272
-			plain := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "plain", UID: types.UID(fmt.Sprint(i))}}
-			plain.Spec.NodeName = fmt.Sprintf("b%d-b%[1]dr%d-n17", rack/16, rack%16)
-			plain.Spec.Containers, plain.ResourceVersion = f.cluster.Pods[0].Spec.Containers, "1"
-			f.cluster.Pods = append(f.cluster.Pods, plain)
-		} else {
-			f.cluster.Pods = f.cluster.Pods[:len(f.cluster.Pods)-1]
-		}
-		_, asked := f.round(b)
-		b.ReportMetric(float64(asked), "asked")
-	}
-}
-
-// BenchmarkLostRack plans what becomes of the gangs of a rack of 18 nodes.
-func BenchmarkLostRack(b *testing.B) {
-	cluster := siteOf(b, siteFrom(0, 5000, 300))
-	forecaster, err := repair.New(b.Context(), cluster)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, failure := range repair.Failures(cluster) {
-		if failure.Domain != "b0/b0r0" {
-			continue
-		}
-		for b.Loop() {
-			if _, err := forecaster.Foretell(b.Context(), failure); err != nil {
-				b.Fatal(err)
-			}
-		}
+		b.ReportMetric(float64(len(losses)), "gangs")
 	}
 }
 

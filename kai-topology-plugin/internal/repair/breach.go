@@ -3,7 +3,6 @@ package repair
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,39 +14,60 @@ import (
 
 // breach is a gang that has lost pods.
 type breach struct {
+	Asked
 	turn turns.Turn
-	// lost are its pods on failed nodes, kept those that stand elsewhere.
+	// lost are its pods that are to be placed anew, kept those that stand.
 	lost, kept []*corev1.Pod
 	// ladders has, for each innermost group with a constraint of its own that has lost pods, that group and those with
 	// a constraint around it, up to the root.
 	ladders [][]*group
-	// after is for how long the gang waits before it moves.
-	after time.Duration
 }
 
 // group is one that may move.
 type group struct {
 	*podgrouptree.Group
-	// pods are those of the group that stand, and devices what they have.
-	pods    []*corev1.Pod
-	devices int64
+	// pods are those of the group that stand.
+	pods []*corev1.Pod
 }
 
-func breachOf(turn turns.Turn, failed sets.Set[string]) *breach {
-	b := &breach{turn: turn}
-	for _, pod := range turn.Gang.Standing {
-		if failed.Has(pod.Spec.NodeName) {
-			b.lost = append(b.lost, pod)
-		} else {
-			b.kept = append(b.kept, pod)
+// hurt returns the gangs that are asked about, in order of rank. Pods that stand on nodes which are gone or are about to
+// stop them are lost.
+func (p *planner) hurt(asked []Asked) (all []*breach) {
+	byGang := map[gang.Key]Asked{}
+	for _, one := range asked {
+		byGang[one.Gang] = one
+	}
+	for _, turn := range turns.In(p.cluster) {
+		one, found := byGang[turn.Rank.Gang]
+		if !found || turn.Hold != nil || turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 {
+			continue
+		}
+		hit := p.breachOf(turn, stops)
+		hit.Asked = one
+		if hit.lost = append(hit.lost, turn.Gang.Pending...); len(hit.lost) > 0 {
+			hit.climb()
+			all = append(all, hit)
 		}
 	}
-	left := *turn.Gang
-	if left.Standing = b.kept; !left.Satisfied(gang.NoPending) {
-		b.turn.Gang, b.turn.Rank.Begun = turn.Gang.Restarted(), len(b.kept) > 0
+	return all
+}
+
+// breachOf tells the pods of a gang apart. Those are lost whose node is gone, or loses them.
+func (p *planner) breachOf(turn turns.Turn, loses func(*corev1.Node, *corev1.Pod) bool) *breach {
+	hit := &breach{Asked: Asked{Gang: turn.Rank.Gang}, turn: turn}
+	for _, pod := range turn.Gang.Standing {
+		node := p.nodes[pod.Spec.NodeName]
+		switch {
+		case node == nil:
+			hit.lost = append(hit.lost, pod)
+		case loses(node, pod):
+			hit.lost = append(hit.lost, pod)
+			p.gone = append(p.gone, pod)
+		default:
+			hit.kept = append(hit.kept, pod)
+		}
 	}
-	b.climb()
-	return b
+	return hit
 }
 
 // climb finds the ladders from where pods were lost.
@@ -69,15 +89,14 @@ func (b *breach) ladder(leaf *podgrouptree.Group, known map[*podgrouptree.Group]
 			continue
 		}
 		if known[at] == nil {
-			pods := b.within(at)
-			known[at] = &group{Group: at, pods: pods, devices: devicesOf(pods)}
+			known[at] = &group{Group: at, pods: b.within(at)}
 		}
 		rungs = append(rungs, known[at])
 	}
 	return rungs
 }
 
-// within returns the pods of a group that stand on nodes which have not failed.
+// within returns the pods of a group that stand.
 func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range b.kept {
@@ -90,10 +109,13 @@ func (b *breach) within(top *podgrouptree.Group) []*corev1.Pod {
 
 // in reports whether a pod is of a group, or of one below it.
 func (b *breach) in(top *podgrouptree.Group, pod *corev1.Pod) bool {
-	return inside(b.turn.Gang, top, pod)
+	for at := b.turn.Gang.Tree.Leaf(gang.LeafOf(pod)); at != nil; at = at.Parent {
+		if at == top {
+			return true
+		}
+	}
+	return false
 }
-
-func (b *breach) key() string { return b.turn.Rank.Gang.String() }
 
 // root is the whole gang.
 func (b *breach) root() *group {
@@ -104,8 +126,8 @@ func (b *breach) root() *group {
 // maxChoices bounds how many combinations of groups are tried for one gang.
 const maxChoices = 256
 
-// choices returns what may move, in the order of what that costs. Where there are too many combinations they are
-// the groups of one rung: all innermost ones, then all around them. The last one is the whole gang.
+// choices returns what may move, fewest pods first. Where there are too many combinations they are the groups of one
+// rung: all innermost ones, then all around them. The last one is the whole gang. What has no pods need not move.
 func (b *breach) choices() [][]*group {
 	combinations := 1
 	for _, ladder := range b.ladders {
@@ -122,14 +144,21 @@ func (b *breach) choices() [][]*group {
 			}
 			number /= len(ladder) + 1
 		}
-		if moved := outermost(chosen); len(moved) > 0 {
+		if moved := outermost(chosen); podsOf(moved) > 0 {
 			all = append(all, moved)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y []*group) int {
-		return cmp.Or(b.costOf(x).Compare(b.costOf(y)), cmp.Compare(len(x), len(y)))
+		return cmp.Or(cmp.Compare(podsOf(x), podsOf(y)), cmp.Compare(len(x), len(y)))
 	})
 	return slices.CompactFunc(all, slices.Equal)
+}
+
+func podsOf(groups []*group) (count int) {
+	for _, one := range groups {
+		count += len(one.pods)
+	}
+	return count
 }
 
 func (b *breach) rungs() [][]*group {
@@ -139,7 +168,9 @@ func (b *breach) rungs() [][]*group {
 		for _, ladder := range b.ladders {
 			chosen.Insert(ladder[min(rung, len(ladder)-1)])
 		}
-		all = append(all, outermost(chosen))
+		if moved := outermost(chosen); podsOf(moved) > 0 {
+			all = append(all, moved)
+		}
 		if chosen.Len() == 1 && chosen.Has(b.root()) {
 			return all
 		}
@@ -182,7 +213,7 @@ func (b *breach) without(moved []*group) (turn turns.Turn, moving []*corev1.Pod)
 	return turns.Turn{Gang: &changed, Rank: b.turn.Rank}, moving
 }
 
-// successor is the pod that somebody will create when one is gone.
+// successor is the pod that is created when one is gone.
 func successor(pod *corev1.Pod) *corev1.Pod {
 	next := *pod
 	next.Spec.NodeName = ""
@@ -190,10 +221,10 @@ func successor(pod *corev1.Pod) *corev1.Pod {
 	return &next
 }
 
-func (b *breach) moves(moved []*group) []Move {
-	var moves []Move
-	for _, group := range moved {
-		moves = append(moves, Move{Gang: b.key(), SubGroup: group.Name, Pods: len(group.pods)})
-	}
-	return moves
+// fallen returns the pods of groups that still stand, on nodes which are gone or are about to stop them.
+func (b *breach) fallen(groups []*group) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(b.lost), func(pod *corev1.Pod) bool {
+		moves := func(one *group) bool { return b.in(one.Group, pod) }
+		return !gang.Standing(pod) || !slices.ContainsFunc(groups, moves)
+	})
 }

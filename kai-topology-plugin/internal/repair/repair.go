@@ -1,217 +1,163 @@
-// Package repair foretells what becomes of gangs when nodes fail: which are mended where they stand, which by moving
-// some of their pods, and which are lost. Every answer is a decision of the scheduler's own code on a copy of the
-// cluster.
+// Package repair decides how gangs that have lost pods become whole again: where they stand, by moving a subgroup, or
+// by moving the gang. Every answer is a decision of the scheduler's own code on a copy of the cluster.
 package repair
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/turns"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+	"packtree.dev/shared/repairpolicy"
 )
 
-// Forecast is what would become of the gangs that have what they need, and stand on nodes that fail.
-type Forecast struct {
-	Failure
-	// MendedInPlace are gangs (as namespace/name) that need no pod but those on the failed nodes placed anew. So do
-	// gangs that have enough pods without them.
-	MendedInPlace []string `json:"mendedInPlace"`
-	// MendedByMoving are the groups whose other pods have to move too.
-	MendedByMoving []Move `json:"mendedByMoving"`
-	// Lost are gangs for which there is no room even if all of their pods move.
-	Lost []string `json:"lost"`
+// Asked is a gang that has lost pods which it needs, and what may be done about that.
+type Asked struct {
+	Gang   gang.Key
+	Policy repairpolicy.Policy
+	// Held are the seats that are held for a move which was decided before.
+	Held []Seat
 }
 
-// Move is a group whose pods all get other nodes.
-type Move struct {
-	Gang string `json:"gang"`
+// Seat is a pod and the node that is to have it.
+type Seat struct {
+	Pod  *corev1.Pod
+	Node string
+}
+
+// Plan is what is to be done about a gang.
+type Plan struct {
+	// Reason is that of scheduling.ConditionRepairPlanned: ReasonMoveAhead if the pods that leave may be moved. It is
+	// empty if no pod has to move: the pods that were lost have a place where the others stand.
+	Reason string
+	// Relocations are the least that has to move. If the Reason forbids that, it is the least that would.
+	Relocations []Relocation
+	// Obstacle names what forbids it: the value of AnnotationRepairMove that would not, a PodDisruptionBudget, or a
+	// pod.
+	Obstacle string
+	// Leaving are the pods that have to be evicted, those of the groups among them whose nodes are about to stop them,
+	// and Seats where they and those that were lost then have room. Empty unless they may be moved.
+	Leaving []*corev1.Pod
+	Seats   []Seat
+	// Confirmed is set if the seats are those that were held.
+	Confirmed bool
+}
+
+// Relocation is a group whose pods go elsewhere.
+type Relocation struct {
 	// SubGroup is empty for the whole gang.
 	SubGroup string `json:"subGroup"`
 	// Pods counts those that would otherwise stay where they are.
 	Pods int `json:"pods"`
+	// Level is the level that the group requires, From and To the domains where it stands and where it goes. Empty for
+	// a group that requires none.
+	Level string `json:"level,omitempty"`
+	From  string `json:"from,omitempty"`
+	To    string `json:"to,omitempty"`
 }
 
-// Forecaster foretells failures of one cluster.
-type Forecaster struct {
-	table *turns.Table
-	scene scene
-	// standing are the gangs that have what they need, in the order in which the scheduler would mend them.
-	standing []turns.Turn
-	// on has, by node, the indexes in standing of the gangs on it.
-	on map[string][]int
-	// empty are the nodes without pods.
-	empty []string
-	// ground, if it is set, records where forecasts look.
-	ground *ground
-}
-
-// New takes a cluster as it is; its filters run until ctx is done.
-func New(ctx context.Context, cluster *inventory.Inventory) (*Forecaster, error) {
-	table, err := turns.Set(ctx, cluster)
-	if err != nil {
-		return nil, err
+// Plans decides about gangs one after the other, so that no two get the same room. A gang that cannot be planned has no
+// plan. The table has the cluster as it is.
+func Plans(ctx context.Context, table *turns.Table, rules Rules, asked []Asked) (map[gang.Key]Plan, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if rules.Kept != nil {
+		table = table.Respecting(rules.Kept)
 	}
-	return forecasterOn(table), nil
+	p := newPlanner(table, &rules)
+
+	// 1. The gangs that have lost pods, in order of rank. Pods on nodes that are about to stop them are lost.
+	hurt := p.hurt(asked)
+	err := p.run(ctx, table, turns.Change{Gone: p.gone}, hurt,
+		// 2. A gang for which seats are held gives them up if its lost pods have a place beside the others by now.
+		p.giveUp,
+		// 3. Its seats are confirmed as long as they are good.
+		p.confirm,
+		// 4. Each other gang is decided on what the earlier ones left.
+		p.decide,
+	)
+	return p.plans, err
 }
 
-func forecasterOn(table *turns.Table) *Forecaster {
-	cluster := table.Inventory()
-	f := &Forecaster{table: table, scene: sceneOf(cluster), on: map[string][]int{}}
-	there := sets.New[string]()
-	for _, node := range cluster.Nodes {
-		there.Insert(node.Name)
+// decide plans a gang for which no seats are good.
+func (p *planner) decide(ctx context.Context, hit *breach) error {
+	// 1. In place: the lost pods fit where the others stand.
+	if err := p.stay(ctx, hit); err != nil {
+		return err
 	}
-	for _, turn := range turns.In(cluster) {
-		// Pods whose node is gone are lost already.
-		turn.Gang.Standing = slices.DeleteFunc(turn.Gang.Standing, func(pod *corev1.Pod) bool {
-			return !there.Has(pod.Spec.NodeName)
-		})
-		if turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 || !turn.Gang.Satisfied(gang.NoPending) {
+	if _, stays := p.plans[hit.Gang]; stays {
+		return nil
+	}
+	p.plans[hit.Gang] = Plan{Reason: scheduling.ReasonNoPlace}
+
+	// 2. Nothing smaller helps where the whole gang has no place.
+	whole, err := p.move(ctx, hit, []*group{hit.root()})
+	if err != nil || whole == nil {
+		return err
+	}
+
+	// 3. The smallest subgroups that lost pods, and at last the whole gang: the first that fits and may move.
+	for _, moved := range hit.choices() {
+		found, err := p.move(ctx, hit, moved)
+		if err != nil {
+			return err
+		}
+		if found == nil {
 			continue
 		}
-		for _, node := range gang.NodesOf(turn.Gang.Standing) {
-			f.on[node] = append(f.on[node], len(f.standing))
+		if found.plan.Reason == scheduling.ReasonMoveAhead {
+			p.take(hit, found)
+			return nil
 		}
-		f.standing = append(f.standing, turn)
-	}
-	f.empty = emptyNodes(cluster)
-	return f
-}
-
-// Foretell says what becomes of the gangs that a failure hits. Those that can be mended where they stand are mended
-// first, as that moves nobody; then the others, each with the move that costs least.
-func (f *Forecaster) Foretell(ctx context.Context, failure Failure) (*Forecast, error) {
-	forecast, _, err := f.foretell(ctx, failure, nil)
-	return forecast, err
-}
-
-// foretell is Foretell without some nodes on which nobody stands. It returns the nodes that successors of pods take,
-// too.
-func (f *Forecaster) foretell(ctx context.Context, failure Failure, absent []string) (*Forecast, []string, error) {
-	forecast := &Forecast{Failure: failure, MendedInPlace: []string{}, MendedByMoving: []Move{}, Lost: []string{}}
-	scene := f.scene // What is decided stays in this copy.
-	scene.reserved = clusterview.Reserved{}
-	scene.ground = f.ground
-	failed := sets.New(failure.Nodes...)
-	var hit []*breach
-	for _, at := range f.hitBy(failure) {
-		found := breachOf(f.standing[at], failed)
-		scene.gone = append(scene.gone, found.lost...)
-		hit = append(hit, found)
-	}
-	if len(hit) == 0 {
-		return forecast, nil, nil
-	}
-	// Gangs of which some pods are left go before those of which none is.
-	slices.SortStableFunc(hit, func(x, y *breach) int { return x.turn.Rank.Compare(y.turn.Rank) })
-	change := turns.Change{Failed: slices.Concat(failure.Nodes, absent), Gone: scene.gone}
-	err := f.table.Under(change, func(table *turns.Table) error {
-		scene.table = table
-		mended, err := scene.mend(ctx, hit, scene.cheapest)
-		for _, next := range hit {
-			switch how := mended[next]; {
-			case how == nil:
-				forecast.Lost = append(forecast.Lost, next.key())
-			case len(how.moved) == 0:
-				forecast.MendedInPlace = append(forecast.MendedInPlace, next.key())
-			default:
-				forecast.MendedByMoving = append(forecast.MendedByMoving, next.moves(how.moved)...)
-			}
+		if p.plans[hit.Gang].Reason == scheduling.ReasonNoPlace {
+			p.plans[hit.Gang] = found.plan // The least that would help.
 		}
-		return err
-	})
-	return forecast, slices.Sorted(maps.Keys(scene.reserved)), err
-}
-
-// hitBy returns the gangs that stand on the nodes of a failure, in their order.
-func (f *Forecaster) hitBy(failure Failure) []int {
-	hit := sets.New[int]()
-	for _, node := range failure.Nodes {
-		hit.Insert(f.on[node]...)
+		if !hit.Policy.Allows(scheduling.RepairMoveSubGroup) {
+			return nil // Every other move is forbidden too.
+		}
 	}
-	return sets.List(hit)
+	return nil
 }
 
-// option decides a gang whose pods in some of its groups move; nil if it does not fit.
-func (s *scene) option(ctx context.Context, hit *breach, moved []*group) (*option, error) {
-	answer, turn, moving, err := s.decide(ctx, hit, moved)
-	if err != nil || !turns.Placed(answer) {
+// stay plans that no pod of a gang moves, if its lost pods have a place beside the others.
+func (p *planner) stay(ctx context.Context, hit *breach) error {
+	stays, err := p.option(ctx, hit, nil)
+	if err == nil && stays != nil {
+		p.take(hit, stays)
+	}
+	return err
+}
+
+// move decides a gang of which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
+func (p *planner) move(ctx context.Context, hit *breach, moved []*group) (*option, error) {
+	found, err := p.option(ctx, hit, moved)
+	if err != nil || found == nil || !p.fits(hit, found) {
 		return nil, err
 	}
-	return &option{moved: moved, moving: moving, seats: seatsOf(turn, answer), cost: hit.costOf(moved)}, nil
+	p.propose(hit, found)
+	return found, nil
 }
 
-// stay decides a gang of which nobody moves; nil if it does not fit.
-func (s *scene) stay(ctx context.Context, hit *breach) (*option, error) {
-	return s.option(ctx, hit, nil)
+// propose has an option say what moves, unless that is forbidden: then why.
+func (p *planner) propose(hit *breach, chosen *option) {
+	moved := slices.DeleteFunc(slices.Clone(chosen.moved), func(one *group) bool { return len(one.pods) == 0 })
+	plan := &chosen.plan
+	plan.Relocations = p.relocations(hit, moved, chosen.seats)
+	leaving := slices.Concat(chosen.moving, hit.fallen(moved))
+	if plan.Reason, plan.Obstacle = p.forbids(hit, moved, leaving, chosen.seats); plan.Reason == "" {
+		plan.Reason, plan.Leaving, plan.Seats = scheduling.ReasonMoveAhead, leaving, chosen.seats
+	}
 }
 
-// take has pods leave their nodes, and others stand where they got seats.
-func (s *scene) take(chosen *option) {
+// take plans what was chosen: its pods leave their nodes, and stand where they got seats.
+func (p *planner) take(hit *breach, chosen *option) {
+	p.plans[hit.Gang] = chosen.plan
 	for _, seat := range chosen.seats {
-		s.reserved[seat.Node] = append(slices.Clip(s.reserved[seat.Node]), seat.Pod)
+		p.reserved[seat.Node] = append(slices.Clip(p.reserved[seat.Node]), seat.Pod)
 	}
-	s.left = append(slices.Clip(s.left), chosen.moving...)
-	s.leaving = append(slices.Clip(s.leaving), chosen.plan.Leaving...)
-}
-
-// seatsOf returns where the pods of a gang go that an answer has a node for.
-func seatsOf(turn turns.Turn, answer *decision.Answer) (seats []Seat) {
-	for _, pod := range turn.Gang.Pending {
-		if node, ok := answer.Nodes[pod.Name]; ok {
-			seats = append(seats, Seat{Pod: pod, Node: node})
-		}
-	}
-	return seats
-}
-
-// decide answers for a gang on the scene: its lost pods, and those of the groups that move, are to be placed.
-func (s *scene) decide(
-	ctx context.Context, hit *breach, moved []*group,
-) (*decision.Answer, turns.Turn, []*corev1.Pod, error) {
-	turn, moving := hit.without(moved)
-	answer, err := s.answer(ctx, turn, moving)
-	return answer, turn, moving, err
-}
-
-// answer answers for a gang of which pods have left their nodes.
-func (s *scene) answer(
-	ctx context.Context, turn turns.Turn, moving []*corev1.Pod,
-) (answer *decision.Answer, err error) {
-	change := turns.Change{Gone: slices.Concat(s.left, moving), Reserved: s.reserved}
-	err = s.table.Under(change, func(table *turns.Table) (err error) {
-		answer, err = table.Decide(ctx, turn, 0)
-		return err
-	})
-	if err == nil && s.ground != nil {
-		err = s.ground.add(turn, change.Gone, answer)
-	}
-	return answer, err
-}
-
-// cheapest returns the move of a gang that costs least; nil if nothing helps.
-func (s *scene) cheapest(ctx context.Context, hit *breach) (*option, error) {
-	whole, err := s.option(ctx, hit, []*group{hit.root()})
-	if err != nil || whole == nil {
-		return nil, err
-	}
-	stays := false
-	for _, moved := range hit.choices() {
-		if hit.costOf(moved).Pods == 0 && stays {
-			continue // Groups that have lost all of their pods: the question is the same whichever they are.
-		}
-		stays = stays || hit.costOf(moved).Pods == 0
-		if found, err := s.option(ctx, hit, moved); err != nil || found != nil {
-			return found, err
-		}
-	}
-	return whole, nil
+	p.left = append(slices.Clip(p.left), chosen.moving...)
+	p.leaving = append(slices.Clip(p.leaving), chosen.plan.Leaving...)
 }

@@ -10,6 +10,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 const topology = `
@@ -63,36 +64,36 @@ const (
 
 var read = testsupport.Inventory
 
-// foretell is the forecast for one domain, in words.
-func foretell(t testing.TB, cluster *inventory.Inventory, domain string) []string {
+// nodesOf are the nodes of a domain: one node, a rack with its zone, or a zone.
+func nodesOf(cluster *inventory.Inventory, domain string) (names []string) {
+	for _, node := range cluster.Nodes {
+		zone, rack := node.Labels["l/zone"], node.Labels["l/zone"]+"/"+node.Labels["l/rack"]
+		if domain == node.Name || domain == zone || domain == rack {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// without is what becomes of the gangs of a cluster without some nodes, in words.
+func without(t testing.TB, cluster *inventory.Inventory, nodes []string) (words []string) {
 	t.Helper()
-	forecaster, err := repair.New(t.Context(), cluster)
+	losses, err := repair.Without(t.Context(), cluster, nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, failure := range repair.Failures(cluster) {
-		if failure.Domain != domain {
-			continue
+	for _, loss := range losses {
+		lost := fmt.Sprint(loss.Gang, " loses ", loss.Pods, ": ")
+		switch {
+		case loss.Hold != nil:
+			words = append(words, lost+loss.Hold.Message)
+		case loss.Plan.Reason == scheduling.ReasonNoPlace:
+			words = append(words, lost+"no place")
+		case loss.Plan.Reason == "":
+			words = append(words, lost+"in place")
+		default:
+			words = append(words, lost+"moves "+loss.Plan.What())
 		}
-		forecast, err := forecaster.Foretell(t.Context(), failure)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return inWords(forecast)
-	}
-	t.Fatalf("no failure of %s among %v", domain, repair.Failures(cluster))
-	return nil
-}
-
-func inWords(forecast *repair.Forecast) (words []string) {
-	for _, gang := range forecast.MendedInPlace {
-		words = append(words, gang+" in place")
-	}
-	for _, move := range forecast.MendedByMoving {
-		words = append(words, fmt.Sprintf("%s moves %q: %d", move.Gang, move.SubGroup, move.Pods))
-	}
-	for _, gang := range forecast.Lost {
-		words = append(words, gang+" lost")
 	}
 	return words
 }
@@ -105,124 +106,105 @@ func TestWhatBecomesOfGangs(t *testing.T) {
 	}{
 		"a rack with a free node mends a gang where it stands": {
 			racks + podGroup("g", "minMember: 1, "+oneRack) + pods("g", "", 4, "z-r1-n1"), "z-r1-n1",
-			[]string{"default/g in place"},
+			[]string{"default/g loses 1: in place"},
 		},
 		"a full rack sends it to another": {
 			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
-			[]string{`default/g moves "": 1`},
+			[]string{"default/g loses 1: moves the whole gang (1 pod) from l/rack z/r1 to z/r2"},
 		},
 		"a gang of which pods are left goes before one of which none is": {
 			topology + node("z-r1-n1", 8) + nodes(4, "z-r1-n2", "z-r1-n3") + podGroup("a", "minMember: 1") + pods("a", "", 4, "z-r1-n1") +
 				podGroup("b", "minMember: 2, "+oneRack) + pods("b", "", 4, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
-			[]string{"default/b in place", "default/a lost"},
+			[]string{"default/a loses 1: no place", "default/b loses 1: in place"},
 		},
 		"a gang that its zone has no room for is lost": {
 			racks + podGroup("g", "minMember: 4, "+oneZone) + pods("g", "", 4, "z-r1-n1", "z-r1-n2", "z-r2-n1", "z-r2-n2"), "z-r1-n1",
-			[]string{"default/g lost"},
+			[]string{"default/g loses 1: no place"},
 		},
 		"only the subgroup moves that has to": {
 			racks + nodes(4, "z-r3-n1", "z-r3-n2") + podGroup("g", `subGroups: [{name: a, minMember: 2, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}], `+oneZone) +
 				pods("g", "a", 4, "z-r1-n1", "z-r1-n2") + pods("g", "b", 4, "z-r2-n1", "z-r2-n2"), "z-r1-n1",
-			[]string{`default/g moves "a": 1`},
+			[]string{"default/g loses 1: moves subgroup a (1 pod) from l/rack z/r1 to z/r3"},
 		},
 		"the subgroup with fewer pods left moves, where either would do": {
 			topology + nodes(3, "z-r1-n1", "z-r1-n2", "z-r2-n1") +
 				podGroup("g", `subGroups: [{name: a, minMember: 3, `+oneRack+`}, {name: b, minMember: 2, `+oneRack+`}]`) +
 				pods("g", "a", 1, "z-r1-n1", "z-r1-n2", "z-r1-n2") + pods("g", "b", 1, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
-			[]string{`default/g moves "b": 1`},
+			[]string{"default/g loses 2: moves subgroup b (1 pod) from l/rack z/r1 to z/r2"},
 		},
 		"the whole gang moves where its zone is too small": {
 			topology + nodes(4, "x-r1-n1", "x-r1-n2", "z-r1-n1", "z-r1-n2") +
 				podGroup("g", `subGroups: [{name: a, minMember: 1, `+oneRack+`}, {name: b, minMember: 1, `+oneRack+`}], `+oneZone) +
 				pods("g", "a", 4, "x-r1-n1") + pods("g", "b", 4, "x-r1-n2"), "x-r1-n1",
-			[]string{`default/g moves "": 1`},
+			[]string{"default/g loses 1: moves the whole gang (1 pod) from l/zone x to z"},
 		},
 		"a rack takes all its gangs with it, the older ones first": {
 			racks + podGroup("first", "minMember: 1, "+oneRack) + podGroup("second", "minMember: 1, "+oneRack) + podGroup("third", "minMember: 1, "+oneRack) +
 				pods("first", "", 4, "z-r1-n1") + pods("second", "", 4, "z-r1-n2") + pods("third", "", 4, "z-r2-n1"), "z/r1",
-			[]string{"default/first in place", "default/second lost"},
+			[]string{"default/first loses 1: in place", "default/second loses 1: no place"},
 		},
 		"what moves away makes room for the next": {
 			topology + nodes(4, "z-r1-n1", "z-r1-n2", "z-r2-n1", "z-r2-n2", "z-r2-n3") +
 				podGroup("first", "minMember: 2, "+oneRack) + podGroup("second", "minMember: 1, "+oneRack+", priorityClassName: low") +
 				pods("first", "", 3, "z-r1-n1", "z-r1-n2") + pods("second", "", 1, "z-r1-n1"), "z-r1-n1",
-			[]string{"default/second in place", `default/first moves "": 1`},
+			[]string{"default/first loses 1: moves the whole gang (1 pod) from l/rack z/r1 to z/r2", "default/second loses 1: in place"},
+		},
+		"what fits in place gets its room before another moves there": {
+			topology + nodes(4, "z-r1-n1", "z-r2-n1") + node("z-r1-n2", 2) + podGroup("a", "minMember: 2, "+oneRack) + podGroup("b", "minMember: 1") +
+				pods("a", "", 2, "z-r1-n1", "z-r1-n2") + pods("b", "", 2, "z-r1-n1"), "z-r1-n1",
+			[]string{"default/a loses 1: no place", "default/b loses 1: in place"},
 		},
 		"a gang with pods to spare goes on": {
 			topology + nodes(4, "z-r1-n1", "z-r1-n2") + podGroup("g", "minMember: 1, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r1-n2"), "z-r1-n1",
-			[]string{"default/g in place"},
+			[]string{"default/g loses 1: in place"},
 		},
-		"a gang that lacked pods before is nobody's failure": {
-			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", ""), "z-r1-n1", nil,
+		"a gang that lacked pods before needs a place for these too": {
+			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", ""), "z-r1-n1",
+			[]string{"default/g loses 1: in place"},
 		},
-		"a gang with a pod on a node that is gone lacks it already": {
-			racks + podGroup("g", "minMember: 2") + pods("g", "", 4, "z-r1-n1", "z-r9-n9"), "z-r1-n1", nil,
+		"and has none where there is room for one": {
+			topology + nodes(4, "z-r1-n1", "z-r1-n2", "z-r2-n1") + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", ""), "z-r1-n1",
+			[]string{"default/g loses 1: no place"},
+		},
+		"a gang with a pod on a node that is gone needs a place for it too": {
+			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r9-n9"), "z-r1-n1",
+			[]string{"default/g loses 1: in place"},
+		},
+		"a gang whose pods are not there yet cannot be planned": {
+			racks + podGroup("g", "minMember: 2, "+oneRack) + pods("g", "", 4, "z-r1-n1"), "z-r1-n1",
+			[]string{"default/g loses 1: waiting for pods to be created: the PodGroup has 1 of 2"},
+		},
+		"a gang that waits loses none": {
+			racks + podGroup("g", "minMember: 1") + pods("g", "", 4, ""), "z-r1-n1", nil,
 		},
 		"a pod to spare on a node that is gone does not count": {
 			racks + podGroup("g", "minMember: 1, "+oneRack) + pods("g", "", 4, "z-r1-n1", "z-r9-n9"), "z-r1-n1",
-			[]string{"default/g in place"},
+			[]string{"default/g loses 1: in place"},
 		},
-		"nobody stands there": {
+		"no gang stands there": {
 			racks + podGroup("g", "minMember: 1") + pods("g", "", 4, "z-r1-n1"), "z/r2", nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, foretell(t, read(t, test.cluster), test.domain)); diff != "" {
+			cluster := read(t, test.cluster)
+			if diff := cmp.Diff(test.want, without(t, cluster, nodesOf(cluster, test.domain))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAForecastChangesNothing(t *testing.T) {
+func TestAskingChangesNothing(t *testing.T) {
 	cluster := read(t, topology+nodes(4, "z-r1-n1", "z-r1-n2", "z-r2-n1", "z-r2-n2")+
 		podGroup("a", "minMember: 2, "+oneRack)+pods("a", "", 3, "z-r1-n1", "z-r1-n2")+
 		podGroup("b", "minMember: 1, "+oneRack)+pods("b", "", 1, "z-r1-n1"))
-	forecaster, err := repair.New(t.Context(), cluster)
-	if err != nil {
-		t.Fatal(err)
-	}
 	round := func() (all [][]string) {
-		for _, failure := range repair.Failures(cluster) {
-			forecast, err := forecaster.Foretell(t.Context(), failure)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, inWords(forecast))
+		for _, domain := range []string{"z-r1-n1", "z-r1-n2", "z-r2-n1", "z/r1", "z/r2", "z"} {
+			all = append(all, without(t, cluster, nodesOf(cluster, domain)))
 		}
 		return all
 	}
 	if diff := cmp.Diff(round(), round()); diff != "" {
 		t.Errorf("asked again it says something else:\n%s", diff)
-	}
-}
-
-func TestFailuresAreDomainsAndNodes(t *testing.T) {
-	hosts := strings.Replace(topology, "{nodeLabel: l/rack}]", "{nodeLabel: l/rack}, {nodeLabel: kubernetes.io/hostname}]", 1)
-	outside := "---\napiVersion: v1\nkind: Node\nmetadata: {name: outside, labels: {l/zone: x}}\n"
-	for name, test := range map[string]struct {
-		cluster string
-		want    []string
-	}{
-		"no topology": {node("z-r-n", 1), []string{"kubernetes.io/hostname z-r-n [z-r-n]"}},
-		"two levels, and a node that lacks the second": {topology + nodes(1, "z-r-n1", "z-r-n2") + outside, []string{
-			"l/zone x [outside]", "l/zone z [z-r-n1 z-r-n2]", "l/rack z/r [z-r-n1 z-r-n2]",
-			"kubernetes.io/hostname outside [outside]", "kubernetes.io/hostname z-r-n1 [z-r-n1]", "kubernetes.io/hostname z-r-n2 [z-r-n2]",
-		}},
-		"two topologies that share a level, one of which tells hosts": {
-			strings.Replace(hosts, "name: t", "name: u", 1) + "---" + topology + node("z-r-n", 1), []string{
-				"l/zone z [z-r-n]", "l/rack z/r [z-r-n]", "kubernetes.io/hostname z/r/z-r-n [z-r-n]",
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, failure := range repair.Failures(read(t, test.cluster)) {
-				got = append(got, fmt.Sprint(failure.Level, " ", failure.Domain, " ", failure.Nodes))
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -124,8 +123,8 @@ func (c *campaign) fail(before map[string]standing) (failed []string) {
 	return failed
 }
 
-// foretell is what the failure of nodes would do to the gangs as they stand.
-func (c *campaign) foretell(failed []string) *repair.Forecast {
+// without is how the gangs, as they stand, would be repaired without some nodes, by gang.
+func (c *campaign) without(failed []string) map[string]repair.Loss {
 	GinkgoHelper()
 	cluster := inventory.New()
 	nodes, err := kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -146,17 +145,17 @@ func (c *campaign) foretell(failed []string) *repair.Forecast {
 		cluster.PodGroups = append(cluster.PodGroups, &podGroups.Items[i])
 	}
 	cluster.Topologies[topologyName] = topology
-	until, cancel := context.WithCancel(ctx)
-	defer cancel()
-	forecaster, err := repair.New(until, cluster)
+	losses, err := repair.Without(ctx, cluster, failed)
 	Expect(err).NotTo(HaveOccurred())
-	forecast, err := forecaster.Foretell(until, repair.Failure{Level: corev1.LabelHostname, Domain: "some", Nodes: failed})
-	Expect(err).NotTo(HaveOccurred())
-	return forecast
+	byGang := map[string]repair.Loss{}
+	for _, loss := range losses {
+		byGang[loss.Gang.Name] = loss
+	}
+	return byGang
 }
 
 // lose takes nodes at once, and then the pods on them, which are made anew for as long as the round lasts. No scheduler
-// looks on meanwhile: one that does gives room to whoever comes first, and who that is no forecast knows.
+// looks on meanwhile: one that does gives room to the gangs of which it hears first.
 func (c *campaign) lose(failed []string) (stop func()) {
 	GinkgoHelper()
 	kill(c.scheduler)
@@ -204,40 +203,38 @@ func keptOf(pods map[string]string, failed []string) map[string]string {
 // rackOf is the rack of a node, with its zone.
 func rackOf(node string) string { return node[:strings.LastIndex(node, "-")] }
 
-// release has gangs moved once what is said of all of them is what was foretold: a scheduler that has not heard of each
-// loss yet plans for the others alone.
-func (c *campaign) release(moves []repair.Move, said string) {
+// release has gangs moved once it is said of all gangs whether they move: a scheduler that has not heard of each loss yet
+// plans for the others alone.
+func (c *campaign) release(losses map[string]repair.Loss, said string) {
 	GinkgoHelper()
-	foretold := func(gang string) bool {
-		return slices.ContainsFunc(moves, func(move repair.Move) bool { return move.Gang == c.namespace+"/"+gang })
-	}
+	moves := func(gang string) bool { return len(losses[gang].Plan.Relocations) > 0 }
 	Eventually(func(g Gomega) {
 		for gang := range c.sizes {
 			ahead := planned(c.namespace, gang)().Reason == scheduling.ReasonMoveAhead
-			g.Expect(ahead).To(Equal(foretold(gang)), "%s is to move; %s", gang, said)
+			g.Expect(ahead).To(Equal(moves(gang)), "%s is to move; %s", gang, said)
 		}
 	}).Should(Succeed())
 	for gang := range c.sizes {
-		if foretold(gang) {
+		if moves(gang) {
 			patchPodGroup(c.namespace, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:"0s"}}}`, scheduling.AnnotationRepairAfter))
 		}
 	}
 }
 
-// judge compares what became of a gang with what was foretold: subgroups that were to move are elsewhere as a whole,
-// and no pod of another has moved.
-func (c *campaign) judge(gang string, before standing, failed []string, moves []repair.Move, lost bool, said string) {
+// judge compares what became of a gang with its plan: subgroups that were to move are elsewhere as a whole, and no pod of
+// another has moved.
+func (c *campaign) judge(gang string, before standing, failed []string, plan repair.Plan, said string) {
 	GinkgoHelper()
 	after := c.standing(gang)
 	for leaf, was := range before {
 		kept, is := keptOf(was, failed), after[leaf]
-		moved := slices.ContainsFunc(moves, func(move repair.Move) bool { return move.SubGroup == leaf || move.SubGroup == "" })
-		if moved && !lost {
-			for pod := range kept {
+		moved := slices.ContainsFunc(plan.Relocations, func(move repair.Relocation) bool {
+			return move.SubGroup == leaf || move.SubGroup == scheduling.RootGroup
+		})
+		for pod, node := range kept {
+			if moved {
 				Expect(is).NotTo(HaveKey(pod), "%s of %s moves as a whole; %s", leaf, gang, said)
-			}
-		} else {
-			for pod, node := range kept {
+			} else {
 				Expect(is).To(HaveKeyWithValue(pod, node), "%s of %s stays; %s", leaf, gang, said)
 			}
 		}
@@ -246,14 +243,14 @@ func (c *campaign) judge(gang string, before standing, failed []string, moves []
 			racks[rackOf(node)] = true
 		}
 		Expect(len(racks)).To(BeNumerically("<=", 1), "%s of %s stands in %v; %s", leaf, gang, racks, said)
-		if !lost {
+		if plan.Reason != scheduling.ReasonNoPlace {
 			Expect(is).To(HaveLen(c.sizes[gang][leaf]))
 		}
 	}
 }
 
 var _ = Describe("nodes of a rack that fail at random", func() {
-	It("have their gangs mended as it was foretold, and nothing moved that did not have to be", func() {
+	It("have their gangs repaired as what-if says, and nothing moved that did not have to be", func() {
 		c := &campaign{random: rand.New(rand.NewPCG(*campaignSeed, 0)), namespace: givenNamespace(), sizes: map[string]map[string]int{}}
 		givenTopology()
 		for rack, size := range racksOfCampaign {
@@ -270,42 +267,38 @@ var _ = Describe("nodes of a rack that fail at random", func() {
 				before[gang] = c.standing(gang)
 			}
 			failed := c.fail(before)
-			forecast := c.foretell(failed)
-			said := fmt.Sprintf("failed: %v; in place: %v; moves: %+v; lost: %v", failed, forecast.MendedInPlace,
-				forecast.MendedByMoving, forecast.Lost)
+			losses := c.without(failed)
+			said := fmt.Sprintf("failed: %v; %+v", failed, losses)
 			stop := c.lose(failed)
-			c.release(forecast.MendedByMoving, said)
+			c.release(losses, said)
 			settled := func(g Gomega) {
 				for gang := range c.sizes {
-					key := c.namespace + "/" + gang
 					condition := scheduled(c.namespace, gang)()
-					if !slices.Contains(forecast.Lost, key) {
-						g.Expect(condition).To(withReason(scheduling.ReasonPlaced), "%s; %s", key, said)
+					if losses[gang].Plan.Reason != scheduling.ReasonNoPlace {
+						g.Expect(condition).To(withReason(scheduling.ReasonPlaced), "%s; %s", gang, said)
 						for leaf, count := range c.sizes[gang] { // The condition may be that of before.
-							g.Expect(nodesOf(c.namespace, leafOf(gang, leaf))).To(HaveLen(count), "%s of %s; %s", leaf, key, said)
+							g.Expect(nodesOf(c.namespace, leafOf(gang, leaf))).To(HaveLen(count), "%s of %s; %s", leaf, gang, said)
 						}
-						g.Expect(planned(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
-						g.Expect(seatsOf(c.namespace, gang)()).To(BeZero(), "%s; %s", key, said)
+						g.Expect(planned(c.namespace, gang)()).To(BeZero(), "%s; %s", gang, said)
+						g.Expect(seatsOf(c.namespace, gang)()).To(BeZero(), "%s; %s", gang, said)
 						continue
 					}
 					if condition.Reason == scheduling.ReasonBelowMinimum {
-						g.Expect(planned(c.namespace, gang)()).To(withReason(scheduling.ReasonNoPlace), "%s; %s", key, said)
+						g.Expect(planned(c.namespace, gang)()).To(withReason(scheduling.ReasonNoPlace), "%s; %s", gang, said)
 						continue
 					}
-					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", key, said)
+					g.Expect(condition).To(withReason(scheduling.ReasonInfeasible), "%s; %s", gang, said)
 				}
 			}
 			Eventually(settled).Should(Succeed())
 			for gang, was := range before {
-				key := c.namespace + "/" + gang
-				moves := slices.DeleteFunc(slices.Clone(forecast.MendedByMoving), func(move repair.Move) bool { return move.Gang != key })
-				c.judge(gang, was, failed, moves, slices.Contains(forecast.Lost, key), said)
+				c.judge(gang, was, failed, losses[gang].Plan, said)
 			}
-			total["in place"] += len(forecast.MendedInPlace)
-			total["lost"] += len(forecast.Lost)
-			total["groups moved"] += len(forecast.MendedByMoving)
-			for _, move := range forecast.MendedByMoving {
-				total["pods moved"] += move.Pods
+			for _, loss := range losses {
+				total[fmt.Sprintf("gangs %q", loss.Plan.Reason)]++
+				for _, move := range loss.Plan.Relocations {
+					total["pods moved"] += move.Pods
+				}
 			}
 			total["nodes failed"] += len(failed)
 			stop()

@@ -16,8 +16,6 @@ type Copy struct {
 	mu        sync.Mutex
 	following *kubeframework.Following
 	view      *clusterview.View
-	// table is the last one that was set; nil if there is none.
-	table *Table
 }
 
 // On runs a function on a table with everything on it that stands in the cluster. Filters run until ctx is done,
@@ -26,30 +24,23 @@ type Copy struct {
 func (c *Copy) On(ctx context.Context, cluster *inventory.Inventory, run func(*Table) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.follow(ctx, cluster); err != nil {
-		c.following, c.table = nil, nil // Half of the changes are in it. It is made anew when it is needed.
+	table, err := c.follow(ctx, cluster)
+	if err != nil {
+		c.following = nil // Half of the changes are in it. It is made anew when it is needed.
 		return err
 	}
-	return run(c.table)
+	return run(table)
 }
 
-// Again runs a function on the table that was set last, whoever asked for it. There has been one.
-func (c *Copy) Again(run func(*Table) error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return run(c.table)
-}
-
-func (c *Copy) follow(ctx context.Context, cluster *inventory.Inventory) (err error) {
+func (c *Copy) follow(ctx context.Context, cluster *inventory.Inventory) (_ *Table, err error) {
 	if c.following == nil {
 		if c.following, err = kubeframework.NewFollowing(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		c.view = clusterview.New(c.following)
 	}
 	if err := c.following.Follow(cluster.Nodes, inventory.Standing(cluster.Pods)); err != nil {
-		return err
+		return nil, err
 	}
-	c.table, err = tableOf(cluster, c.following.Offline, c.view)
-	return err
+	return tableOf(cluster, c.following.Offline, c.view)
 }

@@ -55,9 +55,6 @@ func TestACopyOfWhatCannotBeIsMadeAnew(t *testing.T) {
 			t.Errorf("%d pods on %s: %v", step.pods, step.node, err)
 		}
 	}
-	if err := copied.Again(seen(t, "b", 2)); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestWhatIsAskedOfACopyMayFail(t *testing.T) {

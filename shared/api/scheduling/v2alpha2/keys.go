@@ -149,22 +149,6 @@ const (
 // markUnschedulable: false. Cluster autoscalers add nodes for pods with the reason Unschedulable only.
 const PodReasonWaitingForGang = "WaitingForGang"
 
-// ConditionRepairable says whether the gang would be mended if any one node, or any one domain of a Topology, failed
-// now. The scheduler writes it if it is configured to, for gangs that are Scheduled, and as often as it foretells
-// failures.
-const ConditionRepairable = "Repairable"
-
-// Reasons of ConditionRepairable.
-const (
-	// ReasonMendable (True): after each single failure all pods of the gang would have a place, some of them elsewhere.
-	ReasonMendable = "Mendable"
-	// ReasonLostWithNode (False): the failure of one node, which the message names, would leave no place for the gang.
-	ReasonLostWithNode = "LostWithNode"
-	// ReasonLostWithDomain (False): the failure of any one node would be mended. That of a domain, which the message
-	// names, would leave no place for the gang.
-	ReasonLostWithDomain = "LostWithDomain"
-)
-
 // ConditionRepairPlanned says what is done about a gang that has lost pods which cannot be replaced where the others
 // stand. The scheduler writes it as long as that is so, and for as long as pods move.
 const ConditionRepairPlanned = "RepairPlanned"
