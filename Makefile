@@ -2,7 +2,7 @@
 
 MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin e2e
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
-TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
+TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
 LONG := docs scheduler charts grove dynamo rights releases
 # So do packages that take long, many of them waiting.
@@ -36,9 +36,9 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools ## the tests of all modules and the e2e suites, side by side; after them the suite kind, for root on Debian
-	@$(TESTS) --suites $(call joined,$(SUITES)) --packages $(PACKAGES) --standalone $(call joined,$(TESTED_TOOLS))
-	@if $(NODES) possible; then $(TESTS) --nodes=$(NODES) --logs bin/tests/kind; fi
+test: build tools bin/tests ## the tests of all modules and the e2e suites, side by side; after them the suite kind, for root on Debian
+	@time $(MAKE) --no-print-directory --keep-going --jobs=2 test-modules e2e
+	@if $(NODES) possible; then time $(MAKE) --no-print-directory e2e-kind; fi
 
 build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
@@ -61,6 +61,9 @@ release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, 
 	@e2e/tools/build.sh helm
 	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(SIGN),--sign) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(DOWNLOADS),--downloads $(DOWNLOADS)) \
 		$(if $(REMOTE),--remote $(REMOTE)) $(if $(BRANCH),--branch $(BRANCH))
+
+# time is a word of bash.
+SHELL := bash
 
 space := $(subst ,, )
 comma := ,
@@ -94,25 +97,39 @@ bin/golangci-lint: e2e/tools/lint/go.mod
 build-standalone: ## each module and its tests by itself, as a release builds it
 	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go list -test -export -f '' ./... >/dev/null) || exit 1; done
 
-# The runner says a line for each suite and each package that takes its time; what they print is in bin/tests.
-TESTS = go run ./e2e/cmd/tests $(if $(CLUSTERS),--clusters $(CLUSTERS))
-PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/ | paste -sd, -)
+# A line for each package, and all output in bin/tests. At most three failed tests run again, alone; what passes then is flaky, and is named.
+TESTS = GOGC=800 GOMEMLIMIT=1500MiB bin/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped \
+	--rerun-fails=1 --rerun-fails-run-root-test --rerun-fails-max-failures=3 --rerun-fails-report=bin/tests/$@-again.txt --jsonfile=bin/tests/$@.json
+# Vetting is left to make lint, which need not load all of Kubernetes for it.
+GO_TEST = -vet=off -timeout=60m
+PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
 TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/page e2e/tools/promql e2e/tools/workflows)
+slowest = bin/gotestsum tool slowest --num=$(1) --threshold=1s --jsonfile=bin/tests/$@.json
 
-test-modules: build tools ## the tests of every module, or of MODULES, but the e2e suites
-	@$(TESTS) --packages $(PACKAGES) $(if $(TESTED_TOOLS),--standalone $(call joined,$(TESTED_TOOLS)))
+bin/gotestsum: e2e/tools/gotestsum/go.mod
+	@GOWORK=off go -C e2e/tools/gotestsum build -o $(CURDIR)/$@ gotest.tools/gotestsum
 
-e2e: build tools ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once (or on KUBECONFIG)
-	@$(TESTS) --suites $(call joined,$(SUITES))
+bin/tests: bin/gotestsum
+	@mkdir -p $@
 
-e2e-crashes: build tools ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
-	@E2E_CRASHES=all $(TESTS) --suites grove,dynamo,topologies,grouping --packages packtree.dev/grove-operator/internal/faults
+test-modules: build tools bin/tests ## the tests of every module, or of MODULES, but the e2e suites
+	@$(TESTS) --packages="$(PACKAGES)" -- $(GO_TEST)
+	@for m in $(TESTED_TOOLS); do GOWORK=off go -C $$m test $(GO_TEST) -count=1 ./... || exit 1; done
+	@echo "slowest:"; $(call slowest,10)
+
+# Suites test programs and charts, which go does not see: their results are not cached.
+e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores (or on KUBECONFIG)
+	@$(TESTS) --packages="$(SUITES:%=./e2e/suites/%)" -- $(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS))
+	@echo "slowest:"; $(call slowest,10)
+
+e2e-crashes: build tools bin/tests ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
+	@E2E_CRASHES=all $(TESTS) --packages="$(patsubst %,./e2e/suites/%,grove dynamo topologies grouping) ./grove-operator/internal/faults" -- $(GO_TEST) -count=1
 
 e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
 	e2e/mpi/run
 
-e2e-kind: build tools ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
-	go test -vet=off -exec $(NODES) -count=1 -v -timeout 80m ./e2e/suites/kind
+e2e-kind: build tools bin/tests ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
+	@$(TESTS) --packages=./e2e/suites/kind -- -vet=off -timeout=80m -exec=$(NODES) -count=1
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify

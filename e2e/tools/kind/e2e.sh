@@ -2,7 +2,8 @@
 # Runs a program, a test of the suite kind as it is, where nodes of kind can be made:
 #
 #   e2e.sh COMMAND [ARGUMENT...]
-#   e2e.sh possible   reports whether `make test` is to run it here, and says so in one line if not
+#   e2e.sh possible   reports whether `make test` is to run it here, and says so in one line if not: E2E_KIND_UNTIL, if set, is the last second
+#                     since 1970 at which it may start
 #
 # Nodes are of E2E_KIND_IMAGE: one that Docker has or can pull. Unless given it is one that node.sh makes for root; for others it is "default", the one
 # that kind itself names. E2E_KIND_CONFIG is a configuration of kind in place of the suite's own. The programs are those in bin.
@@ -14,6 +15,10 @@ archives=$root/dist/kind
 user=65532:65532
 
 if [ "${1:-}" = possible ]; then
+	if [ "$(date +%s)" -gt "${E2E_KIND_UNTIL:-$(date +%s)}" ]; then
+		echo "skipped: e2e/suites/kind, real nodes: the run has too little time left for them; 'make e2e-kind' runs it"
+		exit 1
+	fi
 	if [ -n "${E2E_KIND_IMAGE:-}" ]; then exit 0; fi
 	if command -v apt-get >/dev/null && unshare --net --mount --pid --fork true 2>/dev/null; then exit 0; fi
 	echo "skipped: e2e/suites/kind, real nodes; it takes root on Debian, or a Docker and E2E_KIND_IMAGE: 'make e2e-kind' runs it"
