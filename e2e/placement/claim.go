@@ -21,7 +21,7 @@ type Workload struct {
 	Claims []Claim
 }
 
-// Claim is one constraint on one group of pods: they stand in one domain of a level, or their items side by side.
+// Claim is one constraint on one group of pods: they stand in one domain of a level, or so many items in each at most.
 type Claim struct {
 	// Group is the constrained part of the workload, in the user's words; empty for all of it.
 	Group string
@@ -33,10 +33,9 @@ type Claim struct {
 	Pods int
 	// Selects reports whether a pod belongs to the group.
 	Selects func(*corev1.Pod) bool
-	// Beside, if not nil, are kinds of items, each of which is recognized by its pods: each domain with an item of any
-	// kind has Each items of every kind.
-	Beside [][]func(*corev1.Pod) bool
-	Each   int
+	// Items, if not nil, are recognized by their pods: each domain has Most of them at most.
+	Items []func(*corev1.Pod) bool
+	Most  int
 }
 
 // Finding is the result for a claim.
@@ -50,19 +49,19 @@ type Finding struct {
 	Bound int
 	// Outside are bound pods whose node has no domain at the level.
 	Outside []string
-	// Unequal are domains with more or fewer items of a kind than they should have, sorted.
-	Unequal []string
+	// Crowded are domains with too many items, sorted.
+	Crowded []string
 }
 
-// Held reports whether every pod of the group is bound, and all of them are in one domain, or every domain has as many
-// items of each kind as it should, unless that was only preferred.
+// Held reports whether every pod of the group is bound, and all of them are in one domain, or no domain has too many
+// items, unless that was only preferred.
 func (f Finding) Held() bool {
 	if f.Bound < f.Pods {
 		return false
 	}
 	together := len(f.Domains) == 1
-	if f.Beside != nil {
-		together = len(f.Unequal) == 0
+	if f.Items != nil {
+		together = len(f.Crowded) == 0
 	}
 	return f.Preferred || together && len(f.Outside) == 0
 }
@@ -75,8 +74,8 @@ func (f Finding) String() string {
 	}
 	wish := "one " + f.Level.Called
 	switch {
-	case f.Beside != nil:
-		wish = fmt.Sprintf("%d of each per %s", f.Each, f.Level.Called)
+	case f.Items != nil:
+		wish = fmt.Sprintf("at most %d per %s", f.Most, f.Level.Called)
 	case f.Preferred:
 		wish = "few of " + f.Level.Called
 	}
@@ -84,8 +83,8 @@ func (f Finding) String() string {
 	if len(f.Domains) == 0 {
 		line = fmt.Sprintf("%s: %s: %d of %d pods bound, none in a domain", name, wish, f.Bound, f.Pods)
 	}
-	if len(f.Unequal) > 0 {
-		line += "; not so many of each in " + strings.Join(f.Unequal, ", ")
+	if len(f.Crowded) > 0 {
+		line += "; too many in " + strings.Join(f.Crowded, ", ")
 	}
 	if len(f.Outside) > 0 {
 		line += "; outside of every domain: " + strings.Join(f.Outside, ", ")
@@ -134,23 +133,22 @@ func (c Claim) judge(pods []corev1.Pod, nodes map[string]*corev1.Node) Finding {
 	slices.Sort(finding.Domains)
 	slices.Sort(finding.Outside)
 	for _, domain := range finding.Domains {
-		if slices.ContainsFunc(c.Beside,
-			func(kind []func(*corev1.Pod) bool) bool { return count(kind, standing[domain]) != c.Each }) {
-			finding.Unequal = append(finding.Unequal, domain)
+		if c.Items != nil && count(c.Items, standing[domain]) > c.Most {
+			finding.Crowded = append(finding.Crowded, domain)
 		}
 	}
 	return finding
 }
 
-// count is how many items of a kind have one of these pods.
-func count(kind []func(*corev1.Pod) bool, pods []*corev1.Pod) int {
-	items := 0
-	for _, of := range kind {
+// count is how many items have one of these pods.
+func count(items []func(*corev1.Pod) bool, pods []*corev1.Pod) int {
+	with := 0
+	for _, of := range items {
 		if slices.ContainsFunc(pods, of) {
-			items++
+			with++
 		}
 	}
-	return items
+	return with
 }
 
 // Running is how many of the workload's pods run.

@@ -23,7 +23,6 @@ const (
 // deployment has the fields of a DynamoGraphDeployment, in either version, on which placement depends.
 type deployment struct {
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
-	TopologySpread     []deploymentSpread    `json:"topologySpread"`
 	Services           services              `json:"services"`
 	Components         services              `json:"components"`
 	Experimental       struct {
@@ -36,6 +35,7 @@ type componentGroup struct {
 	Name               string                `json:"name"`
 	Replicas           *int32                `json:"replicas"`
 	TopologyConstraint *deploymentConstraint `json:"topologyConstraint"`
+	TopologySpread     []deploymentSpread    `json:"topologySpread"`
 	Components         []struct {
 		Name string `json:"name"`
 	} `json:"components"`
@@ -48,11 +48,10 @@ type deploymentConstraint struct {
 	ClusterTopologyName string `json:"clusterTopologyName"`
 }
 
-// deploymentSpread has the fields of a spread that puts items side by side.
+// deploymentSpread has the fields of a spread that bounds how many copies stand in a domain.
 type deploymentSpread struct {
-	Domain          string   `json:"domain"`
-	Among           []string `json:"among"`
-	OfEachPerDomain int      `json:"ofEachPerDomain"`
+	Domain       string `json:"domain"`
+	MaxPerDomain int    `json:"maxPerDomain"`
 }
 
 type service struct {
@@ -113,9 +112,6 @@ func readDeployment(object *unstructured.Unstructured, topologies Topologies) (W
 	if err := reader.readAll(spec.TopologyConstraint, all, spec.Experimental.ComponentGroups); err != nil {
 		return Workload{}, fmt.Errorf("reading %s: %w", nameOf(object), err)
 	}
-	if err := reader.readSpreads(spec.TopologySpread, all); err != nil {
-		return Workload{}, fmt.Errorf("reading %s: %w", nameOf(object), err)
-	}
 	workload := Workload{
 		Object: nameOf(object),
 		Owns:   labelled(object.GetNamespace(), map[string]string{deploymentLabel: object.GetName()}),
@@ -174,16 +170,30 @@ func (r *deploymentReader) readAll(whole *deploymentConstraint, all []service, g
 	return nil
 }
 
-// readGroup reads the constraint on a component group, which holds for the pods of each copy.
+// readGroup reads the constraint on a component group, which holds for the pods of each copy, and how many copies may
+// stand in one domain.
 func (r *deploymentReader) readGroup(group *componentGroup, pods int) error {
+	scaled := map[string]string{grovev1alpha1.LabelPodCliqueScalingGroup: fmt.Sprintf("%s-0-%s", r.object.GetName(),
+		strings.ToLower(group.Name))}
+	var copies []func(*corev1.Pod) bool
 	for replica := range orOne(group.Replicas) {
-		if err := r.claim(fmt.Sprintf("%s %d", group.Name, replica), group.TopologyConstraint, pods, map[string]string{
-			grovev1alpha1.LabelPodCliqueScalingGroup: fmt.Sprintf("%s-0-%s", r.object.GetName(),
-				strings.ToLower(group.Name)),
-			grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
-		}); err != nil {
+		labels := maps.Clone(scaled)
+		labels[grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex] = strconv.Itoa(replica)
+		copies = append(copies, labelled(r.object.GetNamespace(), labels))
+		err := r.claim(fmt.Sprintf("%s %d", group.Name, replica), group.TopologyConstraint, pods, labels)
+		if err != nil {
 			return err
 		}
+	}
+	for _, spread := range group.TopologySpread {
+		level, err := r.topologies.level(r.topology, spread.Domain)
+		if err != nil {
+			return err
+		}
+		r.claims = append(r.claims, Claim{
+			Group: group.Name, Level: level, Pods: pods * len(copies), Selects: labelled(r.object.GetNamespace(), scaled),
+			Items: copies, Most: spread.MaxPerDomain,
+		})
 	}
 	return nil
 }
@@ -197,51 +207,13 @@ func (r *deploymentReader) readService(each service) error {
 			map[string]string{selectorLabel: selector})
 	}
 	for replica := range orOne(each.Replicas) {
-		labels := r.replicaLabels(each, replica)
 		if err := r.claim(fmt.Sprintf("%s %d", each.Name, replica), each.TopologyConstraint, each.nodes(),
-			labels); err != nil {
+			map[string]string{
+				selectorLabel: selector,
+				grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
+			}); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// replicaLabels are those of the pods of one replica of a multi-node service.
-func (r *deploymentReader) replicaLabels(each service, replica int) map[string]string {
-	return map[string]string{
-		selectorLabel: fmt.Sprintf("%s-%s", r.object.GetName(), strings.ToLower(each.Name)),
-		grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: strconv.Itoa(replica),
-	}
-}
-
-// readSpreads reads which services stand side by side, by replicas with several nodes.
-func (r *deploymentReader) readSpreads(spreads []deploymentSpread, all []service) error {
-	for _, spread := range spreads {
-		if spread.OfEachPerDomain == 0 {
-			continue
-		}
-		level, err := r.topologies.level(r.topology, spread.Domain)
-		if err != nil {
-			return err
-		}
-		claim := Claim{Group: strings.Join(spread.Among, " beside "), Level: level, Each: spread.OfEachPerDomain}
-		var pods []func(*corev1.Pod) bool
-		for _, name := range spread.Among {
-			at := slices.IndexFunc(all, func(s service) bool { return s.Name == name })
-			if at < 0 || all[at].Multinode == nil {
-				return fmt.Errorf("%s is no multi-node service", name)
-			}
-			var items []func(*corev1.Pod) bool
-			for replica := range orOne(all[at].Replicas) {
-				items = append(items, labelled(r.object.GetNamespace(), r.replicaLabels(all[at], replica)))
-			}
-			claim.Beside, claim.Pods, pods = append(claim.Beside, items), claim.Pods+all[at].pods(),
-				append(pods, items...)
-		}
-		claim.Selects = func(pod *corev1.Pod) bool {
-			return slices.ContainsFunc(pods, func(of func(*corev1.Pod) bool) bool { return of(pod) })
-		}
-		r.claims = append(r.claims, claim)
 	}
 	return nil
 }

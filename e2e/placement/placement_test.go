@@ -25,8 +25,8 @@ func claimLines(workload placement.Workload) []string {
 	for _, claim := range workload.Claims {
 		wish := "one "
 		switch {
-		case claim.Beside != nil:
-			wish = fmt.Sprintf("%d of each per ", claim.Each)
+		case claim.Items != nil:
+			wish = fmt.Sprintf("at most %d per ", claim.Most)
 		case claim.Preferred:
 			wish = "few "
 		}
@@ -45,10 +45,7 @@ func TestRead(t *testing.T) {
 		"dgd-block": {Pods: 11, Claims: []string{": one zone", "Decode 0: one block", "Decode 1: one block"}},
 		"dgd-rack":  {Pods: 13, Claims: []string{"Decode 0: one rack", "Decode 1: one rack", "Prefill 0: one rack"}},
 		"dgd-side-by-side": {Pods: 13, Claims: []string{
-			"Decode 0: one rack", "Decode 1: one rack", "Decode 2: one rack", "Prefill 0: one rack",
-			"Prefill 1: one rack",
-			"Prefill 2: one rack",
-			"Prefill beside Decode: 1 of each per rack",
+			"pair 0: one rack", "pair 1: one rack", "pair 2: one rack", "pair: at most 1 per rack",
 		}},
 		"job-topology-aware": {Pods: 8, Claims: []string{
 			": one topology.kubernetes.io/zone", ": few topology.packtree.dev/rack",
@@ -164,33 +161,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Two replicas of each of two kinds, of two pods each, by the nodes of these.
-func TestJudgeSideBySide(t *testing.T) {
+// Two copies of a group of two services, by the nodes of the pods of each copy.
+func TestJudgeCopiesApart(t *testing.T) {
 	nodes := []corev1.Node{
 		node("a", map[string]string{"zone": "z", "rack": "a"}), node("b", map[string]string{"zone": "z", "rack": "b"}),
-		node("c", map[string]string{"zone": "z", "rack": "c"}), node("nowhere", map[string]string{"zone": "z"}),
+		node("nowhere", map[string]string{"zone": "z"}),
 	}
 	topologies := placement.Topologies{
 		placement.DefaultTopology: {Keys: []string{"zone", "rack"}, Domains: []string{"zone", "rack"}},
 	}
 	for name, c := range map[string]struct {
-		p0, p1, d0, d1 string
-		each           int
-		unequal        []string
-		held           bool
+		first, second string
+		most          int
+		crowded       []string
+		held          bool
 	}{
-		"one of each in each": {p0: "a a", p1: "b b", d0: "b b", d1: "a a", each: 1, held: true},
-		"all in one": {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 1,
-			unequal: []string{"z/a"}},
-		"all in one, where each has two": {p0: "a a", p1: "a a", d0: "a a", d1: "a a", each: 2, held: true},
-		"each kind by itself": {p0: "a a", p1: "a a", d0: "b b", d1: "b b", each: 2,
-			unequal: []string{"z/a", "z/b"}},
-		"a rack with one kind alone": {p0: "a a", p1: "b b", d0: "a a", d1: "c c", each: 1,
-			unequal: []string{"z/b", "z/c"}},
-		"one that spans two racks counts twice": {p0: "a c", p1: "b b", d0: "b b", d1: "a a", each: 1,
-			unequal: []string{"z/c"}},
-		"one in no rack":        {p0: "a a", p1: "b nowhere", d0: "b b", d1: "a a", each: 1},
-		"one that is not bound": {p0: "a a", p1: "b", d0: "b b", d1: "a a", each: 1},
+		"one in each":                         {first: "a a", second: "b b", most: 1, held: true},
+		"both in one":                         {first: "a a", second: "a a", most: 1, crowded: []string{"z/a"}},
+		"both in one, which may have two":     {first: "a a", second: "a a", most: 2, held: true},
+		"one that spans two racks is in both": {first: "a b", second: "b b", most: 1, crowded: []string{"z/b"}},
+		"one in no rack":                      {first: "a a", second: "b nowhere", most: 1},
+		"one that is not bound":               {first: "a a", second: "b", most: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			deployment := &unstructured.Unstructured{}
@@ -198,9 +189,10 @@ func TestJudgeSideBySide(t *testing.T) {
 kind: DynamoGraphDeployment
 metadata: {name: x, namespace: ns}
 spec:
-  topologySpread: [{domain: rack, among: [P, D], ofEachPerDomain: %d}, {domain: zone, among: [P, D], maxPerDomain: 3}]
-  components: [{name: F}, {name: P, replicas: 2, multinode: {nodeCount: 2}}, {name: D, replicas: 2, multinode: {nodeCount: 2}}]
-`, c.each), deployment); err != nil {
+  components: [{name: F}, {name: P}, {name: D}]
+  experimental: {componentGroups: [{name: Pair, replicas: 2, components: [{name: P}, {name: D}],
+    topologySpread: [{domain: rack, maxPerDomain: %d}]}]}
+`, c.most), deployment); err != nil {
 				t.Fatal(err)
 			}
 			workload, _, err := placement.Read(deployment, topologies)
@@ -208,11 +200,11 @@ spec:
 				t.Fatal(err)
 			}
 			var pods []corev1.Pod
-			for replica, on := range map[string]string{"p/0": c.p0, "p/1": c.p1, "d/0": c.d0, "d/1": c.d1, "f/0": "c"} {
-				kind, index, _ := strings.Cut(replica, "/")
-				for _, name := range strings.Fields(on) {
-					made := pod(replica+name, name, map[string]string{
-						"nvidia.com/selector": "x-" + kind, grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: index,
+			for index, on := range map[string]string{"0": c.first, "1": c.second} {
+				for i, name := range strings.Fields(on) {
+					made := pod(fmt.Sprintf("%s-%d", index, i), name, map[string]string{
+						grovev1alpha1.LabelPodCliqueScalingGroup:             "x-0-pair",
+						grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: index,
 					})
 					made.Namespace = "ns"
 					pods = append(pods, made)
@@ -222,8 +214,8 @@ spec:
 			if len(findings) != 1 {
 				t.Fatalf("%d findings", len(findings))
 			}
-			if diff := cmp.Diff(c.unequal, findings[0].Unequal); diff != "" || findings[0].Held() != c.held {
-				t.Errorf("%s\nheld %v, unequal (-want +got):\n%s", findings[0], findings[0].Held(), diff)
+			if diff := cmp.Diff(c.crowded, findings[0].Crowded); diff != "" || findings[0].Held() != c.held {
+				t.Errorf("%s\nheld %v, crowded (-want +got):\n%s", findings[0], findings[0].Held(), diff)
 			}
 		})
 	}

@@ -45,19 +45,18 @@ func (d *decision) prefer() {
 			}
 		}
 	})
-	d.optimal = d.optimal && !d.large && !d.p.partial && len(d.p.even()) == 0
+	d.optimal = d.optimal && !d.large && !d.p.partial
 }
 
 // approach looks for a placement of as many pods that costs no more and of which
 // relations lack less.
 func (d *decision) approach() {
 	best := d.p.qualityOf(d.found)
-	before := best.units
 	if !best.lacking() {
 		return
 	}
 	chosen, found := d.chosen, d.found
-	relations := append(d.p.even(), d.p.preferred()...)
+	relations := d.p.preferred()
 	try := func(find func() []placement) {
 		d.part(preferShare, func() {
 			d.bounded(relations, chosen, func() bool {
@@ -71,7 +70,7 @@ func (d *decision) approach() {
 		})
 	}
 	greedily := func() []placement {
-		if !d.attempt(usualManners(d.spread), chosen) || !d.p.evenly(d.found) {
+		if !d.greedily(chosen) {
 			return nil
 		}
 		return d.found
@@ -87,17 +86,14 @@ func (d *decision) approach() {
 	if best.lacking() && len(d.snapshot().nodes) <= smallCluster {
 		try(func() []placement {
 			o := newOptimiser(d.trial, d.snapshot(), d.slot, chosen, true)
-			if !anyOf(best.uneven) {
-				o.best = append(best.units[:len(best.units):len(best.units)], 1) // As good is good enough.
-			}
+			o.best = append(best.units[:len(best.units):len(best.units)], 1) // As good is good enough.
 			o.run()
 			return o.found
 		})
 	}
 	d.p.unbind()
 	d.keep(chosen, found)
-	// What is less uneven may cost more than it had to.
-	d.optimal = d.optimal && !best.lacking() && !before.less(best.units)
+	d.optimal = d.optimal && !best.lacking()
 }
 
 // preferShare is the part of the budget for fewer preferred units, growShare that
@@ -118,7 +114,7 @@ func (d *decision) elsewhere(best, least cost) {
 		}
 		g := newGreedy(d.trial, d.chosen)
 		if g.into(0, r) {
-			if c := d.p.costOf(d.trail); c.less(best) && d.p.evenly(d.trail) {
+			if c := d.p.costOf(d.trail); c.less(best) {
 				best = c
 				d.keep(d.chosen, d.trail)
 			}

@@ -111,7 +111,7 @@ func TestEmptyDomainsComeByTheirRoom(t *testing.T) {
 	g := gpuPods("x", 2, "even")
 	g.Running = []string{"r4"}
 	p := readGang(t, c, &Gang{Root: g, Relations: []Relation{
-		{Name: "even", Topology: "site", Level: "rack", Even: true, PerPod: true}}})
+		{Name: "even", Topology: "site", Level: "rack", Even: true, PerPod: true, Preferred: true}}})
 	if got, want := p.empty(&p.relations[0]), []int32{2, 3, 0}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v: the roomiest first, without one that is full or has items", got, want)
 	}

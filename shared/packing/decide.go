@@ -82,19 +82,15 @@ const proofSteps, proofStepsOfNode = 1 << 20, 1 << 6
 // kind, it does not look at them either.
 func (d *decision) certify() {
 	d.verdict, d.refuted = Unknown, d.verdict == Infeasible
-	if d.certificate = d.proof(refute.Prove); d.certificate != nil {
-		d.verdict = Infeasible
-	}
-}
-
-// proof looks for a certificate; nil if there is none.
-func (d *decision) proof(prove func(*certificate.Model, int, refute.Hints) *certificate.Proof) *certificate.Proof {
 	model, err := d.p.model(d.gang)
 	if err != nil {
-		return nil // A gang that newProblem takes has no fault that a model finds.
+		return // A gang that newProblem takes has no fault that a model finds.
 	}
 	steps := proofSteps + proofStepsOfNode*len(d.p.cluster.nodes)
-	return prove(model, steps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
+	d.certificate = refute.Prove(model, steps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
+	if d.certificate != nil {
+		d.verdict = Infeasible
+	}
 }
 
 // decide searches, and settles what that left open where each way can be tried.
@@ -159,8 +155,7 @@ func (d *decision) keep(s *selection, found []placement) {
 // them, then greedily, then exactly for one selection after the other, and then
 // greedily again in other orders for as long as there are steps.
 func (d *decision) feasible() Verdict {
-	if !d.p.partial && !d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes() ||
-		len(d.p.even()) > 0 && d.proof(refute.Uneven) != nil {
+	if !d.p.partial && !d.roomy && d.p.rigid() || newRelaxation(d.trial).refutes() {
 		return Infeasible
 	}
 	if !d.p.rigid() {
@@ -243,7 +238,7 @@ func (d *decision) enumerate() Verdict {
 			return Unknown
 		}
 	}
-	if !all || d.p.partial || d.large || len(d.p.even()) > 0 {
+	if !all || d.p.partial || d.large {
 		return Unknown
 	}
 	return Infeasible
@@ -280,22 +275,11 @@ func (d *decision) minima() ([]*selection, bool) {
 	if d.p.rigid() {
 		return []*selection{d.largest}, true
 	}
-	// What has as many in each domain may fit with more and not with fewer.
-	return d.p.selections(len(d.p.even()) == 0)
+	return d.p.selections(true)
 }
 
 // exactly tries a selection by the exact search, and keeps what it finds.
 func (d *decision) exactly(s *selection) bool {
-	even := d.p.even()
-	if len(even) == 0 {
-		return d.exact(s)
-	}
-	d.large = true // An item may stand in more domains than limits say.
-	return d.bounded(even, s, func() bool { return d.opening(even, func() bool { return d.exact(s) }) })
-}
-
-// exact is exactly within the limits to which relations are bound.
-func (d *decision) exact(s *selection) bool {
 	o := newOptimiser(d.trial, d.snapshot(), d.slot, s, false)
 	o.run()
 	d.large = d.large || o.large

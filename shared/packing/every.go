@@ -178,9 +178,6 @@ func (e *every) weigh() {
 			return
 		}
 	}
-	if !e.p.evenly(e.trail) {
-		return
-	}
 	weighed := e.p.qualityOf(e.trail)
 	if e.chosen != nil && e.placed[0] == e.most && !weighed.better(e.best) {
 		return

@@ -8,28 +8,23 @@ import (
 // quality says how well a placement meets what a gang wants beyond the pods that it has;
 // less is better, compared from left to right.
 type quality struct {
-	// uneven is what required relations lack by which domains have as many, in their
-	// order. It is more than 0 only where pods stood unevenly before.
-	uneven []int
-	units  cost
+	units cost
 	// lacks is what preferred relations lack, in their order.
 	lacks []int
 }
 
 func (p *problem) qualityOf(placements []placement) quality {
-	return quality{p.lacking(p.even(), placements), p.costOf(placements), p.lacking(p.preferred(), placements)}
+	return quality{p.costOf(placements), p.lacking(placements)}
 }
 
 func (q quality) better(than quality) bool {
-	return cmp.Or(
-		slices.Compare(q.uneven, than.uneven), slices.Compare(q.units, than.units), slices.Compare(q.lacks, than.lacks),
-	) < 0
+	return cmp.Or(slices.Compare(q.units, than.units), slices.Compare(q.lacks, than.lacks)) < 0
 }
 
 // lacking reports whether relations want more.
-func (q quality) lacking() bool { return anyOf(q.uneven) || anyOf(q.lacks) }
-
-func anyOf(lacks []int) bool { return slices.ContainsFunc(lacks, func(n int) bool { return n > 0 }) }
+func (q quality) lacking() bool {
+	return slices.ContainsFunc(q.lacks, func(n int) bool { return n > 0 })
+}
 
 // cost says how well a placement meets the preferred levels; less is better,
 // compared from left to right. For each depth of the tree of groups, outermost

@@ -12,7 +12,7 @@ import (
 // loses a pod.
 // O(groups · shapes · log pods) greedy searches.
 func (d *decision) grow() {
-	d.unlessUneven(d.wholeBeside)
+	d.wholeBeside()
 	d.refill()
 	if len(d.p.shapes) > growKinds {
 		return // To place all of them anew for a pod more of each takes too long.
@@ -30,15 +30,7 @@ func (d *decision) grow() {
 // refill is growBeside, also for room that other groups have left.
 func (d *decision) refill() {
 	if d.p.total(d.chosen.want, 0) < d.p.total(d.largest.want, 0) {
-		d.unlessUneven(d.growBeside)
-	}
-}
-
-// unlessUneven keeps what a search adds unless relations forbid it.
-func (d *decision) unlessUneven(search func()) {
-	chosen, found := d.chosen, d.found
-	if search(); !d.p.evenly(d.found) {
-		d.chosen, d.found = chosen, found
+		d.growBeside()
 	}
 }
 

@@ -22,15 +22,24 @@ func InputOf(gang *Gang, levels map[string][]string, nodes []certificate.Node) *
 	return k.in
 }
 
-// writeGroups fills in topologies and groups; kind gives the kind of each shape.
+// writeGroups fills in topologies, required relations and groups; kind gives the kind of each
+// shape.
 func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, kind func(*Shape) int) {
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		in.Topologies = append(in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
 	}
-	for _, r := range gang.Relations {
-		in.Relations = append(in.Relations, certificate.Relation(r))
+	w := &groupWriter{in: in, names: map[string]bool{}, preferred: map[string]bool{}, kind: kind}
+	for i := range gang.Relations {
+		r := &gang.Relations[i]
+		if r.Preferred {
+			w.preferred[r.Name] = true
+			continue
+		}
+		in.Relations = append(in.Relations, certificate.Relation{
+			Name: r.Name, Topology: r.Topology, Level: r.Level, Max: r.Max, Near: r.Near, PerPod: r.PerPod,
+			Others: r.Others, Joined: r.Joined,
+		})
 	}
-	w := &groupWriter{in: in, names: map[string]bool{}, kind: kind}
 	w.group(&gang.Root, -1)
 }
 
@@ -38,7 +47,9 @@ func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, 
 type groupWriter struct {
 	in    *certificate.Input
 	names map[string]bool
-	kind  func(*Shape) int
+	// preferred are the names of relations that say nothing about what is right.
+	preferred map[string]bool
+	kind      func(*Shape) int
 }
 
 // kindWriter writes the kinds of an Input.
@@ -61,7 +72,7 @@ func (w *groupWriter) group(g *Group, parent int) {
 	to := certificate.Group{
 		Name: w.unique(g.Name, at), Parent: parent, Topology: g.Constraint.Topology, Required: g.Constraint.Required,
 		MinSubGroups: len(g.Children), MinMember: g.MinMember, Running: g.Running,
-		Relations: g.Relations,
+		Relations: slices.DeleteFunc(slices.Clone(g.Relations), func(name string) bool { return w.preferred[name] }),
 	}
 	if g.MinSubGroups != nil {
 		to.MinSubGroups = *g.MinSubGroups

@@ -51,18 +51,15 @@ func (r *relation) lack(items, before []int) int {
 	lacks := 0
 	high := slices.Max(append(slices.Clone(items), 0))
 	for rank, n := range items {
-		most := max(r.source.Max, before[rank])
 		switch {
 		case n == 0:
 		case r.near != nil && !r.near[rank]:
 			lacks += n - before[rank]
 		case r.near != nil:
-		case r.source.Even && r.source.Max == 0:
-			lacks += high - n
 		case r.source.Even:
-			lacks += max(0, n-most) + max(0, r.source.Max-n)
+			lacks += high - n
 		default:
-			lacks += max(0, n-most)
+			lacks += max(0, n-max(r.source.Max, before[rank]))
 		}
 	}
 	return lacks
@@ -94,41 +91,11 @@ func (c *Cluster) Lacks(gang *Gang) ([]int, error) {
 	return lacks, nil
 }
 
-// lacking has what some relations lack.
-func (p *problem) lacking(relations []int, placements []placement) []int {
+// lacking has what preferred relations lack.
+func (p *problem) lacking(placements []placement) []int {
 	var lacks []int
-	for _, at := range relations {
+	for _, at := range p.preferred() {
 		lacks = append(lacks, p.lack(at, placements))
 	}
 	return lacks
-}
-
-// evenly reports whether a placement leaves each domain of a required relation with as
-// many items, or what was uneven before no less even.
-func (p *problem) evenly(placements []placement) bool {
-	for _, at := range p.even() {
-		r := &p.relations[at]
-		items, _ := p.counts(at, placements)
-		each := r.source.Max
-		if each == 0 {
-			each = slices.Max(append(slices.Clone(items), 0))
-		}
-		missing := short(items, each)
-		ever := r.source.Max > 0 || slices.Max(append(slices.Clone(r.base), 0)) == each
-		if missing > 0 && (!ever || missing > short(r.base, each)) {
-			return false
-		}
-	}
-	return true
-}
-
-// short is how many items the domains lack that have fewer than a number, but any.
-func short(items []int, each int) int {
-	missing := 0
-	for _, n := range items {
-		if n > 0 {
-			missing += max(0, each-n)
-		}
-	}
-	return missing
 }

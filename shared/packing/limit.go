@@ -63,7 +63,7 @@ func (p *problem) unbind() {
 	for at := range p.relations {
 		r := &p.relations[at]
 		most := r.source.Max
-		if r.near != nil || most == 0 {
+		if r.near != nil || r.source.Even {
 			most = unlimited
 		}
 		r.bind(attempt{most: most, fresh: unlimited})
@@ -73,17 +73,11 @@ func (p *problem) unbind() {
 	p.seek()
 }
 
-// even lists the required relations by which each domain has as many items.
-func (p *problem) even() []int {
-	return p.which(func(r *Relation) bool { return r.Even && !r.Preferred })
-}
-
-func (p *problem) preferred() []int { return p.which(func(r *Relation) bool { return r.Preferred }) }
-
-func (p *problem) which(is func(*Relation) bool) []int {
+// preferred lists the preferred relations.
+func (p *problem) preferred() []int {
 	var list []int
 	for at := range p.relations {
-		if is(p.relations[at].source) {
+		if p.relations[at].source.Preferred {
 			list = append(list, at)
 		}
 	}
@@ -178,41 +172,20 @@ func (p *problem) empty(r *relation) []int32 {
 	return empty
 }
 
-// attempts are the limits by which a relation holds for a selection, those first that
-// use fewest domains, or most to spread; then those by which it nearly does.
+// attempts are the limits by which a preferred relation holds for a selection, those first
+// that use fewest domains, or most to spread; then those by which it nearly does.
 func (p *problem) attempts(at int, s *selection, spread bool) []attempt {
 	r := &p.relations[at]
-	items := p.entering(at, s)
-	var list []attempt
+	items, most := p.entering(at, s), r.source.Max
 	switch {
 	case r.near != nil:
-		list = []attempt{{most: unlimited, fresh: unlimited}}
-	case !r.source.Even:
-		list = []attempt{{most: r.source.Max, fresh: unlimited}}
-	case r.source.Max > 0:
-		list = r.exactAttempts(items)
-	default:
+		most = unlimited
+	case r.source.Even:
 		return p.evenAttempts(at, items, spread)
 	}
-	if !r.source.Preferred {
-		return list
-	}
-	if r.source.Even {
-		list = append(list, attempt{most: r.source.Max, fresh: items/r.source.Max + 1})
-	}
+	list := []attempt{{most: most, fresh: unlimited}}
 	for slack := 1; slack < items; slack *= 2 {
-		list = append(list, attempt{list[0].most, slack, unlimited})
-	}
-	return list
-}
-
-// exactAttempts are those of a relation by which each domain has so many items: what
-// stands unevenly is filled up first.
-func (r *relation) exactAttempts(items int) (list []attempt) {
-	beside := max(0, items-short(r.base, r.source.Max))
-	least, most := (beside+r.source.Max-1)/r.source.Max, items/r.source.Max
-	for fresh := least; fresh <= most && len(list) < maxAttempts; fresh++ {
-		list = append(list, attempt{most: r.source.Max, fresh: fresh})
+		list = append(list, attempt{most, slack, unlimited})
 	}
 	return list
 }
@@ -240,9 +213,6 @@ func (p *problem) evenAttempts(at, items int, spread bool) []attempt {
 	}
 	if all == 0 {
 		list = append(list, attempt{most: unlimited, fresh: unlimited})
-	}
-	if !r.source.Preferred {
-		return list
 	}
 	var nearly []attempt
 	lacks := func(a attempt) int { return (used+a.fresh)*a.most - all }

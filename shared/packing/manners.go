@@ -5,7 +5,7 @@ package packing
 type manner struct{ emptiest, indifferent bool }
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
-func (d *decision) greedily(s *selection) bool { return d.inManners(usualManners(d.spread), s) }
+func (d *decision) greedily(s *selection) bool { return d.attempt(usualManners(d.spread), s) }
 
 // indifferently is greedily without preferred levels, for in preferred domains there may be less room than beside
 // them. To place each pod once takes nothing of the budget.
@@ -15,26 +15,12 @@ func (d *decision) indifferently(s *selection) (placed bool) {
 	}
 	before, limit := d.Steps, d.Limit
 	d.Limit = d.Steps + d.allowance + d.spare()/greedyShare
-	placed = d.inManners([]manner{{indifferent: true}}, s)
+	placed = d.attempt([]manner{{indifferent: true}}, s)
 	d.Steps, d.Limit = max(before, d.Steps-d.allowance), limit
 	return placed
 }
 
-// inManners is greedily in some manners, one after the other.
-func (d *decision) inManners(manners []manner, s *selection) bool {
-	even := d.p.even()
-	if len(even) == 0 {
-		return d.attempt(manners, s)
-	}
-	chosen, found := d.chosen, d.found
-	if d.bounded(even, s, func() bool { return d.attempt(manners, s) && d.p.evenly(d.found) }) {
-		return true
-	}
-	d.chosen, d.found = chosen, found
-	return false
-}
-
-// attempt is inManners within the limits to which relations are bound.
+// attempt is greedily in some manners, one after the other.
 func (d *decision) attempt(manners []manner, s *selection) bool {
 	for _, m := range manners {
 		g := newGreedy(d.trial, s)

@@ -238,9 +238,6 @@ func (o *optimiser) promising(least cost) bool {
 }
 
 func (o *optimiser) accept(found []placement, paid cost) {
-	if !o.p.evenly(found) {
-		return
-	}
 	o.found = found
 	if o.best != nil {
 		o.best = paid

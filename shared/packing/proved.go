@@ -13,7 +13,8 @@ import (
 func (d *decision) explainProof() Explanation {
 	c := d.claim()
 	e := d.about(c.group)
-	if c.rule != nil && d.itemWords(c.rule, &e) {
+	if c.rule != nil && c.rule.Cut != nil && c.rule.Cut.Relation != "" {
+		d.relationWords(c.rule.Cut, &e)
 		return e
 	}
 	regions := d.candidates(c.group)

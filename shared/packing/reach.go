@@ -26,7 +26,7 @@ func (d *decision) reach(attempt int) bool {
 		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
 	d.Steps += 1 + len(d.p.groups)/16
-	if !r.whole(0, wholeCluster) || !d.p.evenly(d.trail) {
+	if !r.whole(0, wholeCluster) {
 		d.undo(0)
 		return false
 	}

@@ -11,18 +11,18 @@ import (
 // groups that name it in Group.Relations, none of which contains another; with
 // PerPod their pods. An item stands in each domain in which one of its pods does.
 //
-// No new pod is placed against a relation, and nothing that stands has to leave: where
-// more items stand than may, none comes, and what stands unevenly gets no less even.
+// No new pod is placed against a required relation, and nothing that stands has to leave:
+// where more items stand than may, none comes.
 type Relation struct {
 	// Name is what groups and answers call it, unique in the gang.
 	Name string
 	// Topology and Level (a node label key) say which domains are counted in. A pod of
 	// an item needs a node that is in one.
 	Topology, Level string
-	// Max is how many items may stand in one domain, at least 1; with Even how many
-	// stand in each domain that has any, 0 for a number that is open.
+	// Max is how many items may stand in one domain, at least 1.
 	Max int
-	// Even has each domain that has items have as many as the others.
+	// Even has each domain that has items have as many as the others, if the relation is
+	// Preferred. Max says nothing then.
 	Even bool
 	// Near are nodes where others stand: items stand in their domains and in no other.
 	// It is not nil then, and Max and Even say nothing.
@@ -114,8 +114,10 @@ func (p *problem) nameRelations(gang *Gang) error {
 		switch {
 		case twice:
 			return fmt.Errorf("relation %q is there twice", source.Name)
-		case source.Max < 0 || source.Max == 0 && !source.Even && source.Near == nil:
+		case source.Max < 1 && !source.Even && source.Near == nil:
 			return fmt.Errorf("relation %q allows %d items in a domain; give at least 1", source.Name, source.Max)
+		case source.Even && source.Near == nil && !source.Preferred:
+			return fmt.Errorf("relation %q is required, and as many items in each domain can only be preferred", source.Name)
 		case !known:
 			return fmt.Errorf("relation %q names topology %q, which does not exist", source.Name, source.Topology)
 		case r.level == none:

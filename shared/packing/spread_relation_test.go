@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"packtree.dev/shared/packing"
-	"packtree.dev/shared/packing/certificate"
 )
 
 // copies are groups of so many pods, each in one rack, and of some relations.
@@ -35,20 +34,23 @@ func perRack(d *packing.Decision, pods bool) map[string]int {
 
 func numbersOf(racks map[string]int) []int { return slices.Sorted(maps.Values(racks)) }
 
+// pair is a worker of each role, in one rack.
+func pair(name string, pods int, relations ...string) packing.Group {
+	one := packing.Group{Name: name, Constraint: at("rack"), Children: []packing.Group{
+		leaf(name+"-prefill", pods, shape(1), packing.Constraint{}), leaf(name+"-decode", pods, shape(1), packing.Constraint{}),
+	}}
+	return related(one, relations...)
+}
+
 // Twenty racks that hold two workers each: ten of them are to have one of each role. Nothing tries every way here.
 func TestHalfOfTheRacksGetOneWorkerOfEachRole(t *testing.T) {
 	s := site{}
 	for rack := range 20 {
 		s[fmt.Sprintf("z%d/r%d", rack%2, rack)] = []int64{4, 4}
 	}
-	gang := &packing.Gang{
-		Root: packing.Group{Name: "root", Children: []packing.Group{
-			copies("prefill", 10, 4, "each prefill", "together"), copies("decode", 10, 4, "each decode", "together"),
-		}},
-		Relations: []packing.Relation{
-			apart("each prefill", "rack"), apart("each decode", "rack"),
-			{Name: "together", Topology: "site", Level: "rack", Max: 2, Even: true},
-		},
+	gang := &packing.Gang{Root: packing.Group{Name: "root"}, Relations: []packing.Relation{apart("pairs", "rack")}}
+	for i := range 10 {
+		gang.Root.Children = append(gang.Root.Children, pair(fmt.Sprint("pair-", i), 4, "pairs"))
 	}
 	for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
 		d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
@@ -61,40 +63,33 @@ func TestHalfOfTheRacksGetOneWorkerOfEachRole(t *testing.T) {
 	}
 }
 
-// The tightest rack has room for one worker: whoever begins there has no domain left for the sixth. There are more nodes than
+// The tightest rack has room for one worker: what begins there has no domain left for the sixth. There are more nodes than
 // an exact search takes.
 func TestRacksThatCannotBeFilledAreLeftAlone(t *testing.T) {
-	for name, tight := range map[string]site{
-		"one":   {"a/r0": {4, 4}},
-		"three": {"a/r0": {4, 4}, "a/r00": {4, 4}, "b/r000": {4, 4, 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := maps.Clone(tight)
-			for rack := range 4 {
-				s[fmt.Sprintf("b/r%d", rack+1)] = slices.Repeat([]int64{4}, 18)
-			}
-			gang := &packing.Gang{
-				Root: packing.Group{Name: "root", Children: []packing.Group{
-					copies("prefill", 3, 8, "each prefill", "together", "filled"),
-					copies("decode", 3, 8, "each decode", "together", "filled"),
-				}},
-				Relations: []packing.Relation{
-					apart("each prefill", "rack"), apart("each decode", "rack"),
-					{Name: "together", Topology: "site", Level: "rack", Max: 2},
-					{Name: "filled", Topology: "site", Level: "rack", Max: 2, Even: true, Preferred: true},
-				},
-			}
-			for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
-				d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
-				if got := numbersOf(perRack(&d, false)); d.Verdict != packing.Placed || !slices.Equal(got, []int{2, 2, 2}) {
-					t.Errorf("%s: %s, workers by rack %v: %s", placement, d.Verdict, got, d.Message())
-				}
-			}
-		})
+	s := site{"a/r0": {4, 4}}
+	for rack := range 4 {
+		s[fmt.Sprintf("b/r%d", rack+1)] = slices.Repeat([]int64{4}, 18)
+	}
+	gang := &packing.Gang{
+		Root: packing.Group{Name: "root", Children: []packing.Group{
+			copies("prefill", 3, 8, "each prefill", "together", "filled"),
+			copies("decode", 3, 8, "each decode", "together", "filled"),
+		}},
+		Relations: []packing.Relation{
+			apart("each prefill", "rack"), apart("each decode", "rack"),
+			{Name: "together", Topology: "site", Level: "rack", Max: 2},
+			{Name: "filled", Topology: "site", Level: "rack", Even: true, Preferred: true},
+		},
+	}
+	for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
+		d := s.cluster(t).Decide(gang, packing.Options{Placement: placement})
+		if got := numbersOf(perRack(&d, false)); d.Verdict != packing.Placed || !slices.Equal(got, []int{2, 2, 2}) {
+			t.Errorf("%s: %s, workers by rack %v: %s", placement, d.Verdict, got, d.Message())
+		}
 	}
 }
 
-func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
+func TestRelationsAreNearOrPreferred(t *testing.T) {
 	racks := site{"a/r1": {4}, "a/r2": {4}, "b/r3": {4}}
 	pods := func(n int) packing.Group { return related(leaf("x", n, shape(1), packing.Constraint{}), "r") }
 	rule := func(change func(*packing.Relation)) packing.Relation {
@@ -111,51 +106,34 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 		racks    map[string]int
 	}{
 		"six pods go evenly into two racks, which suffices": {
-			racks, pods(6), rule(func(r *packing.Relation) { r.Even = true }), packing.Placed, "", map[string]int{"a/r1": 3, "a/r2": 3},
+			racks, pods(6), rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "",
+			map[string]int{"a/r1": 3, "a/r2": 3},
 		},
 		"nine pods need three racks": {
-			racks, pods(9), rule(func(r *packing.Relation) { r.Even = true }), packing.Placed, "",
+			racks, pods(9), rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "",
 			map[string]int{"a/r1": 3, "a/r2": 3, "b/r3": 3},
 		},
 		"seven pods cannot be even": {
-			racks, pods(7), rule(func(r *packing.Relation) { r.Even = true }), packing.Infeasible,
-			`relation "r", as many in each rack: 7 pods cannot be shared out like that over 3 domains with room for 4 at most`, nil,
+			racks, pods(7), rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "",
+			map[string]int{"a/r1": 4, "a/r2": 3},
 		},
-		"as even as may be where that is preferred": {
+		"even is preferred only": {
+			racks, pods(6), rule(func(r *packing.Relation) { r.Even = true }), packing.Invalid,
+			`relation "r" is required, and as many items in each domain can only be preferred`, nil,
+		},
+		"as even as may be where racks are too small": {
 			racks, pods(11), rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "",
 			map[string]int{"a/r1": 3, "a/r2": 4, "b/r3": 4},
-		},
-		"exactly two a rack": {
-			racks, pods(4), rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Placed, "",
-			map[string]int{"a/r1": 2, "a/r2": 2},
-		},
-		"three pods are not exactly two a rack": {
-			racks, pods(3), rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Infeasible,
-			`relation "r", 2 in each rack: 3 pods cannot be shared out like that`, nil,
-		},
-		"three or four pods cannot be five each": {
-			racks, packing.Group{Name: "x", MinMember: 3, Relations: []string{"r"}, Pending: leaf("x", 4, shape(1), packing.Constraint{}).Pending},
-			rule(func(r *packing.Relation) { r.Even, r.Max = true, 5 }), packing.Infeasible,
-			`relation "r", 5 in each rack: no number of pods from 3 to 4 can be shared out like that`, nil,
-		},
-		"more than exactly two a rack are too many for three": {
-			racks, pods(8), rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Infeasible,
-			`relation "r", 2 in each rack: 8 pods have to go somewhere, and there is room for 6`, nil,
-		},
-		"what was lost comes back to where it lacks": {
-			racks, packing.Group{Name: "x", MinMember: 6, Running: []string{"a/r1/0", "a/r1/0", "b/r3/0"}, Relations: []string{"r"},
-				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"x-0"}}}},
-			rule(func(r *packing.Relation) { r.Even, r.Max = true, 2 }), packing.Incomplete, "", nil,
 		},
 		"a pod that comes back goes where one lacks": {
 			racks, packing.Group{Name: "x", MinMember: 4, Running: []string{"a/r1/0", "a/r1/0", "b/r3/0"}, Relations: []string{"r"},
 				Pending: []packing.Pods{{Shape: shape(1), Names: []string{"x-0"}}}},
-			rule(func(r *packing.Relation) { r.Even = true }), packing.Placed, "", map[string]int{"b/r3": 1},
+			rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "", map[string]int{"b/r3": 1},
 		},
 		"what is uneven may be mended in part": {
 			racks, packing.Group{Name: "x", MinMember: 5, Running: []string{"a/r1/0", "a/r1/0", "a/r1/0", "b/r3/0"},
 				Relations: []string{"r"}, Pending: []packing.Pods{{Shape: shape(1), Names: []string{"x-0"}}}},
-			rule(func(r *packing.Relation) { r.Even = true }), packing.Placed, "", map[string]int{"b/r3": 1},
+			rule(func(r *packing.Relation) { r.Even, r.Preferred = true, true }), packing.Placed, "", map[string]int{"b/r3": 1},
 		},
 		"near others there is one rack": {
 			racks, pods(3), rule(func(r *packing.Relation) { r.Near, r.PerPod = []string{"a/r2/0"}, false }), packing.Placed, "",
@@ -200,99 +178,44 @@ func TestRelationsAreEvenExactNearOrPreferred(t *testing.T) {
 	}
 }
 
-// However large the gang, a number of workers that no number of racks can have in equal parts is refused by a count of both.
-func TestNumbersThatCannotBeSharedOutAreRefused(t *testing.T) {
+// A scheduler that is started anew finds some of a gang's workers bound. The others come to where one lacks, as long as there is room.
+func TestWhatStandsUnevenlyIsFilledUpFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
-		racks, room, workers, pods, minimum int
-		want                                string
+		// full is a rack with no room beside what stands.
+		full string
+		want []int
 	}{
-		"16 on 6 racks with room for 3": {6, 3, 16, 8, 16, "16 groups cannot be shared out like that over 6 domains with room for 3 at most"},
-		"single pods":                   {6, 3, 16, 1, 16, "16 groups cannot be shared out like that over 6 domains with room for 3 at most"},
-		"8 on 3 racks":                  {3, 3, 8, 2, 8, "8 groups cannot be shared out like that over 3 domains with room for 3 at most"},
-		"a prime number of many":        {100, 30, 499, 4, 499, "499 groups cannot be shared out like that over 100 domains with room for 30 at most"},
-		"10 or 11 on 4 racks":           {4, 3, 11, 4, 10, "no number of groups from 10 to 11 can be shared out like that over 4 domains with room for 3 at most"},
-		"any 9 of 11 on 4 racks":        {4, 3, 11, 4, 9, ""},
-		"64 on 20 racks":                {20, 7, 64, 8, 64, ""},
+		"there is room":            {"", []int{3, 3}},
+		"there is none beside one": {"z0/r00", []int{1, 1, 1, 1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := site{}
-			for r := range tc.racks {
-				s[fmt.Sprintf("z/r%02d", r)] = slices.Repeat([]int64{int64(tc.pods)}, tc.room)
+			for rack := range 20 {
+				s[fmt.Sprintf("z%d/r%02d", rack%2, rack)] = []int64{4, 4}
 			}
-			root := packing.Group{Name: "root", MinSubGroups: &tc.minimum}
-			for i := range tc.workers {
-				root.Children = append(root.Children, related(leaf(fmt.Sprintf("w-%d", i), tc.pods, shape(1), at("rack")), "even"))
+			if tc.full != "" {
+				s[tc.full] = []int64{1}
 			}
-			c, gang := s.cluster(t), &packing.Gang{Root: root, Relations: []packing.Relation{{Name: "even", Topology: "site", Level: "rack", Even: true}}}
-			d := c.Decide(gang, packing.Options{})
-			if tc.want == "" {
-				if d.Verdict != packing.Placed {
-					t.Fatalf("%s: %s", d.Verdict, d.Message())
-				}
-				return
+			gang := packing.Group{Name: "root", Children: []packing.Group{copies("w", 6, 2, "together")}}
+			racks := map[string]int{}
+			for worker, node := range []string{"z0/r00/0", "z1/r01/0"} {
+				leaf := &gang.Children[0].Children[worker]
+				leaf.Running, leaf.Pending = []string{node, node}, nil
+				racks[node[:strings.LastIndex(node, "/")]]++
 			}
-			if want := `relation "even", as many in each rack: ` + tc.want; d.Verdict != packing.Infeasible || d.Message() != want {
-				t.Fatalf("%s: %s\nnot %s", d.Verdict, d.Message(), want)
+			d := s.cluster(t).Decide(&packing.Gang{Root: gang, Relations: []packing.Relation{
+				{Name: "together", Topology: "site", Level: "rack", Even: true, Preferred: true},
+			}}, packing.Options{})
+			if d.Verdict != packing.Placed || !d.Optimal {
+				t.Fatalf("%s, optimal %v: %s", d.Verdict, d.Optimal, d.Message())
 			}
-			if err := certificate.Verify(c.Input(gang), d.Certificate); err != nil {
-				t.Error(err)
+			for rack, workers := range perRack(&d, false) {
+				racks[rack] += workers
 			}
-			if d.Steps > 20_000 {
-				t.Errorf("%d steps", d.Steps)
+			if got := numbersOf(racks); !slices.Equal(got, tc.want) {
+				t.Errorf("workers by rack %v, want %v", got, tc.want)
 			}
 		})
-	}
-}
-
-// A scheduler that is started anew finds some of a gang's workers bound, each in a rack of its own. The others come to where one lacks,
-// not two by two beside them, as long as there is room.
-func TestWhatStandsUnevenlyIsFilledUpFirst(t *testing.T) {
-	for name, tc := range map[string]struct {
-		// full are racks with no room beside what stands.
-		full int
-		want []int
-	}{
-		"there is room":            {0, []int{2, 2, 2}},
-		"there is none beside one": {1, []int{1, 1, 2, 2}},
-	} {
-		for _, placement := range []packing.Placement{packing.Pack, packing.Spread} {
-			t.Run(fmt.Sprint(name, ", ", placement), func(t *testing.T) {
-				s := site{}
-				for rack := range 20 {
-					s[fmt.Sprintf("z%d/r%02d", rack%2, rack)] = []int64{4, 4}
-				}
-				if tc.full > 0 {
-					s["z0/r00"] = []int64{1}
-				}
-				together := packing.Group{Name: "root", Children: []packing.Group{
-					copies("prefill", 3, 2, "each prefill", "together"), copies("decode", 3, 2, "each decode", "together"),
-				}}
-				stand := func(role, worker int, node string) string {
-					leaf := &together.Children[role].Children[worker]
-					leaf.Running, leaf.Pending = []string{node, node}, nil
-					return node[:strings.LastIndex(node, "/")]
-				}
-				racks := map[string]int{}
-				racks[stand(0, 0, "z0/r00/0")]++
-				racks[stand(1, 2, "z1/r01/0")]++
-				d := s.cluster(t).Decide(&packing.Gang{Root: together, Relations: []packing.Relation{
-					apart("each prefill", "rack"), apart("each decode", "rack"),
-					{Name: "together", Topology: "site", Level: "rack", Max: 2, Even: true},
-				}}, packing.Options{Placement: placement})
-				if d.Verdict != packing.Placed {
-					t.Fatalf("%s: %s", d.Verdict, d.Message())
-				}
-				for rack, workers := range perRack(&d, false) {
-					racks[rack] += workers
-				}
-				if got := numbersOf(racks); !slices.Equal(got, tc.want) {
-					t.Errorf("workers by rack %v, want %v", got, tc.want)
-				}
-				if even := tc.full == 0; d.Optimal != even {
-					t.Errorf("optimal %v, want %v", d.Optimal, even)
-				}
-			})
-		}
 	}
 }
 
@@ -309,9 +232,7 @@ func TestRelationsOfManyPodsAreFollowed(t *testing.T) {
 		level    func(rack string) string
 		want     []int
 	}{
-		"as many in each zone": {packing.Relation{Level: "zone", Even: true, PerPod: true}, 300, zoneOf, []int{150, 150}},
-		"exactly five in each rack": {packing.Relation{Level: "rack", Even: true, Max: 5, PerPod: true}, 150, rackOf,
-			slices.Repeat([]int{5}, 30)},
+		"as many in each zone": {packing.Relation{Level: "zone", Even: true, PerPod: true, Preferred: true}, 300, zoneOf, []int{150, 150}},
 		"apart as far as there are racks": {packing.Relation{Level: "rack", Max: 1, PerPod: true, Preferred: true}, 40, rackOf,
 			slices.Repeat([]int{1}, 40)},
 		"at most four where that is preferred": {packing.Relation{Level: "rack", Max: 4, PerPod: true, Preferred: true}, 160, rackOf,
@@ -393,9 +314,8 @@ func TestWhatStandsIsToldToObeyOrNot(t *testing.T) {
 		"two too many":              {packing.Relation{Max: 1, PerPod: true}, []string{"a/r1/0", "a/r1/1", "a/r1/1", "b/r3/0"}, 2},
 		"beside others":             {packing.Relation{Max: 1, PerPod: true, Others: [][]string{{"a/r1/0"}}}, []string{"a/r1/0"}, 1},
 		"a group in a domain twice": {packing.Relation{Max: 1}, []string{"a/r1/0", "a/r1/1"}, 0},
-		"even":                      {packing.Relation{Even: true, PerPod: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0", "b/r3/0"}, 0},
-		"uneven":                    {packing.Relation{Even: true, PerPod: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0"}, 1},
-		"one too many, one too few": {packing.Relation{Even: true, Max: 2, PerPod: true}, []string{"a/r1/0", "a/r1/1", "a/r1/1", "b/r3/0"}, 2},
+		"even":                      {packing.Relation{Even: true, PerPod: true, Preferred: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0", "b/r3/0"}, 0},
+		"uneven":                    {packing.Relation{Even: true, PerPod: true, Preferred: true}, []string{"a/r1/0", "a/r1/1", "b/r3/0"}, 1},
 		"near":                      {packing.Relation{Near: []string{"a/r1/0"}}, []string{"a/r1/1"}, 0},
 		"half of it near":           {packing.Relation{Near: []string{"a/r1/0"}}, []string{"a/r1/1", "b/r3/0"}, 1},
 		"in no domain":              {packing.Relation{Max: 1, PerPod: true}, []string{"/0", "/0"}, 2},

@@ -201,11 +201,6 @@ func (t *topology) domainOf(node int32, level int) int32 {
 	return t.chain[int(node)*len(t.levels)+level]
 }
 
-// domainsOf has a node's domain at each level, or none.
-func (t *topology) domainsOf(node int32) []int32 {
-	return t.chain[int(node)*len(t.levels) : (int(node)+1)*len(t.levels)]
-}
-
 // holds reports whether a node is in a domain.
 func (t *topology) holds(at, node int32) bool {
 	return t.domainOf(node, t.domains[at].level) == at

@@ -90,19 +90,6 @@ func (c *claim) resourceWords(e *Explanation) (fits, lacks string) {
 		figure(cut.Resource, cut.Offer))
 }
 
-// itemWords are about the items of one relation, and whether a rule is.
-func (d *decision) itemWords(rule *certificate.Rule, e *Explanation) bool {
-	switch {
-	case rule.Cut != nil && rule.Cut.Relation != "":
-		d.relationWords(rule.Cut, e)
-	case rule.Odd != nil:
-		d.oddWords(rule.Odd, e)
-	default:
-		return false
-	}
-	return true
-}
-
 // relationWords are about the items of a relation that are needed at least, and those
 // that domains have room for at most.
 func (d *decision) relationWords(cut *certificate.Cut, e *Explanation) {
@@ -131,33 +118,12 @@ func (p *problem) named(name string) *Relation {
 	return p.relations[at].source
 }
 
-// oddWords are about numbers of items of which none leaves as many in each domain.
-func (d *decision) oddWords(odd *certificate.Odd, e *Explanation) {
-	r, what := d.p.named(odd.Relation), "group"
-	if r.PerPod {
-		what = "pod"
-	}
-	who := counted(odd.Least, what) + " cannot"
-	if odd.Most > odd.Least {
-		who = fmt.Sprintf("no number of %ss from %d to %d can", what, odd.Least, odd.Most)
-	}
-	where := ""
-	if odd.Domains > 0 {
-		where = fmt.Sprintf(" over %s with room for %d at most", counted(odd.Domains, "domain"), odd.Each)
-	}
-	e.Sentence = fmt.Sprintf("%s: %s be shared out like that%s", r.rule(), who, where)
-}
-
 // rule says in words what a relation asks for.
 func (r *Relation) rule() string {
 	said := fmt.Sprintf("at most %d per", r.Max)
 	switch {
 	case r.Near != nil:
 		said = fmt.Sprintf("near %s by", cmp.Or(r.Whose, "others"))
-	case r.Even && r.Max > 0:
-		said = fmt.Sprintf("%d in each", r.Max)
-	case r.Even:
-		said = "as many in each"
 	case r.Max == 1:
 		said = "apart by"
 	}

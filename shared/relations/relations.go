@@ -48,10 +48,8 @@ type Relation struct {
 	// MaxPercentPerDomain is the share of the items that may stand in one domain, from 1 to 100, rounded up. 0 means
 	// unset.
 	MaxPercentPerDomain int32 `json:"maxPercentPerDomain,omitempty"`
-	// Even means that all domains with items have equally many.
+	// Even means that all domains with items have equally many, as far as possible: Required is false then.
 	Even bool `json:"even,omitempty"`
-	// PerDomain is, with Even, how many items each domain with items has. 0 leaves the number open.
-	PerDomain int32 `json:"perDomain,omitempty"`
 	// Required is nil or true if no pod is placed against the relation; false if the relation is met as far as
 	// possible, after the preferred levels.
 	Required *bool `json:"required,omitempty"`
@@ -63,15 +61,13 @@ func (r *Relation) Preferred() bool {
 }
 
 // Limit returns how many of a number of items may stand in one domain, at least 1; all of them if the relation has no
-// maximum. For Even with PerDomain it is the exact number.
+// maximum.
 func (r *Relation) Limit(items int) int {
 	switch {
 	case r.MaxPerDomain > 0:
 		return int(r.MaxPerDomain)
 	case r.MaxPercentPerDomain > 0:
 		return max(1, (items*int(r.MaxPercentPerDomain)+99)/100)
-	case r.PerDomain > 0:
-		return int(r.PerDomain)
 	default:
 		return max(1, items)
 	}
@@ -98,8 +94,6 @@ func (r *Relation) String() string {
 		return fmt.Sprintf("at most %d per domain of %s", r.MaxPerDomain, r.Level)
 	case r.MaxPercentPerDomain > 0:
 		return fmt.Sprintf("at most %d %% per domain of %s", r.MaxPercentPerDomain, r.Level)
-	case r.PerDomain > 0:
-		return fmt.Sprintf("%d per domain of %s", r.PerDomain, r.Level)
 	case r.Even:
 		return "as many in each domain of " + r.Level
 	default:

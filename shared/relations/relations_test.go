@@ -27,8 +27,8 @@ func TestRelationsAreReadAsTheyAreWritten(t *testing.T) {
 		`[{"name":"a","podsOf":"decode","topology":"gpu","level":"zone","maxPercentPerDomain":34,"required":false}]`: {
 			{Name: "a", PodsOf: "decode", Topology: "gpu", Level: "zone", MaxPercentPerDomain: 34, Required: &no},
 		},
-		`[{"name":"a","level":"zone","even":true,"perDomain":2},{"name":"b","gangs":"llm","level":"zone","even":true}]`: {
-			{Name: "a", Level: "zone", Even: true, PerDomain: 2}, {Name: "b", Gangs: "llm", Level: "zone", Even: true},
+		`[{"name":"a","gangs":"llm","level":"zone","even":true,"required":false}]`: {
+			{Name: "a", Gangs: "llm", Level: "zone", Even: true, Required: &no},
 		},
 		`[{"name":"a","subGroups":["copy-0"],"gangs":"copies","level":"rack","maxPerDomain":1}]`: {
 			{Name: "a", SubGroups: []string{"copy-0"}, Gangs: "copies", Level: "rack", MaxPerDomain: 1},
@@ -63,12 +63,12 @@ func TestWhatIsFormattedIsParsed(t *testing.T) {
 		case 1:
 			r.MaxPercentPerDomain = count
 		case 2:
-			r.Even, r.PerDomain = true, count-1
+			r.Even = true
 		default:
 			r.Near = "other"
 		}
-		if rapid.Bool().Draw(t, "said") {
-			required := rapid.Bool().Draw(t, "required")
+		if r.Even || rapid.Bool().Draw(t, "said") {
+			required := !r.Even && rapid.Bool().Draw(t, "required")
 			r.Required = &required
 		}
 		got, wrong := relations.Parse(written(relations.Format([]relations.Relation{r})))
@@ -81,17 +81,17 @@ func TestWhatIsFormattedIsParsed(t *testing.T) {
 func TestWhatCannotBeRead(t *testing.T) {
 	const at = "metadata.annotations[packtree.dev/relations]"
 	for annotation, want := range map[string]string{
-		``:                                  at + `: Invalid value: "": must be a JSON list of relations, such as [{`,
-		`null`:                              at + `: Invalid value: "null": must be a JSON list`,
-		`{"name":"a"}`:                      at + `: Invalid value: "{\"name\":\"a\"}": must be a JSON list`,
-		`[] []`:                             at + `: Invalid value: "[] []": must be a JSON list`,
-		`[{"name":"a","levl":"zone"}]`:      at + `[0].levl: Invalid value: unknown field, did you mean "level"?`,
-		`[{"name":"a"},{"color":1}]`:        at + `[1].color: Invalid value: unknown field`,
-		`[{"name":"a","maxPerDomain":"1"}]`: at + `[0].maxPerDomain: Invalid value: must be a whole number, not "1"`,
-		`[{"level":"zone","even":true}]`:    at + `[0].name: Required value: messages name the relation by it`,
-		`[{"name":"a b","level":"zone","even":true}]`: at +
+		``:                                    at + `: Invalid value: "": must be a JSON list of relations, such as [{`,
+		`null`:                                at + `: Invalid value: "null": must be a JSON list`,
+		`{"name":"a"}`:                        at + `: Invalid value: "{\"name\":\"a\"}": must be a JSON list`,
+		`[] []`:                               at + `: Invalid value: "[] []": must be a JSON list`,
+		`[{"name":"a","levl":"zone"}]`:        at + `[0].levl: Invalid value: unknown field, did you mean "level"?`,
+		`[{"name":"a"},{"color":1}]`:          at + `[1].color: Invalid value: unknown field`,
+		`[{"name":"a","maxPerDomain":"1"}]`:   at + `[0].maxPerDomain: Invalid value: must be a whole number, not "1"`,
+		`[{"level":"zone","maxPerDomain":1}]`: at + `[0].name: Required value: messages name the relation by it`,
+		`[{"name":"a b","level":"zone","maxPerDomain":1}]`: at +
 			`[0].name: Invalid value: "a b": a valid config key`,
-		`[{"name":"a","even":true}]`: at +
+		`[{"name":"a","maxPerDomain":1}]`: at +
 			`[0].level: Required value: name the node label`,
 		`[{"name":"a","level":"zone"}]`: at +
 			`[0]: Required value: say what holds of the items, by one of maxPerDomain,`,
@@ -99,9 +99,10 @@ func TestWhatCannotBeRead(t *testing.T) {
 			`[0].maxPerDomain: Invalid value: -1: must be at least 1`,
 		`[{"name":"a","level":"zone","maxPercentPerDomain":101}]`: at +
 			`[0].maxPercentPerDomain: Invalid value: 101: must be at most 100`,
-		`[{"name":"a","level":"zone","perDomain":2}]`: at +
-			`[0].perDomain: Invalid value: 2: is how many each domain has, for "even": true alone`,
-		`[{"name":"a","level":"zone","maxPerDomain":2,"even":true}]`: at +
+		`[{"name":"a","level":"zone","even":true}]`: at +
+			`[0].even: Invalid value: true: can only be preferred: set "required": false, or use maxPerDomain`,
+		`[{"name":"a","level":"zone","even":true,"required":false}]`: ``,
+		`[{"name":"a","level":"zone","maxPerDomain":2,"even":true,"required":false}]`: at +
 			`[0].even: Invalid value: maxPerDomain is set already: write a relation for each`,
 		`[{"name":"a","level":"zone","near":"x","gangs":"k"}]`: at +
 			`[0].gangs: Invalid value: "k": says nothing beside near`,
@@ -109,19 +110,19 @@ func TestWhatCannotBeRead(t *testing.T) {
 			`[0].near: Invalid value: "Store 0": is no name of a PodGroup: a lowercase RFC 1123 subdomain`,
 		`[{"name":"a","level":"zone","near":"x","podsOf":"k"}]`: at +
 			`[0].podsOf: Invalid value: "k": near is for groups`,
-		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":""}]`: ``,
-		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x"}]`:  ``,
-		`[{"name":"a","level":"zone","even":true,"item":"x"}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1,"podsOf":"k","gangs":""}]`: ``,
+		`[{"name":"a","level":"zone","maxPerDomain":1,"gangs":"k","item":"x"}]`:  ``,
+		`[{"name":"a","level":"zone","maxPerDomain":1,"item":"x"}]`: at +
 			`[0].item: Invalid value: "x": is the name of a whole gang`,
-		`[{"name":"a","level":"zone","even":true,"gangs":"k","item":"x","subGroups":["s"]}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1,"gangs":"k","item":"x","subGroups":["s"]}]`: at +
 			`[0].item: Invalid value: "x"`,
-		`[{"name":"a","level":"zone","even":true,"podsOf":"k","gangs":"x"}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1,"podsOf":"k","gangs":"x"}]`: at +
 			`[0].podsOf: Invalid value: "k": is for pods, and gangs for gangs: only one`,
-		`[{"name":"a","level":"zone","even":true,"podsOf":"k","subGroups":["x"]}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1,"podsOf":"k","subGroups":["x"]}]`: at +
 			`[0].podsOf: Invalid value: "k": is for the pods of one group, and subGroups for groups: only one`,
-		`[{"name":"a","level":"zone","even":true,"subGroups":["x","x"]}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1,"subGroups":["x","x"]}]`: at +
 			`[0].subGroups[1]: Duplicate value: "x"`,
-		`[{"name":"a","level":"zone","even":true},{"name":"a","level":"zone","even":true}]`: at +
+		`[{"name":"a","level":"zone","maxPerDomain":1},{"name":"a","level":"zone","maxPerDomain":1}]`: at +
 			`[1].name: Duplicate value: "a"`,
 		`["` + strings.Repeat("x", 128<<10) + `"]`: at + `: Too long: may not be more than 131072 bytes`,
 	} {
@@ -145,7 +146,6 @@ func TestLimit(t *testing.T) {
 		"exactly a half":             {relations.Relation{MaxPercentPerDomain: 50}, 10, 5},
 		"a share of nothing is one":  {relations.Relation{MaxPercentPerDomain: 1}, 0, 1},
 		"of many":                    {relations.Relation{MaxPercentPerDomain: 100}, 8192, 8192},
-		"exactly two":                {relations.Relation{Even: true, PerDomain: 2}, 10, 2},
 		"evenly sets no maximum":     {relations.Relation{Even: true}, 10, 10},
 		"near sets no maximum":       {relations.Relation{Near: "x"}, 10, 10},
 		"no items have a limit of 1": {relations.Relation{Even: true}, 0, 1},
@@ -244,17 +244,9 @@ func TestValidate(t *testing.T) {
 		},
 		"pods apart by host in one rack": {relation: relations.Relation{PodsOf: "decode-0", Level: "host",
 			MaxPerDomain: 1}},
-		"four in each zone, and there are two in one": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true,
-				PerDomain: 4},
-			want: `"4 per domain of zone": contradicts spec.topologyConstraint`,
-		},
-		"two in each zone, and there are two in one": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true,
-				PerDomain: 2},
-		},
 		"as many in each zone where there is one": {
-			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true},
+			relation: relations.Relation{SubGroups: []string{"prefill-0", "prefill-1"}, Level: "zone", Even: true,
+				Required: &no},
 		},
 		"gangs apart by zone": {relation: relations.Relation{Gangs: "llm", Level: "zone", MaxPerDomain: 1}},
 		"an item of each gang, by zone": {

@@ -9,11 +9,12 @@ import (
 
 // Spread is a relation in the form of the operators' field topologySpread.
 type Spread struct {
-	MaxPerDomain, MaxPercentPerDomain, PerDomain, OfEachPerDomain *int32
+	MaxPerDomain, MaxPercentPerDomain *int32
 
-	Even  bool
-	Near  string
-	Among []string
+	Even bool
+	Near string
+	// Preferred says that it is met as far as possible only.
+	Preferred bool
 }
 
 // mostPerDomain is the largest allowed number, as in the definitions of the kinds.
@@ -28,8 +29,6 @@ func (s Spread) said() (named []string, values []int32) {
 	}
 	say("maxPerDomain", s.MaxPerDomain)
 	say("maxPercentPerDomain", s.MaxPercentPerDomain)
-	say("perDomain", s.PerDomain)
-	say("ofEachPerDomain", s.OfEachPerDomain)
 	if s.Even {
 		say("even", new(int32(1)))
 	}
@@ -53,7 +52,7 @@ func (s Spread) Validate(path *field.Path) field.ErrorList {
 	named, values := s.said()
 	if len(named) != 1 {
 		return field.ErrorList{field.Invalid(path, strings.Join(named, ", "), "exactly one of maxPerDomain, "+
-			"maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given; write a spread for each")}
+			"maxPercentPerDomain, even and near must be given; write a spread for each")}
 	}
 	most := int32(mostPerDomain)
 	if named[0] == "maxPercentPerDomain" {
@@ -65,15 +64,15 @@ func (s Spread) Validate(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, values[0], "must be at least 1")}
 	case values[0] > most:
 		return field.ErrorList{field.Invalid(at, values[0], fmt.Sprintf("must be at most %d", most))}
-	case s.OfEachPerDomain != nil && len(s.Among) < 2:
-		return field.ErrorList{field.Required(path.Child("among"),
-			"name those of which each domain is to have as many; of one alone use perDomain")}
+	case s.Even && !s.Preferred:
+		return field.ErrorList{field.Invalid(at, true,
+			"can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain")}
 	}
 	return nil
 }
 
-// Limit is how many of so many items may stand in one domain; exact if a domain with items may not have fewer either.
-func (s Spread) Limit(items int) (limit int, exact bool) {
+// Limit is how many of so many items may stand in one domain.
+func (s Spread) Limit(items int) int {
 	orNone := func(number *int32) int32 {
 		if number == nil {
 			return 0
@@ -82,18 +81,8 @@ func (s Spread) Limit(items int) (limit int, exact bool) {
 	}
 	relation := Relation{
 		MaxPerDomain: orNone(s.MaxPerDomain), MaxPercentPerDomain: orNone(s.MaxPercentPerDomain),
-		PerDomain: orNone(s.PerDomain),
 	}
-	if s.OfEachPerDomain != nil {
-		relation.PerDomain = *s.OfEachPerDomain * int32(len(s.Among))
-	}
-	return relation.Limit(items), relation.PerDomain > 0
-}
-
-// Contradicts reports whether so many items cannot all stand in one domain.
-func (s Spread) Contradicts(items int) bool {
-	limit, exact := s.Limit(items)
-	return items > limit || exact && items != limit
+	return relation.Limit(items)
 }
 
 // Contradiction is the error of a spread by which so many items cannot stand in one domain, while the constraint at
@@ -101,9 +90,8 @@ func (s Spread) Contradicts(items int) bool {
 func (s Spread) Contradiction(
 	path *field.Path, items int, called string, constraint *field.Path, domain string,
 ) *field.Error {
-	limit, _ := s.Limit(items)
 	bound, _ := s.Bound()
-	return field.Invalid(path.Child(bound), limit, fmt.Sprintf("contradicts %s, by which all %d %s stand in one %s: "+
+	return field.Invalid(path.Child(bound), s.Limit(items), fmt.Sprintf("contradicts %s, by which all %d %s stand in one %s: "+
 		"spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
 		constraint, items, called, domain))
 }

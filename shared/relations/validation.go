@@ -91,8 +91,7 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 		field string
 		value int32
 		most  int32
-	}{{"maxPerDomain", r.MaxPerDomain, 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain, 100},
-		{"perDomain", r.PerDomain, 0}} {
+	}{{"maxPerDomain", r.MaxPerDomain, 0}, {"maxPercentPerDomain", r.MaxPercentPerDomain, 100}} {
 		switch {
 		case number.value < 0:
 			errs = append(errs, field.Invalid(path.Child(number.field), number.value, "must be at least 1"))
@@ -101,9 +100,9 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 				fmt.Sprintf("must be at most %d", number.most)))
 		}
 	}
-	if r.PerDomain != 0 && !r.Even {
-		errs = append(errs, field.Invalid(path.Child("perDomain"), r.PerDomain,
-			`is how many each domain has, for "even": true alone: set it, or use maxPerDomain`))
+	if r.Even && !r.Preferred() {
+		errs = append(errs, field.Invalid(path.Child("even"), r.Even,
+			`can only be preferred: set "required": false, or use maxPerDomain`))
 	}
 	var said []string
 	for _, bound := range []struct {
@@ -116,7 +115,7 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 		}
 	}
 	switch {
-	case len(said) == 0 && r.PerDomain == 0:
+	case len(said) == 0:
 		errs = append(errs, field.Required(path,
 			"say what holds of the items, by one of maxPerDomain, maxPercentPerDomain, even and near"))
 	case len(said) > 1:
@@ -127,7 +126,7 @@ func (r *Relation) validateBound(path *field.Path) field.ErrorList {
 }
 
 // Validate returns why relations from Parse cannot be followed in a PodGroup: groups and levels that do not exist, and
-// bounds that contradict a required level, with both paths. If levels is nil, levels are not checked.
+// maxima that contradict a required level, with both paths. If levels is nil, levels are not checked.
 func Validate(relations []Relation, tree *podgrouptree.Tree, levels podgrouptree.Levels) field.ErrorList {
 	var errs field.ErrorList
 	for i := range relations {
@@ -196,15 +195,14 @@ func (r *Relation) validateLevel(
 }
 
 // contradictions returns the required relations that cannot hold with a required level, which brings too many items
-// into one domain, or too few for an exact number. Only items that must be placed count.
+// into one domain. Only items that must be placed count.
 func (r *Relation) contradictions(
 	tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path,
 ) field.ErrorList {
 	if r.Preferred() || r.Near != "" || r.Gangs != "" && len(r.SubGroups) == 0 {
 		return nil
 	}
-	all := r.count(tree.Root, every)
-	limit := r.Limit(all)
+	limit := r.Limit(r.count(tree.Root, every))
 	if r.Gangs != "" && r.MaxPercentPerDomain > 0 {
 		return nil // It is not known how many items other gangs have.
 	}
@@ -212,12 +210,7 @@ func (r *Relation) contradictions(
 		if !r.confines(group, tree, levels) {
 			continue
 		}
-		items, most := r.count(group, needed), r.count(group, every)
-		tooFew := r.PerDomain > 0 && r.Gangs == "" && most < limit && most > 0 && most == all
-		if tooFew {
-			items = most
-		}
-		if items > limit || tooFew {
+		if items := r.count(group, needed); items > limit {
 			return field.ErrorList{field.Invalid(path, r.String(), fmt.Sprintf(
 				"contradicts %s: %q, by which %d of the items stand in one domain: "+
 					"relate them at a narrower level, require a broader one, or set \"required\": false",
@@ -225,31 +218,7 @@ func (r *Relation) contradictions(
 				group.Constraint.RequiredTopologyLevel, items))}
 		}
 	}
-	return r.odd(tree, levels, path)
-}
-
-// odd returns an error if no number of groups that may be placed is a multiple of an exact number, though each group is
-// in one domain.
-func (r *Relation) odd(tree *podgrouptree.Tree, levels podgrouptree.Levels, path *field.Path) field.ErrorList {
-	if r.PerDomain == 0 || r.Gangs != "" || len(r.SubGroups) == 0 {
-		return nil
-	}
-	for _, name := range r.SubGroups {
-		group := tree.Group(name)
-		for group != nil && !r.confines(group, tree, levels) {
-			group = group.Parent
-		}
-		if group == nil {
-			return nil // It may stand in several domains, and counts in each.
-		}
-	}
-	least, most, each := r.count(tree.Root, needed), len(r.SubGroups), int(r.PerDomain)
-	if least == 0 || most/each*each >= least {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path.Child("perDomain"), r.PerDomain, fmt.Sprintf(
-		"contradicts the minSubGroups, by which at least %d of %d items are placed: "+
-			"neither is any number between them a multiple of it", least, most))}
+	return nil
 }
 
 // confines reports whether all pods of the group are in one domain of the relation's level, by the group's own

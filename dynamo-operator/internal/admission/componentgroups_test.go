@@ -40,7 +40,7 @@ func TestComponentGroups(t *testing.T) {
 			},
 		},
 		"a level that the topology does not have": {
-			groups: "{name: serve, topologyConstraint: {packDomain: numa}, topologySpread: [{domain: region, even: true}], " +
+			groups: "{name: serve, topologyConstraint: {packDomain: numa}, topologySpread: [{domain: region, even: true, whenUnsatisfiable: ScheduleAnyway}], " +
 				"components: [{name: A}]}",
 			services: "[{name: A}]",
 			want: []string{
@@ -79,7 +79,7 @@ func TestComponentGroups(t *testing.T) {
 		"what a member leaves to its group": {
 			groups: "{name: g, components: [{name: A}, {name: B}, {name: C}]}",
 			services: "[{name: A, scalingAdapter: {enabled: true}}, {name: B, replicas: 0}, {name: C, multinode: {nodeCount: " +
-				"2}, topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, even: true}]}]",
+				"2}, topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}]}]",
 			want: []string{
 				`spec.services[0].scalingAdapter: Forbidden: it scales with component group "g": set scalingAdapter there (service "A")`,
 				`spec.services[1].replicas: Invalid value: 0: are those in each copy of component group "g", at least 1; replicas: 0 of the group stops it (service "B")`,
@@ -116,7 +116,7 @@ func TestComponentGroups(t *testing.T) {
 	}{
 		"its replicas and spread may change": {
 			oldGroups: "{name: g, components: [{name: A}]}", oldServices: "[{name: A}]",
-			groups:   "{name: g, replicas: 3, topologySpread: [{domain: rack, even: true}], components: [{name: A}]}",
+			groups:   "{name: g, replicas: 3, topologySpread: [{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}], components: [{name: A}]}",
 			services: "[{name: A}]",
 		},
 		"the ratio may not": {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -105,8 +106,8 @@ func validateSpreads(deployment *v1beta1.DynamoGraphDeployment, words words) fie
 
 func relationOf(s *v1beta1.TopologySpread) relations.Spread {
 	return relations.Spread{
-		MaxPerDomain: s.MaxPerDomain, MaxPercentPerDomain: s.MaxPercentPerDomain, PerDomain: s.PerDomain,
-		OfEachPerDomain: s.OfEachPerDomain, Even: s.Even, Near: s.Near, Among: s.Among,
+		MaxPerDomain: s.MaxPerDomain, MaxPercentPerDomain: s.MaxPercentPerDomain, Even: s.Even, Near: s.Near,
+		Preferred: s.WhenUnsatisfiable == corev1.ScheduleAnyway,
 	}
 }
 
@@ -179,7 +180,7 @@ func spreadContradictions(deployment *v1beta1.DynamoGraphDeployment, order domai
 	var errs field.ErrorList
 	for _, spread := range spreads(overrides.Folded(deployment), words) {
 		_, ok := spread.relation.Bound()
-		if !ok || spread.WhenUnsatisfiable == "ScheduleAnyway" || !spread.relation.Contradicts(spread.count) {
+		if !ok || spread.relation.Preferred || spread.count <= spread.relation.Limit(spread.count) {
 			continue
 		}
 		for _, within := range spread.within {

@@ -12,8 +12,7 @@ import (
 	"packtree.dev/dynamo-operator/internal/admission"
 )
 
-const oneOfSix = "exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, " +
-	"ofEachPerDomain and near must be given; write a spread for each"
+const oneOfFour = "exactly one of maxPerDomain, maxPercentPerDomain, even and near must be given; write a spread for each"
 
 func TestSpreads(t *testing.T) {
 	const three = "[{name: A, replicas: 3, %s}, {name: B, multinode: {nodeCount: 2}, replicas: 2}, {name: C, replicas: " +
@@ -22,10 +21,16 @@ func TestSpreads(t *testing.T) {
 		spec, own string
 		want      []string
 	}{
-		"replicas apart":           {own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
-		"one of each side by side": {spec: "topologySpread: [{domain: rack, among: [B, C], ofEachPerDomain: 1}]"},
+		"replicas apart":                    {own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
+		"several services counted together": {spec: "topologySpread: [{domain: rack, among: [B, C], maxPerDomain: 2}]"},
 		"a topology for spreads alone": {spec: "topologyConstraint: {topologyProfile: aws}",
-			own: "topologySpread: [{domain: rack, even: true}]"},
+			own: "topologySpread: [{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}]"},
+		"evenly, or not at all": {
+			own: "topologySpread: [{domain: rack, even: true}]",
+			want: []string{
+				`spec.services[0].topologySpread[0].even: Invalid value: true: can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain (service "A")`,
+			},
+		},
 		"apart by rack within a zone": {spec: "topologyConstraint: {packDomain: zone}",
 			own: "topologySpread: [{domain: rack, maxPerDomain: 1}]"},
 		"rather apart by rack within one": {spec: "topologyConstraint: {packDomain: rack}",
@@ -56,19 +61,19 @@ func TestSpreads(t *testing.T) {
 		},
 		"near and evenly": {
 			own: "topologySpread: [{domain: rack, even: true, near: router-0}]",
-			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfSix +
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "even, near": ` + oneOfFour +
 				` (service "A")`},
 		},
 		"two bounds": {
 			own: "topologySpread: [{domain: rack, maxPerDomain: 1, even: true}]",
-			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfSix +
+			want: []string{`spec.services[0].topologySpread[0]: Invalid value: "maxPerDomain, even": ` + oneOfFour +
 				` (service "A")`},
 		},
 		"no bound and no domain": {
 			own: "topologySpread: [{whenUnsatisfiable: ScheduleAnyway}]",
 			want: []string{
 				`spec.services[0].topologySpread[0].domain: Required value: name the level in whose domains replicas are counted (service "A")`,
-				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfSix + ` (service "A")`,
+				`spec.services[0].topologySpread[0]: Invalid value: "": ` + oneOfFour + ` (service "A")`,
 			},
 		},
 		"more than all": {
@@ -88,12 +93,6 @@ func TestSpreads(t *testing.T) {
 			spec: "topologySpread: [{domain: rack, maxPerDomain: 1}]",
 			want: []string{
 				`spec.topologySpread[0].among: Required value: name the services whose replicas are counted; of one alone set it on the service`,
-			},
-		},
-		"each of one": {
-			spec: "topologySpread: [{domain: rack, among: [B], ofEachPerDomain: 1}]",
-			want: []string{
-				`spec.topologySpread[0].among: Required value: name those of which each domain is to have as many; of one alone use perDomain`,
 			},
 		},
 		"among what does not exist, is there twice, or has pods": {
@@ -124,9 +123,9 @@ func TestSpreads(t *testing.T) {
 		},
 		"several services apart by rack within one": {
 			spec: "topologyConstraint: {packDomain: rack}\n  topologySpread: [{domain: block, among: [B, C], " +
-				"ofEachPerDomain: 1}]",
+				"maxPerDomain: 2}]",
 			want: []string{
-				`spec.topologySpread[0].ofEachPerDomain: Invalid value: 2: contradicts spec.topologyConstraint.packDomain, by which all 4 replicas stand in one rack: ` +
+				`spec.topologySpread[0].maxPerDomain: Invalid value: 2: contradicts spec.topologyConstraint.packDomain, by which all 4 replicas stand in one rack: ` +
 					`spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway`},
 		},
 	} {

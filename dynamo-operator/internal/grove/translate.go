@@ -196,8 +196,8 @@ func spreads(written []v1beta1.TopologySpread) []grovev1alpha1.TopologySpread {
 	for _, spread := range written {
 		made := grovev1alpha1.TopologySpread{
 			Domain: grovev1alpha1.TopologyDomain(spread.Domain), MaxPerDomain: spread.MaxPerDomain,
-			MaxPercentPerDomain: spread.MaxPercentPerDomain, Even: spread.Even, PerDomain: spread.PerDomain,
-			OfEachPerDomain: spread.OfEachPerDomain, Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
+			MaxPercentPerDomain: spread.MaxPercentPerDomain, Even: spread.Even,
+			Near: spread.Near, WhenUnsatisfiable: spread.WhenUnsatisfiable,
 		}
 		for _, name := range spread.Among {
 			made.Among = append(made.Among, names.Component(name))

@@ -42,7 +42,7 @@ func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
 	g := w.gang(t, "two-by-two.yaml", "ring")
 	g.indexed = true
 	g.group.Annotations = map[string]string{scheduling.AnnotationRelations: fmt.Sprintf(
-		`[{"name":"halves","topology":%q,"level":%q,"even":true,"perDomain":2}]`, w.Name, rackLabel)}
+		`[{"name":"halves","topology":%q,"level":%q,"maxPerDomain":2}]`, w.Name, rackLabel)}
 	cluster.Test(t, features.New("two by two").
 		Setup(w.create).
 		Assess("the first two stand in one rack and the others in the other",

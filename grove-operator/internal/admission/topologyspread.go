@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	"packtree.dev/shared/domains"
@@ -28,8 +27,6 @@ type spreadPlace struct {
 	// items is a phrase for the items that are counted, and count how many of them the template asks for.
 	items string
 	count int
-	// least is how many pods are placed at least, if the items are pods whose number nobody else sets.
-	least int
 	// within are the constraints that hold for all items together.
 	within []place
 }
@@ -43,8 +40,7 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 			one.path, one.spread = path.Child("topologySpread").Index(i), spreads[i]
 			one.relation = relations.Spread{
 				MaxPerDomain: one.spread.MaxPerDomain, MaxPercentPerDomain: one.spread.MaxPercentPerDomain,
-				PerDomain: one.spread.PerDomain, OfEachPerDomain: one.spread.OfEachPerDomain,
-				Even: one.spread.Even, Near: one.spread.Near, Among: one.spread.Among,
+				Even: one.spread.Even, Near: one.spread.Near, Preferred: one.spread.Preferred(),
 			}
 			if one.ofSet && len(spreads[i].Among) > 0 {
 				one.items, one.count, one.within = "copies", copiesOf(set, spreads[i].Among), []place{setPlace(set)}
@@ -63,11 +59,8 @@ func spreadPlaces(set *grovev1alpha1.PodCliqueSet) []spreadPlace {
 				func(g grovev1alpha1.PodCliqueScalingGroupConfig) bool { return g.Name == group.Name })
 			within = append(within, groupPlace(set, at))
 		}
-		pods := spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within}
-		if clique.Spec.AutoScalingConfig == nil {
-			pods.least = int(layout.MinAvailable(&clique.Spec))
-		}
-		add(cliquePath(i), clique.TopologySpread, pods)
+		add(cliquePath(i), clique.TopologySpread,
+			spreadPlace{items: "pods", count: int(clique.Spec.Replicas), within: within})
 	}
 	for i := range template.PodCliqueScalingGroups {
 		group := &template.PodCliqueScalingGroups[i]
@@ -210,7 +203,7 @@ func (p spreadPlace) validateDomain(resolved topology.Resolution, lookup topolog
 // contradictions returns the constraints that keep all items in one domain of the spread's level, if the spread does
 // not allow that.
 func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
-	if p.spread.Preferred() || !p.relation.Contradicts(p.count) {
+	if p.spread.Preferred() || p.count <= p.relation.Limit(p.count) {
 		return nil
 	}
 	for _, place := range p.within {
@@ -223,19 +216,15 @@ func (p spreadPlace) contradictions(order domains.Order) field.ErrorList {
 	return nil
 }
 
-// warnOfSpreads warns of spreads without effect, which hold wherever the scheduler places the pods, and of spreads that
-// cannot hold.
+// warnOfSpreads warns of spreads without effect, which hold wherever the scheduler places the pods.
 func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 	var warnings []string
 	for _, place := range spreadPlaces(set) {
-		if warning := place.warnOfOddPods(); warning != "" {
-			warnings = append(warnings, warning)
-		}
 		bound, ok := place.relation.Bound()
-		limit, exact := place.relation.Limit(place.count)
-		if !ok || exact || place.spread.Near != "" {
+		if !ok || place.spread.Near != "" {
 			continue
 		}
+		limit := place.relation.Limit(place.count)
 		switch {
 		case place.count <= 1:
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect with %d %s", place.path,
@@ -246,27 +235,4 @@ func warnOfSpreads(set *grovev1alpha1.PodCliqueSet) []string {
 		}
 	}
 	return warnings
-}
-
-// warnOfOddPods warns of a number of pods that is no multiple of the number for each domain: some of the pods wait, or
-// all. Copies are exempt: they are made one after the other, so that a domain may have fewer of them, and a copy counts
-// in each domain in which it has a pod.
-func (p spreadPlace) warnOfOddPods() string {
-	each := int(ptr.Deref(p.spread.PerDomain, 0))
-	if each < 1 || p.least == 0 || p.count%each == 0 {
-		return ""
-	}
-	path, most := p.path.Child("perDomain"), p.count/each*each
-	switch {
-	case p.spread.Preferred():
-		return fmt.Sprintf("%s: cannot hold for all: %d pods are no multiple of %d", path, p.count, each)
-	case most >= p.least:
-		return fmt.Sprintf("%s: %d of %d pods wait: no more than %d are a multiple of %d", path, p.count-most, p.count,
-			most, each)
-	case p.least == p.count:
-		return fmt.Sprintf("%s: no pod is placed: %d pods are no multiple of %d", path, p.count, each)
-	}
-	return fmt.Sprintf(
-		"%s: no pod is placed: no number from %d, which minAvailable asks for, to %d is a multiple of %d",
-		path, p.least, p.count, each)
 }

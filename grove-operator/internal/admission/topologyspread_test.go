@@ -36,7 +36,6 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		"replicas apart, each in a zone": {
 			ofSet: "topologyConstraint: {packDomain: zone}, topologySpread: [{domain: zone, maxPerDomain: 1}],",
 		},
-		"one of each side by side": {ofSet: "topologySpread: [{domain: rack, among: [p, q], ofEachPerDomain: 1}],"},
 		"near another set's gang": {ofSet: "topologySpread: [{domain: rack, near: t-0}],",
 			ofA: "topologySpread: [{domain: rack, near: s-0-x}],"},
 		"near one in the same rack": {ofSet: "topologyConstraint: {packDomain: rack},",
@@ -74,16 +73,18 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 			want: clique + `: Invalid value: "": exactly one of maxPerDomain,`},
 		"even switched off": {ofA: "topologySpread: [{domain: rack, even: false}],",
 			want: clique + `: Invalid value: "": exactly one of`},
-		"none per domain": {ofP: "topologySpread: [{domain: rack, perDomain: 0}],",
-			want: group + `.perDomain: Invalid value: 0: must be at least 1`},
+		"none per domain": {ofP: "topologySpread: [{domain: rack, maxPerDomain: 0}],",
+			want: group + `.maxPerDomain: Invalid value: 0: must be at least 1`},
+		"evenly, or not at all": {ofP: "topologySpread: [{domain: rack, even: true}],",
+			want: group + `.even: Invalid value: true: can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain`},
+		"rather evenly, in one rack": {
+			ofSet: "topologyConstraint: {packDomain: rack},",
+			ofP:   "topologySpread: [{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}],",
+		},
 		"more than all": {ofP: "topologySpread: [{domain: rack, maxPercentPerDomain: 101}],",
 			want: group + `.maxPercentPerDomain: Invalid value: 101: must be at most 100`},
 		"no domain": {ofP: "topologySpread: [{maxPerDomain: 1}],",
 			want: group + `.domain: Required value: name the level in whose domains copies are counted`},
-		"each of one": {ofSet: "topologySpread: [{domain: rack, among: [p], ofEachPerDomain: 1}],",
-			want: whole + `.among: Required value: name those`},
-		"each of nothing": {ofP: "topologySpread: [{domain: rack, ofEachPerDomain: 1}],",
-			want: group + `.among: Required value`},
 		"among copies of a group": {ofP: "topologySpread: [{domain: rack, among: [q], maxPerDomain: 1}],",
 			want: group + `.among: Forbidden: is for spec.template.topologySpread alone: here the items are copies`},
 		"among what does not exist": {
@@ -134,14 +135,6 @@ func TestSpreadsThatAreRefused(t *testing.T) {
 		"apart where one rack is preferred": {
 			ofSet: "topologyConstraint: {pack: {preferred: rack}},",
 			ofP:   "topologySpread: [{domain: rack, maxPerDomain: 1}],",
-		},
-		"exactly two in a rack, and there are three in one": {
-			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 2}],",
-			want: group + `.perDomain: Invalid value: 2: contradicts spec.template.topologyConstraint`,
-		},
-		"exactly four in a rack, and there are three in one": {
-			ofSet: "topologyConstraint: {packDomain: rack},", ofP: "topologySpread: [{domain: rack, perDomain: 4}],",
-			want: group + `.perDomain: Invalid value: 4: contradicts spec.template.topologyConstraint`,
 		},
 		"roles apart in one rack": {
 			ofSet: "topologyConstraint: {packDomain: rack}, topologySpread: [{domain: rack, among: [p, q], maxPerDomain: 4}],",
@@ -212,9 +205,8 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 		"{domain: rack, maxPercentPerDomain: 100}": {
 			group + ".maxPercentPerDomain: has no effect: there are 3 copies, and 3 may stand in one rack",
 		},
-		"{domain: rack, even: true}":   nil,
-		"{domain: rack, perDomain: 3}": nil,
-		"{domain: rack, near: t-0}":    nil,
+		"{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}": nil,
+		"{domain: rack, near: t-0}":                                     nil,
 	} {
 		warnings, errs := admission.ValidateCreate(
 			fixture.Set(t, manifest("s", roles("", "", "topologySpread: ["+spread+"],"))), cluster())
@@ -227,50 +219,6 @@ func TestSpreadsThatSayNothingAreWarnedOf(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.template.topologySpread[0]: has no effect with 1 replicas"},
 		warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Each domain can only have exactly so many pods if their number is a multiple. Copies are made one after the other, so
-// a domain may have fewer of them.
-func TestPodsThatAreNoMultipleAreWarnedOf(t *testing.T) {
-	const at = "spec.template.cliques[0].topologySpread[0].perDomain: "
-	for name, c := range map[string]struct{ clique, group, want string }{
-		"a multiple":           {clique: "replicas: 6, minAvailable: 5"},
-		"as many as there are": {clique: "replicas: 3"},
-		"one too many":         {clique: "replicas: 4", want: at + "no pod is placed: 4 pods are no multiple of 3"},
-		"fewer than one domain has": {clique: "replicas: 2, minAvailable: 1",
-			want: at + "no pod is placed: no number from 1, which minAvailable asks for, to 2 is a multiple of 3"},
-		"none between the minimum and all": {clique: "replicas: 5, minAvailable: 4",
-			want: at + "no pod is placed: no number from 4, which minAvailable asks for, to 5 is a multiple of 3"},
-		"the minimum is one": {clique: "replicas: 5, minAvailable: 3",
-			want: at + "2 of 5 pods wait: no more than 3 are a multiple of 3"},
-		"one above the minimum is": {clique: "replicas: 8, minAvailable: 4",
-			want: at + "2 of 8 pods wait: no more than 6 are a multiple of 3"},
-		"rather so many": {clique: "replicas: 4", group: ", whenUnsatisfiable: ScheduleAnyway",
-			want: at + "cannot hold for all: 4 pods are no multiple of 3"},
-		"an autoscaler sets their number": {
-			clique: "replicas: 4, minAvailable: 1, autoScalingConfig: {maxReplicas: 9, metrics: []}",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			set := fixture.Set(t, manifest("s", `cliques: [{name: a, topologySpread: [{domain: rack, perDomain: 3`+c.group+`}],
-  spec: {`+c.clique+`, podSpec: {containers: [{name: main}]}}}]`))
-			warnings, _ := admission.ValidateCreate(set, cluster())
-			if got := strings.Join(warnings, "\n"); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
-			old := set.DeepCopy()
-			old.Spec.Template.Cliques[0].TopologySpread = nil
-			warnings, _ = admission.ValidateUpdate(old, set, cluster(), 5)
-			if got := strings.Join(warnings, "\n"); got != c.want {
-				t.Errorf("an update: got %s", got)
-			}
-		})
-	}
-	copies := roles("", "", "topologySpread: [{domain: rack, perDomain: 2}],")
-	if warnings, errs := admission.ValidateCreate(fixture.Set(t, manifest("s", copies)), cluster()); len(warnings)+
-		len(errs) > 0 {
-		t.Errorf("copies: %v %v", warnings, errs)
 	}
 }
 

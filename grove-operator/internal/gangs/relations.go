@@ -137,18 +137,8 @@ func (l *relationList) addOfSet(index int, items func(name string) []string) {
 		return
 	}
 	var all []string
-	each := spread.OfEachPerDomain
 	for _, name := range spread.Among {
-		own := items(name)
-		if each != nil { // If the number of all together equals that of each, a maximum of each is exact.
-			bounded := spread
-			bounded.MaxPerDomain = each
-			l.addGangs(&bounded, relationName(name+".each", spreads, index), own)
-		}
-		all = append(all, own...)
-	}
-	if each != nil {
-		spread.PerDomain = new(*each * int32(len(spread.Among)))
+		all = append(all, items(name)...)
 	}
 	l.addGangs(&spread, relationName("set.together", spreads, index), all)
 }
@@ -200,8 +190,7 @@ func (l *relationList) of(spread *grovev1alpha1.TopologySpread, name string) rel
 		Level:               l.builder.resolved.Key(spread.Domain),
 		MaxPerDomain:        ptr.Deref(spread.MaxPerDomain, 0),
 		MaxPercentPerDomain: ptr.Deref(spread.MaxPercentPerDomain, 0),
-		Even:                spread.Even || spread.PerDomain != nil,
-		PerDomain:           ptr.Deref(spread.PerDomain, 0),
+		Even:                spread.Even,
 		Near:                spread.Near,
 	}
 	if spread.Preferred() {

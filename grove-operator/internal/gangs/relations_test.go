@@ -45,10 +45,6 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack,
 			MaxPerDomain: most}
 	}
-	exactly := func(name, gangs string, n int32, subGroups ...string) relations.Relation {
-		return relations.Relation{Name: name, Gangs: gangs, SubGroups: subGroups, Topology: topologyName, Level: rack,
-			Even: true, PerDomain: n}
-	}
 	replica := func(name string) relations.Relation {
 		return relations.Relation{
 			Name: name, Gangs: "s." + name, Item: "s-1", Topology: topologyName, Level: "example.com/zone",
@@ -56,7 +52,8 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 		}
 	}
 	pods := func(name, leaf string) relations.Relation {
-		return relations.Relation{Name: name, PodsOf: leaf, Topology: topologyName, Level: rack, Even: true}
+		return relations.Relation{Name: name, PodsOf: leaf, Topology: topologyName, Level: rack, Even: true,
+			Required: new(false)}
 	}
 	near := func(name string, subGroups ...string) relations.Relation {
 		return relations.Relation{Name: name, Near: "other-0", SubGroups: subGroups,
@@ -99,24 +96,6 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			want: []list{{replica("set.replicas-by-zone")}, {replica("set.replicas-by-zone")},
 				{replica("set.replicas-by-zone")}},
 		},
-		"one of each side by side": {
-			manifest: spreading("{domain: rack, among: [p, q], ofEachPerDomain: 1}", "", "", ""),
-			want: []list{
-				{
-					of("p.each-by-rack", "s-1.p.each-by-rack", 1, "s-1-p-0", "s-1-p-1"),
-					of("q.each-by-rack", "s-1.q.each-by-rack", 1, "s-1-q-0"),
-					exactly("set.together-by-rack", "s-1.set.together-by-rack", 2, "s-1-p-0", "s-1-p-1", "s-1-q-0"),
-				},
-				{
-					of("p.each-by-rack", "s-1.p.each-by-rack", 1),
-					exactly("set.together-by-rack", "s-1.set.together-by-rack", 2),
-				},
-				{
-					of("q.each-by-rack", "s-1.q.each-by-rack", 1),
-					exactly("set.together-by-rack", "s-1.set.together-by-rack", 2),
-				},
-			},
-		},
 		"several roles together, a clique among them": {
 			manifest: spreading("{domain: rack, among: [a, q], maxPerDomain: 1}", "", "", ""),
 			want: []list{
@@ -126,7 +105,7 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			},
 		},
 		"pods of a clique, in each copy by itself": {
-			manifest: spreading("", "{domain: rack, even: true}", "", ""),
+			manifest: spreading("", "{domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}", "", ""),
 			want: []list{
 				{
 					pods("p.0.p.pods-by-rack", "s-1-p-0-p"), pods("p.1.p.pods-by-rack", "s-1-p-1-p"),
@@ -145,7 +124,7 @@ func TestGangsSayHowTheirPartsStandToOneAnother(t *testing.T) {
 			want:     []list{{near("p-by-rack", "s-1-p-0", "s-1-p-1")}, {near("p-by-rack")}, nil},
 		},
 		"PodCliques near another gang, and apart there": {
-			manifest: spreading("", "{domain: rack, near: other-0}, {domain: rack, even: true}", "", ""),
+			manifest: spreading("", "{domain: rack, near: other-0}, {domain: rack, even: true, whenUnsatisfiable: ScheduleAnyway}", "", ""),
 			want: []list{
 				{
 					near("p.0.p.pods-by-rack", "s-1-p-0-p"), pods("p.0.p.pods-by-rack.1", "s-1-p-0-p"),
@@ -195,7 +174,7 @@ spec:
   replicas: 1
   template:
     cliques: [{name: p-0, spec: {podSpec: {}}}, {name: b, spec: {podSpec: {}}}]
-    podCliqueScalingGroups: [{name: p, cliqueNames: [b], replicas: 2, minAvailable: 2, topologySpread: [{domain: rack, even: true}]}]
+    podCliqueScalingGroups: [{name: p, cliqueNames: [b], replicas: 2, minAvailable: 2, topologySpread: [{domain: rack, maxPerDomain: 1}]}]
 `)
 	made := gangs.Desired(set, 0,
 		topology.Resolve(set, fixture.Lookup(fixture.Topology(grovev1alpha1.DefaultClusterTopologyName, "rack"))),

@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 		"followers": 3, // a gang goes where those have room that must follow, and nobody takes it in between
 		"expected":  0, // a gang goes where the pods have room that it will have
 		"relations": 3, // groups, pods and gangs apart, and one gang too many
-		"tenracks":  3, // one of each role in every rack; near, exact and preferred relations, and two that wait
+		"tenracks":  3, // one pair in every rack; near, at most two and preferred relations, and two that wait
 		"elastic":   0, // pods above the minimum go where there is room, and the rest is explained
 	} {
 		for _, format := range []string{"json", "tree", "yaml"} {

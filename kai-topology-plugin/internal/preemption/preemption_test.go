@@ -20,10 +20,6 @@ func TestChoose(t *testing.T) {
 			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 10, workloads: []preemption.Workload{
 				gangOn("a", 5, 2, "r0-n0", "r0-n1"), gangOn("b", 4, 2, "r1-n0", "r1-n1"),
 			}}, []string{"b-0", "b-1"}},
-		"pods above the minimum count where only they make an exact number": {
-			scene{racks: two, pods: 4, minimum: 3, gpus: 2, exactly: 2, priority: 10,
-				workloads: []preemption.Workload{single("p", 5, "r1-n1", 2)}},
-			[]string{"p"}},
 		"equal and higher priority never leave": {
 			scene{racks: two, pods: 2, minimum: 2, gpus: 2, tied: true, priority: 5, workloads: []preemption.Workload{
 				gangOn("a", 5, 2, "r0-n0", "r0-n1"), gangOn("b", 6, 2, "r1-n0", "r1-n1"),

@@ -25,10 +25,8 @@ type scene struct {
 	pods, minimum int
 	gpus          int64
 	tied          bool
-	// exactly is how many of its pods each rack has that has any; 0 for any number.
-	exactly  int
-	running  []string
-	priority int32
+	running       []string
+	priority      int32
 }
 
 const gpu = "example.com/gpu"
@@ -79,14 +77,7 @@ func (s *scene) gang() *packing.Gang {
 	if s.tied {
 		root.Constraint = packing.Constraint{Topology: "t", Required: "rack"}
 	}
-	gang := &packing.Gang{Root: root}
-	if s.exactly > 0 {
-		gang.Root.Relations = []string{"exactly"}
-		gang.Relations = []packing.Relation{
-			{Name: "exactly", Topology: "t", Level: "rack", Even: true, Max: s.exactly, PerPod: true},
-		}
-	}
-	return gang
+	return &packing.Gang{Root: root}
 }
 
 func (s *scene) question() preemption.Question {

@@ -36,9 +36,7 @@ type workload struct {
 }
 
 func newSearch(q *Question) *search {
-	// Pods that are to be as many in each domain may be so many with those above the minimum alone.
-	even := slices.ContainsFunc(q.Gang.Relations, func(r packing.Relation) bool { return r.Even && !r.Preferred })
-	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root, !even), Relations: q.Gang.Relations},
+	s := &search{q: q, asked: &packing.Gang{Root: bare(q.Gang.Root), Relations: q.Gang.Relations},
 		budget: cmp.Or(q.Budget, DefaultBudget)}
 	s.size = sizeOf(&s.asked.Root)
 	for i := range q.Workloads {
@@ -69,10 +67,10 @@ func (q *Question) devicesIn(requests packing.Resources) (count int64) {
 	return count
 }
 
-// bare is a group without preferences, and if asked for without further pods where all pods of the group are alike.
-func bare(group packing.Group, minima bool) packing.Group {
+// bare is a group without preferences, and without further pods where all pods of the group are alike.
+func bare(group packing.Group) packing.Group {
 	group.Constraint.Preferred = ""
-	if minima && len(group.Children) == 0 && len(group.Pending) == 1 {
+	if len(group.Children) == 0 && len(group.Pending) == 1 {
 		needed := max(0, group.MinMember-len(group.Running))
 		pods := group.Pending[0]
 		pods.Names = pods.Names[:min(needed, len(pods.Names))]
@@ -80,7 +78,7 @@ func bare(group packing.Group, minima bool) packing.Group {
 	}
 	children := make([]packing.Group, len(group.Children))
 	for i, child := range group.Children {
-		children[i] = bare(child, minima)
+		children[i] = bare(child)
 	}
 	group.Children = children
 	return group

@@ -4,6 +4,7 @@ package relationstatus
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -53,10 +54,9 @@ func (d *Domains) Of(standing *gang.Gang) ([]Relation, error) {
 	for i := range standing.Relations {
 		r := &standing.Relations[i]
 		relation := Relation{Name: r.Name, Rule: r.String(), Required: !r.Preferred()}
-		for at := range asked.Relations {
-			if translation.Source(&asked.Relations[at]) == r.Name {
-				relation.Lacks = max(relation.Lacks, lacks[at])
-			}
+		at := slices.IndexFunc(asked.Relations, func(of packing.Relation) bool { return of.Name == r.Name })
+		if at >= 0 {
+			relation.Lacks = lacks[at]
 		}
 		judged = append(judged, relation)
 	}

@@ -78,7 +78,7 @@ func domains(t *testing.T) *relationstatus.Domains {
 
 func TestRelationsHoldOfThePodsThatStandOrNot(t *testing.T) {
 	const apart = `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "maxPerDomain": 1}]`
-	const preferred = `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "even": true, "perDomain": 2, "required": false}]`
+	const preferred = `[{"name": "r", "subGroups": ["x", "y"], "level": "rack", "even": true, "required": false}]`
 	const near = `[{"name": "r", "near": "router", "level": "rack"}]`
 	others := map[string][]*corev1.Pod{"router": standing("x", "a2")}
 	for name, tc := range map[string]struct {
@@ -87,16 +87,17 @@ func TestRelationsHoldOfThePodsThatStandOrNot(t *testing.T) {
 		lacks     int
 		required  bool
 	}{
-		"apart":                   {apart, standing("x", "a1", "y", "b1"), 0, true},
-		"one group in two racks":  {apart, standing("x", "a1", "x", "b1"), 0, true},
-		"beside one another":      {apart, standing("x", "a1", "y", "a2"), 1, true},
-		"in no rack":              {apart, standing("x", "a1", "y", "stray"), 1, true},
-		"two in each":             {preferred, standing("x", "b1", "y", "b2"), 0, false},
-		"one in each":             {preferred, standing("x", "a1", "y", "b2"), 2, false},
-		"near another gang":       {near, standing("x", "a1"), 0, true},
-		"half of it near":         {near, standing("x", "a1", "y", "b1"), 1, true},
-		"far from that gang":      {near, standing("x", "b1"), 1, true},
-		"nothing that lacks pods": {preferred, nil, 0, false},
+		"apart":                        {apart, standing("x", "a1", "y", "b1"), 0, true},
+		"one group in two racks":       {apart, standing("x", "a1", "x", "b1"), 0, true},
+		"beside one another":           {apart, standing("x", "a1", "y", "a2"), 1, true},
+		"in no rack":                   {apart, standing("x", "a1", "y", "stray"), 1, true},
+		"two in each":                  {preferred, standing("x", "b1", "y", "b2"), 0, false},
+		"one in each":                  {preferred, standing("x", "a1", "y", "b2"), 0, false},
+		"two in one, one in the other": {preferred, standing("x", "a1", "y", "a2", "y", "b2"), 1, false},
+		"near another gang":            {near, standing("x", "a1"), 0, true},
+		"half of it near":              {near, standing("x", "a1", "y", "b1"), 1, true},
+		"far from that gang":           {near, standing("x", "b1"), 1, true},
+		"nothing that lacks pods":      {preferred, nil, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled := assemble(t, tc.relations, tc.pods)

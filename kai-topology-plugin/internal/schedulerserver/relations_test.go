@@ -44,7 +44,7 @@ var _ = Describe("relations", func() {
 		Expect(racks).To(HaveLen(1))
 	})
 
-	It("fills up racks in which a scheduler that ended had bound one worker each", func() {
+	It("brings each worker beside the other of its pair that a scheduler that ended had bound", func() {
 		namespace := givenNamespace()
 		givenTopology()
 		for rack := range 6 {
@@ -52,18 +52,17 @@ var _ = Describe("relations", func() {
 		}
 		spec := scheduling.PodGroupSpec{TopologyConstraint: required(zoneLevel)}
 		var workers []string
-		for _, role := range []string{"prefill", "decode"} {
-			for i := range 3 {
+		for i := range 3 {
+			pair := fmt.Sprintf("pair-%d", i)
+			spec.SubGroups = append(spec.SubGroups, scheduling.SubGroup{Name: pair, TopologyConstraint: required(rackLevel)})
+			for _, role := range []string{"prefill", "decode"} {
 				name := fmt.Sprintf("%s-%d", role, i)
 				workers = append(workers, name)
-				spec.SubGroups = append(spec.SubGroups, leaf(name, 2, required(rackLevel)))
+				spec.SubGroups = append(spec.SubGroups, in(pair, leaf(name, 2, nil)))
 			}
 		}
-		givenRelatedPodGroup(namespace, "pairs", fmt.Sprintf(`[
-			{"name": "prefill", "subGroups": ["prefill-0", "prefill-1", "prefill-2"], "level": %[1]q, "maxPerDomain": 1},
-			{"name": "decode", "subGroups": ["decode-0", "decode-1", "decode-2"], "level": %[1]q, "maxPerDomain": 1},
-			{"name": "together", "subGroups": ["prefill-0", "prefill-1", "prefill-2", "decode-0", "decode-1", "decode-2"], "level": %[1]q,
-				"even": true, "perDomain": 2}]`, rackLevel), spec)
+		givenRelatedPodGroup(namespace, "pairs", fmt.Sprintf(
+			`[{"name": "pairs", "subGroups": ["pair-0", "pair-1", "pair-2"], "level": %q, "maxPerDomain": 1}]`, rackLevel), spec)
 		for _, worker := range workers {
 			givenPods(namespace, "pairs", worker, 2, 1)
 		}

@@ -2,7 +2,6 @@ package translation
 
 import (
 	"slices"
-	"strings"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/shared/packing"
@@ -38,40 +37,16 @@ func relate(root *packing.Group, g *gang.Gang) []packing.Relation {
 				items = podsOf(find(root, name))
 			}
 		}
-		if r.Near == "" && (!r.Even || r.PerDomain > 0) {
+		if r.Near == "" && !r.Even {
 			to.Max = r.Limit(items)
 		}
-		for _, relation := range gradually(r, to) {
-			list = append(list, relation)
-			for _, name := range groups {
-				group := find(root, name)
-				group.Relations = append(group.Relations, relation.Name)
-			}
+		list = append(list, to)
+		for _, name := range groups {
+			group := find(root, name)
+			group.Relations = append(group.Relations, to.Name)
 		}
 	}
 	return list
-}
-
-// filledFirst is what the name of a relation has behind it that is preferred beside a maximum of the same.
-const filledFirst = " (filled first)"
-
-// Source returns the name of the gang's relation that one of the engine's was made of.
-func Source(r *packing.Relation) string { return strings.TrimSuffix(r.Name, filledFirst) }
-
-// gradually returns what holds while gangs come one after the other, of which each domain is to have as many in the
-// end: a maximum, and that domains that have some are filled first. Waiting for those that are still to come could be
-// for ever.
-func gradually(r *gang.Relation, to packing.Relation) []packing.Relation {
-	if !to.Even || r.Gangs == "" || to.Preferred {
-		return []packing.Relation{to}
-	}
-	filled := to
-	filled.Preferred = true
-	if to.Max == 0 {
-		return []packing.Relation{filled}
-	}
-	to.Even, filled.Name = false, to.Name+filledFirst
-	return []packing.Relation{to, filled}
 }
 
 // elsewhere returns where the items of other gangs stand, those of one name as one, and where other gangs stand that
@@ -125,15 +100,11 @@ func merge(gangs []*packing.Gang, of []*gang.Gang, all *packing.Group) []packing
 	for k, g := range gangs {
 		for i := range g.Relations {
 			r := g.Relations[i]
-			name, filled := strings.CutSuffix(r.Name, filledFirst)
-			at := slices.IndexFunc(of[k].Relations, func(asked gang.Relation) bool { return asked.Name == name })
+			at := slices.IndexFunc(of[k].Relations, func(asked gang.Relation) bool { return asked.Name == r.Name })
 			asked := &of[k].Relations[at]
-			key := of[k].PodGroup.Name + "/" + name
+			key := of[k].PodGroup.Name + "/" + r.Name
 			if asked.Gangs != "" {
 				key = asked.Gangs + "/" + asked.Item + "/" + r.Topology + "/" + r.Level
-			}
-			if filled {
-				key += filledFirst
 			}
 			if asked.Item != "" {
 				rename(&g.Root, r.Name, "")

@@ -52,22 +52,8 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Even: true, Preferred: true, PerPod: true}},
 			root:      []string{"r"},
 		},
-		"exactly so many pods": {
-			relations: `[{"name":"r","level":"rack","even":true,"perDomain":3}]`,
-			want:      []packing.Relation{{Name: "r", Topology: "t", Level: "rack", Even: true, Max: 3, PerPod: true}},
-			root:      []string{"r"},
-		},
-		"exactly so many gangs, which come one after the other": {
-			relations: `[{"name":"r","level":"zone","gangs":"g","even":true,"perDomain":2}]`,
-			want: []packing.Relation{
-				{Name: "r", Topology: "t", Level: "zone", Max: 2, Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}},
-				{Name: "r (filled first)", Topology: "t", Level: "zone", Max: 2, Even: true, Preferred: true,
-					Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}},
-			},
-			root: []string{"r", "r (filled first)"},
-		},
 		"as many gangs in each domain, which come one after the other": {
-			relations: `[{"name":"r","level":"zone","gangs":"g","even":true}]`,
+			relations: `[{"name":"r","level":"zone","gangs":"g","even":true,"required":false}]`,
 			want: []packing.Relation{{Name: "r", Topology: "t", Level: "zone", Even: true, Preferred: true,
 				Others: [][]string{{"n1"}, {"n2", "n3"}, {"n4", "n6"}, {"n5"}}}},
 			root: []string{"r"},

@@ -16,11 +16,10 @@
 //     its pods and those of its descendants, running ones too, stand in one domain
 //     of the level that it requires, and the placed ones stand in the domain where
 //     the pods stand that it follows;
-//   - for each required relation, each placed pod of an item is in a domain of its level;
-//     a domain that an item enters, or with pods as items each where one is placed, has
-//     no more items then than it may have, and with Near is one of those; and with Even
-//     no fewer items are missing in domains that have any than there may be: none, or no
-//     more than before. An item enters a domain in which no pod of it ran;
+//   - for each relation, each placed pod of an item is in a domain of its level; a domain
+//     that an item enters, or with pods as items each where one is placed, has no more items
+//     then than it may have, and with Near is one of those. An item enters a domain in which
+//     no pod of it ran;
 //   - the root is satisfied.
 //
 // A leaf is satisfied by MinMember pods, running ones included; a parent by
@@ -56,11 +55,6 @@
 //   - search: the pods that nodes can take together, as counts of each kind by
 //     region, are listed node by node; of two lists only the one that is not
 //     contained in the other matters, since more pods never satisfy less.
-//   - odd: if each item of a relation stands in one domain, and each domain that has any
-//     has exactly Max, then so many domains more get items as Max goes into the number of
-//     those that come, and what is over has to go where items lacked before. If the number
-//     of each is open, every one is tried: n in each domain with items, and u domains more
-//     of those that take n, as cuts bound what they take.
 //   - every: each way to give pods nodes, some pods or none, is gone through, and none
 //     of them is a placement.
 //

@@ -114,17 +114,6 @@ func TestAMeasureThatIsNoneIsNamed(t *testing.T) {
 	}
 }
 
-func TestARuleAboutAnotherRelationIsNamed(t *testing.T) {
-	for relation, want := range map[string]string{
-		"near": `relation "near" is not in the input`, "apart": certificate.ErrNotProved.Error(),
-	} {
-		rule := certificate.Rule{Odd: &certificate.Odd{Relation: relation}}
-		if _, err := certificate.Complete(spreadRacks(nil), proofOf(rule)); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-}
-
 func TestARelationThatContradictsItselfIsNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		bad, good func(in *certificate.Input)
@@ -145,11 +134,11 @@ func TestARelationThatContradictsItselfIsNamed(t *testing.T) {
 		},
 		"none in a domain": {
 			func(in *certificate.Input) { in.Relations[0].Max = 0 },
-			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Even = 0, true },
+			func(in *certificate.Input) { in.Relations[0].Max = 2 },
 			"or allows 0 items in a domain",
 		},
 		"fewer than none": {
-			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Even = -1, true },
+			func(in *certificate.Input) { in.Relations[0].Max = -1 },
 			func(in *certificate.Input) { in.Relations[0].Max, in.Relations[0].Near = 0, []string{"n0"} },
 			"or allows -1 items in a domain",
 		},
@@ -164,10 +153,6 @@ func TestARelationThatContradictsItselfIsNamed(t *testing.T) {
 				in.Groups[0].Relations, in.Groups[1].Relations, in.Groups[2].Relations = []string{"apart"}, nil, nil
 			},
 			`group "a" names relation "apart", which is not there or which it is in twice`,
-		},
-		"a preferred relation of no level": {
-			func(in *certificate.Input) { in.Relations[0].Preferred, in.Relations[0].Level = true, "row" },
-			func(in *certificate.Input) { in.Relations[0].Preferred = true }, `names level "row"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +183,6 @@ func TestEachFaultOfARelationIsNamed(t *testing.T) {
 		"one in each rack":         {nil, nil, 0, 1, ""},
 		"two in one rack":          {nil, nil, 0, 0, tooMany},
 		"two, of which two may be": {nil, func(r *certificate.Relation) { r.Max = 2 }, 0, 0, ""},
-		"two, as is preferred":     {nil, func(r *certificate.Relation) { r.Preferred = true }, 0, 0, ""},
 		"one where another stands": {alone, func(r *certificate.Relation) { r.Others = [][]string{{"n2"}} }, -1, 1,
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
 		"one where none stands": {alone, func(r *certificate.Relation) { r.Others = [][]string{{"n1"}} }, -1, 1,
@@ -231,36 +215,6 @@ func TestEachFaultOfARelationIsNamed(t *testing.T) {
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
 		"near nodes that are not there": {alone, func(r *certificate.Relation) { r.Near = []string{"n9"} }, -1, 1,
 			`relation "apart" allows 1 in rack z/r1, where 1 come`},
-		"even with one": {nil, func(r *certificate.Relation) { r.Even = true }, 0, 1, ""},
-		"even, and one is lacking": {nil, func(r *certificate.Relation) { r.Even, r.Max = true, 2 }, 0, 1,
-			`relation "apart" leaves domains of rack with fewer items than 2, 2 altogether`},
-		"even, and no more is lacking than before": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 2, [][]string{{"n2"}}
-		}, -1, 1, ""},
-		"even by any number": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 0,
-				[][]string{{"n0"}}
-		}, -1, 1, ""},
-		"uneven by any number": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 0,
-				[][]string{{"n0"}, {"n0"}}
-		}, -1, 1,
-			`relation "apart" leaves domains of rack with fewer items than 2, 1 altogether`},
-		"uneven, as is right of what is not even": {alone, func(r *certificate.Relation) {
-			r.Max, r.Others = 3, [][]string{{"n0"}, {"n2"}}
-		}, -1, 1, ""},
-		"uneven, as is right near others": {alone, func(r *certificate.Relation) {
-			r.Max, r.Even, r.Others, r.Near = 3, true, [][]string{{"n0"}, {"n2"}}, []string{"n0", "n2"}
-		}, -1, 1, ""},
-		"uneven before, and less so": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}, {"n0"}, {"n2"}}
-		}, -1, 1, ""},
-		"uneven before, and no less even": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n0"}, {"n2"}}
-		}, -1, 1, ""},
-		"more than there were in the fullest": {alone, func(r *certificate.Relation) {
-			r.Even, r.Max, r.Others = true, 0, [][]string{{"n0"}, {"n2"}}
-		}, -1, 1, `relation "apart" leaves domains of rack with fewer items than 2, 1 altogether`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, nodes := spreadRacks(test.r), map[string]string{}

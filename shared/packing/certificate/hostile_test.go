@@ -120,11 +120,6 @@ func TestAHostileCertificateEnds(t *testing.T) {
 			p.Rules[42].Branch.Each = slices.Repeat([]int{43}, 600000)
 			return p
 		}},
-		"leaves of a measure": {func() *certificate.Input {
-			return of(one(), certificate.Relation{Level: "zone", Even: true}, 2)
-		}, func() *certificate.Proof {
-			return forked(0, odd(certificate.Measure{Resource: "gpu", Of: slices.Repeat([]string{"in"}, 100000)}))
-		}},
 		"nested groups": {func() *certificate.Input { return nested(40000) },
 			func() *certificate.Proof { return forked(0, cut(gpu())) }},
 		"items": {func() *certificate.Input { return joining(10000) },

@@ -8,7 +8,7 @@ type Input struct {
 	Kinds      []Kind
 	// Groups are the tree of the gang in preorder, the root first.
 	Groups []Group
-	// Relations say how items stand in domains.
+	// Relations say how items must stand in domains.
 	Relations []Relation
 }
 
@@ -18,20 +18,11 @@ type Relation struct {
 	// Name is unique.
 	Name            string
 	Topology, Level string
-	// Max is how many items may stand in a domain that a further one enters, at least 1;
-	// with Even how many stand in each domain that has any, 0 for a number that is open.
+	// Max is how many items may stand in a domain that a further one enters, at least 1.
 	Max int
-	// Even has each domain that has items have as many as the others, or what stands
-	// unevenly get no less even.
-	Even bool
 	// Near, if not nil, are nodes in whose domains items stand, and in no other.
-	Near []string
-	// Whose is a noun phrase for the pods at Near, such as "gang a"; empty for "others".
-	// It is used in explanations only.
-	Whose string
-	// Preferred relations say nothing about what is right.
-	Preferred bool
-	PerPod    bool
+	Near   []string
+	PerPod bool
 	// Others are further items, by the nodes of their pods. Nodes that Input.Nodes does
 	// not have are in no domain.
 	Others [][]string

@@ -66,7 +66,7 @@ type division struct {
 
 func (d *division) nodesOf(domain int) []int32 { return d.nodes[d.first[domain]:d.first[domain+1]] }
 
-func (d *division) path(domain int) string { return PathText(d.paths[domain]) }
+func (d *division) path(domain int) string { return pathText(d.paths[domain]) }
 
 // Read looks the names of a question up. The error says what contradicts itself.
 func Read(in *Input) (*Model, error) { return read(in, false) }
@@ -304,8 +304,8 @@ func (m *Model) divide(topology, level string) *division {
 
 var pathEscaper = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// PathText joins label values such that different paths never read alike.
-func PathText(path []string) string {
+// pathText joins label values such that different paths never read alike.
+func pathText(path []string) string {
 	if len(path) == 1 {
 		return pathEscaper.Replace(path[0])
 	}

@@ -64,7 +64,7 @@ func (l *listed) Divide(topology string, depth int) (of []int, paths [][]string)
 	for i := range l.in.Nodes {
 		of[i] = -1
 		if path := l.in.Nodes[i].Domains[topology]; len(path) > depth {
-			text := PathText(path[:depth+1])
+			text := pathText(path[:depth+1])
 			at, known := index[text]
 			if !known {
 				at = len(paths)

@@ -47,10 +47,6 @@ func drawRelations(t *rapid.T, in *certificate.Input) {
 		switch rapid.IntRange(0, 4).Draw(t, "bound") {
 		case 0:
 			r.Near, r.PerPod = drawNodeNames(t, in, 2), false
-		case 1:
-			r.Even, r.Max = true, r.Max-rapid.IntRange(0, r.Max).Draw(t, "fewer")
-		case 2:
-			r.Preferred = true
 		default:
 		}
 		if r.Near == nil && rapid.IntRange(0, 2).Draw(t, "others") == 0 {
@@ -235,9 +231,6 @@ func (o *oracle) right() bool {
 
 // rightRelation counts items by domain: where a new one comes there are no more than may be.
 func (o *oracle) rightRelation(r certificate.Relation) bool {
-	if r.Preferred {
-		return true
-	}
 	domain := func(node int) string {
 		path := o.in.Nodes[node].Domains[r.Topology]
 		for _, t := range o.in.Topologies {
@@ -247,7 +240,7 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 		}
 		return ""
 	}
-	items, entered, before := map[string]map[string]bool{}, map[string]bool{}, map[string]int{}
+	items, entered := map[string]map[string]bool{}, map[string]bool{}
 	count := func(item string, node int) (more bool) {
 		at := domain(node)
 		if items[at] == nil {
@@ -259,9 +252,7 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 	}
 	for i, nodes := range r.Others {
 		for _, node := range o.nodes(nodes) {
-			if count(fmt.Sprint("other ", i), node) {
-				before[domain(node)]++
-			}
+			count(fmt.Sprint("other ", i), node)
 		}
 	}
 	for group := range o.in.Groups {
@@ -269,9 +260,7 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 			continue
 		}
 		for _, node := range o.nodes(r.Joined) {
-			if count(fmt.Sprint("group ", group), node) {
-				before[domain(node)]++
-			}
+			count(fmt.Sprint("group ", group), node)
 		}
 		for leaf := range o.in.Groups {
 			for k, node := range o.nodes(o.in.Groups[leaf].Running) {
@@ -279,9 +268,7 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 					if r.PerPod {
 						item = fmt.Sprint("running ", leaf, k)
 					}
-					if count(item, node) {
-						before[domain(node)]++
-					}
+					count(item, node)
 				}
 			}
 		}
@@ -305,37 +292,12 @@ func (o *oracle) rightRelation(r certificate.Relation) bool {
 	for _, node := range o.nodes(r.Near) {
 		near[domain(node)] = true
 	}
-	after := map[string]int{}
 	for at := range items {
-		after[at] = len(items[at])
-		if entered[at] && (r.Near != nil && !near[at] || r.Near == nil && r.Max > 0 && after[at] > r.Max) {
+		if entered[at] && (r.Near != nil && !near[at] || r.Near == nil && len(items[at]) > r.Max) {
 			return false
 		}
 	}
-	return r.Near != nil || !r.Even || evenEnough(before, after, r.Max)
-}
-
-// evenEnough reports whether domains have as many items as a number, or as each other if that is 0, or lack no more than
-// before.
-func evenEnough(before, after map[string]int, each int) bool {
-	lacks := func(of map[string]int, each int) (lacking, most int) {
-		for at, n := range of {
-			if most = max(most, n); at != "" && n < each {
-				lacking += each - n
-			}
-		}
-		return lacking, most
-	}
-	delete(before, "")
-	delete(after, "")
-	_, was := lacks(before, 0)
-	_, is := lacks(after, 0)
-	if each > 0 {
-		was, is = each, each
-	}
-	had, _ := lacks(before, is)
-	has, _ := lacks(after, is)
-	return has == 0 || was == is && has <= had
+	return true
 }
 
 func (o *oracle) rightGroup(group int) bool {

@@ -21,7 +21,6 @@ type Rule struct {
 	Without *Without `json:"without,omitempty"`
 	Search  *Search  `json:"search,omitempty"`
 	Every   *Every   `json:"every,omitempty"`
-	Odd     *Odd     `json:"odd,omitempty"`
 }
 
 // Few says that too few pods, or too few children that can be satisfied, are
@@ -125,20 +124,4 @@ type Search struct {
 type Every struct {
 	// Ways is how many there are.
 	Ways int64 `json:"ways"`
-}
-
-// Odd says that the items of a relation by which each domain has as many stand in one
-// domain each, and that whichever number of them comes, domains lack more than before.
-type Odd struct {
-	Relation string `json:"relation"`
-	// By are the measures that bound how many groups a domain takes, as of a cut, if the
-	// relation leaves open how many each has.
-	By []Measure `json:"by,omitempty"`
-	// Least and Most bound how many items come.
-	Least int64 `json:"least"`
-	Most  int64 `json:"most"`
-	// Domains is how many have items or take any, and Each the most that one of them can
-	// have, if the relation leaves that open.
-	Domains int64 `json:"domains,omitempty"`
-	Each    int64 `json:"each,omitempty"`
 }

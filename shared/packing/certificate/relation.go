@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// relation is a required Relation with its names looked up.
+// relation is a Relation with its names looked up.
 type relation struct {
 	source   *Relation
 	division *division
@@ -41,11 +41,8 @@ func (m *Model) readRelations() error {
 		case r.depth < 0:
 			return fmt.Errorf("relation %q names level %q, which topology %q does not have", source.Name, source.Level,
 				source.Topology)
-		case twice || source.Max < 0 || source.Max == 0 && !source.Even && source.Near == nil:
+		case twice || source.Max < 1 && source.Near == nil:
 			return fmt.Errorf("relation %q is there twice, or allows %d items in a domain", source.Name, source.Max)
-		case source.Preferred:
-			index[source.Name] = -1
-			continue
 		}
 		r.division = m.divide(source.Topology, source.Level)
 		index[source.Name] = len(m.relations)
@@ -54,9 +51,6 @@ func (m *Model) readRelations() error {
 	for group := range m.in.Groups {
 		for _, name := range m.in.Groups[group].Relations {
 			i, known := index[name]
-			if i < 0 {
-				continue
-			}
 			if !known || m.itemOf(m.relations[i], group) >= 0 {
 				return fmt.Errorf("group %q names relation %q, which is not there or which it is in twice",
 					m.in.Groups[group].Name, name)
@@ -102,7 +96,7 @@ func (m *Model) fill(r *relation) {
 		}
 	}
 	most := int64(manyItems)
-	if r.source.Near == nil && r.source.Max > 0 {
+	if r.source.Near == nil {
 		most = int64(r.source.Max)
 	}
 	for domain := range r.room {
@@ -193,38 +187,6 @@ func (p *placement) checkRelation(r *relation) {
 				r.source.Level, r.division.path(domain), entered[domain])
 		}
 	}
-	if r.source.Even && r.source.Near == nil && len(entered) > 0 {
-		p.checkEven(r, entered)
-	}
-}
-
-// checkEven wants as many items in each domain that has any, given those that entered.
-func (p *placement) checkEven(r *relation, entered map[int]int64) {
-	after := slices.Clone(r.base)
-	for domain, items := range entered {
-		after[domain] += items
-	}
-	was, each := slices.Max(r.base), slices.Max(after)
-	uneven := each > was
-	if r.source.Max > 0 {
-		each, uneven = int64(r.source.Max), false
-	}
-	if lacks := missing(after, each); lacks > 0 && (uneven || lacks > missing(r.base, each)) {
-		p.wrong("relation %q leaves domains of %s with fewer items than %d, %d altogether", r.source.Name, r.source.Level,
-			each, lacks)
-	}
-}
-
-// missing is how many items domains lack that have fewer than each, but any. That each has
-// to have more than there are says no more than that it lacks some.
-func missing(items []int64, each int64) int64 {
-	sum := int64(0)
-	for _, n := range items {
-		if n > 0 {
-			sum += max(0, min(each, manyItems)-n)
-		}
-	}
-	return sum
 }
 
 // readRelation makes a scale of the items of a relation: of groups those without

@@ -61,8 +61,6 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 		return v.without(s, i, r.Without)
 	case r.Every != nil:
 		return v.every(s, i), nil
-	case r.Odd != nil:
-		return v.odd(s, i, r.Odd)
 	default:
 		return v.search(s, i), nil
 	}
@@ -71,7 +69,7 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 func (r *Rule) fields() int {
 	n := 0
 	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil,
-		r.Every != nil, r.Odd != nil} {
+		r.Every != nil} {
 		if set {
 			n++
 		}
@@ -381,10 +379,6 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 		return Rule{Without: &w}
 	case r.Every != nil:
 		return Rule{Every: &Every{Ways: f.first}}
-	case r.Odd != nil:
-		return Rule{Odd: &Odd{
-			Relation: r.Odd.Relation, By: r.Odd.By, Least: f.first, Most: f.second, Domains: f.domains, Each: f.each,
-		}}
 	default:
 		return Rule{Search: &Search{Patterns: f.first}}
 	}

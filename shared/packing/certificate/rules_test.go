@@ -100,12 +100,6 @@ func joined(in *certificate.Input, node string) *certificate.Input {
 	return running(in, 1, node)
 }
 
-// standing is a gang of one more pod of an item that stands in the second rack, where domains are even.
-func standing(in *certificate.Input) *certificate.Input {
-	in = of(only(in, leaf("", "rack", 0, 1)), certificate.Relation{Level: "rack", Even: true}, 0)
-	return running(in, 0, "n1")
-}
-
 // many is so many groups that what they need is kept: one of two pods of one rack, one of a pod, and empty ones.
 func many(in *certificate.Input) *certificate.Input {
 	groups := []certificate.Group{leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)}
@@ -183,10 +177,6 @@ func search() certificate.Rule { return certificate.Rule{Search: &certificate.Se
 
 func every() certificate.Rule { return certificate.Rule{Every: &certificate.Every{}} }
 
-func odd(by ...certificate.Measure) certificate.Rule {
-	return certificate.Rule{Odd: &certificate.Odd{Relation: "r", By: by}}
-}
-
 // Each proof is one of the first input, and not of the second, which differs in one thing and has a placement.
 func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 	ab := []string{"a", "b"}
@@ -212,10 +202,6 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 		"few: after the same rule did not hold": {
 			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{few(), without(2, 3, "a"), branch("a", "rack", 4, 3), few(),
 				cut(gpu())}}, many(site([]int64{1}, []int64{1}, []int64{1})), many(site([]int64{1}, []int64{2})),
-		},
-		"odd: of no item that is to come": {
-			&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{odd(), few()}},
-			standing(site([]int64{1}, []int64{0})), standing(site([]int64{1}, []int64{1})),
 		},
 		"cut: two nodes with different room": {
 			proofOf(cut(certificate.Measure{Pods: map[string]int64{"a-0": 1, "b-0": 1}})),
@@ -387,43 +373,6 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			proofOf(every()), gang(site([]int64{1, 0}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
 			gang(site([]int64{1, 1}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
 		},
-		"odd: so many in each domain": {
-			proofOf(odd()),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)),
-				certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 4)),
-				certificate.Relation{Level: "rack", Max: 2, Even: true, PerPod: true}, 0),
-		},
-		"odd: what lacked before may come": {
-			proofOf(odd()), of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 3)),
-				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true,
-					Others: [][]string{{"n0"}, {"n0"}}}, 0),
-			of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 2)),
-				certificate.Relation{Level: "rack", Max: 4, Even: true, PerPod: true,
-					Others: [][]string{{"n0"}, {"n0"}}}, 0),
-		},
-		"odd: as many in each domain": {
-			proofOf(odd()), of(only(site([]int64{2}, []int64{1}), leaf("", "", 0, 3)),
-				certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
-			of(only(site([]int64{3}, []int64{1}), leaf("", "", 0, 3)),
-				certificate.Relation{Level: "rack", Even: true, PerPod: true}, 0),
-		},
-		"odd: groups that may stand in several domains": {
-			proofOf(odd()), of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "rack", 0, 2), leaf("b", "rack", 0, 1),
-				leaf("c", "rack", 0, 1)),
-				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
-			of(gang(site([]int64{4}, []int64{4}), 3, leaf("a", "", 0, 2), leaf("b", "rack", 0, 1),
-				leaf("c", "rack", 0, 1)),
-				certificate.Relation{Level: "rack", Max: 2, Even: true}, 1, 2, 3),
-		},
-		"odd: groups, by what each domain offers": {
-			proofOf(odd(gpu())), of(gang(site([]int64{4}, []int64{2}), 3, leaf("a", "rack", 1, 1),
-				leaf("b", "rack", 1, 1), leaf("c", "rack", 1, 1)),
-				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
-			of(gang(site([]int64{6}, []int64{2}), 3, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1),
-				leaf("c", "rack", 1, 1)),
-				certificate.Relation{Level: "rack", Even: true}, 1, 2, 3),
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			completed, err := certificate.Complete(test.never, test.proof)
@@ -479,11 +428,6 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 				return in
 			}(),
 			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b1-0": "n0", "b2-0": "n0"},
-		},
-		"items that all stand somewhere": {
-			running(of(only(site([]int64{4}, []int64{4}), leaf("", "rack", 0, 1)),
-				certificate.Relation{Level: "rack", Even: true}, 0), 0, "n1"),
-			proofOf(odd()), map[string]string{"-0": "n1"},
 		},
 		"groups of which a measure inside weighs one": {
 			gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1)),
@@ -564,15 +508,6 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			}(),
 			proofOf(cut(gpu())), map[string]string{"a": "n0", "b": "n0"},
 		},
-		"items that need not be even": {
-			of(gang(site([]int64{2}, []int64{1}), 1, leaf("a", "rack", 0, 1)), certificate.Relation{Level: "rack", Max: 2}, 1),
-			proofOf(odd()), map[string]string{"a-0": "n0"},
-		},
-		"items that are near, and need not be even": {
-			of(gang(site([]int64{2}, []int64{1}), 1, leaf("a", "rack", 0, 1)),
-				certificate.Relation{Level: "rack", Max: 2, Even: true, Near: []string{"n0"}}, 1),
-			proofOf(odd()), map[string]string{"a-0": "n0"},
-		},
 		"groups of one kind by different weights": {
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 1), leaf("b", "rack", 0, 1)),
 			proofOf(cut(certificate.Measure{Topology: "net", Level: "rack", Groups: map[string]int64{"a": 3, "b": 1},
@@ -584,12 +519,6 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 		},
 		"a sum that has come to the end of int64": {
 			sums, proofOf(cut(count("zone", []string{"a", "b"}, gpu()))), map[string]string{"a-0": "n0", "b-0": "n1"},
-		},
-		"domains that lack more than int64 holds": {
-			of(only(site([]int64{4}, []int64{4}), leaf("", "", 0, 1)),
-				certificate.Relation{Level: "rack", Max: math.MaxInt64,
-					Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
-			proofOf(odd()), map[string]string{"-0": "n0"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -716,9 +645,6 @@ func TestFiguresAreCounted(t *testing.T) {
 	ab := func(in *certificate.Input) *certificate.Input {
 		return gang(in, 2, leaf("a", "", 0, 2), leaf("b", "", 1, 1))
 	}
-	even := func(m int) certificate.Relation {
-		return certificate.Relation{Level: "rack", Max: m, Even: true, PerPod: true, Others: [][]string{{"n0"}, {"n0"}}}
-	}
 	for name, test := range map[string]struct {
 		in   *certificate.Input
 		rule certificate.Rule
@@ -742,10 +668,6 @@ func TestFiguresAreCounted(t *testing.T) {
 		"ways of pods of which none is left": {of(only(site([]int64{2}), leaf("", "", 0, 1)),
 			certificate.Relation{Level: "rack", Max: 1, PerPod: true, Others: [][]string{{"n0"}}}, 0), every(),
 			certificate.Rule{Every: &certificate.Every{Ways: 2}}},
-		"items": {of(only(site([]int64{9}, []int64{9}), leaf("", "", 0, 1)), even(2), 0), odd(),
-			certificate.Rule{Odd: &certificate.Odd{Relation: "r", Least: 1, Most: 1}}},
-		"items of an open number": {of(only(site([]int64{0}, []int64{1}, []int64{0}), leaf("", "", 0, 1)), even(0), 0), odd(),
-			certificate.Rule{Odd: &certificate.Odd{Relation: "r", Least: 1, Most: 1, Domains: 2, Each: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {

@@ -53,7 +53,7 @@ func TestProofsAtRandomProveSomething(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range []string{"few", "cut", "branch", "without", "search", "every", "odd"} {
+	for _, rule := range []string{"few", "cut", "branch", "without", "search", "every"} {
 		if accepted[rule] < 10 {
 			t.Errorf("of %d inputs %d rules %s prove something", refuted, accepted[rule], rule)
 		}
@@ -72,10 +72,8 @@ func ruleOf(r *certificate.Rule) string {
 		return "without"
 	case r.Search != nil:
 		return "search"
-	case r.Every != nil:
-		return "every"
 	}
-	return "odd"
+	return "every"
 }
 
 // maker makes inputs and proofs at random.
@@ -217,11 +215,8 @@ func (m maker) relation(in *certificate.Input, name string) {
 	if m.one(4) {
 		r.Topology, r.Level = "power", "rail"
 	}
-	switch m.IntN(5) {
-	case 0:
+	if m.one(5) {
 		r.Near, r.PerPod = m.nodes(in, 2), false
-	case 1, 2:
-		r.Even, r.Max = true, m.IntN(4)
 	}
 	for range m.IntN(3) {
 		if r.Near == nil {
@@ -294,17 +289,8 @@ func (m maker) rule(in *certificate.Input, i, count int) certificate.Rule {
 		return certificate.Rule{Search: &certificate.Search{}}
 	case kind == 9:
 		return few()
-	case kind == 10:
-		return certificate.Rule{Every: &certificate.Every{}}
-	case len(in.Relations) == 0:
-		return few()
 	default:
-		r := in.Relations[m.IntN(len(in.Relations))]
-		odd := &certificate.Odd{Relation: r.Name}
-		for range m.IntN(2) * (1 - min(1, r.Max)) {
-			odd.By = append(odd.By, m.measure(in, 1))
-		}
-		return certificate.Rule{Odd: odd}
+		return certificate.Rule{Every: &certificate.Every{}}
 	}
 }
 

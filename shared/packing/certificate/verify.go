@@ -131,6 +131,4 @@ type figures struct {
 	where  *state
 	barred int
 	lack   Lack
-	// domains and each are those of an Odd.
-	domains, each int64
 }

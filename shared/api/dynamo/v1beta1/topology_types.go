@@ -59,7 +59,8 @@ type TopologyConstraint struct {
 // TopologySpread says how replicas stand in the domains of one level. A replica counts in each domain in which one of
 // its pods stands. It holds for replacements and for what scaling adds; pods that stand already are not moved.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even and near must be given"
+// +kubebuilder:validation:XValidation:rule="!has(self.even) || !self.even || has(self.whenUnsatisfiable) && self.whenUnsatisfiable == 'ScheduleAnyway'",fieldPath=".even",message="can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain"
 type TopologySpread struct {
 	// Domain is the level in whose domains replicas are counted.
 	// +required
@@ -75,20 +76,10 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxPercentPerDomain *int32 `json:"maxPercentPerDomain,omitempty"`
-	// Even says that each domain that has replicas has as many as the others. Defaults to false.
+	// Even says that each domain that has replicas has as many as the others, as far as possible: whenUnsatisfiable has
+	// to be ScheduleAnyway. Defaults to false.
 	// +optional
 	Even bool `json:"even,omitempty"`
-	// PerDomain is how many replicas a domain has if it has any. Unset means: see the other fields.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=10000
-	PerDomain *int32 `json:"perDomain,omitempty"`
-	// OfEachPerDomain is how many replicas of each name in among a domain has if it has any: 1 puts one of each side by
-	// side. Unset means: see the other fields.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=10000
-	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
 	// Near is the name of a gang of the namespace that is none of this deployment, which is that of its PodGroup, such
 	// as router-0 for the DynamoGraphDeployment router: the replicas stand in a domain in which that gang has pods. On
 	// the deployment it is for all gangs, without among. Unset means: see the other fields.

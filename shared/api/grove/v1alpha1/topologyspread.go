@@ -8,7 +8,8 @@ import (
 // pods of a clique, depending on where it is written. An item counts in each domain in which one of its pods stands. It
 // holds for replacements and for what scaling adds; pods that stand already are not moved.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.perDomain), has(self.ofEachPerDomain), has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even, perDomain, ofEachPerDomain and near must be given"
+// +kubebuilder:validation:XValidation:rule="[has(self.maxPerDomain), has(self.maxPercentPerDomain), has(self.even) && self.even, has(self.near)].filter(set, set).size() == 1",message="exactly one of maxPerDomain, maxPercentPerDomain, even and near must be given"
+// +kubebuilder:validation:XValidation:rule="!has(self.even) || !self.even || has(self.whenUnsatisfiable) && self.whenUnsatisfiable == 'ScheduleAnyway'",fieldPath=".even",message="can only be preferred: set whenUnsatisfiable: ScheduleAnyway, or use maxPerDomain"
 type TopologySpread struct {
 	// Domain is the level in whose domains items are counted.
 	// +required
@@ -24,20 +25,10 @@ type TopologySpread struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MaxPercentPerDomain *int32 `json:"maxPercentPerDomain,omitempty"`
-	// Even says that each domain that has items has as many as the others. Unset: false.
+	// Even says that each domain that has items has as many as the others, as far as possible: whenUnsatisfiable has to
+	// be ScheduleAnyway. Unset: false.
 	// +optional
 	Even bool `json:"even,omitempty"`
-	// PerDomain is how many items a domain has if it has any. Unset: see the other fields.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=10000
-	// +optional
-	PerDomain *int32 `json:"perDomain,omitempty"`
-	// OfEachPerDomain is how many items of each name in among every domain has that has any: 1 puts one of each side by
-	// side. Unset: see the other fields.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=10000
-	// +optional
-	OfEachPerDomain *int32 `json:"ofEachPerDomain,omitempty"`
 	// Near is the name of a gang of the namespace that is none of this set, which is that of its PodGroup, such as
 	// other-0 for replica 0 of the set other: items stand in a domain in which that gang has pods. On the set the items
 	// are all gangs of all replicas. On a clique the item is the PodClique. Unset: see the other fields.

@@ -1411,16 +1411,6 @@ func (in *TopologySpread) DeepCopyInto(out *TopologySpread) {
 		*out = new(int32)
 		**out = **in
 	}
-	if in.PerDomain != nil {
-		in, out := &in.PerDomain, &out.PerDomain
-		*out = new(int32)
-		**out = **in
-	}
-	if in.OfEachPerDomain != nil {
-		in, out := &in.OfEachPerDomain, &out.OfEachPerDomain
-		*out = new(int32)
-		**out = **in
-	}
 	if in.Among != nil {
 		in, out := &in.Among, &out.Among
 		*out = make([]string, len(*in))

@@ -9,13 +9,11 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Quality is what the goals say about a placement: pods first, then what required
-// relations lack by which domains have as many, then units of preferred levels by
-// depth, then what preferred relations lack, each in their order.
+// Quality is what the goals say about a placement: pods first, then units of preferred
+// levels by depth, then what preferred relations lack, in their order.
 type Quality struct {
 	Feasible bool
 	Pods     int
-	Uneven   []int
 	Units    []int
 	Lacks    []int
 }
@@ -28,9 +26,7 @@ func (q Quality) Better(than Quality) bool {
 	if q.Pods != than.Pods {
 		return q.Pods > than.Pods
 	}
-	return cmp.Or(
-		slices.Compare(q.Uneven, than.Uneven), slices.Compare(q.Units, than.Units), slices.Compare(q.Lacks, than.Lacks),
-	) < 0
+	return cmp.Or(slices.Compare(q.Units, than.Units), slices.Compare(q.Lacks, than.Lacks)) < 0
 }
 
 // oracle tries every way to give each pending pod a node or none.
@@ -169,7 +165,7 @@ func (o *oracle) score() Quality {
 			return Quality{}
 		}
 	}
-	obeyed, uneven, lacks := o.related()
+	obeyed, lacks := o.related()
 	if !obeyed {
 		return Quality{}
 	}
@@ -177,7 +173,7 @@ func (o *oracle) score() Quality {
 	for _, g := range o.groups {
 		o.countUnits(g, units)
 	}
-	return Quality{Feasible: true, Pods: o.groups[0].placed, Uneven: uneven, Units: units, Lacks: lacks}
+	return Quality{Feasible: true, Pods: o.groups[0].placed, Units: units, Lacks: lacks}
 }
 
 func (o *oracle) satisfied(i int) bool {

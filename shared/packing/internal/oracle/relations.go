@@ -6,9 +6,9 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// related says whether the placed pods obey all required relations, how far they are
-// from each of those by which domains have as many, and from each preferred one.
-func (o *oracle) related() (obeyed bool, uneven, lacks []int) {
+// related says whether the placed pods obey all required relations, and how far they are
+// from each preferred one.
+func (o *oracle) related() (obeyed bool, lacks []int) {
 	for k := range o.scene.Gang.Relations {
 		r := &o.scene.Gang.Relations[k]
 		c := o.count(r)
@@ -16,12 +16,10 @@ func (o *oracle) related() (obeyed bool, uneven, lacks []int) {
 		case r.Preferred:
 			lacks = append(lacks, c.nowhere+c.lacking(r))
 		case c.lost || !c.obeys(r):
-			return false, nil, nil
-		case r.Even:
-			uneven = append(uneven, c.lacking(r))
+			return false, nil
 		}
 	}
-	return true, uneven, lacks
+	return true, lacks
 }
 
 // counted are the items of a relation by domain, before and after.
@@ -87,10 +85,8 @@ func (c *counted) lacking(r *packing.Relation) int {
 		case r.Near != nil && !c.target[domain]:
 			lacks += items
 		case r.Near != nil:
-		case r.Even && r.Max == 0:
-			lacks += highest(c.after) - items
 		case r.Even:
-			lacks += max(items-r.Max, r.Max-items)
+			lacks += highest(c.after) - items
 		default:
 			lacks += max(0, items-r.Max)
 		}
@@ -100,36 +96,16 @@ func (c *counted) lacking(r *packing.Relation) int {
 
 // obeys reports whether nothing that is new is against the relation.
 func (c *counted) obeys(r *packing.Relation) bool {
-	if r.Near != nil {
-		for domain, items := range c.after {
-			if items > c.before[domain] && !c.target[domain] {
-				return false
-			}
+	for domain, items := range c.after {
+		allowed := items <= r.Max
+		if r.Near != nil {
+			allowed = c.target[domain]
 		}
-		return true
-	}
-	if r.Max > 0 {
-		for domain, items := range c.after {
-			if items > c.before[domain] && items > r.Max {
-				return false
-			}
+		if items > c.before[domain] && !allowed {
+			return false
 		}
 	}
-	if !r.Even {
-		return true
-	}
-	least := func(items map[string]int, wanted int) (missing int) {
-		for _, n := range items {
-			missing += max(0, wanted-n)
-		}
-		return missing
-	}
-	if r.Max > 0 {
-		return least(c.after, r.Max) <= least(c.before, r.Max)
-	}
-	was, is := highest(c.before), highest(c.after)
-	uneven := least(c.after, is)
-	return uneven == 0 || was == is && uneven <= least(c.before, was)
+	return true
 }
 
 func highest(items map[string]int) int {
@@ -195,18 +171,15 @@ func (d *drawing) topology() string {
 
 // bound draws what a relation says of its items.
 func (d *drawing) bound(r *packing.Relation) {
-	switch d.Int("bound", 0, 5) {
-	case 0:
+	switch bound := d.Int("bound", 0, 5); {
+	case bound == 0:
 		r.Near = []string{d.node()}
 		if d.Int("two to be near", 0, 1) == 1 {
 			r.Near = append(r.Near, d.node())
 		}
 		return
-	case 1:
+	case r.Preferred && bound < 3:
 		r.Even = true
-	case 2:
-		r.Even = true
-		r.Max = 1 + d.Int("exactly", 0, 2)
 	default:
 		r.Max = 1 + max(0, d.Int("more than one", -2, 1))
 	}

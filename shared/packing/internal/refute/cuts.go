@@ -72,27 +72,8 @@ func relationCuts(in *question) []certificate.Rule {
 	return rules
 }
 
-// oddRules are about each relation by which domains have as many items each.
-func oddRules(in *question) []certificate.Rule {
-	var rules []certificate.Rule
-	for i := range in.Relations {
-		r := &in.Relations[i]
-		if r.Preferred || r.Near != nil || !r.Even {
-			continue
-		}
-		odd := &certificate.Odd{Relation: r.Name}
-		for _, topology := range in.Topologies {
-			if depth := slices.Index(topology.Levels, r.Level); topology.Name == r.Topology && r.Max == 0 && !r.PerPod {
-				odd.By = measuresIn(in, topology, depth)
-			}
-		}
-		rules = append(rules, certificate.Rule{Odd: odd})
-	}
-	return rules
-}
-
 // bounds reports whether a relation bounds how many items a domain takes.
-func bounds(r *certificate.Relation) bool { return !r.Preferred && r.Near == nil && r.Max > 0 }
+func bounds(r *certificate.Relation) bool { return r.Near == nil }
 
 // relationMeasures are the relations that count in domains of a level or narrower ones.
 func relationMeasures(in *question, topology certificate.Topology, depth int) []certificate.Measure {

@@ -119,24 +119,6 @@ func tries(lines *[]string) try {
 	}
 }
 
-func TestUnevenNumbersAreTriedTogether(t *testing.T) {
-	in := yard()
-	var tried []string
-	if uneven(in, tries(&tried)); tried != nil {
-		t.Errorf("without relations: %q", tried)
-	}
-	for _, name := range []string{"twos", "threes"} {
-		in.Relations = append(in.Relations, certificate.Relation{Name: name, Topology: "net", Level: "rack", Even: true,
-			Max: 2})
-	}
-	if proof := uneven(in, tries(&tried)); proof != nil {
-		t.Errorf("what is not proved is %v", texts(proof.Rules))
-	}
-	if diff := cmp.Diff([]string{"[0 1]: odd twos; odd threes"}, tried); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // Pods that a search has met are tried at last; the whole gang in one domain before, if there are too many groups to
 // look at each.
 func TestSumsThatAreTried(t *testing.T) {
@@ -193,22 +175,22 @@ func TestAProofIsCompletedUntilItStaysTheSame(t *testing.T) {
 	}
 }
 
-// Each bound of a cut or of an odd number is left out if the rest proves as much by as many rules.
+// Each bound of a cut is left out if the rest proves as much by as many rules.
 func TestBoundsAreLeftOutOneByOne(t *testing.T) {
 	by := []certificate.Measure{{Resource: "a"}, {Resource: "b"}, {Resource: "c"}}
 	rules := []certificate.Rule{
 		{Few: &certificate.Few{}}, {Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "x", By: by}}},
-		{Odd: &certificate.Odd{Relation: "even", By: by}}, {Search: &certificate.Search{}},
+		{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "y", By: by}}}, {Search: &certificate.Search{}},
 	}
-	before := []string{"few", "cut x by (a, b, c)", "odd even by (a, b, c)", "search"}
+	before := []string{"few", "cut x by (a, b, c)", "cut y by (a, b, c)", "search"}
 	for name, test := range map[string]struct {
 		proves func(lines []string) bool
 		drops  bool
 		want   []string
 	}{
-		"all": {func([]string) bool { return true }, false, []string{"few", "cut x", "odd even", "search"}},
+		"all": {func([]string) bool { return true }, false, []string{"few", "cut x", "cut y", "search"}},
 		"all but one": {func(lines []string) bool { return !slices.ContainsFunc(lines[1:3], lacksB) }, false,
-			[]string{"few", "cut x by (b)", "odd even by (b)", "search"}},
+			[]string{"few", "cut x by (b)", "cut y by (b)", "search"}},
 		"none": {func([]string) bool { return false }, false, before},
 		"none, since a rule would go too": {
 			func([]string) bool { return true }, true, before},

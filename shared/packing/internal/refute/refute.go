@@ -36,9 +36,6 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 			return proof
 		}
 	}
-	if proof := uneven(in, try); proof != nil {
-		return proof
-	}
 	if proof := sums(in, hints, try); proof != nil {
 		return proof
 	}
@@ -87,23 +84,6 @@ func tight(hints Hints, try try) *certificate.Proof {
 // try completes a proof; nil if it proves nothing.
 type try func(*certificate.Proof) *certificate.Proof
 
-// Uneven is Prove by nothing but numbers of items and domains that have as many each.
-func Uneven(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
-	return uneven(asking(m, steps, hints))
-}
-
-func uneven(in *question, try try) *certificate.Proof {
-	rules := oddRules(in)
-	if len(rules) == 0 {
-		return nil
-	}
-	proof := try(&certificate.Proof{Start: from(0, len(rules)), Rules: rules})
-	if proof == nil {
-		return nil
-	}
-	return smaller(proof, try)
-}
-
 // asking is what is to be proved, and what completes a proof of it within so many steps.
 func asking(m *certificate.Model, steps int, hints Hints) (*question, try) {
 	in := &question{Input: m.Input(), scarce: hints.Scarce, left: steps}
@@ -149,20 +129,12 @@ func alone(in *question, group groups) *certificate.Proof {
 // smaller leaves out what a proof can do without.
 func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 	for i := range proof.Rules {
-		for k := 0; k < len(boundsOf(&proof.Rules[i])); {
-			rule := proof.Rules[i]
-			by := boundsOf(&rule)
-			by = slices.Delete(slices.Clone(by), k, k+1)
-			if rule.Cut != nil {
-				cut := *rule.Cut
-				cut.By, rule.Cut = by, &cut
-			} else {
-				odd := *rule.Odd
-				odd.By, rule.Odd = by, &odd
-			}
+		for k := 0; proof.Rules[i].Cut != nil && k < len(proof.Rules[i].Cut.By); {
+			cut := *proof.Rules[i].Cut
+			cut.By = slices.Delete(slices.Clone(cut.By), k, k+1)
 			without := *proof
 			without.Rules = slices.Clone(proof.Rules)
-			without.Rules[i] = rule
+			without.Rules[i].Cut = &cut
 			if completed := try(&without); completed != nil && len(completed.Rules) == len(proof.Rules) {
 				proof = completed
 			} else {
@@ -171,17 +143,6 @@ func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 		}
 	}
 	return proof
-}
-
-// boundsOf are the measures that bound how many groups a domain takes.
-func boundsOf(rule *certificate.Rule) []certificate.Measure {
-	switch {
-	case rule.Cut != nil:
-		return rule.Cut.By
-	case rule.Odd != nil:
-		return rule.Odd.By
-	}
-	return nil
 }
 
 // thorough has all rules: groups are set aside that cannot be satisfied, one

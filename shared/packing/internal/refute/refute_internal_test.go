@@ -156,32 +156,24 @@ func TestPodsAreMeasured(t *testing.T) {
 	}
 }
 
-// A relation bounds what domains take if it is required and has a maximum.
+// A relation bounds what domains take if it has a maximum.
 func TestRelationsThatBound(t *testing.T) {
 	in := hall()
 	in.Relations = []certificate.Relation{
 		{Name: "apart", Topology: "net", Level: "rack", Max: 1},
-		{Name: "wish", Topology: "net", Level: "rack", Max: 1, Preferred: true},
 		{Name: "near", Topology: "net", Level: "rack", Near: []string{"a"}},
-		{Name: "even", Topology: "net", Level: "zone", Even: true},
-		{Name: "pairs", Topology: "net", Level: "zone", Even: true, Max: 2},
+		{Name: "pairs", Topology: "net", Level: "zone", Max: 2},
 	}
-	var cut, odd, inRacks []string
+	var cut, inRacks []string
 	for _, rule := range relationCuts(in) {
 		cut = append(cut, rule.Cut.Relation)
-	}
-	for _, rule := range oddRules(in) {
-		odd = append(odd, rule.Odd.Relation)
-		if open := rule.Odd.Relation == "even"; open != (len(rule.Odd.By) > 0) {
-			t.Errorf("relation %q is bounded by %d measures", rule.Odd.Relation, len(rule.Odd.By))
-		}
 	}
 	for _, m := range relationMeasures(in, in.Topologies[0], 1) {
 		inRacks = append(inRacks, m.Relation)
 	}
-	want := [][]string{{"apart", "pairs"}, {"even", "pairs"}, {"apart"}}
-	if diff := cmp.Diff(want, [][]string{cut, odd, inRacks}); diff != "" {
-		t.Errorf("cuts, uneven numbers, and what counts inside racks (-want +got):\n%s", diff)
+	want := [][]string{{"apart", "pairs"}, {"apart"}}
+	if diff := cmp.Diff(want, [][]string{cut, inRacks}); diff != "" {
+		t.Errorf("cuts, and what counts inside racks (-want +got):\n%s", diff)
 	}
 }
 

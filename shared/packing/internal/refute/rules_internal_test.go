@@ -201,39 +201,10 @@ func TestCutsByPods(t *testing.T) {
 	}
 }
 
-// Numbers that should be even are bounded only if a domain may have any number of items that are groups.
-func TestRelationsThatShouldBeEven(t *testing.T) {
-	even := certificate.Relation{Name: "even", Topology: "net", Level: "zone", Even: true}
-	for name, test := range map[string]struct {
-		change func(r *certificate.Relation)
-		want   []string
-	}{
-		"an open number is bounded by all there is": {func(*certificate.Relation) {}, []string{
-			"odd even by (gpu, pods l-0, left right in net/rack by (gpu, pods l-0))"}},
-		"in narrower domains by less": {func(r *certificate.Relation) { r.Level = "rack" }, []string{
-			"odd even by (gpu, pods l-0)"}},
-		"a number that is given":       {func(r *certificate.Relation) { r.Max = 2 }, []string{"odd even"}},
-		"pods":                         {func(r *certificate.Relation) { r.PerPod = true }, []string{"odd even"}},
-		"a topology that is not there": {func(r *certificate.Relation) { r.Topology = "air" }, []string{"odd even"}},
-		"a wish":                       {func(r *certificate.Relation) { r.Preferred = true }, nil},
-		"near others":                  {func(r *certificate.Relation) { r.Near = []string{"a"} }, nil},
-		"not even":                     {func(r *certificate.Relation) { r.Even = false }, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := yard()
-			in.Relations = []certificate.Relation{even}
-			test.change(&in.Relations[0])
-			if diff := cmp.Diff(test.want, texts(oddRules(in))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestRelationsCountByTheirOwnTopology(t *testing.T) {
 	in := yard()
 	in.Relations = []certificate.Relation{apart(), {Name: "feeds", Topology: "power", Level: "feed", Max: 1},
-		{Name: "open", Topology: "power", Level: "feed"}}
+		{Name: "near", Topology: "power", Level: "feed", Near: []string{"a"}}}
 	for topology, want := range map[int]string{0: " by (relation apart)", 1: " by (relation feeds)"} {
 		if got := byText(relationMeasures(in, in.Topologies[topology], 0)); got != want {
 			t.Errorf("topology %d is measured%s, want%s", topology, got, want)

@@ -49,10 +49,8 @@ func inARack(g *certificate.Group) { g.Topology, g.Required = "net", "rack" }
 
 func twoPods(g *certificate.Group) { g.Pending, g.MinMember = some(g.Name, 2), 2 }
 
-// Of reasons that hold alike the first is given: what is too large, relations, uneven numbers, pods that the search has
-// met, one group alone, and at last all of them.
+// Of reasons that hold alike the first is given: what is too large, relations, pods that the search has met, one group alone, and at last all of them.
 func TestTheFirstReasonIsGiven(t *testing.T) {
-	even := certificate.Relation{Name: "even", Topology: "net", Level: "rack", Even: true, Max: 2}
 	full := func() []string { return []string{"pod-0-0"} }
 	for name, test := range map[string]struct {
 		in    *certificate.Input
@@ -63,8 +61,6 @@ func TestTheFirstReasonIsGiven(t *testing.T) {
 			[]string{"few"}},
 		"too many for a relation, and for gpu": {related(racks(3, 8), apart()), Hints{},
 			[]string{"cut relation apart"}},
-		"three in pairs, and too many for gpu": {each(related(racks(3, 8), even), inARack), Hints{Tight: full},
-			[]string{"odd even"}},
 		"full nodes that the search has met, and too little gpu": {racks(3, 8), Hints{Tight: full},
 			[]string{"cut pods pod-0-0"}},
 		"two pods that need a rack, and too little gpu": {each(each(racks(3, 5), inARack), twoPods), Hints{}, []string{
@@ -101,34 +97,6 @@ func twoInOneRack() *certificate.Input {
 	in.Kinds[0].Barred, in.Kinds[1].Barred = []bool{false, true, true}, []bool{true, false, false}
 	in.Groups[3].Pending[0].Kind = 1
 	return in
-}
-
-// Uneven proves by numbers of items alone.
-func TestUnevenNumbersAlone(t *testing.T) {
-	even := certificate.Relation{Name: "even", Topology: "net", Level: "rack", Even: true, Max: 2}
-	for name, test := range map[string]struct {
-		in   *certificate.Input
-		want []string
-	}{
-		"three in pairs":          {each(related(racks(3, 1), even), inARack), []string{"odd even"}},
-		"two in pairs":            {each(related(racks(2, 1), even), inARack), nil},
-		"too large":               {racks(3, 9), nil},
-		"too many for a relation": {related(racks(3, 1), apart()), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := certificate.Read(test.in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			if proof := Uneven(m, certificate.MaxSteps, Hints{}); proof != nil {
-				got = texts(proof.Rules)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
 }
 
 // Each step of the verifier is taken from what is left, whether or not it proves something; with nothing left nothing

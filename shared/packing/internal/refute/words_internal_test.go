@@ -67,8 +67,6 @@ func textOf(r certificate.Rule) string {
 			r.Branch.Each, r.Branch.None)
 	case r.Without != nil:
 		return fmt.Sprintf("without %v each %v then %v", r.Without.Groups, r.Without.Each, r.Without.Then)
-	case r.Odd != nil:
-		return strings.TrimSpace("odd " + r.Odd.Relation + byText(r.Odd.By))
 	case r.Search != nil:
 		return "search"
 	case r.Every != nil:
