@@ -16,8 +16,7 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 )
 
-// updateWithACopyMore changes a set of which no copy may be unavailable, in a rack that has no room for another copy at
-// first.
+// updateWithACopyMore changes a set with maxSurge, in a rack that has no room for another copy at first.
 func updateWithACopyMore(w *world) *features.FeatureBuilder {
 	all := map[string]int{"llm-0-g-0-worker": 2, "llm-0-g-0-leader": 1, "llm-0-g-1-worker": 2, "llm-0-g-1-leader": 1}
 	copies := func(least int) types.StepFunc {
@@ -27,34 +26,35 @@ func updateWithACopyMore(w *world) *features.FeatureBuilder {
 		progress := set.Status.UpdateProgress
 		return progress != nil && progress.UpdateEndedAt != nil
 	})
-	const waits = "PodCliqueScalingGroup llm-0-g waits for a further copy, as its maxUnavailable is 0: "
+	const waits = "PodCliqueScalingGroup llm-0-g waits for a further copy, as maxSurge wants: "
 	return features.New("update with a copy more").
 		Setup(w.create).
 		Assess("a set runs", suite.AllOf(w.applies("one-more-copy.yaml"), w.runs("engine:1", all), copies(2))).
 		Assess("its rack has no room for another copy, though the next one has, so all old ones stay", suite.AllOf(
-			w.edits("llm", template("engine:2", true)), w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits),
-			w.has(map[string]int{"engine:1": 6}))).
+			w.edits("llm", template("engine:2", true)), w.updateSays(grove.ReasonUpdateStopped, waits),
+			w.has(map[string]int{"engine:1": 6, "not ready": 3}))).
 		Assess("also after a crash of the operator", suite.AllOf(
-			w.TheOperatorDies, w.updateSays(grove.ReasonSuccessorsWithoutRoom, waits), w.Created("engine:2", 0, 0))).
-		Assess("the copy comes when there is room, and where it does not start, it alone has the new template",
+			w.TheOperatorDies, w.updateSays(grove.ReasonUpdateStopped, waits),
+			w.has(map[string]int{"engine:1": 6, "not ready": 3}))).
+		Assess("the copy is placed when there is room, and where it does not start, it alone has the new template",
 			suite.AllOf(
-				w.nodeComes(0, 2, 4), w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.TheOperatorDies,
-				w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3), w.inRack(0))).
+				w.nodeComes(0, 2, 4), w.inRack(0), w.TheOperatorDies,
+				w.has(map[string]int{"engine:1": 6, "not ready": 3}), w.Created("engine:2", 3, 3))).
 		Assess("another edit is where it goes on, and in the end the copy is gone", suite.AllOf(
 			w.edits("llm", template("engine:3", false)), w.TheOperatorDies, w.runs("engine:3", all),
 			w.isReadyAgain("llm", 1),
 			ended, w.inRack(0))).
 		Assess("the pods of the further copy were made once more, those of the others once", suite.AllOf(
 			w.Created("engine:2", 3, 3), w.Created("engine:3", 9, 9), w.Kept)).
-		Assess("where a copy may be away, one goes if there is no room for another", suite.AllOf(
+		Assess("without maxSurge one copy goes, and no other one before it is back", suite.AllOf(
 			copies(1),
 			w.edits("llm", func(set *grove.PodCliqueSet) {
-				larger("engine:4", 2)(set)
-				template("engine:4", true)(set) // So that the update goes on until it was seen.
-				set.Spec.Template.PodCliqueScalingGroups[0].MaxUnavailable = ptr.To[int32](1)
+				larger("engine:4", 5)(set)
+				group := &set.Spec.Template.PodCliqueScalingGroups[0]
+				group.MaxUnavailable, group.MaxSurge = ptr.To[int32](1), nil
 			}),
-			w.updateSays(grove.ReasonUpdateInProgress, "; without a further copy of PodCliqueScalingGroup llm-0-g: "),
-			w.has(map[string]int{"engine:3": 3, "not ready": 3}), w.edits("llm", template("engine:5", false)),
+			w.updateSays(grove.ReasonUpdateStopped, "some of them stand on no node yet: PodGang llm-0 waits: "),
+			w.has(map[string]int{"engine:3": 3, "not ready": 3}), w.edits("llm", larger("engine:5", 1)),
 			w.runs("engine:5", all), w.isReadyAgain("llm", 1), w.inRack(0), w.Created("engine:4", 3, 3),
 			w.Created("engine:5", 6, 6), w.Kept)).
 		Teardown(w.remove)

@@ -18,8 +18,6 @@ var choices = []struct {
 }{
 	{grovev1alpha1.AnnotationImageUpdate, []string{grovev1alpha1.ImageUpdateRecreate,
 		grovev1alpha1.ImageUpdateInPlace}},
-	{grovev1alpha1.AnnotationUpdateWithoutRoom, []string{grovev1alpha1.UpdateWithoutRoomWait,
-		grovev1alpha1.UpdateWithoutRoomReplace}},
 	{grovev1alpha1.AnnotationMissingTopologyLevel, []string{grovev1alpha1.MissingTopologyLevelDrop,
 		grovev1alpha1.MissingTopologyLevelHold}},
 }

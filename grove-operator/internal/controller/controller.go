@@ -89,10 +89,7 @@ func Add(ctx context.Context, mgr manager.Manager, config *groveconfigv1alpha1.O
 	}
 	for name, add := range map[string]func() error{
 		"PodCliqueSet": func() error {
-			reconciler := &podcliqueset.Reconciler{
-				Client: cached, Writer: writer, Clock: now, Events: recorder,
-				DefaultScheduler: *config.DefaultSchedulerName, Startup: config.StartupOrder,
-			}
+			reconciler := &podcliqueset.Reconciler{Client: cached, Writer: writer, Clock: now, Events: recorder}
 			return reconciler.SetupWithManager(mgr, *syncs.PodCliqueSet.ConcurrentSyncs, bindings)
 		},
 		"PodCliqueScalingGroup": func() error {

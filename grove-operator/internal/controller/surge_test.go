@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,7 +16,6 @@ import (
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/pods"
 )
@@ -36,34 +34,23 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		slices.Sort(words)
 		return strings.Join(words, " ")
 	}
-	// answers does the work of the scheduler and the pod grouper for all PodGangs with a question: copies beyond
-	// replicas have room or not, successors have.
-	answers := func(in string, room metav1.ConditionStatus) {
+	// judges does the work of the scheduler and the pod grouper: copies beyond replicas have room or not, others have.
+	judges := func(in string, room bool) {
 		GinkgoHelper()
 		var gangs schedulerv1alpha1.PodGangList
 		Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())
 		for i := range gangs.Items {
 			gang := &gangs.Items[i]
-			conditions := []metav1.Condition{{Type: "Scheduled", Status: metav1.ConditionTrue,
-				Reason: scheduling.ReasonPlaced}}
-			asked, err := successors.Parse(gang.Annotations)
-			Expect(err).NotTo(HaveOccurred())
-			if asked != nil {
-				answer := successors.Answer{ID: asked.ID, Fits: metav1.ConditionTrue,
-					Reason: scheduling.ReasonRoomForAll}
-				if asked.Adds() {
-					answer.Fits, answer.Reason, answer.Sentence = room, scheduling.ReasonInfeasible,
-						"no rack has 3 GPUs"
-				}
-				conditions = append(conditions, answer.Condition())
-			}
-			for j := range conditions {
-				conditions[j].LastTransitionTime = metav1.Now()
+			said := metav1.Condition{Type: "Scheduled", Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
+				LastTransitionTime: metav1.Now()}
+			if gang.Name == "more-0-g-1" && !room {
+				said.Status, said.Reason, said.Message = metav1.ConditionFalse, scheduling.ReasonInfeasible,
+					"no rack has 3 GPUs"
 			}
 			written, err := json.Marshal(map[string]any{
 				"apiVersion": schedulerv1alpha1.GroupVersion.String(), "kind": "PodGang",
 				"metadata": map[string]any{"name": gang.Name, "namespace": in, "uid": gang.UID},
-				"status":   map[string]any{"conditions": conditions},
+				"status":   map[string]any{"conditions": []metav1.Condition{said}},
 			})
 			Expect(err).NotTo(HaveOccurred())
 			err = c.Status().Patch(ctx, gang, client.RawPatch(types.ApplyPatchType, written),
@@ -82,53 +69,56 @@ var _ = Describe("An update with copies beyond replicas", func() {
 		return *found
 	}
 	// edited is a set with running copies, whose template changes.
-	edited := func(maxUnavailable int) string {
+	edited := func() (string, *grovev1alpha1.PodCliqueSet) {
 		GinkgoHelper()
 		in := namespace()
-		set := createSet(in, fmt.Sprintf(`
+		set := createSet(in, `
 metadata: {name: more}
 spec:
   replicas: 1
   template:
     cliques:
       - {name: a, spec: {replicas: 1, podSpec: {schedulerName: kai-scheduler, containers: [{name: main, image: "x:1"}]}}}
-    podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 1, maxUnavailable: %d, maxSurge: 1}]
-`, maxUnavailable))
+    podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, minAvailable: 1, maxSurge: 1}]
+`)
 		Eventually(func() string {
 			run(in, ofSet)
 			return state(in, "more")()
 		}).Should(Equal("1/1/1 AllReplicasAvailable"))
-		answers(in, metav1.ConditionFalse)
+		judges(in, false)
 		edit := `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:2"}]`
 		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
-		return in
+		return in, set
 	}
 	// lives runs scheduler and kubelet, and returns the condition of the update.
-	lives := func(in string, room metav1.ConditionStatus) metav1.Condition {
-		answers(in, room)
+	lives := func(in string, room bool) metav1.Condition {
 		end(in, ofSet)
-		run(in, ofSet)
-		Expect(recorded(in)()).NotTo(ContainElement(ContainSubstring("nobody has answered")),
-			"it waits for no deadline")
+		if room {
+			run(in, ofSet)
+		} else {
+			for _, copyIndex := range []string{"0", "1"} {
+				run(in, client.MatchingLabels{grovev1alpha1.LabelPodCliqueScalingGroupReplicaIndex: copyIndex})
+			}
+		}
+		judges(in, room)
 		return updating(in)
 	}
 
-	It("has a copy more than replicas from before the first goes until the last is back, if that copy has room", func() {
-		in := edited(0)
-		Eventually(func() string { return lives(in, metav1.ConditionFalse).Message }).Should(
-			Equal("0 of 2 pods have the template; replica 0: " +
-				"PodCliqueScalingGroup more-0-g waits for a further copy, as its maxUnavailable is 0: no rack has 3 GPUs"))
-		Consistently(func() string { return lives(in, metav1.ConditionFalse).Reason }, "2s").Should(
-			Equal(grovev1alpha1.ReasonSuccessorsWithoutRoom))
-		Expect(copies(in, true)).To(Equal("0=x:1 1=x:1"))
-		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"),
-			"a gang without pods makes the set no less ready")
-		Expect(podsOf(in, ofSet)()).To(HaveLen(2))
+	It("has a copy more than replicas from before the first goes until the last is back, when that copy has room", func() {
+		in, _ := edited()
+		Eventually(func() string { return lives(in, false).Message }).Should(Equal("0 of 2 pods have the template; " +
+			"replica 0: PodCliqueScalingGroup more-0-g waits for a further copy, as maxSurge wants: " +
+			"PodClique more-0-g-2-a has 0 of 1 ready pods; some of them stand on no node yet: " +
+			"PodGang more-0-g-1 waits: no rack has 3 GPUs"))
+		Consistently(func() string { return lives(in, false).Reason }, "2s").Should(
+			Equal(grovev1alpha1.ReasonUpdateStopped))
+		Expect(copies(in, true)).To(Equal("0=x:1 1=x:1 2=x:2"))
+		Expect(state(in, "more")()).To(HaveSuffix("AllReplicasAvailable"), "a copy more makes the set no less ready")
 
 		By("room")
 		var seen []string
 		Eventually(func() metav1.ConditionStatus {
-			condition := lives(in, metav1.ConditionTrue)
+			condition := lives(in, true)
 			if now := copies(in, false); len(seen) == 0 || seen[len(seen)-1] != now {
 				seen = append(seen, now)
 			}
@@ -139,8 +129,7 @@ spec:
 			return condition.Status
 		}).Should(Equal(metav1.ConditionFalse))
 		Expect(seen).To(ContainElement("0=x:1 1=x:1 2=x:2"))
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(
-			Equal("0=x:2 1=x:2"))
+		Eventually(func() string { lives(in, true); return copies(in, true) }).Should(Equal("0=x:2 1=x:2"))
 		Eventually(func() int {
 			var gangs schedulerv1alpha1.PodGangList
 			Expect(c.List(ctx, &gangs, client.InNamespace(in))).To(Succeed())
@@ -148,32 +137,26 @@ spec:
 		}).Should(Equal(2))
 	})
 
-	It("goes on without one where there is no room, and where it may", func() {
-		in := edited(1)
-		var messages []string
-		Eventually(func() metav1.ConditionStatus {
-			condition := lives(in, metav1.ConditionFalse)
-			messages = append(messages, condition.Message)
-			Expect(strings.Fields(copies(in, true))).NotTo(HaveLen(3))
-			return condition.Status
-		}).Should(Equal(metav1.ConditionFalse))
-		Expect(messages).To(ContainElement(
-			HaveSuffix("; without a further copy of PodCliqueScalingGroup more-0-g: no rack has 3 GPUs")))
-		Expect(copies(in, true)).To(Equal("0=x:2 1=x:2"))
+	It("goes on without one as soon as maxSurge is 0", func() {
+		in, set := edited()
+		Eventually(func() string { return lives(in, false).Reason }).Should(Equal(grovev1alpha1.ReasonUpdateStopped))
+		edit := `[{"op":"replace","path":"/spec/template/podCliqueScalingGroups/0/maxSurge","value":0}]`
+		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		Eventually(func() metav1.ConditionStatus { return lives(in, false).Status }).Should(
+			Equal(metav1.ConditionFalse))
+		Eventually(func() string { lives(in, false); return copies(in, true) }).Should(Equal("0=x:2 1=x:2"))
 	})
 
 	It("keeps its copies through a restart of the operator, and through a scale", func() {
-		in := edited(0)
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, true) }).Should(
-			ContainSubstring("2=x:2"))
+		in, _ := edited()
+		Eventually(func() string { lives(in, true); return copies(in, true) }).Should(ContainSubstring("2=x:2"))
 		start(levels("zone", "rack", "host"))
 		scale(get(in, "more-0-g", &grovev1alpha1.PodCliqueScalingGroup{}), 3)
 		Eventually(func() metav1.ConditionStatus {
-			condition := lives(in, metav1.ConditionTrue)
+			condition := lives(in, true)
 			Expect(len(strings.Fields(copies(in, true)))).To(BeNumerically("<=", 4))
 			return condition.Status
 		}).Should(Equal(metav1.ConditionFalse))
-		Eventually(func() string { lives(in, metav1.ConditionTrue); return copies(in, false) }).Should(
-			Equal("0=x:2 1=x:2 2=x:2"))
+		Eventually(func() string { lives(in, true); return copies(in, false) }).Should(Equal("0=x:2 1=x:2 2=x:2"))
 	})
 })

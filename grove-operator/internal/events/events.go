@@ -55,11 +55,6 @@ const (
 	UpdateStarted Reason = "UpdateStarted"
 	// UpdateFinished: every pod has the current template.
 	UpdateFinished Reason = "UpdateFinished"
-	// SuccessorsWithoutRoom (warning): the successors of the pods that an update replaces next would have no room, so
-	// that these pods stay.
-	SuccessorsWithoutRoom Reason = "SuccessorsWithoutRoom"
-	// UpdateUnproved (warning): pods on nodes are replaced although it is not known whether their successors have room.
-	UpdateUnproved Reason = "UpdateUnproved"
 )
 
 // ReconcileFailed (warning), of every kind: an error that was not among lastErrors before.
@@ -80,9 +75,6 @@ var action = map[Reason]string{
 	UpdateStarted:       "Update",
 	UpdateFinished:      "Update",
 	ReconcileFailed:     "Reconcile",
-
-	SuccessorsWithoutRoom: "Update",
-	UpdateUnproved:        "Update",
 }
 
 // recorded has stable labels: reasons may be added, but do not change.

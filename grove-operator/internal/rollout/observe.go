@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +10,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/layout"
@@ -26,9 +26,6 @@ type Objects struct {
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs; if unset, the scheduler's conditions are not read.
 	Gangs map[string]*schedulerv1alpha1.PodGang
-	// DefaultScheduler and Startup are inputs for making pods.
-	DefaultScheduler string
-	Startup          groveconfigv1alpha1.StartupOrderConfiguration
 	// hashes are the hashes that current pods of a clique may have, by the clique's name.
 	hashes map[string][]string
 }
@@ -169,17 +166,14 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
 		made := Group{
 			Name:           layout.ScalingGroup(o.Set.Name, replica, config.Name),
-			MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
 			Template:       config.Name,
-		}
-		if o.waitsForRoom() {
-			made.MaxSurge = ptr.Deref(config.MaxSurge, 0)
-			made.Strict = made.MaxSurge > 0 && made.MaxUnavailable == 0
+			MaxUnavailable: ptr.Deref(config.MaxUnavailable, 1),
+			MaxSurge:       ptr.Deref(config.MaxSurge, 0),
 		}
 		if group := o.scalingGroup(replica, config); group != nil {
 			made.Exists, made.Minimum = true, status.GroupMinimum(group)
-			copies := Copies(o.Set, group)
-			made.Surge = int(copies - layout.Bounded(group.Spec.Replicas))
+			copies, replicas := Copies(o.Set, group), layout.Bounded(group.Spec.Replicas)
+			made.Surge, made.MaxCopies = int(copies-replicas), maxCopies(config, replicas)
 			for copyIndex := range copies {
 				member := Copy{Index: copyIndex}
 				member.Cliques, member.Missing = o.cliques(layout.Copy(o.Set, replica, config, copyIndex), byClique)
@@ -206,7 +200,7 @@ func (o Objects) cliques(
 			Replicas: podClique.Spec.Replicas,
 			Minimum:  status.MinimumToStart(podClique),
 			Reached:  podClique.Status.ReachedMinAvailable,
-			Failing:  status.Failing(podClique), Unscheduled: o.unscheduled(podClique),
+			Failing:  status.Failing(podClique),
 		}
 		if errors := podClique.Status.LastErrors; len(errors) > 0 {
 			clique.Refused = errors[0].Description
@@ -224,22 +218,29 @@ func (o Objects) cliques(
 			})
 		}
 		slices.SortFunc(clique.Pods, byIndex)
+		clique.Unscheduled = o.unscheduled(podClique, clique.Pods)
 		cliques = append(cliques, clique)
 	}
 	return cliques, missing
 }
 
-// unscheduled is the scheduler's message about the gang of a PodClique that has no room.
-func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique) string {
-	gang := o.Gangs[podClique.Labels[grovev1alpha1.LabelPodGang]]
-	if gang == nil {
-		return ""
+// unscheduled is the scheduler's message about pods of a PodClique that have no room: about its gang, or, if that has all
+// that it needs, about the first of the pods. It is empty if the scheduler has not said so.
+func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique, existing []Pod) string {
+	if gang := o.Gangs[podClique.Labels[grovev1alpha1.LabelPodGang]]; gang != nil {
+		scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)
+		if scheduled != nil && scheduled.Status == metav1.ConditionFalse && scheduled.Message != "" {
+			return fmt.Sprintf("PodGang %s waits: %s", gang.Name, scheduled.Message)
+		}
 	}
-	scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)
-	if scheduled == nil || scheduled.Status != metav1.ConditionFalse {
-		return ""
+	for _, pod := range existing {
+		for _, condition := range pod.Object.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+				return fmt.Sprintf("pod %s waits: %s", pod.Object.Name, condition.Message)
+			}
+		}
 	}
-	return scheduled.Message
+	return ""
 }
 
 // Progress counts the wanted pods, and those that the PodCliques' statuses count with the set's current template.

@@ -5,9 +5,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
+	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
@@ -48,6 +50,51 @@ spec:
 		if got := outdated(step.seen...); got != step.want {
 			t.Errorf("step %d: outdated: %v, want %v", i, got, step.want)
 		}
+	}
+}
+
+// TestWhyPodsHaveNoRoom: what a scheduler says of the gang, or else of the first pod.
+func TestWhyPodsHaveNoRoom(t *testing.T) {
+	set := fixture.Set(t, `
+metadata: {name: s, namespace: n, uid: s}
+spec:
+  replicas: 1
+  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
+`)
+	member := layout.Standalone(set, 0)[0]
+	podClique := children.PodClique(set, member, nil)
+	podClique.UID = "a"
+	maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+	waits, refused := maker.Make("p0", 0), maker.Make("p1", 1)
+	refused.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}
+	for name, c := range map[string]struct {
+		scheduled metav1.Condition
+		pods      []*corev1.Pod
+		want      string
+	}{
+		"the gang has no room": {
+			scheduled: metav1.Condition{Type: "Scheduled", Status: metav1.ConditionFalse, Message: "no rack has room"},
+			pods:      []*corev1.Pod{refused}, want: "PodGang s-0 waits: no rack has room",
+		},
+		"the gang has all that it needs, and a pod has no room": {
+			scheduled: metav1.Condition{Type: "Scheduled", Status: metav1.ConditionTrue, Message: "x"},
+			pods:      []*corev1.Pod{waits, refused}, want: "pod p1 waits: 0/3 nodes are available",
+		},
+		"no scheduler has looked": {
+			scheduled: metav1.Condition{Type: "Scheduled", Status: metav1.ConditionUnknown, Message: "x"},
+			pods:      []*corev1.Pod{waits},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
+			gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: "s-0"}}
+			gang.Status.Conditions = []metav1.Condition{c.scheduled}
+			objects.Gangs = map[string]*schedulerv1alpha1.PodGang{gang.Name: gang}
+			if got := objects.Replica(0, c.pods).Cliques[0].Unscheduled; got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -53,20 +53,17 @@ type Copy struct {
 
 // Group is a scaling group of a replica.
 type Group struct {
-	// Name of the PodCliqueScalingGroup.
-	Name string
+	// Name of the PodCliqueScalingGroup, and Template of the group in the set's template.
+	Name, Template string
 	// Exists is false as long as the PodCliqueScalingGroup does not exist.
 	Exists bool
 	// Minimum is how many copies are needed.
 	Minimum int32
 	// MaxUnavailable is how many copies the update may make unavailable at a time; less than 1 is 1.
 	MaxUnavailable int32
-	// MaxSurge is how many copies may be made beyond replicas, and Strict is set if none may be unavailable without one
-	// of these.
-	MaxSurge int32
-	Strict   bool
-	// Template is the group's name in the template.
-	Template string
+	// MaxSurge is how many copies the update makes beyond replicas before it takes others away; 0 if it makes none.
+	// MaxCopies is how many copies the group can have with them.
+	MaxSurge, MaxCopies int32
 	// Copies are the wanted ones, sorted by index. The last of them, as many as Surge, are beyond replicas and exist
 	// only during the update.
 	Copies []Copy
@@ -134,10 +131,10 @@ func (g *Group) regular() []Copy { return g.Copies[:len(g.Copies)-g.Surge] }
 
 func (g *Group) surge() []Copy { return g.Copies[len(g.Copies)-g.Surge:] }
 
-// available counts the available copies among the given ones.
-func available(copies []Copy) (count int) {
-	for i := range copies {
-		if copies[i].available() {
+// available counts the available copies.
+func (g *Group) available() (count int) {
+	for i := range g.Copies {
+		if g.Copies[i].available() {
 			count++
 		}
 	}

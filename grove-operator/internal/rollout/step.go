@@ -1,21 +1,21 @@
 package rollout
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 )
 
 // Step is the next action of an update in one replica of a set.
 type Step struct {
-	// Delete are the pods to replace, and Of describes them.
+	// Delete are the pods to replace.
 	Delete []*corev1.Pod
-	Of     string
-	// Surge are copies to make before Delete, if there is room; nil if there are none.
-	Surge *Surge
+	// Surge are the groups that are to have copies beyond replicas from now on.
+	Surge []grovev1alpha1.PodCliqueScalingGroupSurge
 	// Waiting says what has to happen before more pods can be replaced; empty if nothing has to.
 	Waiting string
 	// Why says why the pods that it waits for are not ready, as far as that is known.
@@ -29,31 +29,46 @@ type Step struct {
 // Pods of the old template that are not ready are replaced at once; so are copies of a scaling group in which a
 // PodClique is below its minimum, with all their pods. After that one ready pod, or as many copies of one scaling group
 // as may be unavailable at a time, are replaced when everything else of the replica is ready. Hence a clique or a group
-// with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. Replacements
-// that find no room or do not become ready stop everything, as soon as they are as many as may be unavailable.
+// with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. A group with
+// maxSurge gets further copies first, and as many copies are replaced at a time as further ones are ready. Replacements
+// and further copies that find no room or do not become ready stop everything, as soon as they are as many as may be
+// unavailable.
 func Next(replica Replica) Step {
-	if broken := replica.broken(); len(broken) > 0 {
-		const of = "pods of the old template that are not ready"
-		return Step{Delete: broken, Of: of, Waiting: of + " are being updated"}
+	step := replica.next()
+	for i := range replica.Groups {
+		if group := &replica.Groups[i]; group.Surge > 0 && group.unfinished() {
+			step.Surge = append(step.Surge, group.surgeOf(len(group.Copies)))
+		}
 	}
-	if wait := replica.unsettled(); wait.what != "" {
-		return Step{Waiting: wait.what, Why: wait.why}
+	return step
+}
+
+func (r *Replica) next() Step {
+	// 1. Pods of the old template that do not serve.
+	if broken := r.broken(); len(broken) > 0 {
+		return Step{Delete: broken, Waiting: "pods of the old template that are not ready are being updated"}
 	}
-	waits, at := replica.busy()
+	// 2. Everything is ready but copies of one group.
+	if wait := r.unsettled(); wait.what != "" {
+		return wait.step()
+	}
+	waits, at := r.busy()
 	if at < 0 {
-		return Step{Waiting: waits[0].what, Why: waits[0].why}
+		return waits[0].step()
 	}
+	// 3. A pod of a standalone clique, while no copies are away.
 	if len(waits) == 0 {
-		if step, found := replica.nextPod(); found {
+		if step, found := r.nextPod(); found {
 			return step
 		}
 	}
-	for i := at; i < len(replica.Groups); i++ {
-		if step, found := replica.Groups[i].next(len(waits)); found {
+	// 4. Copies of a group, while no copies of another one are away.
+	for i := at; i < len(r.Groups); i++ {
+		if step, found := r.Groups[i].next(len(waits)); found {
 			return step
 		}
 		if len(waits) > 0 {
-			return Step{Waiting: waits[0].what, Why: waits[0].why}
+			return waits[0].step()
 		}
 	}
 	return Step{Done: true}
@@ -64,60 +79,87 @@ func (r *Replica) nextPod() (Step, bool) {
 	for i := range r.Cliques {
 		for _, pod := range r.Cliques[i].Pods {
 			if !pod.Current {
-				of := fmt.Sprintf("pod %d of PodClique %s", pod.Index, r.Cliques[i].Name)
-				return Step{Delete: []*corev1.Pod{pod.Object}, Of: of, Waiting: of + " is being updated"}, true
+				waiting := fmt.Sprintf("pod %d of PodClique %s is being updated", pod.Index, r.Cliques[i].Name)
+				return Step{Delete: []*corev1.Pod{pod.Object}, Waiting: waiting}, true
 			}
 		}
 	}
 	return Step{}, false
 }
 
-// next replaces copies if possible, given how many are unavailable already.
+// next replaces copies if possible, given how many of the group are not ready.
 func (g *Group) next(away int) (Step, bool) {
-	going, most := g.going(), g.most(away)
+	if g.MaxSurge > 0 {
+		return g.nextWithSurge(away)
+	}
+	going, most := going(g.Copies), min(max(1, int(g.MaxUnavailable))-away, g.available()-int(g.Minimum))
+	if away == 0 {
+		most = max(1, most) // Without any spare, one copy is replaced nevertheless, or the update would never proceed.
+	}
 	if len(going) == 0 || most <= 0 {
 		return Step{}, false
 	}
-	step := g.replace(going[:min(len(going), most)])
-	if g.Surge == 0 && g.MaxSurge > 0 && away == 0 {
-		step.Surge = &Surge{Group: g.Template, Most: min(g.MaxSurge, int32(len(going))), Required: g.Strict}
-		for _, member := range going[:step.Surge.Most] {
-			step.Surge.Next = append(step.Surge.Next, member.old(anyPod))
-		}
-	}
-	if g.Strict && available(g.surge()) == 0 {
-		step.Delete = nil
-		step.Waiting = waitsForCopy(g.Name)
-		step.Why = g.unplaced()
-	}
-	return step, true
+	return g.replace(going[:min(len(going), most)]), true
 }
 
-// most is how many copies of the old template may be replaced, given how many are unavailable. With copies beyond
-// replicas it is as many as of these are available, and none before it is known for each of them whether it has room.
-func (g *Group) most(away int) int {
-	spare, extra := available(g.Copies)-int(g.Minimum), available(g.surge())
-	most := max(1, int(g.MaxUnavailable))
-	if extra > 0 {
-		most = extra
+// nextWithSurge is next for a group that gets copies beyond replicas first. None of the others goes before one of these
+// is ready and has the new template.
+func (g *Group) nextWithSurge(away int) (Step, bool) {
+	old, outdatedSurge := going(g.regular()), going(g.surge())
+	ready, pending := g.readySurge()
+	switch further := min(g.MaxSurge, int32(len(old)), g.MaxCopies-int32(len(g.Copies))); {
+	case len(old) == 0, away > 0 && ready <= away:
+		return Step{}, false
+	case ready > away:
+		return g.replace(old[:min(len(old), ready-away)]), true
+	case len(outdatedSurge) > 0:
+		return g.replace(outdatedSurge), true
+	case g.Surge > 0:
+		waiting := fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as maxSurge wants: ", g.Name)
+		return Step{Waiting: waiting + pending.what, Why: pending.why}, true
+	case further <= 0:
+		return Step{
+			Waiting: fmt.Sprintf("PodCliqueScalingGroup %s waits for a further copy, as maxSurge wants", g.Name),
+			Why:     "a group gets none below its minAvailable, nor beyond the most copies that it may have",
+		}, true
+	default:
+		waiting := "further copies of PodCliqueScalingGroup " + g.Name + " are being created"
+		made := g.surgeOf(len(g.Copies) + int(further))
+		return Step{Surge: []grovev1alpha1.PodCliqueScalingGroupSurge{made}, Waiting: waiting}, true
 	}
-	most = min(most-away, spare)
-	switch {
-	case slices.ContainsFunc(g.surge(), func(member Copy) bool { return member.starting().what != "" }):
-		return 0
-	case away == 0:
-		return max(1, most) // Without any spare, one copy is replaced nevertheless, or the update would never proceed.
-	case g.Strict && extra == 0:
-		return 0
+}
+
+// surgeOf records how many copies the group is to have during the update.
+func (g *Group) surgeOf(copies int) grovev1alpha1.PodCliqueScalingGroupSurge {
+	return grovev1alpha1.PodCliqueScalingGroupSurge{Name: g.Template, Copies: int32(copies)}
+}
+
+// readySurge counts the copies beyond replicas that are ready and have the new template. Pending is the wait for the
+// others, if possible for one with a known reason.
+func (g *Group) readySurge() (ready int, pending wait) {
+	for i := range g.surge() {
+		member := &g.surge()[i]
+		switch wait := member.lacks(); {
+		case wait.what == "" && !member.outdated():
+			ready++
+		case pending.what == "" || pending.why == "" && wait.why != "":
+			pending = wait
+		}
 	}
-	return most
+	return ready, pending
+}
+
+// unfinished reports whether the update has something left to do in the group, or waits for a copy of it.
+func (g *Group) unfinished() bool {
+	return len(g.unsettled()) > 0 ||
+		slices.ContainsFunc(g.regular(), func(member Copy) bool { return member.outdated() })
 }
 
 // going are the copies of the old template that can be replaced as soon as it is their turn.
-func (g *Group) going() []*Copy {
+func going(copies []Copy) []*Copy {
 	var going []*Copy
-	for i := range g.regular() {
-		if member := &g.Copies[i]; member.outdated() && member.unsettled().what == "" {
+	for i := range copies {
+		if member := &copies[i]; member.outdated() && member.unsettled().what == "" {
 			going = append(going, member)
 		}
 	}
@@ -131,24 +173,12 @@ func (g *Group) replace(copies []*Copy) Step {
 		step.Delete = append(step.Delete, member.old(anyPod)...)
 		indexes = append(indexes, fmt.Sprint(member.Index))
 	}
-	if len(indexes) == 1 {
-		step.Of = fmt.Sprintf("copy %s of PodCliqueScalingGroup %s", indexes[0], g.Name)
-		step.Waiting = step.Of + " is being updated"
-		return step
+	format := "copy %s of PodCliqueScalingGroup %s is being updated"
+	if len(copies) > 1 {
+		format = "copies %s of PodCliqueScalingGroup %s are being updated"
 	}
-	step.Of = fmt.Sprintf("copies %s of PodCliqueScalingGroup %s", strings.Join(indexes, ", "), g.Name)
-	step.Waiting = step.Of + " are being updated"
+	step.Waiting = fmt.Sprintf(format, strings.Join(indexes, ", "), g.Name)
 	return step
-}
-
-// unplaced says why copies beyond replicas did not find room; empty if that is not known.
-func (g *Group) unplaced() string {
-	for _, member := range g.surge() {
-		if word := member.unscheduled(); word != "" {
-			return word
-		}
-	}
-	return ""
 }
 
 // broken are the pods of the old template that do not serve.
@@ -202,6 +232,8 @@ func (c *Copy) old(filter func(Pod) bool) []*corev1.Pod {
 // to.
 type wait struct{ what, why string }
 
+func (w wait) step() Step { return Step{Waiting: w.what, Why: w.why} }
+
 func missing(kind, name string) wait {
 	return wait{what: fmt.Sprintf("%s %s does not exist yet", kind, name)}
 }
@@ -240,8 +272,7 @@ func (r *Replica) busy() (waits []wait, at int) {
 	return waits, at
 }
 
-// unsettled are the waits for the copies that are not ready, one each. Copies beyond replicas delay only the copies
-// that they are made for.
+// unsettled are the waits for the copies that are not ready, one each, but for copies beyond replicas.
 func (g *Group) unsettled() []wait {
 	var waits []wait
 	for _, member := range g.regular() {
@@ -249,59 +280,21 @@ func (g *Group) unsettled() []wait {
 			waits = append(waits, wait)
 		}
 	}
-	if !slices.ContainsFunc(g.regular(), func(member Copy) bool { return member.outdated() }) {
-		return waits
-	}
-	for _, member := range g.surge() {
-		if wait := member.starting(); wait.what != "" {
-			waits = append(waits, wait)
-		}
-	}
 	return waits
 }
 
-// starting says what a copy beyond replicas lacks until it is available; empty also if it has no room after all.
-func (c *Copy) starting() wait {
-	switch {
-	case len(c.Missing) > 0:
-		return missing("PodClique", c.Missing[0])
-	case c.unscheduled() != "":
-		return wait{}
-	}
-	for i := range c.Cliques {
-		if wait := c.Cliques[i].unsettled(); wait.what != "" {
-			return wait
-		}
-	}
-	return wait{}
-}
-
-// unscheduled is the scheduler's message about a copy whose pods exist and never had room, or the API server's if it
-// refuses the pods, as for a quota; empty if there is none.
-func (c *Copy) unscheduled() (why string) {
-	if !c.neverStood() {
-		return ""
-	}
-	for i := range c.Cliques {
-		clique := &c.Cliques[i]
-		switch made := int32(len(clique.Pods)) >= clique.Replicas; {
-		case made:
-			why = cmp.Or(why, clique.Unscheduled)
-		case clique.Refused == "":
-			return "" // They are being made.
-		default:
-			why = cmp.Or(why, clique.Refused)
-		}
-	}
-	return why
-}
-
+// unsettled is the wait for a copy that is not ready, but for one that never had room.
 func (c *Copy) unsettled() wait {
-	if len(c.Missing) > 0 {
-		return missing("PodClique", c.Missing[0])
-	}
 	if c.neverStood() {
 		return wait{}
+	}
+	return c.lacks()
+}
+
+// lacks is the wait for a copy that is not ready.
+func (c *Copy) lacks() wait {
+	if len(c.Missing) > 0 {
+		return missing("PodClique", c.Missing[0])
 	}
 	for i := range c.Cliques {
 		if wait := c.Cliques[i].unsettled(); wait.what != "" {
@@ -318,7 +311,7 @@ func (c *Clique) unsettled() wait {
 	case !c.Prepared:
 		return wait{what: fmt.Sprintf("PodClique %s has not got the new template yet", c.Name)}
 	case exist != c.Replicas:
-		return wait{what: fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas)}
+		return wait{what: fmt.Sprintf("PodClique %s has %d of %d pods", c.Name, exist, c.Replicas), why: c.Refused}
 	case unplaced:
 		return wait{
 			what: fmt.Sprintf("PodClique %s has %d of %d ready pods; some of them stand on no node yet", c.Name, ready,

@@ -71,12 +71,13 @@ func copies(letters string) rollout.Group {
 // surging makes the last copies of a group copies beyond replicas, of which there may be two.
 func surging(beyond int, made rollout.Group) rollout.Group {
 	made.Surge, made.MaxSurge, made.Template = beyond, 2, "g"
+	made.MaxCopies = int32(len(made.Copies)-beyond) + 2
 	return made
 }
 
-// strict allows no copy of a group to be unavailable without another one in its place.
-func strict(made rollout.Group) rollout.Group {
-	made.Strict = true
+// full makes a group that can have no further copy.
+func full(made rollout.Group) rollout.Group {
+	made.MaxCopies = int32(len(made.Copies))
 	return made
 }
 
@@ -84,131 +85,114 @@ func strict(made rollout.Group) rollout.Group {
 func withoutRoom(name string) rollout.Clique { return troubled(neverReached(clique(name, 1, 1, "P"))) }
 
 // overQuota makes a copy with one pod that cannot be created.
-func overQuota(name string) rollout.Clique {
-	made := neverReached(clique(name, 1, 1, ""))
+func overQuota(name string) rollout.Clique { return refused(neverReached(clique(name, 1, 1, ""))) }
+
+// refused sets the API server's message about pods that it did not take.
+func refused(made rollout.Clique) rollout.Clique {
 	made.Refused = "creating pods: exceeded quota"
 	return made
 }
 
-// partly adds a clique to the last copy of a group.
-func partly(made rollout.Group, further rollout.Clique) rollout.Group {
-	last := &made.Copies[len(made.Copies)-1]
-	last.Cliques = append(last.Cliques, further)
-	return made
-}
-
-// wish describes the copies that a step would make first.
-func wish(surge *rollout.Surge) string {
-	if surge == nil {
-		return ""
+// surges describes how many copies groups are to have during the update.
+func surges(step rollout.Step) string {
+	var words []string
+	for _, surge := range step.Surge {
+		words = append(words, fmt.Sprintf("%d of %s", surge.Copies, surge.Name))
 	}
-	words := fmt.Sprintf("%d more of %s, then", surge.Most, surge.Group)
-	for _, pods := range surge.Next {
-		for _, pod := range pods {
-			words += " " + pod.Name
-		}
-	}
-	if surge.Required {
-		words += ", or nothing"
-	}
-	return words
+	return strings.Join(words, ", ")
 }
 
 func TestNextWithCopiesBeyondReplicas(t *testing.T) {
-	const waits = "PodCliqueScalingGroup g waits for a further copy, as its maxUnavailable is 0"
+	const (
+		created = "further copies of PodCliqueScalingGroup g are being created"
+		waits   = "PodCliqueScalingGroup g waits for a further copy, as maxSurge wants"
+	)
 	for name, c := range map[string]struct {
 		group   rollout.Group
 		deletes string
 		waiting string
 		why     string
-		wish    string
+		surge   string
 		done    bool
 	}{
-		"copies come first, as many as may": {
-			group: surging(0, copies("ooo")), wish: "2 more of g, then c0-0 c1-0",
-			deletes: "c0-0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		"copies come first, as many as may": {group: surging(0, copies("ooo")), surge: "5 of g", waiting: created},
+		"no more than are to be updated":    {group: surging(0, copies("OOo")), surge: "4 of g", waiting: created},
+		"whatever may be away": {
+			group: surging(0, atATime(3, 1, copies("ooo"))), surge: "5 of g", waiting: created,
 		},
-		"no more than are to be updated": {
-			group: surging(0, copies("Ooo")), wish: "2 more of g, then c1-0 c2-0",
-			deletes: "c1-0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
+		"none goes where none can come": {
+			group: full(surging(0, copies("ooo"))), waiting: waits,
+			why: "a group gets none below its minAvailable, nor beyond the most copies that it may have",
 		},
-		"for the last one, one": {
-			group: surging(0, copies("OOo")), wish: "1 more of g, then c2-0",
-			deletes: "c2-0", waiting: "copy 2 of PodCliqueScalingGroup g is being updated",
-		},
-		"where none may be away, none goes": {
-			group: strict(surging(0, copies("ooo"))), wish: "2 more of g, then c0-0 c1-0, or nothing", waiting: waits,
-		},
-		"where none may be away, one that is not ready goes for all that": {
-			group: strict(surging(0, copies("xoo"))), deletes: "c0-0",
+		"one that is not ready goes for all that": {
+			group: surging(0, copies("xoo")), deletes: "c0-0",
 			waiting: "pods of the old template that are not ready are being updated",
 		},
-		"where none may be away, one that is on its way back holds the next": {
-			group: strict(surging(0, atATime(3, 1, copies("Xoo")))), waiting: "PodClique c0- has 0 of 1 ready pods",
+		"one that is on its way back holds the next, and the further copies": {
+			group: surging(0, atATime(3, 1, copies("Xoo"))), waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
-		"nothing is to come where all is new": {group: strict(surging(0, copies("OOO"))), done: true},
+		"nothing is to come where all is new": {group: surging(0, copies("OOO")), done: true},
 		"a copy that starts holds, however many may be away": {
-			group: surging(1, atATime(3, 1, copies("oooX"))), waiting: "PodClique c3- has 0 of 1 ready pods",
+			group: surging(1, atATime(3, 1, copies("oooX"))), surge: "4 of g",
+			waiting: waits + ": PodClique c3- has 0 of 1 ready pods",
 		},
-		"a copy that waits for a node holds, and is not taken for one that never had room": {
-			group: surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"),
-				neverReached(clique("e", 1, 1, "P")))),
-			waiting: "PodClique e has 0 of 1 ready pods; some of them stand on no node yet",
+		"so does one whose PodCliques do not exist yet": {
+			group: surging(1, rollout.Group{Name: "g", Exists: true, Minimum: 1, Copies: []rollout.Copy{
+				{Cliques: []rollout.Clique{clique("c", 1, 1, "o")}}, {Index: 1, Missing: []string{"d"}},
+			}}),
+			surge: "2 of g", waiting: waits + ": PodClique d does not exist yet",
 		},
-		"a copy that was said to have no room before its pods were there holds": {
-			group:   surging(1, group(clique("c", 1, 1, "o"), troubled(neverReached(clique("e", 1, 1, ""))))),
-			waiting: "PodClique e has 0 of 1 pods",
+		"a copy without room holds, and the scheduler's message is reported": {
+			group: surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e"))), surge: "3 of g",
+			waiting: waits + ": PodClique e has 0 of 1 ready pods; some of them stand on no node yet",
+			why:     "no rack has room",
 		},
-		"a copy that has no room after all holds nobody": {
-			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e"))),
-			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
-		},
-		"a copy whose pods a quota does not let come holds nobody": {
-			group:   surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), overQuota("e"))),
-			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
-		},
-		"nor one of which a part may": {
-			group: surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")),
-				neverReached(clique("f", 1, 1, "P")))),
-			deletes: "c0", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
-		},
-		"unless the other part is still being made": {
-			group: surging(1, partly(group(clique("c", 1, 1, "o"), overQuota("e")),
-				neverReached(clique("f", 1, 1, "")))),
-			waiting: "PodClique e has 0 of 1 pods",
-		},
-		"unless none may be away": {
-			group:   strict(surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), withoutRoom("e")))),
-			waiting: waits, why: "no rack has room",
+		"a copy whose pods a quota does not let come holds, and the quota is reported": {
+			group: surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), overQuota("e"))), surge: "3 of g",
+			waiting: waits + ": PodClique e has 0 of 1 pods", why: "creating pods: exceeded quota",
 		},
 		"for each copy that came one goes": {
-			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0",
+			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0", surge: "5 of g",
 			waiting: "copies 0, 1 of PodCliqueScalingGroup g are being updated",
 		},
+		"of two that come, one is ready": {
+			group: surging(2, copies("oooOX")), deletes: "c0-0", surge: "5 of g",
+			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
+		},
 		"and no more, whatever may be away": {
-			group: surging(1, atATime(3, 1, copies("oooO"))), deletes: "c0-0",
+			group: surging(1, atATime(3, 1, copies("oooO"))), deletes: "c0-0", surge: "4 of g",
 			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"one goes where none may be away": {
-			group: strict(surging(1, atATime(0, 3, copies("oooO")))), deletes: "c0-0",
+			group: surging(1, atATime(0, 3, copies("oooO"))), deletes: "c0-0", surge: "4 of g",
 			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"the next one waits for it": {
-			group: strict(surging(1, copies("XooO"))), waiting: "PodClique c0- has 0 of 1 ready pods",
+			group: surging(1, copies("XooO")), surge: "4 of g", waiting: "PodClique c0- has 0 of 1 ready pods",
 		},
 		"of two that came one is free for the next": {
-			group: surging(2, copies("XooOO")), deletes: "c1-0",
+			group: surging(2, copies("XooOO")), deletes: "c1-0", surge: "5 of g",
 			waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
 		},
-		"a copy that came of the template in between serves on": {
-			group: surging(1, copies("oooo")), deletes: "c0-0",
+		"a copy that came of the template in between goes first": {
+			group: surging(1, copies("oooo")), deletes: "c3-0", surge: "4 of g",
+			waiting: "copy 3 of PodCliqueScalingGroup g is being updated",
+		},
+		"but not while one of the others is away, for which it serves": {
+			group: surging(1, copies("Xooo")), surge: "4 of g", waiting: "PodClique c0- has 0 of 1 ready pods",
+		},
+		"nor while another one is ready": {
+			group: surging(2, copies("oooOo")), deletes: "c0-0", surge: "5 of g",
 			waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"one that came and broke holds what it came for": {
-			group: surging(1, copies("OooX")), waiting: "PodClique c3- has 0 of 1 ready pods",
+			group: surging(1, copies("OooX")), surge: "4 of g", waiting: waits + ": PodClique c3- has 0 of 1 ready pods",
 		},
-		"and nothing when all others are new": {group: surging(1, copies("OOOX")), done: true},
-		"nor is it updated then":              {group: surging(1, copies("OOOo")), done: true},
+		"it stays until the last of the others is back": {
+			group: surging(1, copies("OOXO")), surge: "4 of g", waiting: "PodClique c2- has 0 of 1 ready pods",
+		},
+		"and goes then, ready or not": {group: surging(1, copies("OOOX")), done: true},
+		"nor is it updated then":      {group: surging(1, copies("OOOo")), done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := rollout.Next(rollout.Replica{Groups: []rollout.Group{c.group}})
@@ -216,11 +200,20 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 			for _, pod := range step.Delete {
 				deletes = append(deletes, pod.Name)
 			}
-			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, wish(step.Surge), step.Done}
-			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.wish, c.done}, got); diff != "" {
-				t.Errorf("deletes, waits for, why, first, done (-want +got):\n%s", diff)
+			got := []any{strings.Join(deletes, " "), step.Waiting, step.Why, surges(step), step.Done}
+			if diff := cmp.Diff([]any{c.deletes, c.waiting, c.why, c.surge, c.done}, got); diff != "" {
+				t.Errorf("deletes, waits for, why, copies, done (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestFurtherCopiesOfAGroupThatIsDoneMakeRoomForTheNext(t *testing.T) {
+	next := surging(0, copies("oo"))
+	next.Name, next.Template = "h", "h"
+	step := rollout.Next(rollout.Replica{Groups: []rollout.Group{surging(1, copies("OOO")), next}})
+	if got := surges(step); got != "4 of h" {
+		t.Errorf("the groups are to have %s", got)
 	}
 }
 
@@ -263,6 +256,10 @@ func TestNext(t *testing.T) {
 		"what failed before the update came is no reason": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{troubled(clique("a", 3, 1, "oxo"))}},
 			deletes: "a1", waiting: "pods of the old template that are not ready are being updated",
+		},
+		"why a pod cannot be created is reported": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{refused(clique("a", 1, 1, "")), clique("b", 1, 1, "o")}},
+			waiting: "PodClique a has 0 of 1 pods", why: "creating pods: exceeded quota",
 		},
 		"a pod that is not there yet holds": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "oo")}},

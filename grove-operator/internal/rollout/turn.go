@@ -54,8 +54,6 @@ type Decision struct {
 	Delete []*corev1.Pod
 	// Images are the pods of these replicas whose images are changed in place.
 	Images []pods.ImageUpdate
-	// Of describes Delete and Images.
-	Of string
 	// Waiting says what the update waits for; empty if it does not wait.
 	Waiting string
 	// Why says why the pods that the update waits for are not ready, as far as that is known.
@@ -63,18 +61,6 @@ type Decision struct {
 	// Replica is the replica that Waiting is about, and Also are the others that have a turn.
 	Replica int32
 	Also    []int32
-	// Surge are the copies to make before Delete, if there is room; nil if there are none. Without says that there is
-	// no room, and why; empty if that is not known.
-	Surge   *Surge
-	Without string
-	// Ask are questions whether successors of pods have room, and Held is set if the answer was no, which Why repeats.
-	Ask  []Asking
-	Held bool
-	// Unproved says, the first time, that pods on nodes are in Delete although it is not known whether their successors
-	// have room, and why.
-	Unproved string
-	// Recheck is when to decide again if nothing has changed; zero if that is not needed.
-	Recheck time.Time
 }
 
 // Update is an update as far as it is decided without reading pods. The pods of the replicas in Queue are then read in
@@ -128,15 +114,15 @@ func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
 	if step.Done {
 		return Decision{}, false
 	}
-	decision := Decision{Progress: u.progress, Of: step.Of, Waiting: step.Waiting, Why: step.Why, Replica: replica}
+	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
 	turn, recorded := turnOf(u.situation.Before, replica)
 	if recorded {
-		decision.Delete, decision.Surge = step.Delete, step.Surge
+		decision.Delete, turn.Surge = step.Delete, step.Surge
 	} else {
 		turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica,
 			UpdateStartedAt: metav1.NewTime(u.situation.Now)}
 	}
-	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, *turn.DeepCopy())
+	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, turn)
 	return decision, true
 }
 
@@ -156,15 +142,10 @@ func (u Update) End(steps []Decision) Decision {
 	}
 	first := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
 	all := steps[first]
-	all.Delete, all.Images, all.Ask = nil, nil, nil
+	all.Delete, all.Images = nil, nil
 	for i, step := range steps {
 		all.Delete = append(all.Delete, step.Delete...)
 		all.Images = append(all.Images, step.Images...)
-		all.Ask = append(all.Ask, step.Ask...)
-		all.Unproved, all.Without = cmp.Or(all.Unproved, step.Unproved), cmp.Or(all.Without, step.Without)
-		if all.Recheck.IsZero() || !step.Recheck.IsZero() && step.Recheck.Before(all.Recheck) {
-			all.Recheck = step.Recheck
-		}
 		if i != first {
 			all.Also = append(all.Also, step.Replica)
 		}

@@ -16,9 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
-	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/layout"
@@ -49,10 +46,6 @@ type world struct {
 	// deletions counts those of a pod's index for one edit.
 	deletions map[string]int
 	history   history
-	// gangs are the PodGangs; none in a world without PodGangs.
-	gangs map[string]*schedulerv1alpha1.PodGang
-	// known is set if there are PodGangs.
-	known bool
 }
 
 func newWorld(outer *testing.T, t *rapid.T) *world {
@@ -85,8 +78,6 @@ spec:
 		pods:       map[string]*corev1.Pod{},
 		replaced:   map[string]map[string]bool{},
 		deletions:  map[string]int{},
-		gangs:      map[string]*schedulerv1alpha1.PodGang{},
-		known:      rapid.Bool().Draw(t, "PodGangs"),
 	}
 }
 
@@ -161,24 +152,18 @@ func (w *world) setPass(*rapid.T) {
 		Changed: w.set.Status.CurrentGenerationHash != nil &&
 			!podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
 	}
-	objects.Gangs, objects.DefaultScheduler = w.observedGangs(), kai.SchedulerName
 	decision := w.decide(situation, objects)
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
 	})
-	before := w.set.Status.UpdateProgress
 	w.set.Status = status.OfSet(w.set,
 		status.Observed{PodCliques: standalone, ScalingGroups: w.groups, Update: decision.Progress}, nil)
 	w.reach()
 	w.checkSetCounts()
-	w.checkAdded(before)
+	w.checkAdded()
 	w.checkDecision(decision)
 	var writes []func()
-	questions := objects.Questions(decision)
-	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		writes = append(writes, func() { w.ask(w.gangs[name], questions[name]) })
-	}
 	for _, update := range decision.Images {
 		writes = append(writes, func() { w.updateImages(update) })
 	}
@@ -193,6 +178,21 @@ func (w *world) setPass(*rapid.T) {
 		w.lifetime--
 		write()
 	}
+}
+
+// decide decides about all replicas as the set's controller does.
+func (w *world) decide(situation rollout.Situation, objects rollout.Objects) rollout.Decision {
+	update := rollout.Begin(situation)
+	var steps []rollout.Decision
+	for _, replica := range update.Queue {
+		if !update.Takes(replica) {
+			break
+		}
+		if decision, decided := update.Step(replica, objects.Replica(replica, w.podsOf(replica))); decided {
+			steps = append(steps, objects.InPlace(decision))
+		}
+	}
+	return update.End(steps)
 }
 
 func (w *world) applyChildren() {
@@ -430,7 +430,7 @@ func (w *world) settle() {
 	w.relent()
 	before := ""
 	for range 500 {
-		w.round(w.t, w.answerAll)
+		w.round(w.t)
 		after := w.String()
 		if after == before {
 			return
@@ -440,10 +440,9 @@ func (w *world) settle() {
 	w.t.Fatalf("no end in sight:\n%s", before)
 }
 
-// round runs all actors once, with something else in between.
-func (w *world) round(t *rapid.T, between func()) {
+// round runs all actors once.
+func (w *world) round(t *rapid.T) {
 	w.setPass(t)
-	w.gangPass(t)
 	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
 		w.groupPass(w.groups[name])
 	}
@@ -455,7 +454,6 @@ func (w *world) round(t *rapid.T, between func()) {
 		w.vanish(pod)
 		w.place(pod)
 		w.report(pod, true)
-		between()
 		if w.edits > 0 && rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete && w.old(pod) {
 			w.leave(pod)
 		}
@@ -464,10 +462,6 @@ func (w *world) round(t *rapid.T, between func()) {
 
 func (w *world) String() string {
 	var words strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(w.gangs)) {
-		fmt.Fprintf(&words, "%s asks %q, %+v\n", name, w.gangs[name].Annotations,
-			successors.AnswerIn(w.gangs[name].Status.Conditions))
-	}
 	fmt.Fprintf(&words, "s %s\n", written(w.set.Status))
 	for _, name := range slices.Sorted(maps.Keys(w.groups)) {
 		fmt.Fprintf(&words, "%s %s\n", name, written(w.groups[name].Status))

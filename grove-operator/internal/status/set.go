@@ -10,7 +10,6 @@ import (
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/podtemplate"
@@ -164,12 +163,9 @@ func gangStatuses(gangs []*schedulerv1alpha1.PodGang) []grovev1alpha1.PodGangSta
 }
 
 // repeated are the conditions of a gang as a set repeats them. They have no generation: the gang's would mean nothing
-// in the set, and cause a write of the status for each change of the gang. The answer to a question of the operator is
-// left out: the set has a condition of its own for it.
+// in the set, and cause a write of the status for each change of the gang.
 func repeated(conditions []metav1.Condition) []metav1.Condition {
-	repeated := slices.DeleteFunc(slices.Clone(conditions), func(condition metav1.Condition) bool {
-		return condition.Type == scheduling.ConditionSuccessorsFit
-	})
+	repeated := slices.Clone(conditions)
 	for i := range repeated {
 		repeated[i].ObservedGeneration = 0
 	}

@@ -17,10 +17,6 @@ type Updating struct {
 	Also []int32
 	// Waiting says what the update waits for, Why why that has not happened; empty if it is not known.
 	Waiting, Why string
-	// Held is set if pods stay because their successors would have no room; Why says what would not fit.
-	Held bool
-	// Without says what the update had to go on without, and why; empty if nothing.
-	Without string
 	// OnDelete is set if the user replaces the pods.
 	OnDelete bool
 	// Updated is how many of Pods have the template.
@@ -62,13 +58,7 @@ func (u Updating) condition(generation int64, progress *grovev1alpha1.PodCliqueS
 	}
 	if u.Why != "" {
 		condition.Reason = grovev1alpha1.ReasonUpdateStopped
-		if u.Held {
-			condition.Reason = grovev1alpha1.ReasonSuccessorsWithoutRoom
-		}
 		condition.Message += ": " + u.Why
-	}
-	if u.Without != "" {
-		condition.Message += "; " + u.Without
 	}
 	if len(u.Also) > 0 {
 		condition.Message += "; also being updated: replica " + numbers(u.Also)

@@ -47,14 +47,6 @@ func TestUpdating(t *testing.T) {
 				"replica 0, 2",
 			ready: "1 of 1 replicas are available; updating replica 1: w",
 		},
-		"it does without copies beyond replicas": {
-			progress: underWay, updating: status.Updating{Waiting: "w",
-				Without: "without a further copy: no rack has room",
-				Pods:    3},
-			want: "True UpdateInProgress: 0 of 3 pods have the template; replica 0: w; without a further copy: " +
-				"no rack has room",
-			ready: "1 of 1 replicas are available; updating replica 0: w",
-		},
 		"a pass that came to nothing knows how many at least": {
 			progress: underWay, updating: status.Updating{Updated: 2, Pods: 3}, outcome: errors.New("listing pods: no"),
 			want: "True UpdateInProgress: 2 of 3 pods have the template", ready: "listing pods: no",

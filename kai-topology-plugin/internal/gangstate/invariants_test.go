@@ -75,7 +75,7 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 // hasReason reports whether there is a reason for which room is kept.
 func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	leaf := gang.LeafOf(v.anyPod())
-	latest := now.Add(max(HoldOf(r.podGroup), SeatHold))
+	latest := now.Add(max(holdOf(r.podGroup), SeatHold))
 	switch v.purpose {
 	case planned:
 		return r.plan != nil && r.plan.room == v
@@ -86,7 +86,7 @@ func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	case expected, followed:
 		return !v.until.IsZero()
 	case vacated:
-		return len(v.pods) == 1 && HoldOf(r.podGroup) > 0 && !v.until.After(latest) &&
+		return len(v.pods) == 1 && holdOf(r.podGroup) > 0 && !v.until.After(latest) &&
 			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, leaf, vacatedBy(r, leaf))
 	case moving:
 		return len(v.pods) == 1 && r.podGroup != nil && v.until.After(now) && !v.until.After(latest) &&

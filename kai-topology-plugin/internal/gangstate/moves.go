@@ -23,7 +23,7 @@ type Repair struct {
 // MoveHold is for how long seats that pods are to move to are held beyond the moment in which the last of them
 // leaves: as long as other seats of the gang, and a minute at least.
 func MoveHold(podGroup *scheduling.PodGroup) time.Duration {
-	return max(HoldOf(podGroup), SeatHold)
+	return max(holdOf(podGroup), SeatHold)
 }
 
 // Move is where pods of a gang are to go, those that stand and those that it has lost.

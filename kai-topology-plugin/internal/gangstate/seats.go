@@ -36,8 +36,8 @@ type SeatChange struct {
 	By string
 }
 
-// HoldOf returns for how long seats of a gang are held; 0 or less if there are none.
-func HoldOf(podGroup *scheduling.PodGroup) time.Duration {
+// holdOf returns for how long seats of a gang are held; 0 or less if there are none.
+func holdOf(podGroup *scheduling.PodGroup) time.Duration {
 	if podGroup == nil || podGroup.DeletionTimestamp != nil {
 		return 0
 	}
@@ -68,7 +68,7 @@ func done(pod *corev1.Pod, restarts corev1.RestartPolicy) bool {
 // vacate is for a pod that is on its way out, or gone, and holds its room for its successor if it stood up to now. As
 // long as the pod is only on its way out, its node shows it, and the time of the seat has not begun.
 func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool, now time.Time) {
-	hold, seat := HoldOf(r.podGroup), r.vacated(pod.UID)
+	hold, seat := holdOf(r.podGroup), r.vacated(pod.UID)
 	switch {
 	case !s.opened:
 		return
@@ -273,7 +273,7 @@ func (s *State) trimSeats(e *Effects, r *record) {
 		if seat.purpose == moving && r.podGroup != nil && r.podGroup.DeletionTimestamp == nil {
 			continue // Those stand yet that are to leave for it.
 		}
-		if HoldOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {
+		if holdOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {
 			spare.Insert(seat)
 		} else {
 			held[leaf]++

@@ -68,7 +68,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
 	}
-	hold, purpose := HoldOf(r.podGroup), vacated
+	hold, purpose := holdOf(r.podGroup), vacated
 	moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 	if moved != nil && moved.Reason == scheduling.ReasonMoving {
 		hold, purpose = MoveHold(r.podGroup), moving

@@ -21,7 +21,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
-	"packtree.dev/shared/successors"
 )
 
 // State is what is known of all gangs. Its methods may be called at any time from any goroutine, and each may be
@@ -120,8 +119,6 @@ type record struct {
 	// repair is what is done about pods that the gang has lost, and repairOf the PodGroup of which that was said.
 	repair   Repair
 	repairOf types.UID
-	// successors is the last answer to a question of its PodGroup.
-	successors successors.Answer
 	// waits is why the gang waits by its status, and complete since when it has had all pods that it needs; zero if
 	// that was reported.
 	waits    string

@@ -23,7 +23,6 @@
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
-//	successorsfit.go  whether pods that an update is about to make would have room, for statuses, beside the loop
 //	repair.go      what is moved for gangs that have lost pods, beside the loop too
 //	hints.go       which events let a gang that does not fit try again
 package plugin
@@ -72,9 +71,8 @@ type Plugin struct {
 	plain    *preemptForPlain
 	measure  measure
 	// These work beside the scheduling loop.
-	answerer *answerer
-	mender   *mender
-	claims   claims
+	mender *mender
+	claims claims
 	// started is when this process began to remember who overtakes whom.
 	started time.Time
 }
@@ -180,7 +178,6 @@ func newPluginAmong(
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
 	}
-	plugin.effects.roomChanged = plugin.clusterChanged
 	plugin.reader.keeper.Do = plugin.effects.do
 	plugin.workBeside()
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
@@ -198,18 +195,12 @@ func (p *Plugin) workBeside() {
 		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
 		profiles: p.profiles, name: p.name, reader: p.reader,
 	}
-	p.answerer = &answerer{beside: common, questions: newQuestions()}
 	p.mender = newMender(common, p.handle.ClientSet(), p.pdbs, p.claims)
+	p.effects.roomChanged = p.mender.clusterChanged
 }
 
 // Name returns the name of the plugin.
 func (p *Plugin) Name() string { return Name }
-
-// clusterChanged records that other answers may be right than before, about successors and about repairs.
-func (p *Plugin) clusterChanged() {
-	p.answerer.clusterChanged()
-	p.mender.clusterChanged()
-}
 
 // SignPod lets kube-scheduler reuse a decision for pods that are alike, as it does without us: for pods without a
 // gang we add nothing to what tells them apart, and the pods of a gang are never alike.

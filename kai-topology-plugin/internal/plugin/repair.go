@@ -34,6 +34,8 @@ const (
 	repairApart  = time.Second / 2
 	confirmApart = time.Second / 10
 	repairSoon   = 5 * time.Second
+	// repairShare is how much of one core the looks may take: a tenth.
+	repairShare = 10
 	// budgetRest is for how long a move is not tried again that a budget forbade at the last moment.
 	budgetRest = time.Minute
 	// adviceRest is how long what would help a gang that must not be moved is not looked for again.
@@ -146,7 +148,7 @@ func (m *mender) run(ctx context.Context) {
 		if again > 0 {
 			rest = min(rest, again)
 		}
-		sleep(ctx, max(rest, m.clock.Now().Sub(began)*(reviewShare-1)))
+		sleep(ctx, max(rest, m.clock.Now().Sub(began)*(repairShare-1)))
 		var timer <-chan time.Time
 		if again > 0 {
 			timer = time.After(again - rest)

@@ -84,7 +84,6 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	select {
 	case <-leading:
 		go p.stopper.Run(ctx)
-		go p.answerer.run(ctx)
 		go p.mender.run(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
@@ -123,7 +122,7 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 func (p *Plugin) placesChanged(before, after *corev1.Pod) {
 	stood, stands := before != nil && gang.Standing(before), after != nil && gang.Standing(after)
 	if stood != stands || before != nil && before.Spec.NodeName != "" && after == nil {
-		p.clusterChanged()
+		p.mender.clusterChanged()
 	}
 }
 
@@ -134,8 +133,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		}
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
-			p.answerer.podGroupSeen(old, podGroup)
-			p.clusterChanged()
+			p.mender.clusterChanged()
 		}
 		if concerned(podGroup) {
 			p.mender.changed()
@@ -157,7 +155,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
 		p.measure.inUse.TouchAll()
-		p.clusterChanged()
+		p.mender.clusterChanged()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -184,7 +182,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		AddFunc: func(object any) {
 			p.measure.nodeSeen(object.(*corev1.Node))
 			p.gangs.RoomGrew()
-			p.clusterChanged()
+			p.mender.clusterChanged()
 			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
 		},
 		UpdateFunc: func(before, after any) {
@@ -194,7 +192,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint)
 			if other || !maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
 				p.gangs.RoomGrew()
-				p.clusterChanged()
+				p.mender.clusterChanged()
 			}
 			if other {
 				p.effects.do(p.gangs.NodeSeen(node))
@@ -202,7 +200,7 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			p.gangs.RoomGrew()
-			p.clusterChanged()
+			p.mender.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
 				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))

@@ -14,7 +14,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/successors"
 )
 
 // Observed is what is known of a gang.
@@ -39,16 +38,12 @@ type Observed struct {
 	// any gang.
 	Repair    gangstate.Repair
 	Unplanned bool
-	// Successors is the last answer to a question about successors, the zero value if there was none.
-	Successors successors.Answer
 }
 
 // Desired is the part of a PodGroup's status that the scheduler owns.
 type Desired struct {
 	Condition metav1.Condition
-	// SuccessorsFit is nil if the PodGroup is not to have that condition.
-	SuccessorsFit *metav1.Condition
-	// RepairPlanned is nil if the PodGroup is not to have that one.
+	// RepairPlanned is nil if the PodGroup is not to have that condition.
 	RepairPlanned     *metav1.Condition
 	NodePoolCondition *scheduling.SchedulingCondition
 	SubGroups         []scheduling.SubGroupStatus
@@ -74,7 +69,6 @@ func Of(observed Observed, now metav1.Time) Desired {
 	}
 	return Desired{
 		Condition:         condition,
-		SuccessorsFit:     successorsFit(observed, now),
 		RepairPlanned:     repairPlanned(observed, condition, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
 		SubGroups:         subGroups(observed.Groups),
@@ -192,10 +186,8 @@ func furtherPods(observed Observed) string {
 // Differs reports whether the PodGroup's status says something else than it should.
 func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 	present := meta.FindStatusCondition(status.Conditions, d.Condition.Type)
-	successorsFit := meta.FindStatusCondition(status.Conditions, scheduling.ConditionSuccessorsFit)
 	planned := meta.FindStatusCondition(status.Conditions, scheduling.ConditionRepairPlanned)
 	return present == nil || !equality.Semantic.DeepEqual(*present, d.Condition) ||
-		!equality.Semantic.DeepEqual(successorsFit, d.SuccessorsFit) ||
 		!equality.Semantic.DeepEqual(planned, d.RepairPlanned) ||
 		!equality.Semantic.DeepEqual(status.SchedulingConditions, d.schedulingConditions()) ||
 		!equality.Semantic.DeepEqual(status.SubGroups, d.SubGroups) ||
@@ -208,10 +200,8 @@ func (d Desired) Differs(status *scheduling.PodGroupStatus) bool {
 // Status returns the part of the status, as it is applied.
 func (d Desired) Status() scheduling.PodGroupStatus {
 	conditions := []metav1.Condition{d.Condition}
-	for _, condition := range []*metav1.Condition{d.SuccessorsFit, d.RepairPlanned} {
-		if condition != nil {
-			conditions = append(conditions, *condition)
-		}
+	if d.RepairPlanned != nil {
+		conditions = append(conditions, *d.RepairPlanned)
 	}
 	return scheduling.PodGroupStatus{
 		Conditions:           conditions,

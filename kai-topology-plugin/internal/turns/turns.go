@@ -19,7 +19,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -283,31 +282,6 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 		}
 	}
 	return kept
-}
-
-// PreemptLower returns who of lower priority leaves so that the gang of a turn fits; nil if nobody's leaving helps, or
-// one of its pods must not preempt.
-func (t *Table) PreemptLower(
-	ctx context.Context, turn Turn, podGroups preemption.PodGroups,
-) (*preemption.Choice, error) {
-	if turn.Gang.PreemptsNobody() {
-		return nil, nil
-	}
-	candidates, err := preemption.CandidatesFor(turn.Rank, t.nodes, podGroups, preemption.Budgets{})
-	if err != nil {
-		return nil, err
-	}
-	return t.clear(ctx, turn, candidates)
-}
-
-func (t *Table) clear(ctx context.Context, turn Turn, candidates *preemption.Candidates) (*preemption.Choice, error) {
-	if candidates.Empty() {
-		return nil, nil
-	}
-	return preemption.Find(ctx, preemption.Request{
-		Question: t.Question(turn), Snapshot: t.cluster.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return t.Try(ctx, turn) },
-	})
 }
 
 // Stand reports where the standing pods of a gang whose PodGroup has a valid tree are.

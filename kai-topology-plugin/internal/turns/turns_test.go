@@ -268,39 +268,6 @@ func TestABudgetBoundsTheSearch(t *testing.T) {
 	}
 }
 
-func TestWhoLeaves(t *testing.T) {
-	cluster := nodes(4, "r1-a", "r1-b") +
-		podGroup("low", "", "minMember: 1", "") + pods("low", "", 4, "priority: 1,", "r1-a") +
-		podGroup("high", "", "minMember: 1", "") + pods("high", "", 4, "priority: 9,", "r1-b") +
-		podGroup("ask", "", "minMember: 1", "") + pods("ask", "", 4, "priority: 5,", "") +
-		podGroup("meek", "", "minMember: 1", "") + pods("meek", "", 4, "priority: 5, preemptionPolicy: Never,", "") +
-		podGroup("least", "", "minMember: 1", "") + pods("least", "", 4, "", "")
-	for name, test := range map[string]struct {
-		of   string
-		want string
-	}{
-		"who is lower":                         {of: "ask", want: "low-0"},
-		"nobody, if the gang must not preempt": {of: "meek"},
-		"nobody, if all are higher":            {of: "least"},
-	} {
-		table := set(t, topology+cluster)
-		turn := turnOf(t, table, test.of)
-		choice, err := table.PreemptLower(t.Context(), turn, table.Inventory().PodGroup)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var victims []string
-		if choice != nil {
-			for _, victim := range choice.Victims {
-				victims = append(victims, victim.Name)
-			}
-		}
-		if got := strings.Join(victims, " "); got != test.want {
-			t.Errorf("%s: %q leave, want %q", name, got, test.want)
-		}
-	}
-}
-
 func TestWhereGangsStand(t *testing.T) {
 	table := set(t, topology+nodes(4, "r1-a", "r2-a")+
 		podGroup("stands", "", "minMember: 1, "+oneRack, "")+pods("stands", "", 1, "", "r2-a", "")+

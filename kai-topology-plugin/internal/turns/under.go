@@ -24,15 +24,13 @@ type Change struct {
 	Reserved clusterview.Reserved
 	// Stand are pods that stand on the nodes that their specs name, and that count as members of their gangs there.
 	Stand []*corev1.Pod
-	// Explained has answers say why gangs do not fit.
-	Explained bool
 }
 
-// Under runs a function on a table with a change, on which gangs are decided without certificates unless answers are to
-// be explained. The table itself is as before afterwards; nobody else asks it meanwhile.
+// Under runs a function on a table with a change, on which gangs are decided without certificates: answers do not say
+// why gangs do not fit. The table itself is as before afterwards; nobody else asks it meanwhile.
 func (t *Table) Under(change Change, run func(*Table) error) error {
 	under := *t
-	under.terse = !change.Explained
+	under.terse = true
 	under.reserved = both(both(t.reserved, change.Reserved), onNodes(change.Stand))
 	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)

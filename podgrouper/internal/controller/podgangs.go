@@ -17,7 +17,6 @@ import (
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/successors"
 
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
@@ -129,27 +128,19 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 	return len(pods) > 0
 }
 
-// mirror writes the PodGang's conditions that repeat the scheduler's about the PodGroup, or say why there is no
-// PodGroup: Scheduled and, if the PodGang asks, SuccessorsFit; and the score of its placement.
+// mirror writes the PodGang's condition Scheduled, which repeats the scheduler's about the PodGroup or says why there is
+// none, and the score of its placement.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
-	wanted := []metav1.Condition{scheduledCondition(gang, result)}
-	if answer := successorsCondition(gang, result.podGroup); answer != nil {
-		wanted = append(wanted, *answer)
+	scheduled := scheduledCondition(gang, result)
+	scheduled.ObservedGeneration = gang.Generation
+	var stands status
+	if before := meta.FindStatusCondition(gang.Status.Conditions, scheduling.ConditionScheduled); before != nil {
+		stands.Conditions = []metav1.Condition{*before}
 	}
-	var before []metav1.Condition
-	for _, kind := range []string{scheduling.ConditionScheduled, scheduling.ConditionSuccessorsFit} {
-		if stands := meta.FindStatusCondition(gang.Status.Conditions, kind); stands != nil {
-			before = append(before, *stands)
-		}
-	}
-	for i := range wanted {
-		wanted[i].ObservedGeneration = gang.Generation
-	}
-	stands := status{Conditions: before}
 	if said, _ := saidOf(result.podGroup); said != nil {
 		stands.PlacementScore = gang.Status.PlacementScore // Otherwise the score is another scheduler's.
 	}
-	desired := status{Conditions: wanted, PlacementScore: placementScore(result.podGroup)}
+	desired := status{Conditions: []metav1.Condition{scheduled}, PlacementScore: placementScore(result.podGroup)}
 	if _, err := applyStatus(ctx, r.podGroups.writer, r.podGroups.clock.Now(), gang, stands, desired); err != nil {
 		return fmt.Errorf("writing the status of PodGang: %w", err)
 	}
@@ -164,27 +155,6 @@ func placementScore(podGroup *scheduling.PodGroup) *float64 {
 		return nil
 	}
 	return ptr.To(1.0)
-}
-
-// successorsCondition repeats the scheduler's answer to the question about successors; nil without a question, or
-// before an answer. A scheduler that knows no gangs, as KAI's own, will not answer, which is reported at once.
-func successorsCondition(gang *grovescheduler.PodGang, podGroup *scheduling.PodGroup) *metav1.Condition {
-	question, _ := successors.Parse(gang.Annotations) // The scheduler reports what is wrong with it.
-	if question == nil || podGroup == nil {
-		return nil
-	}
-	if said := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionSuccessorsFit); said != nil {
-		answer := *said
-		return &answer
-	}
-	if said, _ := saidOf(podGroup); said != nil || !onNodes(gang) {
-		return nil
-	}
-	answer := successors.Answer{
-		ID: question.ID, Fits: metav1.ConditionUnknown, Reason: scheduling.ReasonNotAnswered,
-		Sentence: "the scheduler that placed the gang says nothing of gangs",
-	}.Condition()
-	return &answer
 }
 
 // onNodes reports whether every group of the PodGang has its minimum of pods on nodes.

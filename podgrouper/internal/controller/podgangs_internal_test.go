@@ -10,7 +10,6 @@ import (
 
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/successors"
 )
 
 func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
@@ -90,52 +89,6 @@ func TestWhatAPodGangSaysOfScheduling(t *testing.T) {
 			if diff := cmp.Diff(
 				c.want, string(condition.Status)+" "+condition.Reason+": "+condition.Message); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestWhatAPodGangSaysOfSuccessors(t *testing.T) {
-	question, err := successors.New([]successors.Group{{PodGroup: "g", Pods: []string{"p"}}}, metav1.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer := successors.Answer{ID: question.ID, Fits: metav1.ConditionFalse, Reason: scheduling.ReasonInfeasible,
-		Sentence: "no room"}.Condition()
-	scheduled := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
-		Reason: scheduling.ReasonPlaced}
-	for name, c := range map[string]struct {
-		written string
-		phase   grovescheduler.PodGangPhase
-		says    []metav1.Condition
-		none    bool
-		want    string
-	}{
-		"nobody asks":          {phase: "Running", says: []metav1.Condition{scheduled, answer}},
-		"there is no PodGroup": {written: question.String(), phase: "Running", none: true},
-		"our scheduler has not answered": {written: question.String(), phase: "Running",
-			says: []metav1.Condition{scheduled}},
-		"it has": {written: question.String(), phase: "Running",
-			says: []metav1.Condition{scheduled, answer}, want: "False Infeasible: " + question.ID + ": no room"},
-		"nobody has looked at the gang": {written: question.String(), phase: "Pending"},
-		"another scheduler has placed it": {written: question.String(), phase: "Starting",
-			want: "Unknown NotAnswered: " + question.ID + ": the scheduler that placed the gang says nothing of gangs"},
-		"a question that cannot be read": {written: `{"id":"a","groups":1}`, phase: "Running",
-			want: "Unknown NotAnswered: a: the scheduler that placed the gang says nothing of gangs"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			gang := &grovescheduler.PodGang{Status: grovescheduler.PodGangStatus{Phase: c.phase}}
-			gang.Annotations = map[string]string{scheduling.AnnotationSuccessors: c.written}
-			podGroup := &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Conditions: c.says}}
-			if c.none {
-				podGroup = nil
-			}
-			got := ""
-			if condition := successorsCondition(gang, podGroup); condition != nil {
-				got = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
-			}
-			if got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}

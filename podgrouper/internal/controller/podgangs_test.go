@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,17 +18,7 @@ import (
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/successors"
 )
-
-// answerOf returns the PodGang's condition about successors of its pods.
-func answerOf(ctx context.Context, name string) func() (successors.Answer, error) {
-	return func() (successors.Answer, error) {
-		found := &grovescheduler.PodGang{}
-		err := api.Get(ctx, named(name), found)
-		return successors.AnswerIn(found.Status.Conditions), err
-	}
-}
 
 // scheduled returns the PodGang's condition Scheduled.
 func scheduled(ctx context.Context, gang string) func() (*metav1.Condition, error) {
@@ -215,33 +204,6 @@ var _ = Describe("A PodGang", func() {
 		Expect(score()).To(HaveValue(Equal(1.0)))
 		says("no level is preferred any more", nil)
 		Expect(score()).To(BeNil())
-	})
-
-	It("carries a question about successors to the scheduler, and the answer back", func(ctx SpecContext) {
-		gang := create(ctx, newPodGang("gang", ""))
-		Eventually(podGroup(ctx, "gang")).ShouldNot(BeNil())
-		says(ctx, "gang", metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue,
-			Reason: scheduling.ReasonPlaced, Message: "x"})
-		question, err := successors.New([]successors.Group{{PodGroup: "gang", SubGroup: "gang-workers",
-			Pods: []string{"w-0"}}}, metav1.Now())
-		Expect(err).NotTo(HaveOccurred())
-		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationSuccessors,
-			question.String()))
-		asked := HaveField("Annotations", HaveKeyWithValue(scheduling.AnnotationSuccessors, question.String()))
-		Eventually(podGroup(ctx, "gang")).Should(asked)
-		for _, fits := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
-			answer := successors.Answer{ID: question.ID, Fits: fits, Reason: scheduling.ReasonNoRoomForAll,
-				Sentence: "no rack: z1/r1 is full"}
-			says(ctx, "gang", answer.Condition())
-			Eventually(answerOf(ctx, "gang")).Should(Equal(answer))
-		}
-		Expect(scheduled(ctx, "gang")()).To(condition(metav1.ConditionTrue, scheduling.ReasonPlaced, "x"))
-
-		By("until nobody asks any more, and nothing is answered")
-		patch(ctx, gang, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, scheduling.AnnotationSuccessors))
-		Eventually(podGroup(ctx, "gang")).ShouldNot(asked)
-		Eventually(answerOf(ctx, "gang")).Should(BeZero())
-		Expect(scheduled(ctx, "gang")()).To(condition(metav1.ConditionTrue, scheduling.ReasonPlaced, "x"))
 	})
 
 	It("gets no PodGroup if all of its pods ask for another scheduler", func(ctx SpecContext) {

@@ -43,12 +43,12 @@ func CarriedLabels(w Workload, templates []Template) map[string]string {
 }
 
 // CarriedAnnotations returns the annotations of the workload's owner that its PodGroup takes over: the gangs with which
-// it shares a topology constraint, the topology for which its pods are made, the question about successors, the
-// placement, the time for which seats are held, and what may be moved for its repair; the last three also of the
-// nearest owner above it that has them. Nil if there are none.
+// it shares a topology constraint, the topology for which its pods are made, the placement, the time for which seats
+// are held, and what may be moved for its repair; the last three also of the nearest owner above it that has them. Nil
+// if there are none.
 func CarriedAnnotations(w Workload) map[string]string {
 	carried := map[string]string{}
-	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationSuccessors) {
+	for _, key := range scheduling.CarriedAnnotations() {
 		carried[key] = w.Owner.GetAnnotations()[key]
 	}
 	carried[scheduling.AnnotationPlacement], _ = ParsePlacement(w)

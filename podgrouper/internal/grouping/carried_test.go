@@ -88,8 +88,8 @@ func TestAPodGroupTakesOverWhatItsGangShares(t *testing.T) {
 	shared := map[string]string{
 		scheduling.AnnotationBaseGang: "base", scheduling.AnnotationSharedTopology: "t",
 		scheduling.AnnotationSharedRequired: "zone",
-		scheduling.AnnotationPodsTopology:   "t", scheduling.AnnotationSuccessors: "{}",
-		scheduling.AnnotationPlacement: "Spread", scheduling.AnnotationSeatHold: "90s",
+		scheduling.AnnotationPodsTopology:   "t",
+		scheduling.AnnotationPlacement:      "Spread", scheduling.AnnotationSeatHold: "90s",
 		scheduling.AnnotationRepairMove: "gang", scheduling.AnnotationRepairAfter: "5m",
 	}
 	if diff := cmp.Diff(shared, grouping.CarriedAnnotations(annotated(shared))); diff != "" {

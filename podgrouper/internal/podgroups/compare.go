@@ -78,8 +78,7 @@ func labelsUpToDate(live, desired *scheduling.PodGroup) bool {
 }
 
 func annotationsUpToDate(live, desired *scheduling.PodGroup) bool {
-	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods,
-		scheduling.AnnotationSuccessors) {
+	for _, key := range append(scheduling.CarriedAnnotations(), scheduling.AnnotationExpectedPods) {
 		if !valueUpToDate(live, live.Annotations[key], desired.Annotations[key], "metadata", "annotations", key) {
 			return false
 		}

@@ -33,7 +33,6 @@ func (h *changes) deletes(child client.Object, err error) {
 func (r *Reconciler) report(scope *scope, before, after []metav1.Condition) {
 	r.reportChildren(scope)
 	r.reportTopology(scope.set, before, after)
-	r.reportRoom(scope.set, before, after)
 }
 
 func (r *Reconciler) reportChildren(scope *scope) {

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	"packtree.dev/shared/apply"
 
 	"packtree.dev/grove-operator/internal/events"
@@ -32,10 +31,6 @@ type Reconciler struct {
 	Clock clock.PassiveClock
 	// Events records what happened.
 	Events events.Recorder
-	// DefaultScheduler is for pods whose spec names none; empty leaves it to the cluster.
-	DefaultScheduler string
-	// Startup is the init container of pods that start after others.
-	Startup groveconfigv1alpha1.StartupOrderConfiguration
 }
 
 // Reconcile reads the set and its children, and writes what differs.
@@ -66,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	// A decision is carried out after it is recorded: a turn that one replica has is not given to another.
 	r.reportUpdate(scope)
 	r.announce(ctx, scope)
-	next := passes.At(r.Clock.Now(), scope.termination.Recheck, scope.update.Recheck)
+	next := passes.At(r.Clock.Now(), scope.termination.Recheck)
 	return passes.Outcome(ctx, next, errors.Join(err, r.replace(ctx, scope)))
 }
 

@@ -43,8 +43,6 @@ type scope struct {
 	placedElsewhere []string
 	// update is the decision about the update of the template.
 	update rollout.Decision
-	// questions are those that PodGangs are to be given, or empty to remove one, by the PodGangs' names.
-	questions map[string]string
 	// updating is the progress of the update.
 	updating status.Updating
 	// happened counts the changes of the pass.

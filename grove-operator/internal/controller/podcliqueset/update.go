@@ -2,7 +2,6 @@ package podcliqueset
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,15 +9,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/lookup"
@@ -31,13 +27,11 @@ import (
 // planUpdate decides the next step of an update of the template, and records its progress.
 func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
-	objects.Gangs, objects.DefaultScheduler, objects.Startup = scope.gangs, r.DefaultScheduler, r.Startup
+	objects.Gangs = scope.gangs
 	decision, err := r.decideUpdate(ctx, scope, objects)
-	scope.update, scope.questions = decision, objects.Questions(decision)
+	scope.update = decision
 	scope.updating = status.Updating{
 		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
-		Held:     decision.Held,
-		Without:  decision.Without,
 		OnDelete: rollout.StrategyOf(scope.set) == grovev1alpha1.OnDelete,
 	}
 	scope.updating.Updated, scope.updating.Pods = objects.Progress()
@@ -58,7 +52,7 @@ func (r *Reconciler) decideUpdate(
 	var steps []rollout.Decision
 	step := func(replica int32, existing []*corev1.Pod) {
 		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
-			steps = append(steps, objects.Prove(objects.InPlace(decision), r.Clock.Now()))
+			steps = append(steps, objects.InPlace(decision))
 		}
 	}
 	for _, replica := range update.Queue {
@@ -125,35 +119,9 @@ func templateChanged(scope *scope) bool {
 }
 
 // replace updates the pods that get the new template next: with new images, or by their deletion, after which their
-// PodCliques create them anew. It asks about the pods that come after these.
+// PodCliques create them anew.
 func (r *Reconciler) replace(ctx context.Context, scope *scope) error {
-	return errors.Join(r.ask(ctx, scope), r.updateImages(ctx, scope.update), r.deleteOld(ctx, scope.update))
-}
-
-// asker is the field owner of questions in PodGangs, so that the operator's other applies do not remove them.
-const asker = client.FieldOwner("grove-operator-update")
-
-// ask writes questions about successors to PodGangs, or removes them.
-func (r *Reconciler) ask(ctx context.Context, scope *scope) error {
-	names := slices.Sorted(maps.Keys(scope.questions))
-	return passes.Each(len(names), func(i int) error {
-		gang := scope.gangs[names[i]]
-		var question any
-		if written := scope.questions[gang.Name]; written != "" {
-			question = written
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": gang.UID, "annotations": map[string]any{scheduling.AnnotationSuccessors: question},
-		}})
-		if err != nil {
-			return fmt.Errorf("writing a question to PodGang %s: %w", gang.Name, err)
-		}
-		err = r.Client.Patch(ctx, gang.DeepCopy(), client.RawPatch(types.MergePatchType, patch), asker)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("asking whether successors of pods of PodGang %s have room: %w", gang.Name, err)
-		}
-		return nil
-	})
+	return errors.Join(r.updateImages(ctx, scope.update), r.deleteOld(ctx, scope.update))
 }
 
 // updateImages changes the images of pods as they were seen. If the API server refuses the change, the pod is not
@@ -213,19 +181,6 @@ func (r *Reconciler) reportUpdate(scope *scope) {
 	case before.UpdateEndedAt == nil && after.UpdateEndedAt != nil:
 		r.Events.Normal(scope.set, events.UpdateFinished, "all pods of %d replicas have the template",
 			scope.set.Spec.Replicas)
-	}
-	if unproved := scope.update.Unproved; unproved != "" {
-		r.Events.Warning(scope.set, events.UpdateUnproved, "%s", unproved)
-	}
-}
-
-// reportRoom emits one event when pods stay because their successors would have no room.
-func (r *Reconciler) reportRoom(set *grovev1alpha1.PodCliqueSet, before, after []metav1.Condition) {
-	was := meta.FindStatusCondition(before, grovev1alpha1.ConditionUpdating)
-	is := meta.FindStatusCondition(after, grovev1alpha1.ConditionUpdating)
-	const held = grovev1alpha1.ReasonSuccessorsWithoutRoom
-	if is != nil && is.Reason == held && (was == nil || was.Reason != held) {
-		r.Events.Warning(set, events.SuccessorsWithoutRoom, "%s", is.Message)
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	schedulerv1alpha1 "packtree.dev/shared/api/grovescheduler/v1alpha1"
 	"packtree.dev/shared/installation"
 	"packtree.dev/shared/managerstart"
-	"packtree.dev/shared/successors"
 
 	"packtree.dev/grove-operator/internal/lookup"
 	"packtree.dev/grove-operator/internal/passes"
@@ -50,8 +49,6 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Watches(&grovev1alpha1.PodClique{}, ofOwner).
 		Watches(&grovev1alpha1.PodClique{}, passes.Coalesce(handler.EnqueueRequestsFromMapFunc(r.updatingSetOf))).
 		Watches(&schedulerv1alpha1.PodGang{}, ofOwner).
-		Watches(&schedulerv1alpha1.PodGang{}, lookup.OwnerEvents("PodCliqueSet", grovev1alpha1.LabelPartOf),
-			builder.WithPredicates(answered())).
 		Watches(&grovev1alpha1.ClusterTopology{}, handler.EnqueueRequestsFromMapFunc(r.usersOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(installation.Once(bindings, source.TypedKind[client.Object, reconcile.Request](
@@ -92,19 +89,6 @@ func autoscalerChanged() predicate.Funcs {
 			e.ObjectNew.(*autoscalingv2.HorizontalPodAutoscaler)
 		return !equality.Semantic.DeepEqual(before.Spec, after.Spec)
 	}}
-}
-
-// answered passes the event in which a question about successors is answered: an update waits for no other change.
-func answered() predicate.Funcs {
-	answerIn := func(gang client.Object) successors.Answer {
-		return successors.AnswerIn(gang.(*schedulerv1alpha1.PodGang).Status.Conditions)
-	}
-	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		DeleteFunc:  func(event.DeleteEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return answerIn(e.ObjectOld) != answerIn(e.ObjectNew) },
-	}
 }
 
 // finalizerLost passes the event in which somebody removes the finalizer of a set, so that it is added again.

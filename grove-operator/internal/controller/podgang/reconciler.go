@@ -148,7 +148,7 @@ func (r *Reconciler) observeGroups(ctx context.Context, scope *scope) error {
 		group := &grovev1alpha1.PodCliqueScalingGroup{}
 		err := r.Client.Get(ctx, types.NamespacedName{Namespace: scope.set.Namespace, Name: name}, group)
 		if err == nil {
-			scope.copies[name] = rollout.GangCopies(scope.set, group)
+			scope.copies[name] = rollout.Copies(scope.set, group)
 			scope.terminations[name] = group.Status.GangTermination
 		} else if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("reading PodCliqueScalingGroup %s: %w", name, err)

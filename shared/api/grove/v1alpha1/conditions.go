@@ -26,11 +26,9 @@ const (
 
 // Reasons of Updating, beside UpdateInProgress (True).
 const (
-	// ReasonUpdateStopped (True): pods of the new template cannot run or be scheduled, and no more are replaced.
+	// ReasonUpdateStopped (True): pods of the new template cannot be created, scheduled or run, and no more are
+	// replaced until they are ready. The message names them and says what they wait for.
 	ReasonUpdateStopped = "UpdateStopped"
-	// ReasonSuccessorsWithoutRoom (True): what takes the place of the pods that go next would have no room, so that
-	// these stay; or a further copy of a scaling group, where none may go without it.
-	ReasonSuccessorsWithoutRoom = "SuccessorsWithoutRoom"
 	// ReasonPodsAwaitDeletion (True): with OnDelete, pods of an old template stay until the user deletes them.
 	ReasonPodsAwaitDeletion = "PodsAwaitDeletion"
 	// ReasonUpdateFinished (False): all pods have the template.

@@ -80,9 +80,6 @@ const (
 	// to date that differ from their new template in images alone: one of the ImageUpdate constants. Unset means
 	// Recreate.
 	AnnotationImageUpdate = "packtree.dev/image-update"
-	// AnnotationUpdateWithoutRoom is put on a PodCliqueSet by its user and says what a RollingRecreate update does with
-	// pods on nodes whose successors would have no room: one of the UpdateWithoutRoom constants. Unset means Wait.
-	AnnotationUpdateWithoutRoom = "packtree.dev/update-without-room"
 	// AnnotationFormerContainers is on a pod whose images were changed in place. It has, in JSON and by name, the
 	// containers that ran until then, with containerID and image: the pod counts as ready again when its kubelet has
 	// replaced them.
@@ -110,15 +107,6 @@ const (
 	ImageUpdateRecreate = "Recreate"
 	// ImageUpdateInPlace changes the images of the pod, which keeps its node and its address.
 	ImageUpdateInPlace = "InPlace"
-)
-
-// Values of AnnotationUpdateWithoutRoom.
-const (
-	// UpdateWithoutRoomWait leaves the pods where they are until the scheduler says that their successors would have
-	// room.
-	UpdateWithoutRoomWait = "Wait"
-	// UpdateWithoutRoomReplace replaces them all the same; the scheduler is not asked.
-	UpdateWithoutRoomReplace = "Replace"
 )
 
 // Values of AnnotationMissingTopologyLevel.

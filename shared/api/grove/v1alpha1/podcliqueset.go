@@ -228,17 +228,16 @@ type PodCliqueScalingGroupConfig struct {
 	// +optional
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 	// MaxUnavailable is how many copies of the group, in each replica of the set that is updated, RollingRecreate may
-	// delete at the same time, as long as minAvailable of them stay available. 0, which needs a maxSurge of at least 1:
-	// none, so that the update waits while no further copy has room. Unset: 1. Grove does not have this field.
+	// delete at the same time, as long as minAvailable of them stay available. With maxSurge, of which 0 needs at least
+	// 1, it does not count. Unset: 1. Grove does not have this field.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
-	// MaxSurge is how many copies of the group, in each replica of the set that is updated, RollingRecreate may create
-	// beyond replicas before it deletes an old one: as many as the scheduler proves to have room. While they are
-	// available, so many old copies are replaced at a time, and as many as replicas stay available. They are deleted
-	// when the replica is updated. If they have no room, maxUnavailable counts. 0, and unset: none. Grove does not have
-	// this field.
+	// MaxSurge is how many copies of the group, in each replica of the set that is updated, RollingRecreate creates
+	// beyond replicas before it deletes an old one. It waits until one of them is ready. Then as many old copies are
+	// replaced at a time as further copies are ready, maxUnavailable does not count, and as many as replicas stay
+	// available. They are deleted when the group is updated. 0, and unset: none. Grove does not have this field.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

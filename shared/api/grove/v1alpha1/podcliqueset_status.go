@@ -162,8 +162,4 @@ type PodCliqueScalingGroupSurge struct {
 	// Copies is how many copies there are to be, those of replicas included.
 	// +required
 	Copies int32 `json:"copies"`
-	// Proved is set when the scheduler has answered that the copies beyond replicas have room. Until then they have
-	// PodGangs, about which the scheduler is asked, and no pods.
-	// +optional
-	Proved bool `json:"proved,omitempty"`
 }

@@ -136,10 +136,9 @@ type PodGangStatus struct {
 	// Phase sums up the conditions.
 	// +optional
 	Phase PodGangPhase `json:"phase,omitempty"`
-	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget, which the Grove operator writes,
-	// and SuccessorsFit. Scheduled is written by the pod grouper, which repeats the scheduler's message; if nobody else
-	// writes it, the operator reports whether the pods have nodes. SuccessorsFit, which the pod grouper repeats too, is
-	// the scheduler's answer to the annotation packtree.dev/successors.
+	// Conditions are Initialized, Scheduled, Ready, Unhealthy and DisruptionTarget, which the Grove operator writes.
+	// Scheduled is written by the pod grouper, which repeats the scheduler's message; if nobody else writes it, the
+	// operator reports whether the pods have nodes.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -113,11 +113,6 @@ const AnnotationMinRunning = "packtree.dev/min-running"
 // the spec, since KAI's PodGroup has no field for it.
 const AnnotationExpectedPods = "packtree.dev/expected-pods"
 
-// AnnotationSuccessors, on a PodGroup and on the PodGang that it is made from, asks whether the pods that an update is
-// about to make would have room in place of those that would leave for them. It is JSON, of which package successors of
-// module packtree.dev/shared has the type. The scheduler answers in ConditionSuccessorsFit. Unset: nobody asks.
-const AnnotationSuccessors = "packtree.dev/successors"
-
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
 const RootGroup = ""
 
@@ -176,23 +171,6 @@ const (
 	// ReasonInvalidPolicy (False): AnnotationRepairMove or AnnotationRepairAfter is wrong, and the message says what
 	// would be right. It is written for every gang of which that is so.
 	ReasonInvalidPolicy = "InvalidPolicy"
-)
-
-// ConditionSuccessorsFit answers AnnotationSuccessors: whether the pods that an update is about to make would all have
-// a node if those left that they take the place of. Its message begins with the id of the question. The scheduler
-// writes it, and again when the answer becomes another; nothing is reserved by it. The pod grouper repeats it on the
-// PodGang.
-const ConditionSuccessorsFit = "SuccessorsFit"
-
-// Reasons of ConditionSuccessorsFit, beside those of ConditionScheduled that say why pods have no room (False).
-const (
-	// ReasonRoomForAll (True): each of the pods would have a node.
-	ReasonRoomForAll = "RoomForAll"
-	// ReasonNoRoomForAll (False): the gang would have all that it needs, but not each of the pods a node.
-	ReasonNoRoomForAll = "NoRoomForAll"
-	// ReasonNotAnswered (Unknown): the question cannot be read; or, on a PodGang, the scheduler that placed its pods
-	// answers no such questions.
-	ReasonNotAnswered = "NotAnswered"
 )
 
 // ConditionValid says whether the workload that a PodGroup was made from states its wishes correctly. The pod grouper

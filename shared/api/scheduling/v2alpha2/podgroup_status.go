@@ -8,9 +8,8 @@ import (
 // PodGroupStatus is where a gang stands.
 type PodGroupStatus struct {
 	// conditions are the latest observations of the gang. Scheduled says whether all pods that it needs have a node,
-	// and why not; RepairPlanned says what is
-	// done about pods that it has lost; SuccessorsFit says whether the pods that an update is about to make would have
-	// room; Valid says whether the workload that it was made from states its wishes correctly.
+	// and why not; RepairPlanned says what is done about pods that it has lost; Valid says whether the workload that
+	// it was made from states its wishes correctly.
 	//
 	// +optional
 	// +listType=map
