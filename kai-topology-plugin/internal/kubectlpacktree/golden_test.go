@@ -135,8 +135,6 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 			"--resource: no node has amd.com/gpu, they have: cpu, memory"},
 		"no shape": {[]string{"tree", "--shape", "4 gpus", "-f", dump},
 			`--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
-		"a shape for top": {[]string{"top", "--shape", "a=1 x cpu=1 in one row", "-f", dump},
-			`--shape a: no Topology has level "row", there is: example.com/rack`},
 		"a shape for view": {[]string{"view", "--shape", "a", "--export", "-", "-f", dump},
 			`--shape: "a" is not NAME=PODS`},
 		"no such colour": {[]string{"tree", "--color", "blue", "-f", dump},
