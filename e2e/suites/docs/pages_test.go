@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"packtree.dev/e2e/devcluster"
@@ -15,8 +14,6 @@ import (
 
 // Pages that install and remove Packtree are read last.
 var (
-	// computing is read beside the others, without a cluster: it computes for long.
-	computing = []string{"docs/simulation.md"}
 	// installing is read while the programs of the dev cluster run: it uses what it installs.
 	installing = []string{"docs/quick-start.md"}
 	// administering is read after the programs have ended: it installs the charts as on any cluster, and KWOK simulates
@@ -46,7 +43,6 @@ func TestPages(t *testing.T) {
 		}
 		return
 	}
-	defer readsAside(t, root, all).Wait()
 	own, err := live.BringUpForTests(t.Context(), devcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +69,7 @@ func TestPages(t *testing.T) {
 		})
 	}
 	for _, page := range all {
-		if !slices.Contains(last, page.File) && !slices.Contains(computing, page.File) {
+		if !slices.Contains(last, page.File) {
 			read(page, nil)
 		}
 	}
@@ -91,22 +87,6 @@ func TestPages(t *testing.T) {
 		}
 		read(all[index], shims)
 	}
-}
-
-// readsAside reads the pages that compute. The caller waits for them.
-func readsAside(t *testing.T, root string, all []pages.Page) *sync.WaitGroup {
-	t.Helper()
-	var aside sync.WaitGroup
-	for _, page := range all {
-		if slices.Contains(computing, page.File) {
-			aside.Go(func() {
-				t.Run(named(page), func(t *testing.T) {
-					readsOn(t.Context(), t, newReader(t, root, os.DevNull, nil), page)
-				})
-			})
-		}
-	}
-	return &aside
 }
 
 // named is the name of a page's test.

@@ -65,7 +65,6 @@ func Command() *cobra.Command {
   explain   says why a pod or a gang waits and what would have to change, or where it went
   what-if   decides manifests on the cluster as it is, or what becomes of gangs without some nodes
   view      shows all that on a page in the browser, live, or writes the page to a file
-  simulate  runs a stream of gangs in virtual time on the cluster as it is
 
 support-bundle dumps the cluster for somebody else to ask the same.
 
@@ -89,7 +88,7 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 			_ = flags.MarkHidden(advanced)
 		}
 	}
-	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.simulateCommand(), p.viewCommand(),
+	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.viewCommand(),
 		supportbundle.CommandFor(p.access.ToRESTConfig))
 	return command
 }

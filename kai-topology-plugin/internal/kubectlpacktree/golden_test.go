@@ -79,7 +79,6 @@ func TestGolden(t *testing.T) {
 		"explain-lost.txt":    {"explain", "lost"},
 		"explain-placed.txt":  {"explain", "podgroup/batch", "-n", "research"},
 		"explain-empty.txt":   {"explain", "pcs/empty"},
-		"simulate.csv":        {"simulate", "--jobs", "testdata/jobs.jsonl", "-o", "csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := run(t, append(args, "-f", dump)...)
@@ -148,7 +147,6 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 		"a workload for what-if": {[]string{"what-if", "-f", "testdata/workload.yaml"},
 			"only DynamoGraphDeployment: turn workloads into PodGroups and Pods first:\n  kubectl get " +
 				"clustertopologies,clustertopologybindings"},
-		"a stream of nobody": {[]string{"simulate", "-f", dump}, "--jobs is missing"},
 		"a negative budget": {[]string{"what-if", "-f", dump, "--search-budget", "-1"},
 			"--search-budget is a number of steps"},
 		"no cluster": {[]string{"tree", "-s", "nowhere://", "--request-timeout", "x"}, "finding a cluster"},

@@ -10,15 +10,13 @@ import (
 
 // CSV writes a line per gang, with a heading.
 func (r *Result) CSV(w io.Writer) error {
-	var levels []string
-	for _, of := range r.runs {
-		for level := range of.least {
-			if !slices.Contains(levels, level) {
-				levels = append(levels, level)
-			}
+	known := map[string]bool{}
+	for i := range r.Gangs {
+		for level := range r.Gangs[i].LeastDomains {
+			known[level] = true
 		}
 	}
-	slices.Sort(levels)
+	levels := slices.Sorted(maps.Keys(known))
 	heading := []string{"name", "arrived", "started", "ended", "state", "pods", "nodes", "preemptions", "moves"}
 	for _, level := range levels {
 		heading = append(heading, "domains "+level, "leastDomains "+level)
@@ -27,9 +25,10 @@ func (r *Result) CSV(w io.Writer) error {
 	if err := out.Write(heading); err != nil {
 		return err
 	}
-	for gang := range r.Gangs() {
+	for i := range r.Gangs {
+		gang := &r.Gangs[i]
 		pods := 0
-		for count := range maps.Values(gang.Nodes) {
+		for _, count := range gang.Nodes {
 			pods += count
 		}
 		row := []string{

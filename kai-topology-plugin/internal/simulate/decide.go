@@ -79,62 +79,59 @@ type refusal struct {
 	short []packing.Explanation
 }
 
-// refuse records that a gang does not fit, and has it preempt others. The answer to another one of its shape holds for
-// it, too: that it does not fit, and that nobody can be preempted.
+// refuse records that a gang does not fit, and has it preempt others. The answer to another one like it holds for it,
+// too: that it does not fit, and that nobody can be preempted.
 func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, answer *decision.Answer) (bool, error) {
 	if s.gangs.Waits(r.rank.Gang) {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
 		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), s.gangs.Now())
 	}
-	if shape := s.shapeOf(r); shape != nil {
-		if s.refused[shape].room == r.tried {
+	if alike := s.alike(r.podGroup); alike != nil {
+		if last, known := s.refused[alike]; known && last.room == r.tried {
 			return false, nil
 		}
-		s.refused[shape] = refusal{r.tried, answer.Explanations}
+		s.refused[alike] = refusal{r.tried, answer.Explanations}
 	}
 	return s.preempt(ctx, r, request)
 }
 
-// shapeOf is the shape of a gang whose refusal holds for all of its shape: it has no pods on nodes, its pods have no
-// rules, and who decides refuses it again while room only gets less. Nil for others.
-func (s *simulator) shapeOf(r *run) *shape {
-	if _, program := s.options.Decider.(*program); program || len(r.standing) > 0 {
-		return nil
-	}
-	return r.job.shape
-}
-
-// alike is the shape of a gang that has no pods on nodes; nil for others.
+// alike is what plain gangs without pods on nodes have in common with others like them; nil for other gangs. A refusal
+// holds for all of these while room only gets less: their pods have no rules.
 func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
-	if r := s.by[gang.KeyOfPodGroup(podGroup)]; r != nil && len(r.standing) == 0 && r.job.shape != nil {
-		return r.job.shape
+	if r := s.by[gang.KeyOfPodGroup(podGroup)]; r != nil && len(r.standing) == 0 && r.job.alike != "" {
+		return r.job.alike
 	}
 	return nil
 }
 
 // answer decides a gang. The request is completed, unless the gang is refused without a search.
 func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) (*decision.Answer, error) {
-	shape := s.shapeOf(r)
-	if shape != nil {
-		if short, refused := s.refusedAlready(r); refused {
+	alike := s.alike(r.podGroup)
+	if alike != nil {
+		if short, refused := s.refusedAlready(r, alike); refused {
 			return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
 		}
 	}
 	closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
 	s.barred = s.barred || closed.Barred
-	if shape != nil && closed.Altogether(request.Gang.Pending) {
-		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(closed.On(nil)...)}, nil
+	if alike != nil && closed.Altogether(request.Gang.Pending) {
+		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(closed.On(nil))}, nil
 	}
-	s.complete(request, r, &closed)
+	s.complete(request, &closed)
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
-	request.Terse = s.gangs.Waits(r.rank.Gang) || r.size.asksForOne()
-	return s.decide(ctx, r, *request)
+	request.Terse = s.gangs.Waits(r.rank.Gang) || r.asksForOne()
+	answer, err := solve.Solve(ctx, *request)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return answer, err
 }
 
-// complete adds to a request what is kept from the gang, and who follows it.
-func (s *simulator) complete(request *solve.Request, r *run, closed *overtaking.Closed) {
-	request.Reserved = s.gangs.Reserved(r.rank.Gang, r.rank.Priority)
+// complete adds to a request what is kept from the gang, and the gangs that follow it.
+func (s *simulator) complete(request *solve.Request, closed *overtaking.Closed) {
+	rank := request.Gang.Rank()
+	request.Reserved = s.gangs.Reserved(rank.Gang, rank.Priority)
 	if request.Reserved == nil {
 		request.Reserved = clusterview.Reserved{} // Nil is that of a request that is not complete.
 	}
@@ -144,101 +141,23 @@ func (s *simulator) complete(request *solve.Request, r *run, closed *overtaking.
 	request.Followers = s.followersOf(request.Gang)
 }
 
-// decide has the Decider answer, or takes what it answered before the simulation was interrupted.
-func (s *simulator) decide(ctx context.Context, r *run, request solve.Request) (*decision.Answer, error) {
-	known, err := s.options.decisions.next()
-	if err != nil {
-		return nil, err
-	}
-	if known != nil && !known.Anew {
-		return s.recall(r, known, request.Gang.Pending)
-	}
-	answer, err := s.options.Decider.Decide(ctx, request)
-	if err == nil && answer.Verdict != scheduling.ReasonPlaced && !r.misjudged {
-		r.misjudged, err = s.misjudges(ctx, request)
-	}
-	if err == nil {
-		err = ctx.Err() // Whoever was interrupted may have said anything.
-	}
-	if err != nil || known != nil {
-		return answer, err
-	}
-	return answer, s.options.decisions.add(s.decided(r, answer, request.Gang.Pending))
-}
-
-// decided is an answer as it is written down.
-func (s *simulator) decided(r *run, answer *decision.Answer, pending []*corev1.Pod) *decided {
-	switch {
-	case len(answer.Kept) > 0:
-		return &decided{Anew: true}
-	case answer.Verdict == scheduling.ReasonPlaced:
-		return &decided{Nodes: s.terrain.places(answer.Nodes, pending)}
-	}
-	made := &decided{Misjudged: r.misjudged}
-	for i := range answer.Explanations {
-		for _, short := range answer.Explanations[i].Short {
-			made.Short = append(made.Short, short.Resource)
-		}
-	}
-	return made
-}
-
-// recall is the answer of which decided was written down.
-func (s *simulator) recall(r *run, known *decided, pending []*corev1.Pod) (*decision.Answer, error) {
-	if known.Nodes == nil {
-		r.misjudged = known.Misjudged
-		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(known.Short...)}, nil
-	}
-	nodes, err := s.terrain.named(known.Nodes, pending)
-	return &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: nodes}, err
-}
-
-// misjudges reports whether a gang fits that another decider than the scheduler has refused.
-func (s *simulator) misjudges(ctx context.Context, request solve.Request) (bool, error) {
-	if _, own := s.options.Decider.(ours); own {
-		return false, nil
-	}
-	request.Terse = true
-	answer, err := solve.Solve(ctx, request)
-	return err == nil && answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0, err
-}
-
-// refusedAlready reports without a search that a gang of which only numbers are given does not fit, and what it is
-// short of: one of its shape was refused, room only gets less within one state of the room, and what is closed to a
-// gang is closed to those that rank below it; or all that is free together is too little.
-func (s *simulator) refusedAlready(r *run) (short []packing.Explanation, refused bool) {
-	if last := s.refused[r.job.shape]; last.room == s.gangs.Now().Room {
+// refusedAlready reports without a search that a plain gang does not fit, and what it is short of: one like it was
+// refused, room only gets less within one state of the room, and what is closed to a gang is closed to those that rank
+// below it; or all that is free together is too little.
+func (s *simulator) refusedAlready(r *run, alike any) (short []packing.Explanation, refused bool) {
+	if last, known := s.refused[alike]; known && last.room == s.gangs.Now().Room {
 		return last.short, true
 	}
-	lacking := s.account.lacking(r.size)
-	return shortOf(lacking...), len(lacking) > 0
+	lacking := s.usage.lacking(r.kinds[0])
+	return shortOf(lacking), len(lacking) > 0
 }
 
-func shortOf(resources ...string) []packing.Explanation {
+func shortOf(resources []string) []packing.Explanation {
 	var short []packing.Shortage
 	for _, resource := range resources {
 		short = append(short, packing.Shortage{Resource: resource})
 	}
 	return []packing.Explanation{{Short: short}}
-}
-
-// closedToLast is what is closed to the last of those who wait; nil if nothing is.
-func (s *simulator) closedToLast(ctx context.Context, waiting []*run) (*overtaking.Closed, error) {
-	for _, r := range slices.Backward(waiting) {
-		if r.podGroup == nil {
-			continue
-		}
-		nodes, err := s.offline.Nodes()
-		if err != nil {
-			return nil, err
-		}
-		closed := s.keeper.ClosedTo(ctx, s.assemble(r), nodes)
-		if closed.Note == "" {
-			return nil, nil
-		}
-		return &closed, nil
-	}
-	return nil, nil
 }
 
 // question is what is asked about a gang, without nodes; nil if it cannot be planned.
@@ -301,10 +220,8 @@ func (s *simulator) podGroup(key gang.Key) (*scheduling.PodGroup, error) {
 
 // fitsAlone decides a gang on the cluster without the rest of the stream.
 func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
-	if shape := r.job.shape; shape != nil {
-		if fits, known := s.fits[shape]; known {
-			return fits, nil
-		}
+	if fits, known := s.fits[r.job.alike]; known {
+		return fits, nil
 	}
 	if s.alone == nil {
 		var err error
@@ -320,8 +237,8 @@ func (s *simulator) fitsAlone(ctx context.Context, r *run) (bool, error) {
 		return false, err
 	}
 	fits := answer.Verdict != scheduling.ReasonInfeasible
-	if shape := r.job.shape; shape != nil {
-		s.fits[shape] = fits
+	if r.job.alike != "" {
+		s.fits[r.job.alike] = fits
 	}
 	return fits, nil
 }

@@ -26,111 +26,90 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Job is a gang of a stream. Where only numbers are given, its objects are made when it arrives: a stream of a million
-// gangs has more pods than there is memory for.
+// Job is a gang of a stream.
 type Job struct {
 	Name string
 	// Duration is how long the gang runs, in seconds; +Inf if it does not end.
 	Duration float64
 
-	// shape is nil for a gang of whole manifests, which are in podGroup and pods.
-	shape    *shape
 	podGroup *scheduling.PodGroup
-	pods     []*corev1.Pod
-}
-
-// shape is what gangs have in common of which only numbers are given.
-type shape struct {
+	// pods are the gang's. A plain gang has one, and count such pods are made when it arrives: the pods of all gangs of a
+	// long stream would not fit into memory.
+	pods  []*corev1.Pod
 	count int32
-	// containers are those of each pod.
-	containers []corev1.Container
-	constraint *scheduling.TopologyConstraint
-	priority   int32
+	// alike is equal for plain gangs that differ only in their names and times; empty for other gangs.
+	alike string
 }
 
-// shapeKey is a shape as it is written.
-type shapeKey struct {
-	count                                   int32
-	requests, topology, required, preferred string
-	priority                                int32
-}
-
-func (j *Job) key() gang.Key {
-	if j.shape == nil {
-		return gang.KeyOfPodGroup(j.podGroup)
-	}
-	return gang.Key{Namespace: metav1.NamespaceDefault, Name: j.Name}
-}
+func (j *Job) key() gang.Key { return gang.KeyOfPodGroup(j.podGroup) }
 
 // objects returns the PodGroup and the pods, as they are when they arrive. Nobody else has them.
 func (j *Job) objects(at float64) (*scheduling.PodGroup, []*corev1.Pod) {
-	created := metav1.NewTime(moment(at))
-	if j.shape == nil {
-		podGroup, pods := j.podGroup.DeepCopy(), make([]*corev1.Pod, len(j.pods))
-		podGroup.CreationTimestamp = created
-		for i := range j.pods {
-			pods[i] = j.pods[i].DeepCopy()
-			pods[i].CreationTimestamp = created
+	podGroup, pods := j.podGroup.DeepCopy(), make([]*corev1.Pod, max(len(j.pods), int(j.count)))
+	podGroup.CreationTimestamp = metav1.NewTime(moment(at))
+	for i := range pods {
+		pod := *j.pods[min(i, len(j.pods)-1)]
+		pod.CreationTimestamp = podGroup.CreationTimestamp
+		if j.count > 0 {
+			pod.Name = j.Name + "-" + strconv.Itoa(i)
 		}
-		return podGroup, pods
-	}
-	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
-		Namespace: metav1.NamespaceDefault, Name: j.Name, UID: types.UID(j.Name), CreationTimestamp: created,
-	}}
-	podGroup.Spec.MinMember, podGroup.Spec.TopologyConstraint = &j.shape.count, j.shape.constraint.DeepCopy()
-	annotations := map[string]string{scheduling.AnnotationPodGroupName: j.Name}
-	made, pods := make([]corev1.Pod, j.shape.count), make([]*corev1.Pod, j.shape.count)
-	for i := range made {
-		pod := &made[i]
-		pod.Namespace, pod.Name, pod.Annotations = metav1.NamespaceDefault, j.Name+"-"+strconv.Itoa(i), annotations
-		pod.UID, pod.CreationTimestamp, pod.ResourceVersion = uidOf(j, pod.Name), created, "1"
-		pod.Spec.Priority, pod.Spec.Containers = &j.shape.priority, j.shape.containers
-		pods[i] = pod
+		pod.UID = types.UID(j.Name + "/" + pod.Name)
+		pods[i] = &pod
 	}
 	return podGroup, pods
 }
 
-func uidOf(j *Job, pod string) types.UID { return types.UID(j.Name + "/" + pod) }
-
-// shape reads a gang of which only numbers are given.
-func (r *reader) shape(written *line) (*shape, error) {
-	key := shapeKey{
-		topology: written.Topology, required: written.Required, preferred: written.Preferred,
-		priority: written.Priority,
+// kinds are what the pods of the gang request.
+func (j *Job) kinds() ([]kind, error) {
+	kinds, err := kindsOf(j.pods)
+	if err == nil && j.count > 0 {
+		kinds[0].count = int64(j.count)
 	}
-	if err := json.Unmarshal(written.Pods, &key.count); err != nil || key.count < 1 {
-		return nil, wrong("pods",
+	return kinds, err
+}
+
+// plain reads a gang of pods that are all alike.
+func (r *reader) plain(job *Job, written *line) error {
+	if err := json.Unmarshal(written.Pods, &job.count); err != nil || job.count < 1 {
+		return wrong("pods",
 			"must be how many pods the gang has, 1 to %d, or, with podGroup, a list of Pods", math.MaxInt32)
 	}
 	if written.Requests == nil {
-		return nil, wrong("requests", "is missing: what each pod asks for, by resource")
-	}
-	names := slices.Sorted(maps.Keys(written.Requests))
-	var text strings.Builder
-	for _, name := range names {
-		fmt.Fprintf(&text, "%q=%s ", name, written.Requests[name])
-	}
-	key.requests = text.String()
-	if known := r.shapes[key]; known != nil {
-		return known, nil
+		return wrong("requests", "is missing: what each pod asks for, by resource")
 	}
 	requests := corev1.ResourceList{}
-	made := &shape{count: key.count, priority: written.Priority}
-	made.containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(written.Requests)) {
 		amount, reason := amountOf(name, written.Requests[name])
 		if reason != "" {
-			return nil, wrong("requests["+name+"]", "%s", reason)
+			return wrong("requests["+name+"]", "%s", reason)
 		}
 		requests[corev1.ResourceName(name)] = amount
 	}
-	var err error
-	constraint := constrained{written.Topology, written.Required, written.Preferred}
-	if made.constraint, err = constraint.in(r.cluster); err != nil {
-		return nil, err
+	constraint := scheduling.TopologyConstraint{
+		Topology: written.Topology, RequiredTopologyLevel: written.Required, PreferredTopologyLevel: written.Preferred,
 	}
-	r.shapes[key] = made
-	return made, nil
+	paths := map[string]string{
+		"topology": "topology", "requiredTopologyLevel": "required", "preferredTopologyLevel": "preferred",
+	}
+	for _, err := range podgrouptree.CheckConstraint(constraint, nil, r.cluster.Levels) {
+		return wrong(paths[err.Field], "%s", sentence(err))
+	}
+	job.alike = fmt.Sprintf("%d %q %q %d", job.count, written.Requests, constraint, written.Priority)
+	job.podGroup = &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceDefault, Name: job.Name, UID: types.UID(job.Name),
+	}}
+	job.podGroup.Spec.MinMember = &job.count
+	if constraint.Topology != "" {
+		job.podGroup.Spec.TopologyConstraint = &constraint
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: metav1.NamespaceDefault, ResourceVersion: "1",
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: job.Name},
+	}}
+	pod.Spec.Priority = &written.Priority
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
+	job.pods = []*corev1.Pod{pod}
+	return nil
 }
 
 // amountOf reads what a pod asks for of a resource, as text or as a number.
@@ -149,27 +128,6 @@ func amountOf(name string, written json.RawMessage) (amount resource.Quantity, r
 		return amount, fmt.Sprintf("must be a whole number, and is %s", text)
 	}
 	return amount, ""
-}
-
-// in returns the topology constraint in a cluster, and nil if there is none. An error names the field.
-func (c *constrained) in(cluster *inventory.Inventory) (*scheduling.TopologyConstraint, error) {
-	constraint := scheduling.TopologyConstraint{
-		Topology: c.Topology, RequiredTopologyLevel: c.Required, PreferredTopologyLevel: c.Preferred,
-	}
-	if c.Topology != "" && cluster.Topologies[c.Topology] == nil {
-		known := slices.Collect(maps.Keys(cluster.Topologies))
-		return nil, wrong("topology", "there is no Topology %q%s", c.Topology, meant(c.Topology, known))
-	}
-	paths := map[string]string{
-		"topology": "topology", "requiredTopologyLevel": "required", "preferredTopologyLevel": "preferred",
-	}
-	for _, err := range podgrouptree.CheckConstraint(constraint, nil, cluster.Levels) {
-		return nil, wrong(paths[err.Field], "%s", sentence(err))
-	}
-	if c.Topology == "" {
-		return nil, nil
-	}
-	return &constraint, nil
 }
 
 // sentence is an error about a field, without the field.
@@ -268,6 +226,6 @@ func join(job *Job, pod *corev1.Pod) *fault {
 		return wrong("metadata.annotations["+scheduling.AnnotationPodGroupName+"]",
 			"is %s: the PodGroup is %s", key, gang.KeyOfPodGroup(job.podGroup))
 	}
-	pod.UID, pod.Status, pod.DeletionTimestamp = uidOf(job, pod.Name), corev1.PodStatus{}, nil
+	pod.Status, pod.DeletionTimestamp = corev1.PodStatus{}, nil
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 // run is a gang of the stream that has arrived.
 type run struct {
 	job     *Job
-	size    *size
 	arrived float64
 	// started and ended are NaN until they are.
 	started, ended float64
@@ -28,7 +27,7 @@ type run struct {
 	running       bool
 	// turn counts the starts, so that ends of former ones are known, and place is where it is among those that run.
 	turn, place int
-	// podGroup and pods are nil once the gang has ended, and for one that is impossible.
+	// podGroup and pods are nil once the gang has ended, and for one that is too large.
 	podGroup          *scheduling.PodGroup
 	pending, standing []*corev1.Pod
 	priority          int32
@@ -36,43 +35,36 @@ type run struct {
 	lost, preemptions, moves int
 	// tried is the state of the room when the gang was last found not to fit; -1 if it was not since it changed.
 	tried int64
-	// misjudged is set if another decider than the scheduler refused it at a moment when it fitted.
-	misjudged bool
 	// queued is set if it is among those that wait, with this rank.
 	queued    bool
 	rank      gang.Rank
 	assembled *gang.Gang
 	held      *gang.Hold
-	// nodes has the number of its pods by node; once it has ended, stood has.
-	nodes          map[string]int
-	stood          []nodePods
+	// topologies are those that the gang names, and kinds are what its pods request.
+	topologies []string
+	kinds      []kind
+	// nodes has the number of its pods by node, where it stands or stood last.
+	nodes map[string]int
+	// domains and least count domains by level: those of its pods, and the fewest that could hold these.
 	domains, least map[string]int
 }
 
-// nodePods are pods on a node, by its index.
-type nodePods struct{ node, pods int32 }
-
 func (s *simulator) arrive(job *Job) error {
-	size, err := s.terrain.sizeOf(job)
+	kinds, err := job.kinds()
 	if err != nil {
-		return err
-	}
-	if err := s.account.measure(size, job.pods); err != nil {
 		return fmt.Errorf("gang %s: %w", job.Name, err)
 	}
 	r := &run{
-		job: job, size: size, arrived: s.now, started: math.NaN(), ended: math.NaN(), left: job.Duration,
-		least: size.least, tried: -1,
-		domains: map[string]int{},
+		job: job, arrived: s.now, started: math.NaN(), ended: math.NaN(), left: job.Duration, tried: -1,
+		nodes: map[string]int{}, topologies: gang.TopologiesOf(job.podGroup), kinds: kinds,
 	}
+	r.domains, r.least = map[string]int{}, s.domains.least(r.topologies, kinds)
 	s.runs = append(s.runs, r)
-	if size.impossible {
-		r.rank = gang.Rank{Priority: job.shape.priority, Since: moment(s.now), Gang: job.key()}
-		s.queue(r)
+	if job.count > 0 && !s.domains.holds(kinds[0]) {
+		s.tooLarge++
 		return nil
 	}
 	r.podGroup, r.pending = job.objects(s.now)
-	r.nodes = map[string]int{}
 	s.by[job.key()] = r
 	if base, ok := gang.BaseOf(r.podGroup); ok {
 		s.related[base] = append(s.related[base], r)
@@ -82,6 +74,17 @@ func (s *simulator) arrive(job *Job) error {
 	}
 	s.wait(r)
 	return nil
+}
+
+// asksForOne reports whether the pods, all alike, ask for one resource besides their place.
+func (r *run) asksForOne() bool {
+	asked := 0
+	for resource, amount := range r.kinds[0].requests {
+		if amount > 0 && resource != kubeframework.ResourcePods {
+			asked++
+		}
+	}
+	return len(r.kinds) == 1 && asked == 1
 }
 
 // wait puts a gang among those that wait, whose pods have changed.
@@ -129,7 +132,7 @@ func (s *simulator) start(r *run, nodes map[string]string) error {
 	})
 	slices.SortFunc(stand, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	r.standing = append(r.standing, stand...)
-	if err := s.account.stand(stand, 1); err != nil {
+	if err := s.usage.stand(stand, 1); err != nil {
 		return err
 	}
 	if !r.running {
@@ -151,7 +154,7 @@ func (s *simulator) start(r *run, nodes map[string]string) error {
 
 // locate looks in which domains a gang stands.
 func (s *simulator) locate(r *run) (err error) {
-	r.domains, r.least, err = s.terrain.locate(r.size, r.nodes, r.standing)
+	r.domains, r.least, err = s.domains.locate(r.topologies, r.standing)
 	return err
 }
 
@@ -162,7 +165,6 @@ func (s *simulator) resume(r *run) {
 	r.running, r.resumed, r.lost = true, s.now, 0
 	r.place = len(s.active)
 	s.active = append(s.active, r)
-	s.priorities[r.priority]++
 	if math.IsNaN(r.started) {
 		r.started = s.now
 	}
@@ -179,9 +181,6 @@ func (s *simulator) halt(r *run) {
 	last := s.active[len(s.active)-1]
 	s.active[r.place], last.place = last, r.place
 	s.active = s.active[:len(s.active)-1]
-	if s.priorities[r.priority]--; s.priorities[r.priority] == 0 {
-		delete(s.priorities, r.priority)
-	}
 }
 
 // end forgets all of a gang that is over but what the result says of it. Its pods still have to leave.
@@ -192,8 +191,7 @@ func (s *simulator) end(r *run) {
 	r.ended = s.now
 	delete(s.by, r.job.key())
 	s.forget(r)
-	r.stood = s.terrain.compact(r.nodes)
-	r.podGroup, r.pending, r.standing, r.assembled, r.nodes = nil, nil, nil, nil, nil
+	r.podGroup, r.pending, r.standing, r.assembled = nil, nil, nil, nil
 }
 
 // forget takes a gang out of those that others look for.
@@ -255,11 +253,12 @@ func (s *simulator) evict(r *run, leaves func(*corev1.Pod) bool) error {
 func (s *simulator) stop(r *run) error {
 	r.left = max(0, r.left-(s.now-r.resumed))
 	s.halt(r)
-	r.lost, r.domains, r.least = 0, map[string]int{}, r.size.least
+	r.lost = 0
 	leave := r.lose(func(*corev1.Pod) bool { return true })
 	if err := s.leave(leave); err != nil {
 		return err
 	}
+	r.domains, r.least = map[string]int{}, s.domains.least(r.topologies, r.kinds)
 	s.wait(r)
 	return nil
 }

@@ -8,57 +8,33 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
-	"packtree.dev/kai-topology-plugin/internal/recording"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 )
-
-// Decider decides a gang that can be planned.
-type Decider interface {
-	Decide(ctx context.Context, request solve.Request) (*decision.Answer, error)
-}
-
-// ours is the scheduler's own Decider.
-type ours struct{}
-
-// Decide answers a request as the plugin does.
-func (ours) Decide(ctx context.Context, request solve.Request) (*decision.Answer, error) {
-	return solve.Solve(ctx, request)
-}
 
 // Options say how to simulate.
 type Options struct {
 	// Until is the last second; nil goes on until nothing more happens.
 	Until *float64
-	// Decider is asked for each decision; nil is the scheduler's own.
-	Decider Decider
 	// Progress gets the time that was reached, and how many events of the stream are done of how many.
 	Progress func(at float64, done, of int)
-	// Record gets the cluster after each moment at which anything happened; nil for nobody. What it is given is only
-	// valid until it returns.
-	Record func(at float64, state recording.State) error
-	// decisions are kept for the case that the simulation is interrupted.
-	decisions *decisions
 }
 
 // Run simulates a stream, as Read returned it for the cluster. The pods that stand in the cluster stay.
 func Run(ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := newSimulator(ctx, cluster, stream, options)
+	s, err := newSimulator(ctx, cluster, options)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +52,8 @@ type simulator struct {
 	view    *clusterview.View
 	gangs   *gangstate.State
 	keeper  overtaking.Keeper
-	terrain *terrain
-	account *account
+	domains *domains
+	usage   *usage
 
 	now float64
 	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
@@ -87,17 +63,18 @@ type simulator struct {
 	// together.
 	by               map[gang.Key]*run
 	related, counted map[gang.Key][]*run
-	// priorities counts the gangs that run by priority.
-	priorities map[int32]int
-	ends       ends
+	ends             ends
+	// tooLarge counts the gangs that all nodes together are too small for. Their pods are never made.
+	tooLarge int
 	// suspects may be below their minimum, and barred is set if somebody may have been kept out of a domain.
 	suspects []*run
 	barred   bool
-	// refused has the answer to the last gang of a shape that did not fit.
-	refused map[*shape]refusal
-	// alone is the cluster without the stream, made when it is first asked, and fits what it says of shapes.
+	// refused has the answer to the last one of gangs that are alike that did not fit.
+	refused map[any]refusal
+	// alone is the cluster without the stream, made when it is first asked, and fits what it says of gangs that are
+	// alike.
 	alone *turns.Table
-	fits  map[*shape]bool
+	fits  map[string]bool
 	// nodes are all, and down the names of those that are; settled are the pods of the cluster by their node.
 	nodes   map[string]*corev1.Node
 	down    sets.Set[string]
@@ -114,7 +91,7 @@ func moment(at float64) time.Time {
 }
 
 func newSimulator(
-	ctx context.Context, cluster *inventory.Inventory, stream []Event, options Options,
+	ctx context.Context, cluster *inventory.Inventory, options Options,
 ) (*simulator, error) {
 	standing := inventory.Standing(cluster.Pods)
 	offline, err := kubeframework.NewOffline(ctx, cluster.Nodes, standing)
@@ -125,14 +102,11 @@ func newSimulator(
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
 		gangs: gangstate.New(func(string) bool { return true }),
 		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{},
-		counted: map[gang.Key][]*run{}, priorities: map[int32]int{},
-		refused: map[*shape]refusal{}, fits: map[*shape]bool{},
+		counted: map[gang.Key][]*run{},
+		refused: map[any]refusal{}, fits: map[string]bool{},
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
 	s.view.Trust(offline.Changed)
-	if s.options.Decider == nil {
-		s.options.Decider = ours{}
-	}
 	for _, node := range cluster.Nodes {
 		s.nodes[node.Name] = node
 	}
@@ -141,7 +115,6 @@ func newSimulator(
 			s.settled[pod.Spec.NodeName] = append(s.settled[pod.Spec.NodeName], pod)
 		}
 	}
-	s.gangs.RoomGrew() // No state of the room is that in which nobody was refused.
 	s.keeper = overtaking.Keeper{
 		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Alike: s.alike,
 		Do: func(gangstate.Effects) {}, // Nobody reads a status.
@@ -150,13 +123,9 @@ func newSimulator(
 	if err != nil {
 		return nil, err
 	}
-	s.terrain = newTerrain(cluster, nodes)
-	s.account, err = newAccount(s.terrain, stream)
-	if err != nil {
-		return nil, err
-	}
+	s.domains, s.usage = newDomains(cluster, nodes), newUsage(nodes)
 	for _, pods := range s.settled {
-		if err := s.account.stand(pods, 1); err != nil {
+		if err := s.usage.stand(pods, 1); err != nil {
 			return nil, err
 		}
 	}
@@ -164,16 +133,12 @@ func newSimulator(
 }
 
 func (s *simulator) run(ctx context.Context, stream []Event) error {
-	if err := s.account.divide(ctx, s); err != nil {
-		return err
-	}
-	s.account.look(s)
+	s.sample()
 	for at := 0; ; {
 		now, more := s.next(stream[at:])
 		if !more || s.options.Until != nil && now > *s.options.Until {
 			break
 		}
-		s.account.pass(now - s.now)
 		s.now = now
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("at second %v: %w", now, err)
@@ -189,46 +154,27 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 		if err := s.schedule(ctx); err != nil {
 			return fmt.Errorf("at second %v: %w", now, err)
 		}
-		if err := s.account.divide(ctx, s); err != nil {
-			return err
-		}
-		s.account.look(s)
-		if err := s.report(at, len(stream)); err != nil {
-			return err
+		s.sample()
+		if s.options.Progress != nil {
+			s.options.Progress(s.now, at, len(stream))
 		}
 	}
 	if s.options.Until != nil {
-		s.account.pass(*s.options.Until - s.now)
 		s.now = *s.options.Until
-		s.account.look(s)
+		s.sample()
 	}
 	return nil
 }
 
-// report reports, to those who asked for it, how things are when so many lines of the stream are done.
-func (s *simulator) report(done, of int) error {
-	if s.options.Progress != nil {
-		s.options.Progress(s.now, done, of)
+// sample records what is in use now.
+func (s *simulator) sample() {
+	waiting := s.tooLarge
+	for _, r := range s.waiting {
+		if !r.running {
+			waiting++
+		}
 	}
-	if s.options.Record == nil {
-		return nil
-	}
-	if err := s.options.Record(s.now, s.state()); err != nil {
-		return fmt.Errorf("recording: %w", err)
-	}
-	return nil
-}
-
-// state is the cluster as it is recorded.
-func (s *simulator) state() recording.State {
-	state := recording.State{Gangs: map[gang.Key]recording.Gang{}, Down: map[string]bool{}}
-	for key, r := range s.by {
-		state.Gangs[key] = recording.Gang{PodGroup: r.podGroup, Pods: slices.Concat(r.standing, r.pending)}
-	}
-	for name := range s.down {
-		state.Down[name] = true
-	}
-	return state
+	s.usage.sample(s.now, waiting, len(s.active))
 }
 
 // next is when something happens again.
@@ -263,7 +209,7 @@ func (s *simulator) leave(pods []*corev1.Pod) error {
 	if len(pods) == 0 {
 		return nil
 	}
-	if err := s.account.stand(pods, -1); err != nil {
+	if err := s.usage.stand(pods, -1); err != nil {
 		return err
 	}
 	s.gangs.RoomGrew()
@@ -313,10 +259,10 @@ func (s *simulator) fail(name string) error {
 			return err
 		}
 	}
-	if err := s.account.stand(s.settled[name], -1); err != nil {
+	if err := s.usage.stand(s.settled[name], -1); err != nil {
 		return err
 	}
-	s.account.offer(name, -1)
+	s.usage.offer(s.domains.offers[name], -1)
 	return s.offline.Change(kubeframework.Change{Leave: s.settled[name], Down: []*corev1.Node{s.nodes[name]}})
 }
 
@@ -324,8 +270,8 @@ func (s *simulator) fail(name string) error {
 func (s *simulator) restore(name string) error {
 	s.down.Delete(name)
 	s.gangs.RoomGrew()
-	s.account.offer(name, 1)
-	if err := s.account.stand(s.settled[name], 1); err != nil {
+	s.usage.offer(s.domains.offers[name], 1)
+	if err := s.usage.stand(s.settled[name], 1); err != nil {
 		return err
 	}
 	return s.offline.Change(kubeframework.Change{Up: []*corev1.Node{s.nodes[name]}, Stand: s.settled[name]})

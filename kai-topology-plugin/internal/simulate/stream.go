@@ -60,55 +60,30 @@ func wrong(path, format string, args ...any) *fault {
 	return &fault{path, fmt.Sprintf(format, args...)}
 }
 
-// maxFaults is how many wrong lines are named one by one.
+// maxFaults is how many wrong lines are named; what comes after these is not read.
 const maxFaults = 100
 
-// faults are the wrong lines of a file.
-type faults struct {
-	file   string
-	faults []error
-	count  int
-}
-
-func (f *faults) add(line int, err error) {
-	if f.count++; f.count <= maxFaults {
-		f.faults = append(f.faults, fmt.Errorf("%s:%d: %w", f.file, line, err))
-	}
-}
-
-// err names the wrong lines, as FILE:LINE: path: reason, a line each; nil if there are none.
-func (f *faults) err() error {
-	faults := f.faults
-	if f.count > maxFaults {
-		faults = append(faults, fmt.Errorf("%s: %d more lines are wrong", f.file, f.count-maxFaults))
-	}
-	return errors.Join(faults...)
-}
-
 // Read reads a stream for a cluster. The error names what is wrong, as FILE:LINE: path: reason, a line each.
-func Read(file string, from io.Reader, cluster *inventory.Inventory) ([]Event, error) {
+func Read(file string, from io.Reader, cluster *inventory.Inventory) (events []Event, err error) {
 	r := newReader(cluster)
 	lines := bufio.NewReaderSize(from, 1<<20)
-	var events []Event
-	faults := faults{file: file}
-	for number := 1; ; number++ {
-		text, err := lines.ReadBytes('\n')
+	var faults []error
+	for number := 1; err == nil && len(faults) < maxFaults; number++ {
+		var text []byte
+		text, err = lines.ReadBytes('\n')
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("%s:%d: %w", file, number, err)
 		}
-		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))); len(text) > 0 {
-			event, err := r.read(text, number)
-			if err != nil {
-				faults.add(number, err)
-			} else {
-				events = append(events, event)
-			}
+		if text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff"))); len(text) == 0 {
+			continue
 		}
-		if err == io.EOF {
-			break
+		event, wrong := r.read(text, number)
+		if wrong != nil {
+			faults = append(faults, fmt.Errorf("%s:%d: %w", file, number, wrong))
 		}
+		events = append(events, event)
 	}
-	return events, faults.err()
+	return events, errors.Join(faults...)
 }
 
 // reader remembers what later lines are compared with.
@@ -119,14 +94,11 @@ type reader struct {
 	names map[string]int
 	gangs map[gang.Key]int
 	nodes map[string]bool
-	// shapes are those of gangs of which only numbers were given.
-	shapes map[shapeKey]*shape
 }
 
 func newReader(cluster *inventory.Inventory) *reader {
 	r := &reader{
 		cluster: cluster, names: map[string]int{}, gangs: map[gang.Key]int{}, nodes: map[string]bool{},
-		shapes: map[shapeKey]*shape{},
 	}
 	for _, node := range cluster.Nodes {
 		r.nodes[node.Name] = true
@@ -210,7 +182,7 @@ func (r *reader) job(written *line, number int) (*Job, error) {
 	if given(written.PodGroup) {
 		err, path = r.whole(job, written), "podGroup.metadata.name"
 	} else {
-		job.shape, err = r.shape(written)
+		err = r.plain(job, written)
 	}
 	if err != nil {
 		return nil, err

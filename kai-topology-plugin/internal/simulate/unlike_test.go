@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/simulate"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -60,22 +62,56 @@ func unlike(t *rapid.T, at float64, name string) string {
 	return string(line) + "\n"
 }
 
-// Whatever gangs are like, at each moment of a recording a gang stands with all that it needs or not at all, each group
-// in one domain where it has to, and no node has given more devices than it has.
+// Whatever gangs are like, at each moment a gang stands with all that it needs or not at all, each group in one domain
+// where it has to, no node has given more devices than it has, and the result says what is in use.
 func TestGangsStandWholeAndWhereTheyMust(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		lines := drawn(r)
-		read, _ := recorded(t, cluster(t, 3, 2), lines, 100)
-		for i := range read.Moments() {
-			seen, err := read.At(i)
-			if err != nil {
-				r.Fatal(err)
-			}
+		lines, until := drawn(r), 100.0
+		settled := "---\n" + `{apiVersion: v1, kind: Pod, metadata: {name: settled}, spec: {nodeName: r0-n1, ` +
+			`containers: [{name: c, image: c, resources: {requests: {example.com/gpu: "3"}, limits: {example.com/gpu: "3"}}}]}}` + "\n"
+		on := cluster(t, 3, 2, settled)
+		stream, err := simulate.Read("jobs", strings.NewReader(lines), on)
+		if err != nil {
+			r.Fatal(err)
+		}
+		used := map[float64]float64{}
+		result, err := simulate.Watch(t.Context(), on, stream, until, func(at float64, seen *inventory.Inventory) {
 			if wrong := misplaced(seen); wrong != "" {
-				r.Fatalf("second %v: %s\n%s", read.Moments()[i], wrong, lines)
+				r.Fatalf("second %v: %s\n%s", at, wrong, lines)
+			}
+			used[at] = inUse(seen)
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, sample := range result.Series {
+			if want, seen := used[sample.At]; seen && sample.Used["example.com/gpu"] != want {
+				r.Fatalf("second %v: %v is said to be in use, %v is\n%s", sample.At, sample.Used, want, lines)
+			}
+		}
+		for _, gang := range result.Gangs {
+			if gang.State != simulate.Running && gang.State != simulate.Ended && len(gang.Nodes) > 0 {
+				r.Fatalf("gang %s is %s and has pods on nodes", gang.Name, gang.State)
+			}
+			for level, count := range gang.Domains {
+				if len(gang.Nodes) > 0 && count < gang.LeastDomains[level] {
+					r.Fatalf("gang %s stands in %d domains of %s, and at least %d are needed",
+						gang.Name, count, level, gang.LeastDomains[level])
+				}
 			}
 		}
 	})
+}
+
+// inUse adds up the devices that pods on nodes have.
+func inUse(seen *inventory.Inventory) (total float64) {
+	for _, pod := range seen.Pods {
+		if pod.Spec.NodeName != "" {
+			amount := pod.Spec.Containers[0].Resources.Requests["example.com/gpu"]
+			total += amount.AsApproximateFloat64()
+		}
+	}
+	return total
 }
 
 // misplaced returns what is wrong with where pods stand; empty if nothing is. It reads manifests and nothing else.
@@ -89,6 +125,9 @@ func misplaced(seen *inventory.Inventory) string {
 		at := pod.Spec.NodeName
 		if at == "" {
 			continue
+		}
+		if nodes[at] == nil {
+			return fmt.Sprintf("pod %s stands on node %s, which is down", pod.Name, at)
 		}
 		amount := pod.Spec.Containers[0].Resources.Requests["example.com/gpu"]
 		if used[at] += amount.Value(); used[at] > 8 {
