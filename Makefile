@@ -40,10 +40,10 @@ test: build tools bin/tests ## the tests of all modules and the e2e suites, side
 	@time $(MAKE) --no-print-directory --keep-going --jobs=2 test-modules e2e
 	@if $(NODES) possible; then time $(MAKE) --no-print-directory e2e-kind; fi
 
-build: ## the six programs into bin/, and the kubectl plugin, which is one of them under another name
+build: ## the seven programs into bin/
 	go build -ldflags '$(LDFLAGS)' -o bin/ \
-		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./grove-operator/cmd/grove-startup ./e2e/cmd/devcluster
-	@ln -sf kai-topology-plugin bin/kubectl-packtree
+		$(foreach p,$(filter-out devcluster,$(PROGRAMS)),./$(p)/cmd/$(p)) ./grove-operator/cmd/grove-startup ./kai-topology-plugin/cmd/kubectl-packtree \
+		./e2e/cmd/devcluster
 
 binaries: ## static programs (IMAGES, PLATFORMS) into dist/, the same bytes wherever they are built
 	@.ci/images binaries

@@ -151,8 +151,8 @@ func (w *walk) judge(ctx context.Context, workloads []placement.Workload) error 
 
 // draw shows the placement as users see it: with kubectl packtree tree.
 func (w *walk) draw(ctx context.Context) error {
-	program := filepath.Join(w.machine.Root(), "bin", "kai-topology-plugin")
-	tree := exec.CommandContext(ctx, program, "packtree", "tree", "--kubeconfig="+w.machine.Kubeconfig)
+	program := filepath.Join(w.machine.Root(), "bin", "kubectl-packtree")
+	tree := exec.CommandContext(ctx, program, "tree", "--kubeconfig="+w.machine.Kubeconfig)
 	tree.Stdout, tree.Stderr = w.progress.out, w.progress.out
 	if err := tree.Run(); err != nil {
 		return fmt.Errorf("drawing the topology: %w", err)

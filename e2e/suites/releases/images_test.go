@@ -124,6 +124,7 @@ func TestWhatImagesLackIsSaidBeforeAnythingIsBuilt(t *testing.T) {
 		"a commit": {"echo; touch new", []string{"PUSH=1", "REGISTRY=registry.example"},
 			"the checkout has changes"},
 		"a program": {"echo", []string{"IMAGES=grove-startup nobody"}, "there is no program nobody"},
+		"an image":  {"echo", []string{"IMAGES=kubectl-packtree"}, "there is no image of kubectl-packtree"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkout := checkOut(t, "here")

@@ -63,11 +63,11 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 			}
 			var builds []string
 			for _, system := range test.systems {
-				file := "dist/" + strings.ReplaceAll(system, "/", "-") + "/kai-topology-plugin"
+				file := "dist/" + strings.ReplaceAll(system, "/", "-") + "/kubectl-packtree"
 				builds = append(builds, system+"="+file)
 				built := strings.Contains(printed, system+": go -C kai-topology-plugin build ") &&
 					strings.Contains(printed, "version.version="+test.version+" ") &&
-					strings.Contains(printed, file+" ./cmd/kai-topology-plugin\n")
+					strings.Contains(printed, file+" ./cmd/kubectl-packtree\n")
 				if !built {
 					t.Errorf("it is not built for %s:\n%s", system, printed)
 				}

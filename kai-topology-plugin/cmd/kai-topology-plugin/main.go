@@ -1,18 +1,20 @@
-// The command kai-topology-plugin is kube-scheduler with gangs and topologies: see docs/kai-topology-plugin.md. Under
-// the name kubectl-packtree it is a kubectl plugin: see docs/kubectl-packtree.md.
+// The command kai-topology-plugin is kube-scheduler with gangs and topologies, and decides, verifies and simulates
+// without a cluster: see docs/kai-topology-plugin.md.
 package main
 
 import (
 	"os"
 
-	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
+	"packtree.dev/kai-topology-plugin/internal/check"
+	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/schedulerserver"
+	"packtree.dev/kai-topology-plugin/internal/simulate"
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/supportbundle"
 )
 
 func main() {
-	if kubectlpacktree.Invoked(os.Args[0]) {
-		os.Exit(render.Execute(kubectlpacktree.RootCommand()))
-	}
-	os.Exit(render.Execute(schedulerserver.Command()))
+	command := schedulerserver.Command()
+	command.AddCommand(place.Command(), check.Command(), simulate.Command(), supportbundle.Command())
+	os.Exit(render.Execute(command))
 }

@@ -4,8 +4,6 @@ package kubectlpacktree
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,15 +15,6 @@ import (
 	"packtree.dev/shared/version"
 )
 
-// Program is the name under which kubectl finds the plugin on the PATH.
-const Program = "kubectl-packtree"
-
-// Invoked reports whether a process that was started under this name is the plugin, rather than the scheduler. kubectl
-// also takes kubectl_packtree and kubectl-packtree.exe for it.
-func Invoked(name string) bool {
-	return strings.ReplaceAll(strings.TrimSuffix(filepath.Base(name), ".exe"), "_", "-") == Program
-}
-
 // plugin is what all commands share.
 type plugin struct {
 	access *genericclioptions.ConfigFlags
@@ -34,21 +23,7 @@ type plugin struct {
 	now func() time.Time
 }
 
-// RootCommand returns `kubectl packtree` as a program of its own.
-func RootCommand() *cobra.Command {
-	command := Command()
-	command.Use = Program
-	command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl packtree"}
-	// A library of kube-scheduler would put in a flag that prints the version of Kubernetes.
-	command.PersistentFlags().Bool("version", false, "print the version and quit")
-	command.Version = version.String()
-	for _, sub := range command.Commands() {
-		sub.Version = command.Version
-	}
-	return command
-}
-
-// Command returns the subcommand `packtree`, which is the same.
+// Command returns the program kubectl-packtree.
 func Command() *cobra.Command {
 	p := &plugin{access: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag(), now: time.Now}
 	p.access.WrapConfigFn = func(config *rest.Config) *rest.Config {
@@ -57,7 +32,7 @@ func Command() *cobra.Command {
 		return config
 	}
 	command := &cobra.Command{
-		Use:   "packtree",
+		Use:   "kubectl-packtree",
 		Short: "See where gangs stand, why they wait, and what would happen",
 		Long: `Where do my pods stand, why is my pod waiting, and would this fit?
 
@@ -68,16 +43,17 @@ func Command() *cobra.Command {
 
 support-bundle dumps the cluster for somebody else to ask the same.
 
-It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allows all that it asks for.
-
-As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhere on the PATH. The same is there as
-"kai-topology-plugin packtree".`,
+It only reads. ClusterRole packtree-viewer of the kai-topology-plugin chart allows all that it asks for.`,
 		Example: `  kubectl packtree tree
   kubectl packtree explain dgd/vllm-disagg
   kubectl packtree what-if -f gang.yaml -o tree`,
+		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl packtree"},
+		Version:      version.String(),
 		SilenceUsage: true,
 	}
 	flags := command.PersistentFlags()
+	// A library of kube-scheduler would put in a flag that prints the version of Kubernetes.
+	flags.Bool("version", false, "print the version and quit")
 	p.access.AddFlags(flags)
 	flags.StringVar(&p.colour, "color", string(drawing.Auto),
 		"auto (on a terminal, unless NO_COLOR is set), always or never")
@@ -90,6 +66,9 @@ As kubectl plugin it is the link kubectl-packtree to kai-topology-plugin, anywhe
 	}
 	command.AddCommand(p.treeCommand(), p.explainCommand(), p.whatIfCommand(), p.viewCommand(),
 		supportbundle.CommandFor(p.access.ToRESTConfig))
+	for _, sub := range command.Commands() {
+		sub.Version = command.Version
+	}
 	return command
 }
 

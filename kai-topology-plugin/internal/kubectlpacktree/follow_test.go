@@ -32,7 +32,7 @@ func viewed(kubeconfig string) *page {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(ctx)
 	printed, prints := io.Pipe()
-	command := RootCommand()
+	command := Command()
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(prints)
 	command.SetErr(GinkgoWriter)

@@ -30,7 +30,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 func runWith(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	command := RootCommand()
+	command := Command()
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(&out)
 	command.SetErr(&errs)
@@ -134,6 +134,8 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 			"--resource: no node has amd.com/gpu, they have: cpu, memory"},
 		"no shape": {[]string{"tree", "--shape", "4 gpus", "-f", dump},
 			`--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
+		"a level of a shape": {[]string{"tree", "--shape", "a=1 x cpu=1 in one row", "-f", dump},
+			`--shape a: no Topology has level "row", there is: example.com/rack`},
 		"a shape for view": {[]string{"view", "--shape", "a", "--export", "-", "-f", dump},
 			`--shape: "a" is not NAME=PODS`},
 		"no such colour": {[]string{"tree", "--color", "blue", "-f", dump},
@@ -157,18 +159,6 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 				t.Fatalf("printed %q, error %v, want %q", stdout, err, test.want)
 			}
 		})
-	}
-}
-
-func TestTheNameOfTheProcessChoosesTheProgram(t *testing.T) {
-	for name, want := range map[string]bool{
-		"kubectl-packtree": true, "/usr/local/bin/kubectl-packtree": true, "kubectl_packtree": true,
-		"kubectl-packtree.exe": true,
-		"kai-topology-plugin":  false, "kubectl-packtree-old": false, "packtree": false,
-	} {
-		if got := Invoked(name); got != want {
-			t.Errorf("%s is the plugin: %v, want %v", name, got, want)
-		}
 	}
 }
 

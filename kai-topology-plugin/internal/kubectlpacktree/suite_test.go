@@ -115,7 +115,7 @@ func untilMay(user, role string) {
 // packtree runs the plugin.
 func packtree(kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	var out, errs bytes.Buffer
-	command := RootCommand()
+	command := Command()
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetOut(&out)
 	command.SetErr(&errs)

@@ -1,4 +1,4 @@
-// Package schedulerserver is the program: kube-scheduler with our plugin in its registry, and the offline subcommands.
+// Package schedulerserver is kube-scheduler with our plugin in its registry.
 package schedulerserver
 
 import (
@@ -27,17 +27,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/check"
 	"packtree.dev/kai-topology-plugin/internal/gangfailures"
-	"packtree.dev/kai-topology-plugin/internal/kubectlpacktree"
-	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/plugin"
-	"packtree.dev/kai-topology-plugin/internal/simulate"
-	"packtree.dev/shared/supportbundle"
 	"packtree.dev/shared/version"
 )
 
-// Command returns the root command. Without a subcommand it runs the scheduler until the process gets a signal to stop.
+// Command returns the root command, to which the program adds the offline subcommands. Without a subcommand it runs the
+// scheduler until the process gets a signal to stop.
 func Command() *cobra.Command {
 	quietNominations()
 	opts := options.NewOptions()
@@ -52,7 +48,6 @@ Subcommands:
   place           decide PodGroups from manifests, without a cluster
   check           verify an answer of place against the manifests alone
   simulate        run a stream of gangs in virtual time
-  packtree        kubectl packtree: where gangs stand, why they wait, what would happen
   support-bundle  dump a cluster for place, without the commands and environments of pods`,
 		Example: "  kai-topology-plugin --config config.yaml --kubeconfig kubeconfig\n  cat *.yaml | " +
 			"kai-topology-plugin place -f - -o tree",
@@ -67,8 +62,6 @@ Subcommands:
 	}
 	command.SetContext(context.Background())
 	bindFlags(command, opts)
-	command.AddCommand(place.Command(), check.Command(), simulate.Command(), kubectlpacktree.Command(),
-		supportbundle.Command())
 	return command
 }
 
