@@ -136,8 +136,10 @@ var _ = Describe("The rules for a PodCliqueSet", Ordered, func() {
 			template("clusterTopologyName: ruled, cliques: ["+bare("a")+"]"),
 			"spec.template.clusterTopologyName"),
 
-		Entry("topologySpread: one bound", "s", template("clusterTopologyName: ruled, topologySpread: [{domain: rack, maxPerDomain: 1, even: true}], cliques: ["+bare("a")+"]"),
+		Entry("topologySpread: one bound", "s", template("clusterTopologyName: ruled, topologySpread: [{domain: rack, maxPerDomain: 1, even: true, whenUnsatisfiable: ScheduleAnyway}], cliques: ["+bare("a")+"]"),
 			"spec.template.topologySpread[0]"),
+		Entry("topologySpread: even is preferred only", "s", template("clusterTopologyName: ruled, topologySpread: [{domain: rack, even: true}], cliques: ["+bare("a")+"]"),
+			"spec.template.topologySpread[0].even"),
 		Entry("topologySpread: against a constraint", "s",
 			template("clusterTopologyName: ruled, topologyConstraint: {packDomain: rack}, cliques: ["+bare("a")+"], podCliqueScalingGroups: [{name: g, cliqueNames: [a], replicas: 2, topologySpread: [{domain: rack, maxPerDomain: 1}]}]"),
 			firstGroup+".topologySpread[0].maxPerDomain"),
