@@ -36,20 +36,18 @@ func (c *Candidates) Empty() bool { return len(c.workloads) == 0 && len(c.leavin
 
 // CandidatesFor returns who can be asked to leave the nodes for a gang: pods and preemptible gangs of lower priority.
 func CandidatesFor(rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets) (*Candidates, error) {
-	everybody := func(*Workload, []*corev1.Pod) bool { return true }
-	return CandidatesBelow(rank.Priority, rank.Gang, nodes, podGroups, budgets, everybody)
+	all := func([]*corev1.Pod) bool { return true }
+	return CandidatesAmong(rank, nodes, podGroups, budgets, all)
 }
 
-// CandidatesBelow returns who can be asked to leave the nodes for one that has a priority: whoever mayLeave accepts
-// and, as mayLeave leaves it, is not protected and of lower priority. Pods of the gang itself are not among them.
-func CandidatesBelow(
-	priority int32, itself gang.Key, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets,
-	mayLeave func(workload *Workload, pods []*corev1.Pod) bool,
+// CandidatesAmong is CandidatesFor of only the gangs, and pods without one, that mayLeave accepts.
+func CandidatesAmong(
+	rank gang.Rank, nodes []fwk.NodeInfo, podGroups PodGroups, budgets Budgets, mayLeave func(pods []*corev1.Pod) bool,
 ) (*Candidates, error) {
-	c := &Candidates{budgets: budgets, below: priority}
+	c := &Candidates{budgets: budgets, below: rank.Priority}
 	gangs := map[gang.Key][]*corev1.Pod{}
 	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
-		if mayLeave(&workload, pods) && workload.mayLeaveFor(priority) {
+		if mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
 			c.add(key, workload, pods)
 		}
 	}
@@ -60,7 +58,7 @@ func CandidatesBelow(
 			switch {
 			case pod.DeletionTimestamp != nil:
 				c.leaving = append(c.leaving, pod)
-			case member && key == itself:
+			case member && key == rank.Gang:
 			case member:
 				gangs[key] = append(gangs[key], pod)
 			default:

@@ -89,22 +89,13 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 	}
 }
 
-// Explanations ask about everybody, and may put those who are spared behind the others.
-func TestWhoeverIsAcceptedCanBeAskedWhateverItsPriority(t *testing.T) {
-	var asked []string
-	pods := []*corev1.Pod{podOn("a", "spared", 9), podOn("b", "", 7), podOn("c", "", 8)}
-	found, err := preemption.CandidatesBelow(math.MaxInt32, gang.Key{}, nodeWith(pods...),
-		reader(groupOf("spared", scheduling.NonPreemptible)),
-		preemption.Budgets{}, func(workload *preemption.Workload, pods []*corev1.Pod) bool {
-			asked = append(asked, pods[0].Name)
-			workload.Protected = false
-			return pods[0].Name == "a"
-		})
-	if err != nil || found.Empty() {
-		t.Errorf("a gang that is accepted is no candidate: %v", err)
-	}
-	if diff := cmp.Diff([]string{"b", "c", "a"}, asked); diff != "" {
-		t.Errorf("asked about (-want +got):\n%s", diff)
+func TestOnlyWorkloadsThatAreAcceptedAreCandidates(t *testing.T) {
+	for accepted, empty := range map[string]bool{"a": false, "b": true} {
+		found, err := preemption.CandidatesAmong(gang.Rank{Priority: 8}, nodeWith(podOn("a", "", 7), podOn("b", "", 9)),
+			reader(), preemption.Budgets{}, func(pods []*corev1.Pod) bool { return pods[0].Name == accepted })
+		if err != nil || found.Empty() != empty {
+			t.Errorf("with %s accepted there is nobody: %t, want %t, error %v", accepted, found.Empty(), empty, err)
+		}
 	}
 }
 

@@ -42,12 +42,11 @@ func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) 
 // victims returns the pods that leave for a gang that does not fit, and the nodes that it gets then; nil if that helps
 // nothing.
 func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) (*preemption.Choice, error) {
-	ofStream := func(_ *preemption.Workload, pods []*corev1.Pod) bool {
+	ofStream := func(pods []*corev1.Pod) bool {
 		key, _ := gang.KeyOf(pods[0])
 		return s.by[key] != nil
 	}
-	candidates, err := preemption.CandidatesBelow(
-		r.priority, r.rank.Gang, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
+	candidates, err := preemption.CandidatesAmong(r.rank, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
 	if err != nil || candidates.Empty() {
 		return nil, err
 	}
