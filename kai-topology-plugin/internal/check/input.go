@@ -12,7 +12,6 @@ import (
 	"packtree.dev/shared/packing/certificate"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -24,12 +23,8 @@ func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, erro
 		levels[name] = translation.LevelsOf(q.Topologies[name])
 	}
 	ports := eligibility.HostPortsOf(q.Gang.Pending)
-	absent := sets.New(q.Absent...)
 	nodes := make([]certificate.Node, 0, len(q.Nodes))
 	for _, node := range q.Nodes {
-		if absent.Has(node.Node().Name) {
-			continue
-		}
 		free := freeOn(node, ports, q.Everywhere)
 		for _, pod := range q.Reserved[node.Node().Name] {
 			if err := takeOff(free, pod, ports); err != nil {

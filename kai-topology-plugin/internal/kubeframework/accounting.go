@@ -209,12 +209,7 @@ func Priority(pod *corev1.Pod) int32 {
 
 // BareNode returns a node without the pods on it.
 func BareNode(node *corev1.Node) fwk.NodeInfo {
-	return NodeWith(node, nil)
-}
-
-// NodeWith returns a node with pods on it.
-func NodeWith(node *corev1.Node, pods []*corev1.Pod) fwk.NodeInfo {
-	info := framework.NewNodeInfo(pods...)
+	info := framework.NewNodeInfo()
 	info.SetNode(node)
 	return info
 }

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -112,10 +114,14 @@ func TestWhatANodeOffersIsComparedWithWhatItOffered(t *testing.T) {
 }
 
 func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
-	empty := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
+	with := func(pods ...*corev1.Pod) fwk.NodeInfo {
+		node := framework.NewNodeInfo(pods...)
+		node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		return node
+	}
 	one := amounts("cpu", "1", "memory", "1Gi", string(gpu), "1")
 	a, b := requesting("a", one), requesting("b", one)
-	known := kubeframework.Used(kubeframework.NodeWith(empty, []*corev1.Pod{a}))
+	known := kubeframework.Used(with(a))
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		same bool
@@ -128,7 +134,7 @@ func TestWhatIsTakenOfANodeIsComparedWithWhatWas(t *testing.T) {
 		"by one without a GPU":          {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi"))}, false},
 		"by one that asks for more":     {[]*corev1.Pod{requesting("c", amounts("cpu", "1", "memory", "1Gi", string(gpu), "2"))}, false},
 	} {
-		node := kubeframework.NodeWith(empty, c.pods)
+		node := with(c.pods...)
 		if got := kubeframework.TakesUp(node, known); got != c.same {
 			t.Errorf("%s: the same is %t", name, got)
 		}

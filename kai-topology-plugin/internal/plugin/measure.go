@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
-	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -33,8 +32,6 @@ type measure struct {
 	profiles *profiles
 	// relate records in a gang where the others stand that its relations name.
 	relate func(*gang.Gang)
-	// reserved returns the room that is kept for anybody.
-	reserved func() clusterview.Reserved
 }
 
 // nodeSeen records a node as it is now.

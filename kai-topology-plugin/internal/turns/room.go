@@ -16,7 +16,7 @@ import (
 func (t *Table) KeepingRoom() *Table {
 	keeping := *t
 	keeping.seats = map[gang.Key][]gangstate.Placement{}
-	for _, podGroup := range t.podGroups {
+	for _, podGroup := range t.inventory.PodGroups {
 		keeping.seats[gang.KeyOfPodGroup(podGroup)] = gangstate.ToldSeats(podGroup)
 	}
 	return &keeping

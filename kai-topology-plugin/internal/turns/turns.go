@@ -181,9 +181,7 @@ type Table struct {
 	reserved clusterview.Reserved
 	terse    bool
 	// seats are held for successors of pods of gangs.
-	seats     map[gang.Key][]gangstate.Placement
-	podGroups []*scheduling.PodGroup
-	podGroup  func(gang.Key) (*scheduling.PodGroup, error)
+	seats map[gang.Key][]gangstate.Placement
 }
 
 // Set returns the table with everything on it that stands. Its filters run until ctx is done.
@@ -205,8 +203,7 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
 		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler),
-		placement: cluster.Placement, podGroup: cluster.PodGroup,
-		podGroups: cluster.PodGroups,
+		placement: cluster.Placement,
 	}, nil
 }
 
