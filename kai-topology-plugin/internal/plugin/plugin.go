@@ -23,7 +23,7 @@
 //	seats.go       what becomes of the room of pods that left, which is held for their successors
 //	effects.go     what is done about an event
 //	measure.go     what is free, and how many more gangs fit, for metrics
-//	repair.go      what is moved for gangs that have lost pods, beside the loop too
+//	repair.go      what is moved for gangs that have lost pods, beside the scheduling loop
 //	hints.go       which events let a gang that does not fit try again
 package plugin
 
@@ -70,7 +70,7 @@ type Plugin struct {
 	stopper  *staleness.Stopper
 	plain    *preemptForPlain
 	measure  measure
-	// These work beside the scheduling loop.
+	// mender works beside the scheduling loop.
 	mender *mender
 	claims claims
 	// started is when this process began to remember who overtakes whom.
@@ -179,7 +179,8 @@ func newPluginAmong(
 		},
 	}
 	plugin.reader.keeper.Do = plugin.effects.do
-	plugin.workBeside()
+	plugin.mender = newMender(plugin)
+	plugin.effects.roomChanged = plugin.mender.clusterChanged
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {
 		return nil, err
 	}
@@ -187,16 +188,6 @@ func newPluginAmong(
 		return nil, fmt.Errorf("watching PodGroups and Topologies: %w", err)
 	}
 	return plugin, nil
-}
-
-// workBeside makes those who work beside the scheduling loop.
-func (p *Plugin) workBeside() {
-	common := beside{
-		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
-		profiles: p.profiles, name: p.name, reader: p.reader,
-	}
-	p.mender = newMender(common, p.handle.ClientSet(), p.pdbs, p.claims)
-	p.effects.roomChanged = p.mender.clusterChanged
 }
 
 // Name returns the name of the plugin.

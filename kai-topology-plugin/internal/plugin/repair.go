@@ -15,10 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
@@ -50,7 +52,15 @@ const (
 // minimum for as long as before: it plans the same again and goes on, or finds that there is no need or no place any
 // more, and gives the seats up.
 type mender struct {
-	beside
+	lister   *ganglister.Lister
+	gangs    *gangstate.State
+	effects  *executor
+	clock    clock.PassiveClock
+	profiles *profiles
+	// name is that of the own profile, and reader has its arguments.
+	name   string
+	reader *reader
+
 	client kubernetes.Interface
 	pdbs   policylisters.PodDisruptionBudgetLister
 	claims claims
@@ -82,11 +92,11 @@ type move struct {
 	evicted     int
 }
 
-func newMender(
-	common beside, client kubernetes.Interface, pdbs policylisters.PodDisruptionBudgetLister, claims claims,
-) *mender {
+func newMender(p *Plugin) *mender {
 	return &mender{
-		beside: common, client: client, pdbs: pdbs, claims: claims,
+		lister: p.lister, gangs: p.gangs, effects: p.effects, clock: p.clock,
+		profiles: p.profiles, name: p.name, reader: p.reader,
+		client: p.handle.ClientSet(), pdbs: p.pdbs, claims: p.claims,
 		unset: repairpolicy.Policy{After: repairpolicy.DefaultAfter},
 		wake:  make(chan struct{}, 1), moves: map[gang.Key]*move{}, resting: map[gang.Key]respite{},
 	}

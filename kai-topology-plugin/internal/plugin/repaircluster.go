@@ -6,47 +6,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/ganglister"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 )
 
-// beside is what those have in common that work beside the scheduling loop, on a copy of the cluster.
-type beside struct {
-	lister   *ganglister.Lister
-	gangs    *gangstate.State
-	effects  *executor
-	clock    clock.PassiveClock
-	profiles *profiles
-	// name is that of the own profile, and reader has its arguments.
-	name   string
-	reader *reader
-}
-
 // speaksFor reports whether it is for this profile to report on a gang.
-func (b *beside) speaksFor(key gang.Key) bool {
-	pods, err := b.lister.Shown(key)
-	return err == nil && b.profiles.speaksFor(b.name, pods)
+func (m *mender) speaksFor(key gang.Key) bool {
+	pods, err := m.lister.Shown(key)
+	return err == nil && m.profiles.speaksFor(m.name, pods)
 }
 
 // shown is the cluster as the API server shows it. Nothing in it may be changed.
-func (b *beside) shown() (*inventory.Inventory, error) {
+func (m *mender) shown() (*inventory.Inventory, error) {
 	cluster := inventory.New()
-	cluster.Placement = b.reader.placement
+	cluster.Placement = m.reader.placement
 	var err error
-	if cluster.Nodes, err = b.lister.Nodes.List(labels.Everything()); err != nil {
+	if cluster.Nodes, err = m.lister.Nodes.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading nodes: %w", err)
 	}
-	if cluster.Pods, err = b.lister.Pods.List(labels.Everything()); err != nil {
+	if cluster.Pods, err = m.lister.Pods.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading pods: %w", err)
 	}
-	if cluster.PodGroups, err = b.lister.PodGroups.List(labels.Everything()); err != nil {
+	if cluster.PodGroups, err = m.lister.PodGroups.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading PodGroups: %w", err)
 	}
-	topologies, err := b.lister.Topologies.List(labels.Everything())
+	topologies, err := m.lister.Topologies.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("reading Topologies: %w", err)
 	}
@@ -58,14 +43,14 @@ func (b *beside) shown() (*inventory.Inventory, error) {
 
 // shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a
 // node already.
-func (b *beside) shownAndAssumed() (*inventory.Inventory, error) {
-	cluster, err := b.shown()
+func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
+	cluster, err := m.shown()
 	if err != nil {
 		return nil, err
 	}
 	assumed := map[types.UID]*corev1.Pod{}
 	for _, podGroup := range cluster.PodGroups {
-		for _, pod := range b.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {
+		for _, pod := range m.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {
 			assumed[pod.UID] = pod
 		}
 	}
