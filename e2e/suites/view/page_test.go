@@ -19,7 +19,8 @@ const drawn = `performance.getEntriesByName("packtree:picture").length > 0 &&
 // TestThePage uses the page of a small cluster, as one file.
 func TestThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack")
+	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack",
+		"--shape", "one=1 x nvidia.com/gpu=1 in one rack", "--shape", "wide=9 x nvidia.com/gpu=8 in one rack")
 	open := func(t *testing.T, hash string) *browser.Page {
 		t.Helper()
 		page := chromium.Open(t, file+hash, false)

@@ -197,13 +197,13 @@ func (t *taking) follow(stock Stock, shape *Shape) {
 	t.seen, t.taken = seen, taken
 }
 
-// OutOfService begins the keys of the taints by which Kubernetes marks nodes that it found unfit.
-const OutOfService = "node.kubernetes.io/"
+// outOfService begins the keys of the taints by which Kubernetes marks nodes that it found unfit.
+const outOfService = "node.kubernetes.io/"
 
 // inService reports whether a node takes new pods at all: it is not cordoned, and the cluster has not found it unfit.
 func inService(node *corev1.Node) bool {
 	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		return strings.HasPrefix(taint.Key, OutOfService) && taint.Effect != corev1.TaintEffectPreferNoSchedule
+		return strings.HasPrefix(taint.Key, outOfService) && taint.Effect != corev1.TaintEffectPreferNoSchedule
 	})
 }
 

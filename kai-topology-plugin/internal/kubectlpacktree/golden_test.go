@@ -14,6 +14,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
+	"packtree.dev/kai-topology-plugin/internal/shapes"
 )
 
 var update = flag.Bool("update", false, "write what is printed to the golden files")
@@ -98,7 +99,11 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks"})
+	asked, err := shapes.Parse([]string{"z1=1 x cpu=1", "z2=2 x cpu=1", "z3=3 x cpu=1", "z4=4 x cpu=1", "z5=5 x cpu=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks", Shapes: asked})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +120,7 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 				t.Errorf("%d columns: a line of %d: %s", columns, drawing.Width(line), line)
 			}
 		}
-		if shown := strings.Count(drawn, "\n  #"); shown != map[int]int{70: 0, 80: 0, 100: 2, 170: 4}[columns] {
+		if shown := strings.Count(drawn, "\n  z"); shown != map[int]int{70: 0, 80: 0, 100: 2, 170: 4}[columns] {
 			t.Errorf("%d columns: slots of %d shapes:\n%s", columns, shown, drawn)
 		}
 	}

@@ -17,12 +17,12 @@ import (
 // wide.
 const mostSlots, fewSlots = 4, 2
 
-// shapesFlag reads the shapes that people ask about besides those in use.
+// shapesFlag reads the shapes that people ask about.
 type shapesFlag []string
 
 func (f *shapesFlag) bind(command *cobra.Command) {
 	command.Flags().StringArrayVar((*[]string)(f), "shape", nil,
-		"also count how many more gangs of this shape fit: "+shapes.Form)
+		"count how many more gangs of this shape fit: "+shapes.Form)
 }
 
 func (f *shapesFlag) parse(command *cobra.Command) ([]shapes.Named, error) {
@@ -35,7 +35,7 @@ func (f *shapesFlag) parse(command *cobra.Command) ([]shapes.Named, error) {
 
 // slotColumn says how many more gangs of one shape fit.
 type slotColumn struct {
-	// head is the name of the shape, or its number where it has no name but what it asks for.
+	// head is the name of the shape.
 	head, asks string
 	// at is the place of the shape in the slots of domains.
 	at, width int
@@ -54,13 +54,8 @@ func (l *layout) slotColumns(known []overview.Shape, rows []row) []slotColumn {
 		}
 	}
 	var columns []slotColumn
-	inUse := 0
 	for at, shape := range known[:min(most, len(known))] {
 		column := slotColumn{head: shape.Name, asks: shape.Asks, at: at}
-		if shape.Name == shape.Asks {
-			inUse++
-			column.head = fmt.Sprintf("#%d", inUse)
-		}
 		column.width = drawing.Width(column.head)
 		for _, row := range rows {
 			column.width = max(column.width, len(column.text(row.domain)))

@@ -27,8 +27,8 @@ func (p *plugin) treeCommand() *cobra.Command {
 is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
 Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
 
-The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that most
-gangs have and of those that --shape names. What the columns are of is below the drawing. A domain that is to keep nodes
+The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that
+--shape names. What the columns are of is below the drawing. A domain that is to keep nodes
 empty for repair says so.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible

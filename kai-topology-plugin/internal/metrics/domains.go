@@ -37,8 +37,8 @@ var (
 		[]string{"topology", "level", "resource"}, nil, metrics.STABLE, "")
 	domainSlots = metrics.NewDesc(subsystem+"_domain_slots",
 		"How many more gangs of a shape fit into a topology domain at the same time, each in one domain of the level "+
-			"that the shape requires, by what is free, node selectors, node affinity and taints. Shapes are the named "+
-			"ones, and the 8 that most groups of gangs have. Reported for levels of at most 256 domains, up to 2048 "+
+			"that the shape requires, by what is free and node selectors. Shapes are those that the configuration names. "+
+			"Reported for levels of at most 256 domains, up to 2048 "+
 			"series in all.",
 		[]string{"shape", "topology", "level", "domain"}, nil, metrics.STABLE, "")
 	levelSlots = metrics.NewDesc(subsystem+"_level_slots",

@@ -11,7 +11,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
-	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
@@ -19,19 +18,19 @@ import (
 	"packtree.dev/shared/packing"
 )
 
-// Shape is what gangs that are alike ask for.
+// Shape is what gangs ask for about which somebody asks.
 type Shape struct {
 	// Name is that of the metrics of the scheduler.
 	Name string `json:"name"`
-	// Asks says what the gangs ask for; it is the name of a shape that somebody has, and says more of a named one.
+	// Asks says what the gangs ask for.
 	Asks string `json:"asks"`
 	// Level is the node label key of the level in one domain of which a gang has to stand; empty if it may stand
 	// anywhere.
 	Level string `json:"level,omitempty"`
 }
 
-// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about
-// and of those that gangs have. Nodes are those of the cluster, with the pods on them.
+// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked
+// about. Nodes are those of the cluster, with the pods on them.
 func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overview, asked Question) error {
 	levels := map[string][]string{}
 	for _, topology := range seen.Topologies {
@@ -43,15 +42,12 @@ func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overvi
 	if err != nil {
 		return err
 	}
-	inUse, unread := shapesInUse(cluster, kubeframework.Requested(nodes), asked.shows)
-	seen.Notes = append(seen.Notes, unread...)
 	everything := capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt}
 	var counter capacity.Counter
-	counting := append(named, inUse...)
-	counted := counter.Count(stockOf(nodes), levels, counting, everything)
+	counted := counter.Count(stockOf(nodes), levels, named, everything)
 	required := map[string]string{}
-	for i := range counting {
-		required[counting[i].Name] = counting[i].RequiredLevel
+	for i := range named {
+		required[named[i].Name] = named[i].RequiredLevel
 	}
 	hosts := map[string]string{}
 	for _, node := range cluster.Nodes {
@@ -61,11 +57,7 @@ func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overvi
 		topology := &seen.Topologies[i]
 		for ofShape := range slices.Chunk(of(counted, topology.Name), max(1, len(topology.Levels))) {
 			name := ofShape[0].Shape
-			shape := Shape{Name: name, Asks: name, Level: required[name]}
-			if text, isNamed := asks[name]; isNamed {
-				shape.Asks = text
-			}
-			topology.Shapes = append(topology.Shapes, shape)
+			topology.Shapes = append(topology.Shapes, Shape{Name: name, Asks: asks[name], Level: required[name]})
 			enter(topology, ofShape, hosts)
 		}
 	}
@@ -155,28 +147,6 @@ func LevelName(key string) string {
 		return "host"
 	}
 	return key[strings.LastIndex(key, "/")+1:]
-}
-
-// shapesInUse returns the shapes that most groups of gangs have. Gangs whose shapes cannot be read have none.
-func shapesInUse(
-	cluster *inventory.Inventory, requests shapes.Requests, shows func(gang.Key) bool,
-) (most []capacity.Shape, notes []string) {
-	var inUse shapes.InUse
-	found := map[gang.Key][]capacity.Shape{}
-	members := cluster.Members()
-	for _, podGroup := range cluster.PodGroups {
-		key := gang.KeyOfPodGroup(podGroup)
-		if !shows(key) {
-			continue
-		}
-		assembled, _ := gang.Assemble(podGroup, members[key], cluster.Levels)
-		var err error
-		if found[key], err = shapes.Of(assembled, requests); err != nil {
-			notes = append(notes, fmt.Sprintf("slots are not counted for gangs like %s: %v", key, err))
-		}
-		inUse.Touch(key)
-	}
-	return inUse.Most(shapes.MaxInUse, func(key gang.Key) ([]capacity.Shape, bool) { return found[key], true }), notes
 }
 
 // stockOf is what nodes offer and what is free on them. Nodes that are not ready offer nothing.

@@ -18,7 +18,7 @@ import (
 type arguments struct {
 	// Placement is which domains those gangs get that do not say so themselves: Pack, also if unset, or Spread.
 	Placement packing.Placement `json:"placement,omitempty"`
-	// Shapes are gangs of which metrics say how many more fit, besides those that there are.
+	// Shapes are gangs of which metrics say how many more fit.
 	Shapes []shapes.Named `json:"shapes,omitempty"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`

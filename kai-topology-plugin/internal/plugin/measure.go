@@ -14,7 +14,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
-	"packtree.dev/kai-topology-plugin/internal/shapes"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -25,7 +24,6 @@ import (
 type measure struct {
 	lister  *ganglister.Lister
 	tracker capacity.Tracker
-	inUse   shapes.InUse
 	// counting gives those who ask for slots at the same time, which is with the same bounds, one count.
 	counting singleflight.Group
 	counter  capacity.Counter
@@ -45,33 +43,6 @@ func (m *measure) podChanged(before, after *corev1.Pod) {
 	if was.node != takes.node || !maps.Equal(was.requests, takes.requests) {
 		m.tracker.Take(takes.node, takes.requests)
 		m.tracker.GiveBack(was.node, was.requests)
-	}
-	if before != nil && after != nil && asksAlike(before, after) {
-		return
-	}
-	for _, pod := range []*corev1.Pod{before, after} {
-		if pod != nil {
-			m.touch(pod)
-		}
-	}
-}
-
-// asksAlike reports whether two versions of a pod certainly ask for the same, in the same group of the same gang. Most
-// changes are of its status, or give it its node.
-func asksAlike(a, b *corev1.Pod) bool {
-	return (a.Generation == b.Generation || a.Spec.NodeName != b.Spec.NodeName) && sameGroup(a, b)
-}
-
-// sameGroup reports whether two versions of a pod are members of the same group of the same gang.
-func sameGroup(a, b *corev1.Pod) bool {
-	before, was := gang.KeyOf(a)
-	after, is := gang.KeyOf(b)
-	return was == is && before == after && gang.LeafOf(a) == gang.LeafOf(b)
-}
-
-func (m *measure) touch(pod *corev1.Pod) {
-	if key, member := gang.KeyOf(pod); member {
-		m.inUse.Touch(key)
 	}
 }
 
@@ -102,15 +73,14 @@ func (m *measure) Free(bounds capacity.Bounds) []capacity.Level {
 	return capacity.Report(levels, m.tracker.Stock().Nodes, bounds)
 }
 
-// Slots counts how many more gangs fit, of the named shapes and of those that most gangs have.
+// Slots counts how many more gangs of the named shapes fit.
 func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
 	levels := m.levels()
 	if len(levels) == 0 {
 		return nil
 	}
 	counted, _, _ := m.counting.Do("", func() (any, error) {
-		asked := slices.Concat(m.profiles.now().shapes, m.inUse.Most(shapes.MaxInUse, m.read))
-		return m.counter.Count(m.tracker.Stock(), levels, asked, bounds), nil
+		return m.counter.Count(m.tracker.Stock(), levels, m.profiles.now().shapes, bounds), nil
 	})
 	return counted.([]capacity.LevelSlots)
 }
@@ -180,23 +150,4 @@ func (m *measure) levels() map[string][]string {
 		levels[topology.Name] = translation.LevelsOf(topology)
 	}
 	return levels
-}
-
-// read returns the shapes of a gang, and false if it has no PodGroup.
-func (m *measure) read(key gang.Key) ([]capacity.Shape, bool) {
-	podGroup, err := m.lister.PodGroup(key)
-	if err != nil {
-		return nil, false
-	}
-	pods, err := m.lister.Shown(key)
-	if err != nil {
-		klog.Background().Error(err, "Reading the pods of a gang", "podGroup", key)
-		return nil, true
-	}
-	assembled, _ := gang.AssembleFor(m.lister.Ours, podGroup, pods, m.lister.Levels)
-	found, err := shapes.Of(assembled, kubeframework.Requests)
-	if err != nil {
-		klog.Background().Error(err, "Reading what a gang asks for", "podGroup", key)
-	}
-	return found, true
 }

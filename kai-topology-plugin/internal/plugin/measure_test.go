@@ -58,47 +58,6 @@ func TestPodsAreAccountedForOnce(t *testing.T) {
 	})
 }
 
-// A pod that is given its node, or whose status changes, has no gang read again; one that asks for something else, or
-// gets into another group, does.
-func TestWhatHasAGangReadAgain(t *testing.T) {
-	member := func(change func(*corev1.Pod)) *corev1.Pod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: "a", Generation: 1, Annotations: map[string]string{scheduling.AnnotationPodGroupName: "g"},
-		}}
-		change(pod)
-		return pod
-	}
-	same := member(func(*corev1.Pod) {})
-	for name, c := range map[string]struct {
-		before, after *corev1.Pod
-		want          []string
-	}{
-		"a new one":       {nil, same, []string{"g"}},
-		"one that leaves": {same, nil, []string{"g"}},
-		"its status":      {same, member(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning }), nil},
-		"its node":        {same, member(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.Generation = "n", 2 }), nil},
-		"its spec":        {same, member(func(pod *corev1.Pod) { pod.Generation = 2 }), []string{"g"}},
-		"its gang": {
-			same, member(func(pod *corev1.Pod) { pod.Annotations = map[string]string{scheduling.AnnotationPodGroupName: "h"} }),
-			[]string{"g", "h"},
-		},
-		"a pod of none": {nil, &corev1.Pod{}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var m measure
-			m.podChanged(c.before, c.after)
-			read := map[string]bool{}
-			m.inUse.Most(1, func(key gang.Key) ([]capacity.Shape, bool) {
-				read[key.Name] = true
-				return nil, false
-			})
-			if got := slices.Sorted(maps.Keys(read)); !slices.Equal(got, c.want) {
-				t.Errorf("read %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestProfilesNameShapesTogether(t *testing.T) {
 	var all profiles
 	all.name([]capacity.Shape{{Name: "a", Pods: 1}, {Name: "b", Pods: 1}})

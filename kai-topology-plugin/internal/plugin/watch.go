@@ -132,7 +132,6 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 			p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
 		}
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
-			p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
 			p.mender.clusterChanged()
 		}
 		if concerned(podGroup) {
@@ -145,7 +144,6 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) { changed(before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)) },
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
-				p.measure.inUse.Touch(gang.KeyOfPodGroup(podGroup))
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},
@@ -154,7 +152,6 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 
 func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 	changed := func(topology *kai.Topology) {
-		p.measure.inUse.TouchAll()
 		p.mender.clusterChanged()
 		p.effects.do(p.gangs.TopologyChanged(topology.Name, podgrouptree.HierarchyOf(topology), p.clock.Now()))
 	}
@@ -168,7 +165,6 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if topology, ok := objectOf[*kai.Topology](object); ok {
-				p.measure.inUse.TouchAll()
 				p.effects.do(p.gangs.TopologyChanged(topology.Name, nil, p.clock.Now()))
 			}
 		},

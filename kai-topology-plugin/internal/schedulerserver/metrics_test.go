@@ -6,7 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/plugin"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/freeport"
 )
@@ -25,7 +29,17 @@ var _ = Describe("/metrics", func() {
 		givenTopology()
 		givenRack("z1", "r1", 2, 4)
 		givenRack("z1", "r2", 1, 4)
-		scheduler, scrape := startSchedulerWithMetrics()
+		file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+		asking := strings.TrimRight(configuration, "\n") + `
+    pluginConfig:
+      - name: ` + plugin.Name + `
+        args:
+          shapes:
+            - {name: of-3, pods: 3, resources: {` + string(gpu) + `: 2}, requiredLevel: ` + rackLevel + `}
+            - {name: of-4, pods: 4, resources: {` + string(gpu) + `: 2}, requiredLevel: ` + rackLevel + `}
+`
+		Expect(os.WriteFile(file, []byte(asking), 0o600)).To(Succeed())
+		scheduler, scrape := startSchedulerWithMetrics("--config", file)
 		givenPodGroup(namespace, "fits",
 			scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), TopologyConstraint: required(rackLevel)})
 		givenPods(namespace, "fits", "", 3, 2)
@@ -47,7 +61,7 @@ var _ = Describe("/metrics", func() {
 			g.Expect(found.value("domain_free", "resource", "cpu", "level", rackLevel, "domain", "z1/r2")).To(BeEquivalentTo(64))
 			g.Expect(found.value("level_largest_free", "resource", string(gpu), "level", rackLevel)).To(BeEquivalentTo(4))
 			g.Expect(found.value("level_domains", "level", rackLevel)).To(BeEquivalentTo(2))
-			g.Expect(found.value("level_slots", "shape", slotsOf(4), "level", rackLevel)).To(BeZero(), "of the gang that waits")
+			g.Expect(found.value("level_slots", "shape", "of-4", "level", rackLevel)).To(BeZero(), "of the gang that waits")
 			g.Expect(found.value("gangs_waiting", "reason", "Infeasible")).To(BeEquivalentTo(1))
 			g.Expect(found.value("gangs_waiting", "reason", "Incomplete")).To(BeEquivalentTo(1))
 		}
@@ -69,7 +83,7 @@ var _ = Describe("/metrics", func() {
 
 		By("a restart")
 		kill(scheduler)
-		_, scrape = startSchedulerWithMetrics()
+		_, scrape = startSchedulerWithMetrics("--config", file)
 		Eventually(func(g Gomega) { free(g, scrape(g)) }).Should(Succeed())
 
 		By("gangs that go")
@@ -87,11 +101,11 @@ var _ = Describe("/metrics", func() {
 		givenRack("z1", "r4", 2, 4)
 		Eventually(func(g Gomega) {
 			found := scrape(g)
-			g.Expect(found.value("domain_slots", "shape", slotsOf(4), "level", rackLevel, "domain", "z1/r4")).To(
+			g.Expect(found.value("domain_slots", "shape", "of-4", "level", rackLevel, "domain", "z1/r4")).To(
 				BeEquivalentTo(1))
-			g.Expect(found.value("domain_slots", "shape", slotsOf(3), "level", zoneLevel, "domain", "z1")).
+			g.Expect(found.value("domain_slots", "shape", "of-3", "level", zoneLevel, "domain", "z1")).
 				To(BeEquivalentTo(1), "not 2, for which pods would stand in two racks")
-			g.Expect(found.value("level_slots", "shape", slotsOf(4), "level", rackLevel)).To(BeEquivalentTo(1))
+			g.Expect(found.value("level_slots", "shape", "of-4", "level", rackLevel)).To(BeEquivalentTo(1))
 		}).Should(Succeed())
 	})
 })
@@ -128,9 +142,6 @@ var _ = Describe("/metrics of relations", func() {
 		}).Should(Succeed())
 	})
 })
-
-// slotsOf is the shape of a gang of so many pods of givenPods, two GPUs each, that requires a rack.
-func slotsOf(pods int) string { return fmt.Sprintf("%d x %s=2 in one %s", pods, gpu, rackLevel) }
 
 // startSchedulerWithMetrics starts the program, with further flags, and returns what reads its /metrics.
 func startSchedulerWithMetrics(flags ...string) (scheduler *exec.Cmd, scrape func(Gomega) samples) {

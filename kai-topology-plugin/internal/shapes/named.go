@@ -32,7 +32,6 @@ func FromConfiguration(named []Named) ([]capacity.Shape, error) {
 		if err != nil {
 			return nil, fmt.Errorf("shapes[%d].resources: %w", i, err)
 		}
-		shape.Name = named[i].Name
 		found = append(found, shape)
 	}
 	return found, nil
@@ -60,7 +59,7 @@ func (n *Named) wrong(before []Named) string {
 	return ""
 }
 
-// Form is how a shape is written in a line: by name, and else as the shapes in use are called.
+// Form is how a shape is written in a line.
 const Form = "NAME=PODS x RESOURCE=AMOUNT[,...] [in one LEVEL] [on LABEL=VALUE ...]"
 
 // Parse reads shapes that are each written in a line, in Form.
@@ -112,14 +111,4 @@ func parse(line string) (Named, error) {
 		}
 	}
 	return named, nil
-}
-
-// Asks is what the gangs of the shape ask for, as the shapes in use are called.
-func (n *Named) Asks() (string, error) {
-	unnamed, err := n.shape()
-	if err != nil {
-		return "", err
-	}
-	asks, _, _ := strings.Cut(unnamed.Name, " #") // Of the tolerations.
-	return asks, nil
 }

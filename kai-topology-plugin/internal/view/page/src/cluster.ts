@@ -103,9 +103,9 @@ export function shapeOf(topology: Topology, name: string | undefined): { shape: 
   return shape && { shape, at };
 }
 
-/** A shape as people read it: its name, if it has one, and what it asks for. */
+/** A shape as people read it: its name, and what it asks for. */
 export function titleOf(shape: Shape): string {
-  return shape.name === shape.asks ? shape.asks : `${shape.name}: ${shape.asks}`;
+  return `${shape.name}: ${shape.asks}`;
 }
 
 export interface Constraint {
