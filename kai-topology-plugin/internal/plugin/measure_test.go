@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"maps"
 	"slices"
 	"testing"
 
@@ -11,8 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
-	"packtree.dev/kai-topology-plugin/internal/gang"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
