@@ -57,19 +57,6 @@ func (s *shapeCounts) on(node int32) int32 {
 	return s.fit[node]
 }
 
-// most is how many pods fit on one node at most. O(nodes).
-func (s *shapeCounts) most() int32 {
-	fits := s.fit
-	if s.few != nil {
-		fits = s.few.fits
-	}
-	most := int32(0)
-	for _, pods := range fits {
-		most = max(most, pods)
-	}
-	return most
-}
-
 func (s *shapeCounts) in(c *Cluster, slot int, at int32) int64 {
 	if s.few != nil {
 		return s.few.in(c.topologies[slot], at)

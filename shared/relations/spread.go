@@ -91,7 +91,8 @@ func (s Spread) Contradiction(
 	path *field.Path, items int, called string, constraint *field.Path, domain string,
 ) *field.Error {
 	bound, _ := s.Bound()
-	return field.Invalid(path.Child(bound), s.Limit(items), fmt.Sprintf("contradicts %s, by which all %d %s stand in one %s: "+
-		"spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
+	return field.Invalid(path.Child(bound), s.Limit(items), fmt.Sprintf(
+		"contradicts %s, by which all %d %s stand in one %s: "+
+			"spread them over a narrower domain, require a broader one, or set whenUnsatisfiable: ScheduleAnyway",
 		constraint, items, called, domain))
 }
