@@ -17,10 +17,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/schedulerserver"
 	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/client/clientset/versioned"
 	"packtree.dev/shared/render"
+	"packtree.dev/shared/supportbundle"
 )
 
 // asScheduler makes this test binary run the program instead of tests: the scheduler under test is a process of its
@@ -29,7 +31,9 @@ const asScheduler = "RUN_AS_KAI_TOPOLOGY_PLUGIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asScheduler) != "" {
-		os.Exit(render.Execute(schedulerserver.Command()))
+		command := schedulerserver.Command()
+		command.AddCommand(place.Command(), supportbundle.Command())
+		os.Exit(render.Execute(command))
 	}
 	os.Exit(m.Run())
 }
