@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,9 @@ func (w *world) countsAll(name string) types.StepFunc {
 			counted = err == nil
 			for _, component := range deployment.Spec.Components {
 				of, wanted := deployment.Status.Services[component.Name], *component.Replicas
+				if group := groupOf(deployment, component.Name); group != nil {
+					wanted = *group.Replicas
+				}
 				counted = counted && of.Replicas == wanted && of.ReadyReplicas == wanted &&
 					of.ScheduledReplicas == wanted && of.UpdatedReplicas == wanted
 			}
@@ -115,13 +119,31 @@ func (w *world) countsAll(name string) types.StepFunc {
 			counted := deployment.Status.Services[component.Name]
 			scaled := w.Answer(ctx, t, "get", strings.ToLower(counted.ComponentKind)+"/"+counted.ComponentName, "-o",
 				"jsonpath={.spec.replicas}")
-			if component.Multinode == nil != (counted.ComponentKind == "PodClique") || scaled == "" {
+			alone := component.Multinode == nil && groupOf(deployment, component.Name) == nil
+			if alone != (counted.ComponentKind == "PodClique") || scaled == "" {
 				t.Errorf("%s is scaled by %s %s of %q replicas", component.Name, counted.ComponentKind,
 					counted.ComponentName, scaled)
 			}
 		}
 		return ctx
 	}
+}
+
+// groupOf is the component group of a component; nil if it scales alone.
+func groupOf(deployment *dynamo.DynamoGraphDeployment, component string) *dynamo.ComponentGroup {
+	if deployment.Spec.Experimental == nil {
+		return nil
+	}
+	groups := deployment.Spec.Experimental.ComponentGroups
+	at := slices.IndexFunc(groups, func(group dynamo.ComponentGroup) bool {
+		return slices.ContainsFunc(group.Components, func(member dynamo.ComponentGroupMember) bool {
+			return member.Name == component
+		})
+	})
+	if at < 0 {
+		return nil
+	}
+	return &groups[at]
 }
 
 // servesFrontend waits until the Service of the frontend leads to each ready pod of it.

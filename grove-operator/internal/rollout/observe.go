@@ -224,8 +224,8 @@ func (o Objects) cliques(
 	return cliques, missing
 }
 
-// unscheduled is the scheduler's message about pods of a PodClique that have no room: about its gang, or, if that has all
-// that it needs, about the first of the pods. It is empty if the scheduler has not said so.
+// unscheduled is the scheduler's message about pods of a PodClique that have no room: about its gang, or, if that has
+// all that it needs, about the first of the pods. It is empty if the scheduler has not said so.
 func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique, existing []Pod) string {
 	if gang := o.Gangs[podClique.Labels[grovev1alpha1.LabelPodGang]]; gang != nil {
 		scheduled := meta.FindStatusCondition(gang.Status.Conditions, schedulerv1alpha1.ConditionScheduled)

@@ -43,6 +43,26 @@ type whatIfFlags struct {
 	withoutNodes, withoutDomains []string
 }
 
+// without reports whether the question is what becomes of gangs without some nodes.
+func (f *whatIfFlags) without() bool { return len(f.withoutNodes)+len(f.withoutDomains) > 0 }
+
+// check returns the usage error of flags that say nothing or contradict each other.
+func (f *whatIfFlags) check(command *cobra.Command) error {
+	if _, ok := place.Printers[f.output]; !ok {
+		return usage(command, "-o is tree, json or yaml, not %q", f.output)
+	}
+	if budget := f.options.Budget; budget < 0 {
+		return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d", budget)
+	}
+	if err := f.options.Check(); err != nil {
+		return usage(command, "--placement: %v", err)
+	}
+	if !f.without() && len(f.files) == 0 {
+		return usage(command, "give manifests with -f, or nodes that are gone with --without-node or --without-domain")
+	}
+	return nil
+}
+
 func (p *plugin) whatIfCommand() *cobra.Command {
 	var flags whatIfFlags
 	placement := ""
@@ -72,7 +92,8 @@ is read instead of a live one. -o json prints nodes[], gangs[]{namespace, name, 
 pods, level, from, to}, message} and notes[]; repair is InPlace, SubGroup, Gang or None, and an empty subGroup the whole
 gang.
 
-Exit codes: 0 every PodGroup is placed, or every gang repaired; 3 some are not; 1 the input was rejected; 2 wrong flags.`,
+Exit codes: 0 every PodGroup is placed, or every gang repaired; 3 some are not; 1 the input was rejected; 2 wrong
+flags.`,
 		Example: `  kubectl packtree what-if -f gang.yaml
   kubectl packtree what-if -f more-nodes.yaml
   kubectl packtree what-if --without-node gpu-17
@@ -80,22 +101,12 @@ Exit codes: 0 every PodGroup is placed, or every gang repaired; 3 some are not; 
   kubectl packtree what-if -f gang.yaml -o json | jq -r '.podGroups[].message'`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if _, ok := place.Printers[flags.output]; !ok {
-				return usage(command, "-o is tree, json or yaml, not %q", flags.output)
-			}
-			if budget := flags.options.Budget; budget < 0 {
-				return usage(command, "--search-budget is a number of steps, at least 1, or 0 for the default, not %d",
-					budget)
-			}
 			flags.options.Placement = packing.Placement(placement)
-			if err := flags.options.Check(); err != nil {
-				return usage(command, "--placement: %v", err)
+			if err := flags.check(command); err != nil {
+				return err
 			}
-			switch {
-			case len(flags.withoutNodes)+len(flags.withoutDomains) > 0:
+			if flags.without() {
 				return p.whatIfWithout(command, flags)
-			case len(flags.files) == 0:
-				return usage(command, "give manifests with -f, or nodes that are gone with --without-node or --without-domain")
 			}
 			return p.whatIf(command, flags)
 		},
@@ -107,8 +118,7 @@ Exit codes: 0 every PodGroup is placed, or every gang repaired; 3 some are not; 
 		"name of a node that is gone; may be repeated")
 	command.Flags().StringArrayVar(&flags.withoutDomains, "without-domain", nil,
 		"LEVEL=VALUE: a domain of which all nodes are gone; may be repeated")
-	command.Flags().StringVarP(&flags.output, "output", "o", "tree",
-		"tree (for people), json, or yaml (the pods that have a node)")
+	command.Flags().StringVarP(&flags.output, "output", "o", "tree", "tree (for people), json, or yaml (pods with a node)")
 	command.Flags().IntVar(&flags.options.Budget, "search-budget", 0,
 		"how many steps the search may take for one PodGroup; 0 is the scheduler's own bound")
 	place.BindPlacement(command, &placement)

@@ -216,7 +216,9 @@ func nodesOfDomain(cluster *inventory.Inventory, level, value string) ([]string,
 
 // domainsOf returns the nodes of each domain of a level, nil if no Topology has the level, and all levels that there
 // are.
-func domainsOf(cluster *inventory.Inventory, level string) (domains map[string]sets.Set[string], levels sets.Set[string]) {
+func domainsOf(
+	cluster *inventory.Inventory, level string,
+) (domains map[string]sets.Set[string], levels sets.Set[string]) {
 	levels = sets.New[string]()
 	for name, topology := range cluster.Topologies {
 		keys := cluster.LevelKeys(name)

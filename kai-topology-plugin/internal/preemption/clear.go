@@ -10,8 +10,8 @@ import (
 )
 
 // clear returns how the gang fits in a domain; nil if it does not whatever leaves. Whole gangs, and pods without one,
-// leave first; then victims are reprieved. That is done from two starting points, and the cheaper outcome is taken. Each
-// is as few as are enough of the workloads up to the lowest priority with which the gang fits:
+// leave first; then victims are reprieved. That is done from two starting points, and the cheaper outcome is taken.
+// Each is as few as are enough of the workloads up to the lowest priority with which the gang fits:
 //
 //   - the smallest first, so that few devices are lost;
 //   - the largest first, so that one gang is broken rather than several small ones.

@@ -30,8 +30,8 @@ type group struct {
 	pods []*corev1.Pod
 }
 
-// hurt returns the gangs that are asked about, in order of rank. Pods that stand on nodes which are gone or are about to
-// stop them are lost.
+// hurt returns the gangs that are asked about, in order of rank. Pods that stand on nodes which are gone or are about
+// to stop them are lost.
 func (p *planner) hurt(asked []Asked) (all []*breach) {
 	byGang := map[gang.Key]Asked{}
 	for _, one := range asked {

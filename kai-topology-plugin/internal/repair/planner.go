@@ -55,7 +55,9 @@ func newPlanner(table *turns.Table, rules *Rules) *planner {
 }
 
 // run takes each step in turn for each gang that has no plan yet, on a table under a change.
-func (p *planner) run(ctx context.Context, table *turns.Table, change turns.Change, hurt []*breach, steps ...step) error {
+func (p *planner) run(
+	ctx context.Context, table *turns.Table, change turns.Change, hurt []*breach, steps ...step,
+) error {
 	return table.Under(change, func(under *turns.Table) error {
 		p.table = under
 		for _, take := range steps {

@@ -284,13 +284,6 @@ func drawn(t *rapid.T) string {
 	return lines.String()
 }
 
-func sum(counts map[string]int) (total int) {
-	for _, count := range counts {
-		total += count
-	}
-	return total
-}
-
 func TestTheSameStreamGivesTheSameBytes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		lines := drawn(r)

@@ -100,11 +100,12 @@ func kindsOf(pods []*corev1.Pod) (kinds []kind, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 			}
-			key, seen := fmt.Sprint(requests), false
-			if at, seen = known[key]; !seen {
-				at, known[key] = len(kinds), len(kinds)
+			key := fmt.Sprint(requests)
+			if _, seen := known[key]; !seen {
+				known[key] = len(kinds)
 				kinds = append(kinds, kind{requests: requests})
 			}
+			at = known[key]
 		}
 		kinds[at].count++
 	}

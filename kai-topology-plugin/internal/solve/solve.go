@@ -3,8 +3,8 @@
 //
 // A gang is decided for the pods that are still to come, too: its own, and those of gangs that will have to follow it
 // into the same domain. Alone, its first pods would go where they leave the least room behind, and the others can go
-// nowhere else. The steps are, in this order: the pods that are expected (expected.go), the gangs that follow (here), the
-// rules that pods of the gang have about each other (package simulation), and the engine (package decision).
+// nowhere else. The steps are, in this order: the pods that are expected (expected.go), the gangs that follow (here),
+// the rules that pods of the gang have about each other (package simulation), and the engine (package decision).
 package solve
 
 import (

@@ -11,8 +11,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// KeepingRoom returns the table in which the seats that statuses of PodGroups have are kept from gangs. When a seat ends
-// does not matter: the moment of a cluster that was read is not known.
+// KeepingRoom returns the table in which the seats that statuses of PodGroups have are kept from gangs. When a seat
+// ends does not matter: the moment of a cluster that was read is not known.
 func (t *Table) KeepingRoom() *Table {
 	keeping := *t
 	keeping.seats = map[gang.Key][]gangstate.Placement{}

@@ -128,8 +128,8 @@ func leftToOthers(gang *grovescheduler.PodGang, pods []*corev1.Pod) bool {
 	return len(pods) > 0
 }
 
-// mirror writes the PodGang's condition Scheduled, which repeats the scheduler's about the PodGroup or says why there is
-// none, and the score of its placement.
+// mirror writes the PodGang's condition Scheduled, which repeats the scheduler's about the PodGroup or says why there
+// is none, and the score of its placement.
 func (r *podGangReconciler) mirror(ctx context.Context, gang *grovescheduler.PodGang, result kept) error {
 	scheduled := scheduledCondition(gang, result)
 	scheduled.ObservedGeneration = gang.Generation
