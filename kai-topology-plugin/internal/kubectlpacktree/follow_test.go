@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -152,24 +151,6 @@ func followsTheCluster(viewer string) {
 	}).WithTimeout(patience).Should(HaveLen(1), "the page knows of the owner soon")
 	Expect(told.Events[0]).To(
 		And(HaveField("Kind", "PodGang"), HaveField("Warning", true), HaveField("Note", "it took its time")))
-
-	By("asking what if")
-	response, err := http.Post(p.address+"what-if?file=asked.yaml", "application/yaml",
-		strings.NewReader(fmt.Sprintf(asked, "priorityClassName: urgent,")))
-	Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
-	Expect(response.StatusCode).To(Equal(http.StatusOK))
-	var said struct {
-		PodGroups []struct{ Name, Verdict string }
-		Notes     []string
-		Overview  overview.Overview
-	}
-	Expect(json.NewDecoder(response.Body).Decode(&said)).To(Succeed())
-	Expect(said.PodGroups).To(HaveLen(1))
-	Expect(said.PodGroups[0].Verdict).To(Equal("Infeasible"), "the gang has taken n2")
-	Expect(said.Notes).To(BeEmpty(), "the class is known")
-	Expect(said.Overview.Gangs).To(HaveLen(2))
-	Expect(p.reads().Gangs).To(HaveLen(1), "nothing was written")
 
 	By("asking why")
 	var gang struct{ State, Name string }
