@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,16 +15,16 @@ import (
 
 var _ = Describe("An update whose new pods find no room", func() {
 	ofSet := client.MatchingLabels{grovev1alpha1.LabelPartOf: "room"}
-	images := func(in string) func() string {
-		return func() string {
-			var words []string
+	images := func(in string) func() []string {
+		return func() []string {
+			var all []string
 			for _, pod := range podsOf(in, ofSet)() {
 				if pod.DeletionTimestamp == nil {
-					words = append(words, pod.Spec.Containers[0].Image)
+					all = append(all, pod.Spec.Containers[0].Image)
 				}
 			}
-			slices.Sort(words)
-			return strings.Join(words, ", ")
+			slices.Sort(all)
+			return all
 		}
 	}
 	updating := func(in string) func() metav1.Condition {
@@ -76,13 +75,13 @@ spec:
 		}).Should(And(HaveField("Reason", grovev1alpha1.ReasonUpdateStopped),
 			HaveField("Message", MatchRegexp("^1 of 3 pods have the template; replica 0: PodClique room-0-a has 2 of 3 "+
 				"ready pods; some of them stand on no node yet: pod room-0-a-.* waits: no rack has 3 GPUs$"))))
-		Consistently(images(in)).Should(Equal("x:1, x:1, x:2"))
+		Consistently(images(in)).Should(Equal([]string{"x:1", "x:1", "x:2"}))
 
 		Eventually(func() metav1.ConditionStatus {
 			end(in, ofSet)
 			run(in, ofSet)
 			return updating(in)().Status
 		}).Should(Equal(metav1.ConditionFalse))
-		Expect(images(in)()).To(Equal("x:2, x:2, x:2"))
+		Expect(images(in)()).To(Equal([]string{"x:2", "x:2", "x:2"}))
 	})
 })
