@@ -2,17 +2,18 @@ package grove_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -35,17 +36,17 @@ func terminationOfAReplica(w *world) *features.FeatureBuilder {
 			w.remembers("never", &never))).
 		Assess("each loses a node",
 			suite.AllOf(w.losesItsNode("soon-0-worker", &itsNode), w.losesItsNode("never-0-worker", &otherNode),
-				w.isLost(&itsNode), w.isLost(&otherNode), w.isBreached("soon-0-worker"), w.isBreached("never-0-worker"))).
+				w.whileLost(&itsNode, w.isBreached("soon-0-worker")))).
 		Assess("the one with a delay is terminated",
-			w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
+			w.whileLost(&itsNode, w.says("soon", "gang termination is recorded", func(set *grove.PodCliqueSet) bool {
 				return set.Status.GangTermination != nil && set.Status.GangTermination.Index == 0
-			})).
+			}))).
 		Assess("and runs in the third rack, though its lost pod is still Terminating", suite.AllOf(
 			w.TheOperatorDies, w.standsWholeIn("soon-0-worker", 2), w.stillHasTerminating("soon-0-worker"),
 			w.isReadyAgain("soon", 1), w.happened("soon", "GangTerminated"))).
 		Assess("all of it is new", w.isNew(&soon, "soon", "PodClique soon-0-worker")).
 		Assess("the one without a delay has lost its pod all this time, and has what it had",
-			suite.AllOf(w.isBreached("never-0-worker"), w.isAsIn(&never, "never"))).
+			suite.AllOf(w.whileLost(&otherNode, w.isBreached("never-0-worker")), w.isAsIn(&never, "never"))).
 		Teardown(w.remove)
 }
 
@@ -60,11 +61,12 @@ func terminationOfACopy(w *world) *features.FeatureBuilder {
 				"llm-0-g-1-leader": 1, "llm-0-g-1-worker": 1}),
 			w.isReadyAgain("llm", 1), w.remembers("llm", &before))).
 		Assess("its second copy loses a node",
-			suite.AllOf(w.losesItsNode("llm-0-g-1-worker", &lost), w.isLost(&lost), w.isBreached("llm-0-g-1-worker"))).
-		Assess("it is terminated",
+			suite.AllOf(w.losesItsNode("llm-0-g-1-worker", &lost),
+				w.whileLost(&lost, w.isBreached("llm-0-g-1-worker")))).
+		Assess("it is terminated", w.whileLost(&lost,
 			w.groupSays("llm-0-g", "gang termination is recorded", func(group *grove.PodCliqueScalingGroup) bool {
 				return group.Status.GangTermination != nil && group.Status.GangTermination.Index == 1
-			})).
+			}))).
 		Assess("and runs on other nodes once somebody has marked the node as gone", suite.AllOf(
 			w.WhileTheOperatorIsDead(w.isFenced(&lost)),
 			w.standsWholeIn("llm-0-g-1-leader", 1), w.standsWholeIn("llm-0-g-1-worker", 1), w.isReadyAgain("llm", 1))).
@@ -93,32 +95,37 @@ func (w *world) losesItsNode(podClique string, node *string) types.StepFunc {
 	}
 }
 
-// isLost waits until a node that was cut off counts as lost, and its pods as not ready. kube-controller-manager says the
-// latter once, when the node turns. On a busy machine that may have been before it was cut off, when its heartbeat was
-// late, and KWOK has said since that the pods are ready.
-func (w *world) isLost(name *string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Until(ctx, t, *name+" is lost", func(ctx context.Context) (bool, string, error) {
-			node := &corev1.Node{}
-			if err := cluster.Get(ctx, client.ObjectKey{Name: *name}, node); err != nil {
-				return false, "", err
-			}
-			if slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-				return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-			}) {
-				return false, "it is ready", nil
-			}
-			pods, err := w.Pods(ctx)
-			var ready []string
-			for i := range pods {
-				if pods[i].Spec.NodeName == *name && suite.IsReady(&pods[i]) {
-					ready = append(ready, pods[i].Name)
-					err = errors.Join(err, takeForLost(ctx, &pods[i]))
-				}
-			}
-			return err == nil && len(ready) == 0, fmt.Sprint("ready on it: ", ready), err
-		})
-		return ctx
+// whileLost does a step while the pods of a node that was cut off count as not ready. kube-controller-manager says that
+// once, when the node turns. On a busy machine that may have been before the node was cut off, when its heartbeat was
+// late, and KWOK may say since that the pods are ready, also when it no longer simulates the node's kubelet.
+func (w *world) whileLost(node *string, step types.StepFunc) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+		lost, found := context.WithCancel(ctx)
+		var hand sync.WaitGroup
+		hand.Go(func() { wait.UntilWithContext(lost, func(ctx context.Context) { w.loses(ctx, *node) }, time.Second) })
+		defer hand.Wait()
+		defer found()
+		return step(ctx, t, config)
+	}
+}
+
+// loses has the pods of a node not ready once the node is not. What fails now is done the next time.
+func (w *world) loses(ctx context.Context, name string) {
+	node := &corev1.Node{}
+	if err := cluster.Get(ctx, client.ObjectKey{Name: name}, node); err != nil ||
+		slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+			return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+		}) {
+		return
+	}
+	pods, err := w.Pods(ctx)
+	if err != nil {
+		return
+	}
+	for i := range pods {
+		if pods[i].Spec.NodeName == name && suite.IsReady(&pods[i]) {
+			_ = takeForLost(ctx, &pods[i])
+		}
 	}
 }
 

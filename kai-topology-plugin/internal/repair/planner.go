@@ -31,7 +31,7 @@ type planner struct {
 	plans         map[gang.Key]Plan
 }
 
-// option is a way to repair a gang: where its pods get seats, and what moves for it, if anything.
+// option is a way to mend a gang: where its pods get seats, and what moves for it, if anything.
 type option struct {
 	moved []*group
 	// moving are the pods of these groups that could have stayed where they are.
