@@ -1,4 +1,4 @@
-package archives_test
+package main
 
 import (
 	"archive/tar"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -14,29 +15,23 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-
-	"packtree.dev/e2e/archives"
 )
 
 const reference = "team/program:v1.2.3"
 
-func program(t *testing.T) archives.Program {
+// write makes an image of a small program, and returns the archive.
+func write(t *testing.T) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "program")
+	directory := t.TempDir()
+	file := filepath.Join(directory, "program")
 	if err := os.WriteFile(file, []byte("what it does"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return archives.Program{Reference: reference, File: file, Links: []string{"bin/sleep"}, User: "65532:65532",
-		Architecture: "arm64"}
-}
-
-func write(t *testing.T, program archives.Program) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "image.tar")
-	if err := archives.Write(file, program); err != nil {
+	if err := run([]string{"-o", directory, "-user", "65532:65532", "-links", "bin/sleep",
+		reference + "=" + file}); err != nil {
 		t.Fatal(err)
 	}
-	return file
+	return file + ".tar"
 }
 
 // entry is a file of an image.
@@ -78,7 +73,7 @@ func TestAnImageHoldsTheProgramAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := tarball.ImageFromPath(write(t, program(t)), &tag)
+	image, err := tarball.ImageFromPath(write(t), &tag)
 	if err != nil {
 		t.Fatalf("the archive has no image %s: %v", reference, err)
 	}
@@ -97,15 +92,15 @@ func TestAnImageHoldsTheProgramAlone(t *testing.T) {
 	if diff := cmp.Diff(config, file.Config); diff != "" {
 		t.Errorf("configuration of the image (-want +got):\n%s", diff)
 	}
-	if file.OS != "linux" || file.Architecture != "arm64" {
-		t.Errorf("the image is for %s/%s, want linux/arm64", file.OS, file.Architecture)
+	if file.OS != "linux" || file.Architecture != runtime.GOARCH {
+		t.Errorf("the image is for %s/%s, want linux/%s", file.OS, file.Architecture, runtime.GOARCH)
 	}
 }
 
 func TestTheSameProgramGivesTheSameBytes(t *testing.T) {
 	var archive [2][]byte
 	for i := range archive {
-		content, err := os.ReadFile(write(t, program(t)))
+		content, err := os.ReadFile(write(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,26 +112,15 @@ func TestTheSameProgramGivesTheSameBytes(t *testing.T) {
 }
 
 func TestWhatCannotBeAnImageIsSaid(t *testing.T) {
-	whole := program(t)
-	for claim, test := range map[string]struct {
-		change func(*archives.Program)
-		says   string
-	}{
-		"a program that is not there is named": {
-			func(p *archives.Program) { p.File = filepath.Join(t.TempDir(), "missing") }, "missing: no such file",
-		},
-		"a program that needs a loader": {
-			func(p *archives.Program) { p.File = "/bin/sh" }, "build it with CGO_ENABLED=0",
-		},
-		"an image needs a tag": {func(p *archives.Program) { p.Reference = "team/program" },
-			"naming the image"},
-		"a name that nobody can pull is none": {func(p *archives.Program) { p.Reference = "Team/Program:v1" },
-			"naming the image"},
+	for claim, test := range map[string]struct{ argument, says string }{
+		"a program that is not there is named":   {reference + "=/missing", "/missing: no such file"},
+		"a program that needs a loader":          {reference + "=/bin/sh", "build it with CGO_ENABLED=0"},
+		"an image needs a tag":                   {"team/program=/bin/sh", "is not NAME:TAG=PROGRAM"},
+		"an image needs a program":               {reference, "is not NAME:TAG=PROGRAM"},
+		"a name that nobody can pull is no name": {"Team/Program:v1=/bin/sh", "is not NAME:TAG=PROGRAM"},
 	} {
 		t.Run(claim, func(t *testing.T) {
-			wrong := whole
-			test.change(&wrong)
-			err := archives.Write(filepath.Join(t.TempDir(), "image.tar"), wrong)
+			err := run([]string{"-o", t.TempDir(), test.argument})
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("the error is %v; want it to say %q", err, test.says)
 			}
