@@ -4,39 +4,47 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-
-	"packtree.dev/e2e/krew"
 )
+
+// compiler prints its call, and writes a program that says what it is for.
+const compiler = `echo "$GOOS/$GOARCH: go $@"
+while [ "$1" != -o ]; do shift; done
+mkdir -p "${2%/*}"
+echo "$GOOS on $GOARCH" >"$2"
+chmod 755 "$2"`
 
 // plugin is the script of a checkout in which go and gh record their calls; without gh if that is empty.
 func plugin(t *testing.T, gh string, set ...string) script {
 	t.Helper()
 	made := images(t, checkOut(t, "here"), "", append([]string{"DOWNLOADS=", "RELEASE=", "NOTES="}, set...)...)
-	remove, err := exec.LookPath("rm")
-	if err == nil {
-		err = os.Symlink(remove, filepath.Join(made.tools, "rm"))
-	}
-	if err == nil {
-		err = os.Remove(filepath.Join(made.tools, "go")) // Else what is written in its place would be written into go itself.
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	made.has(t, "go", `echo "$GOOS/$GOARCH: go $@"`)
-	made.has(t, "gh", gh)
-	charts := filepath.Join(made.checkout, "charts", "kai-topology-plugin")
-	module := filepath.Join(made.checkout, "kai-topology-plugin")
-	for _, directory := range []string{charts, module} {
-		if err := os.MkdirAll(directory, 0o700); err != nil {
+	for _, tool := range []string{"cat", "chmod", "cut", "gzip", "rm", "sha256sum", "tar"} {
+		found, err := exec.LookPath(tool)
+		if err == nil {
+			err = os.Symlink(found, filepath.Join(made.tools, tool))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	// Else what is written in its place would be written into go itself.
+	if err := os.Remove(filepath.Join(made.tools, "go")); err != nil {
+		t.Fatal(err)
+	}
+	made.has(t, "go", compiler)
+	made.has(t, "gh", gh)
 	for file, content := range map[string]string{
-		filepath.Join(charts, "Chart.yaml"): "appVersion: \"0.3.0\"\n",
-		filepath.Join(module, "go.mod"):     "\tk8s.io/kubernetes v1.36.3\n",
+		"charts/kai-topology-plugin/Chart.yaml": "appVersion: \"0.3.0\"\n",
+		"kai-topology-plugin/go.mod":            "\tk8s.io/kubernetes v1.36.3\n",
+		"kai-topology-plugin/krew.yaml":         read(t, "kai-topology-plugin/krew.yaml"),
+		"LICENSE":                               read(t, "LICENSE"),
 	} {
+		file = filepath.Join(made.checkout, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,8 +52,9 @@ func plugin(t *testing.T, gh string, set ...string) script {
 	return made
 }
 
-func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
-	const downloads = "DOWNLOADS=https://example.com/files"
+const downloads = "DOWNLOADS=https://example.com/files"
+
+func TestThePluginIsBuiltForFourSystems(t *testing.T) {
 	for name, test := range map[string]struct {
 		set     []string
 		systems []string
@@ -57,14 +66,13 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 			"v0.4.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			printed, err := plugin(t, "", test.set...).run("plugin")
+			making := plugin(t, "", test.set...)
+			printed, err := making.run("plugin")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, printed)
 			}
-			var builds []string
 			for _, system := range test.systems {
 				file := "dist/" + strings.ReplaceAll(system, "/", "-") + "/kubectl-packtree"
-				builds = append(builds, system+"="+file)
 				built := strings.Contains(printed, system+": go -C kai-topology-plugin build ") &&
 					strings.Contains(printed, "version.version="+test.version+" ") &&
 					strings.Contains(printed, file+" ./cmd/kubectl-packtree\n")
@@ -72,16 +80,102 @@ func TestThePluginIsTheSchedulersProgramForFourSystems(t *testing.T) {
 					t.Errorf("it is not built for %s:\n%s", system, printed)
 				}
 			}
-			want := "go run ./e2e/cmd/krew --about kai-topology-plugin/krew.yaml --version " + test.version +
-				" --downloads https://example.com/files -o dist/krew " + strings.Join(builds, " ") + "\n"
-			if !strings.Contains(printed, want) || strings.Count(printed, " build ") != len(builds) {
-				t.Errorf("printed %q, want %q", printed, want)
+			if builds := strings.Count(printed, " build "); builds != len(test.systems) {
+				t.Errorf("%d builds, want %d", builds, len(test.systems))
+			}
+			manifest := making.manifest(t)
+			if !strings.Contains(manifest, "\n  version: "+test.version+"\n") {
+				t.Errorf("the manifest is not of %s:\n%s", test.version, manifest)
 			}
 		})
 	}
-	printed, err := plugin(t, "").run("plugin")
-	if err == nil || !strings.Contains(printed, "plugin needs DOWNLOADS") || strings.Contains(printed, " build ") {
-		t.Errorf("without a place to fetch it from: %v, %s", err, printed)
+}
+
+func TestWhatThePluginLacksIsSaidBeforeAnythingIsBuilt(t *testing.T) {
+	making := plugin(t, "", downloads)
+	for name, test := range map[string]struct{ set, want string }{
+		"downloads": {"DOWNLOADS=", "plugin needs DOWNLOADS"},
+		"https":     {"DOWNLOADS=http://example.com", "plugin needs DOWNLOADS"},
+		"a version": {"VERSION=0.1.0", "as vX.Y.Z, not 0.1.0"},
+		"all of it": {"VERSION=v0.1", "as vX.Y.Z, not v0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lacking := making
+			lacking.env = append(slices.Clone(making.env), test.set)
+			printed, err := lacking.run("plugin")
+			if err == nil || !strings.Contains(printed, test.want) {
+				t.Errorf("error %v and %q, want %q", err, printed, test.want)
+			}
+			if _, err := os.Stat(filepath.Join(making.checkout, "dist")); err == nil {
+				t.Error("something was built")
+			}
+		})
+	}
+}
+
+// manifest is that of the last run.
+func (s script) manifest(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(s.checkout, "dist", "krew", "packtree.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// krewTools builds Krew, and the validation of its index, from the modules that e2e/tools/krew pins.
+func krewTools(t *testing.T) string {
+	t.Helper()
+	built := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", built+string(filepath.Separator), "tool")
+	build.Dir = filepath.Join(repository, "e2e", "tools", "krew")
+	build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building Krew: %v\n%s", err, said)
+	}
+	return built
+}
+
+// krew calls one of Krew's programs without a user's settings.
+func krew(t *testing.T, program string, environment []string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Env = append(environment, "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+}
+
+// Krew compares an archive with the checksum of the manifest.
+func TestKrewTakesWhatAReleaseMakes(t *testing.T) {
+	tools, making := krewTools(t), plugin(t, "", downloads)
+	var manifests [2]string
+	for i := range manifests {
+		if printed, err := making.run("plugin"); err != nil {
+			t.Fatalf("%v\n%s", err, printed)
+		}
+		manifests[i] = making.manifest(t)
+	}
+	if manifests[0] != manifests[1] {
+		t.Error("the same programs, built a second time, give other archives")
+	}
+	directory := filepath.Join(making.checkout, "dist", "krew")
+	manifest := filepath.Join(directory, "packtree.yaml")
+	krew(t, filepath.Join(tools, "validate-krew-manifest"), nil, "-skip-install", "-manifest", manifest)
+	for _, system := range []string{"linux", "darwin"} {
+		for _, architecture := range []string{"amd64", "arm64"} {
+			root := t.TempDir()
+			krew(t, filepath.Join(tools, "krew"), []string{"KREW_ROOT=" + root, "KREW_OS=" + system,
+				"KREW_ARCH=" + architecture, "KREW_NO_UPGRADE_CHECK=1"}, "install", "--manifest", manifest,
+				"--archive", filepath.Join(directory, "kubectl-packtree-"+system+"-"+architecture+".tar.gz"))
+			got, err := os.ReadFile(filepath.Join(root, "bin", "kubectl-packtree"))
+			if want := system + " on " + architecture + "\n"; err != nil || string(got) != want {
+				t.Errorf("kubectl would find %q, error %v", got, err)
+			}
+			if _, err := os.Stat(filepath.Join(root, "store", "packtree", "v0.3.0", "LICENSE")); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
@@ -125,17 +219,5 @@ func TestADraftHoldsThePluginOnce(t *testing.T) {
 				t.Errorf("it does not hold the files: %q", printed)
 			}
 		})
-	}
-}
-
-// Version and platforms would be those of an old release.
-func TestThePluginIsCalledAsKubectlFindsIt(t *testing.T) {
-	about, err := krew.Read(filepath.Join(repository, "kai-topology-plugin", "krew.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name := about.Metadata.Name; name != "packtree" || about.Spec.Version != "" || about.Spec.Platforms != nil {
-		t.Errorf("the manifest is of %q, version %q; version and platforms come from the release", name,
-			about.Spec.Version)
 	}
 }
