@@ -175,6 +175,8 @@ profiles:
     plugins:
       multiPoint: {enabled: [{name: KAITopology}]}
       queueSort: {disabled: [{name: "*"}], enabled: [{name: KAITopology}]}
+    pluginConfig: # Slots are counted of shapes that are named.
+      - {name: KAITopology, args: {shapes: [{name: one, pods: 1, resources: {cpu: 1}}]}}
 `)
 	started := &program{name: "kai-topology-plugin", metrics: "https://" + serving + "/metrics"}
 	own := []string{"--config=" + config, "--bind-address=127.0.0.1", "--secure-port=" + port(serving),
