@@ -42,6 +42,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		{&grovev1alpha1.PodClique{}, replica, replicaValue},
 		{&grovev1alpha1.PodClique{}, group, label(grovev1alpha1.LabelPodCliqueScalingGroup)},
 		{&grovev1alpha1.PodClique{}, baseGang, label(grovev1alpha1.LabelBasePodGang)},
+		{&corev1.Pod{}, set, label(grovev1alpha1.LabelPartOf)},
 		{&corev1.Pod{}, podClique, label(grovev1alpha1.LabelPodClique)},
 		{&corev1.Pod{}, gang, label(grovev1alpha1.LabelPodGang)},
 		{&corev1.Pod{}, replica, replicaValue},
@@ -72,7 +73,8 @@ func topologies(object client.Object) []string {
 	return topology.UsedBy(object.(*grovev1alpha1.PodCliqueSet))
 }
 
-// OfSet selects children of a set: Services, autoscalers, PodCliqueScalingGroups, PodCliques, PodGangs.
+// OfSet selects children of a set: Services, autoscalers, PodCliqueScalingGroups, PodCliques, PodGangs,
+// pods.
 func OfSet(owner metav1.Object) []client.ListOption {
 	return in(owner.GetNamespace(), set, owner.GetName())
 }

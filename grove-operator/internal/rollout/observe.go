@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,6 +27,8 @@ type Objects struct {
 	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
 	// Gangs are the PodGangs; if unset, the scheduler's conditions are not read.
 	Gangs map[string]*schedulerv1alpha1.PodGang
+	// Pods are the pods by the name of their PodClique.
+	Pods map[string][]*corev1.Pod
 	// hashes are the hashes that current pods of a clique may have, by the clique's name.
 	hashes map[string][]string
 }
@@ -41,6 +44,18 @@ func Of(
 		hashes[clique.Name] = podtemplate.KnownHashes(set, clique)
 	}
 	return Objects{Set: set, PodCliques: podCliques, ScalingGroups: scalingGroups, hashes: hashes}
+}
+
+// Situation returns the inputs of a decision about the set's update.
+func (o Objects) Situation(changed bool, now time.Time) Situation {
+	situation := Situation{
+		Strategy: StrategyOf(o.Set), Before: o.Set.Status.UpdateProgress, Changed: changed, Now: now,
+		States: o.States, Replica: o.Replica, Surplus: o.surplus,
+	}
+	if strategy := o.Set.Spec.UpdateStrategy; strategy != nil {
+		situation.MaxUnavailable = ptr.Deref(strategy.MaxUnavailable, 1)
+	}
+	return situation
 }
 
 // States returns the states of the set's replicas.
@@ -78,8 +93,8 @@ func (o Objects) addGroup(state *State, config *grovev1alpha1.PodCliqueScalingGr
 	}
 }
 
-// Surplus reports whether there are PodCliques that were scaled in and are not deleted yet.
-func (o Objects) Surplus() bool {
+// surplus reports whether there are PodCliques that were scaled in and are not deleted yet.
+func (o Objects) surplus() bool {
 	for _, podClique := range o.PodCliques {
 		if podClique.DeletionTimestamp == nil && !o.wanted(podClique) {
 			return true
@@ -100,32 +115,26 @@ func (o Objects) wanted(podClique *grovev1alpha1.PodClique) bool {
 	return group != nil && member.Copy < layout.Bounded(group.Spec.Replicas)
 }
 
-// outdated reports whether a PodClique may have pods of another template than the set's current one.
+// outdated reports whether a PodClique has pods of another template than the set's current one, or may have some by its
+// status.
 func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Member) bool {
 	if podClique == nil {
 		return true
 	}
 	return !o.prepared(podClique, member) || !status.Complete(podClique) ||
-		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
+		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash] ||
+		slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
 }
 
-// Old returns the pods of each replica in which a pod of a wanted PodClique has another template than the set's current
-// one. The other replicas are left out.
-func (o Objects) Old(existing []*corev1.Pod) map[int32][]*corev1.Pod {
-	byReplica, old := map[int32][]*corev1.Pod{}, map[int32][]*corev1.Pod{}
-	for _, pod := range existing {
-		if podClique := o.podClique(pod.Labels[grovev1alpha1.LabelPodClique]); podClique != nil && o.wanted(podClique) {
-			member, _ := layout.Find(o.Set, podClique)
-			byReplica[member.Replica] = append(byReplica[member.Replica], pod)
-			if pods.Active(pod) && metav1.IsControlledBy(pod, podClique) && !o.prepared(pod, member) {
-				old[member.Replica] = nil
-			}
+// podsOf returns the active pods of a PodClique.
+func (o Objects) podsOf(podClique *grovev1alpha1.PodClique) []*corev1.Pod {
+	var active []*corev1.Pod
+	for _, pod := range o.Pods[podClique.Name] {
+		if pods.Active(pod) && metav1.IsControlledBy(pod, podClique) {
+			active = append(active, pod)
 		}
 	}
-	for replica := range old {
-		old[replica] = byReplica[replica]
-	}
-	return old
+	return active
 }
 
 // prepared reports whether a PodClique or a pod has the set's current template.
@@ -151,17 +160,10 @@ func (o Objects) scalingGroup(
 	return group
 }
 
-// Replica returns the state of a replica, with the pods that have its labels.
-func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
-	byClique := map[string][]*corev1.Pod{}
-	for _, pod := range existing {
-		if pods.Active(pod) {
-			name := pod.Labels[grovev1alpha1.LabelPodClique]
-			byClique[name] = append(byClique[name], pod)
-		}
-	}
+// Replica returns a replica with its pods.
+func (o Objects) Replica(replica int32) Replica {
 	var observed Replica
-	observed.Cliques, observed.Missing = o.cliques(layout.Standalone(o.Set, replica), byClique)
+	observed.Cliques, observed.Missing = o.cliques(layout.Standalone(o.Set, replica))
 	for i := range o.Set.Spec.Template.PodCliqueScalingGroups {
 		config := &o.Set.Spec.Template.PodCliqueScalingGroups[i]
 		made := Group{
@@ -176,7 +178,7 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 			made.Surge, made.MaxCopies = int(copies-replicas), maxCopies(config, replicas)
 			for copyIndex := range copies {
 				member := Copy{Index: copyIndex}
-				member.Cliques, member.Missing = o.cliques(layout.Copy(o.Set, replica, config, copyIndex), byClique)
+				member.Cliques, member.Missing = o.cliques(layout.Copy(o.Set, replica, config, copyIndex))
 				made.Copies = append(made.Copies, member)
 			}
 		}
@@ -185,9 +187,7 @@ func (o Objects) Replica(replica int32, existing []*corev1.Pod) Replica {
 	return observed
 }
 
-func (o Objects) cliques(
-	members []layout.Member, byClique map[string][]*corev1.Pod,
-) (cliques []Clique, missing []string) {
+func (o Objects) cliques(members []layout.Member) (cliques []Clique, missing []string) {
 	for _, member := range members {
 		podClique := o.podClique(member.Name)
 		if podClique == nil {
@@ -205,10 +205,7 @@ func (o Objects) cliques(
 		if errors := podClique.Status.LastErrors; len(errors) > 0 {
 			clique.Refused = errors[0].Description
 		}
-		for _, pod := range byClique[member.Name] {
-			if !metav1.IsControlledBy(pod, podClique) {
-				continue
-			}
+		for _, pod := range o.podsOf(podClique) {
 			index, _ := layout.PodIndexOf(pod)
 			clique.Pods = append(clique.Pods, Pod{
 				Index:   index,

@@ -3,7 +3,6 @@ package rollout_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,15 +90,16 @@ spec:
 			gang := &schedulerv1alpha1.PodGang{ObjectMeta: metav1.ObjectMeta{Name: "s-0"}}
 			gang.Status.Conditions = []metav1.Condition{c.scheduled}
 			objects.Gangs = map[string]*schedulerv1alpha1.PodGang{gang.Name: gang}
-			if got := objects.Replica(0, c.pods).Cliques[0].Unscheduled; got != c.want {
+			objects.Pods = map[string][]*corev1.Pod{podClique.Name: c.pods}
+			if got := objects.Replica(0).Cliques[0].Unscheduled; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// TestOld: the pods of a replica are returned together, so that its next step can be decided by them.
-func TestOld(t *testing.T) {
+// TestAReplicaIsOutdatedByItsPods: an old pod is updated even if its PodClique has not counted it yet.
+func TestAReplicaIsOutdatedByItsPods(t *testing.T) {
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s}
 spec:
@@ -108,12 +108,12 @@ spec:
 `)
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
-		want   map[int32]int
+		want   bool
 	}{
 		"all have the template": {change: func(*corev1.Pod) {}},
 		"one has another": {
 			change: func(pod *corev1.Pod) { pod.Labels[grovev1alpha1.LabelPodTemplateHash] = "old" },
-			want:   map[int32]int{1: 2},
+			want:   true,
 		},
 		"one that is being deleted has another": {change: func(pod *corev1.Pod) {
 			pod.Labels[grovev1alpha1.LabelPodTemplateHash], pod.DeletionTimestamp = "old", &start
@@ -127,25 +127,27 @@ spec:
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, []*corev1.Pod(nil)
+			podCliques, existing := map[string]*grovev1alpha1.PodClique{}, map[string][]*corev1.Pod{}
 			for replica := range int32(2) {
 				member := layout.Standalone(set, replica)[0]
 				podClique := children.PodClique(set, member, nil)
 				podClique.UID = types.UID(podClique.Name)
-				podCliques[podClique.Name] = podClique
 				maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
-				existing = append(existing, maker.Make("p0", 0), maker.Make("p1", 1))
+				made := []*corev1.Pod{maker.Make("p0", 0), maker.Make("p1", 1)}
+				podClique.Status = status.OfPodClique(podClique, made, "", status.Update{})
+				podCliques[podClique.Name], existing[podClique.Name] = podClique, made
 			}
-			c.change(existing[3])
-			var got map[int32]int
-			for replica, of := range rollout.Of(set, podCliques, nil).Old(existing) {
-				if got == nil {
-					got = map[int32]int{}
+			changed := existing["s-1-a"][1]
+			c.change(changed)
+			existing["s-1-a"] = existing["s-1-a"][:1]
+			name := changed.Labels[grovev1alpha1.LabelPodClique]
+			existing[name] = append(existing[name], changed)
+			objects := rollout.Of(set, podCliques, nil)
+			objects.Pods = existing
+			for _, state := range objects.States() {
+				if want := c.want && state.Replica == 1; state.Outdated != want {
+					t.Errorf("replica %d: outdated: %v, want %v", state.Replica, state.Outdated, want)
 				}
-				got[replica] = len(of)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
 			}
 		})
 	}

@@ -113,7 +113,8 @@ func (w *world) checkDecision(decision rollout.Decision) {
 	for _, turn := range w.set.Status.UpdateProgress.CurrentlyUpdating {
 		turns[turn.ReplicaIndex] = true
 	}
-	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete || len(turns) > int(rollout.MaxUnavailable(w.set)) {
+	if rollout.StrategyOf(w.set) == grovev1alpha1.OnDelete ||
+		len(turns) > int(*w.set.Spec.UpdateStrategy.MaxUnavailable) {
 		w.t.Fatalf("pods are replaced, and the turns are %v", turns)
 	}
 	for _, name := range w.notBack() {

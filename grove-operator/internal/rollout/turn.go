@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
@@ -27,7 +26,8 @@ type State struct {
 	Scheduled, Available bool
 }
 
-// Situation has the inputs of a decision about a set's update.
+// Situation has the inputs of a decision about a set's update. Only an update that goes on asks for what is behind its
+// functions.
 type Situation struct {
 	// Strategy of the set.
 	Strategy grovev1alpha1.UpdateStrategyType
@@ -39,6 +39,8 @@ type Situation struct {
 	Changed bool
 	// States returns the states of the replicas, in any order.
 	States func() []State
+	// Replica returns a replica with its pods.
+	Replica func(replica int32) Replica
 	// Surplus reports whether there are PodCliques that were scaled in and are not deleted yet. Scaled out again, they
 	// and their pods would stay.
 	Surplus func() bool
@@ -50,6 +52,8 @@ type Situation struct {
 type Decision struct {
 	// Progress is to be recorded in the status. Its counts are unchanged.
 	Progress *grovev1alpha1.PodCliqueSetUpdateProgress
+	// Ends reports whether the update ends with this decision.
+	Ends bool
 	// Delete are the pods to replace. They are in replicas whose turn the status has recorded already.
 	Delete []*corev1.Pod
 	// Images are the pods of these replicas whose images are changed in place.
@@ -63,111 +67,74 @@ type Decision struct {
 	Also    []int32
 }
 
-// Update is an update as far as it is decided without reading pods. The pods of the replicas in Queue are then read in
-// order, as long as Takes accepts them. Step decides about each replica, and End about all.
-type Update struct {
-	// Queue are the replicas that may have pods to replace.
-	Queue []int32
-
-	situation Situation
-	progress  *grovev1alpha1.PodCliqueSetUpdateProgress
-	// behind are the replicas with old pods that the user is to delete.
-	behind []int32
-}
-
-// Begin returns the update of a set.
-func Begin(situation Situation) Update {
-	progress := situation.Before.DeepCopy()
-	if situation.Changed {
-		progress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: metav1.NewTime(situation.Now)}
-		if situation.Before != nil {
-			progress.CurrentlyUpdating = situation.Before.CurrentlyUpdating
-		}
+// Decide returns the next step of a set's update. The turn of a replica is recorded before any of its pods is changed:
+// whatever happens to the operator or to the other replicas, that replica is finished first, even if fewer turns are
+// allowed meanwhile. Of the waits of several replicas it reports the first one with a known reason, or else the first.
+func Decide(situation Situation) Decision {
+	decision := Decision{Progress: situation.begin()}
+	progress := decision.Progress
+	if progress == nil || progress.UpdateEndedAt != nil {
+		return decision
 	}
-	update := Update{situation: situation, progress: progress}
-	switch {
-	case update.over():
-	case situation.Strategy == grovev1alpha1.OnDelete:
+	if situation.Strategy == grovev1alpha1.OnDelete {
+		// No pod is changed: the update is over when the user has deleted every old one, and the replacements are ready.
 		progress.CurrentlyUpdating = nil
-		update.behind = queue(situation.States(), progress)
-	default:
-		update.Queue = queue(situation.States(), progress)
-		progress.CurrentlyUpdating = nil // Turns that go on are recorded again.
-	}
-	return update
-}
-
-func (u Update) over() bool { return u.progress == nil || u.progress.UpdateEndedAt != nil }
-
-// Takes reports whether a replica of the queue is to be read: its turn is recorded, or there is a free turn. A recorded
-// turn is finished, even if fewer turns are allowed meanwhile.
-func (u Update) Takes(replica int32) bool {
-	_, recorded := turnOf(u.situation.Before, replica)
-	return recorded || len(u.progress.CurrentlyUpdating) < max(1, int(u.situation.MaxUnavailable))
-}
-
-// Step decides about a replica of the queue, by its pods; false if nothing is left to do there. The turn of a replica
-// is recorded before any of its pods is changed: whatever happens to the operator or to the other replicas, that
-// replica is finished first.
-func (u Update) Step(replica int32, observed Replica) (Decision, bool) {
-	step := Next(observed)
-	if step.Done {
-		return Decision{}, false
-	}
-	decision := Decision{Progress: u.progress, Waiting: step.Waiting, Why: step.Why, Replica: replica}
-	turn, recorded := turnOf(u.situation.Before, replica)
-	if recorded {
-		decision.Delete, turn.Surge = step.Delete, step.Surge
-	} else {
-		turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica,
-			UpdateStartedAt: metav1.NewTime(u.situation.Now)}
-	}
-	u.progress.CurrentlyUpdating = append(u.progress.CurrentlyUpdating, turn)
-	return decision, true
-}
-
-// Ends reports whether End ends the update if nothing is left to do in the replicas of the queue. Before that, pods are
-// read past the cache, which may not show yet what the operator has changed: when the template is changed back at once,
-// all cached pods have it, while one of them was just updated. Nothing would update that pod again. With OnDelete it
-// is false: the operator changes no pod.
-func (u Update) Ends() bool {
-	return !u.over() && u.situation.Strategy != grovev1alpha1.OnDelete && !u.situation.Surplus()
-}
-
-// End combines the decisions about replicas. Of their waits it reports the first one with a known reason, or else the
-// first.
-func (u Update) End(steps []Decision) Decision {
-	if len(steps) == 0 {
-		return u.rest()
-	}
-	first := max(0, slices.IndexFunc(steps, func(step Decision) bool { return step.Why != "" }))
-	all := steps[first]
-	all.Delete, all.Images = nil, nil
-	for i, step := range steps {
-		all.Delete = append(all.Delete, step.Delete...)
-		all.Images = append(all.Images, step.Images...)
-		if i != first {
-			all.Also = append(all.Also, step.Replica)
+		if left := queue(situation.States(), progress); len(left) > 0 {
+			decision.Replica, decision.Waiting = left[0], "pods of the old template stay until somebody deletes them"
+			return decision
 		}
+	} else if situation.step(&decision); len(progress.CurrentlyUpdating) > 0 {
+		return decision
 	}
-	return all
-}
-
-// rest decides when nothing is left to do in the replicas of the queue. With OnDelete no pod is changed, and the update
-// is over when the user has deleted every old pod, and their replacements are ready.
-func (u Update) rest() Decision {
-	decision := Decision{Progress: u.progress}
-	switch {
-	case u.over():
-	case len(u.behind) > 0:
-		decision.Replica, decision.Waiting = u.behind[0], "pods of the old template stay until somebody deletes them"
-	case u.situation.Surplus():
-		u.progress.CurrentlyUpdating = nil
-	default:
-		now := metav1.NewTime(u.situation.Now)
-		u.progress.UpdateEndedAt, u.progress.CurrentlyUpdating = &now, nil
+	if decision.Ends = !situation.Surplus(); decision.Ends {
+		now := metav1.NewTime(situation.Now)
+		progress.UpdateEndedAt = &now
 	}
 	return decision
+}
+
+func (s *Situation) begin() *grovev1alpha1.PodCliqueSetUpdateProgress {
+	progress := s.Before.DeepCopy()
+	if s.Changed {
+		progress = &grovev1alpha1.PodCliqueSetUpdateProgress{UpdateStartedAt: metav1.NewTime(s.Now)}
+		if s.Before != nil {
+			progress.CurrentlyUpdating = s.Before.CurrentlyUpdating
+		}
+	}
+	return progress
+}
+
+// step decides about the replicas with a turn, and gives free turns to the next ones with something left to do.
+func (s *Situation) step(decision *Decision) {
+	replicas := queue(s.States(), decision.Progress)
+	decision.Progress.CurrentlyUpdating = nil // Turns that go on are recorded again.
+	for _, replica := range replicas {
+		turn, recorded := turnOf(s.Before, replica)
+		turns := decision.Progress.CurrentlyUpdating
+		if !recorded && len(turns) >= max(1, int(s.MaxUnavailable)) {
+			return
+		}
+		step := Next(s.Replica(replica))
+		switch {
+		case step.Done:
+			continue
+		case recorded:
+			turn.Surge = step.Surge
+			decision.Delete = append(decision.Delete, step.Delete...)
+		default:
+			turn = grovev1alpha1.PodCliqueSetReplicaUpdate{ReplicaIndex: replica, UpdateStartedAt: metav1.NewTime(s.Now)}
+		}
+		switch {
+		case len(turns) == 0:
+			decision.Replica, decision.Waiting, decision.Why = replica, step.Waiting, step.Why
+		case decision.Why == "" && step.Why != "":
+			decision.Also = slices.Insert(decision.Also, 0, decision.Replica)
+			decision.Replica, decision.Waiting, decision.Why = replica, step.Waiting, step.Why
+		default:
+			decision.Also = append(decision.Also, replica)
+		}
+		decision.Progress.CurrentlyUpdating = append(turns, turn)
+	}
 }
 
 // queue returns the replicas that may have pods to replace: first those with a turn, then those with a minimum that is
@@ -258,14 +225,6 @@ func UpdateOfPodClique(set *grovev1alpha1.PodCliqueSet, member layout.Member, no
 		update.Templates = podtemplate.KnownHashes(set, member.Clique)
 	}
 	return update
-}
-
-// MaxUnavailable is how many replicas of a set are updated at the same time.
-func MaxUnavailable(set *grovev1alpha1.PodCliqueSet) int32 {
-	if set.Spec.UpdateStrategy == nil {
-		return 1
-	}
-	return ptr.Deref(set.Spec.UpdateStrategy.MaxUnavailable, 1)
 }
 
 // StrategyOf is the update strategy of a set.

@@ -121,57 +121,35 @@ func TestDecide(t *testing.T) {
 			want: "started at 60, waits"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := states(c.states)
 			situation := rollout.Situation{
 				Strategy: c.strategy, MaxUnavailable: c.most, Before: c.before, Changed: c.changed,
 				Now:     start.Add(time.Minute),
-				States:  func() []rollout.State { return all },
+				States:  func() []rollout.State { return states(c.states) },
 				Surplus: func() bool { return c.surplus },
+				Replica: func(replica int32) rollout.Replica {
+					letters := c.pods
+					if c.states[replica] == 'n' {
+						letters = "O"
+					}
+					return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
+				},
 			}
-			decision := decide(situation, func(replica int32) rollout.Replica {
-				letters := c.pods
-				if c.states[replica] == 'n' {
-					letters = "O"
-				}
-				return rollout.Replica{Cliques: []rollout.Clique{clique("a", 1, 1, letters)}}
-			})
-			if got := describe(decision); got != c.want {
+			if got := describe(rollout.Decide(situation)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-// decide goes through an update as the set's controller does.
-func decide(situation rollout.Situation, observe func(replica int32) rollout.Replica) rollout.Decision {
-	update := rollout.Begin(situation)
-	var steps []rollout.Decision
-	for _, replica := range update.Queue {
-		if !update.Takes(replica) {
-			break
-		}
-		if decision, decided := update.Step(replica, observe(replica)); decided {
-			steps = append(steps, decision)
-		}
-	}
-	return update.End(steps)
-}
-
 func TestOfSeveralReplicasTheOneIsReportedThatIsStopped(t *testing.T) {
-	all := states("ooo")
-	update := rollout.Begin(rollout.Situation{
-		Before: recorded(0, 1, 2), MaxUnavailable: 3, States: func() []rollout.State { return all }, Now: start.Time,
+	cliques := []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")), clique("c", 2, 1, "Oo")}
+	got := rollout.Decide(rollout.Situation{
+		Before: recorded(0, 1, 2), MaxUnavailable: 3, Now: start.Time,
+		States: func() []rollout.State { return states("ooo") },
+		Replica: func(replica int32) rollout.Replica {
+			return rollout.Replica{Cliques: cliques[replica : replica+1]}
+		},
 	})
-	var steps []rollout.Decision
-	for replica, made := range []rollout.Clique{clique("a", 2, 1, "Xo"), troubled(clique("b", 2, 1, "Xo")),
-		clique("c", 2, 1, "Oo")} {
-		decision, decided := update.Step(int32(replica), rollout.Replica{Cliques: []rollout.Clique{made}})
-		if !decided {
-			t.Fatalf("nothing is decided about replica %d", replica)
-		}
-		steps = append(steps, decision)
-	}
-	got := update.End(steps)
 	if got.Replica != 1 || got.Waiting != "PodClique b has 1 of 2 ready pods" || got.Why == "" ||
 		!slices.Equal(got.Also, []int32{0, 2}) {
 		t.Errorf("reported is replica %d: %s: %s, and also %v", got.Replica, got.Waiting, got.Why, got.Also)

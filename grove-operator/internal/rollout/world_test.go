@@ -146,13 +146,13 @@ func (w *world) setPass(*rapid.T) {
 	w.now = w.now.Add(time.Second)
 	w.applyChildren()
 	objects := rollout.Of(w.set, w.podCliques, w.groups)
-	situation := rollout.Situation{
-		Strategy: rollout.StrategyOf(w.set), MaxUnavailable: rollout.MaxUnavailable(w.set),
-		Before: w.set.Status.UpdateProgress, Now: w.now, States: objects.States, Surplus: objects.Surplus,
-		Changed: w.set.Status.CurrentGenerationHash != nil &&
-			!podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set),
+	objects.Pods = map[string][]*corev1.Pod{}
+	for name := range w.podCliques {
+		objects.Pods[name] = w.podsWith(name)
 	}
-	decision := w.decide(situation, objects)
+	changed := w.set.Status.CurrentGenerationHash != nil &&
+		!podtemplate.SetUnchanged(*w.set.Status.CurrentGenerationHash, w.set)
+	decision := objects.InPlace(rollout.Decide(objects.Situation(changed, w.now)))
 	standalone := maps.Clone(w.podCliques)
 	maps.DeleteFunc(standalone, func(_ string, p *grovev1alpha1.PodClique) bool {
 		return p.Labels[grovev1alpha1.LabelPodCliqueScalingGroup] != ""
@@ -178,21 +178,6 @@ func (w *world) setPass(*rapid.T) {
 		w.lifetime--
 		write()
 	}
-}
-
-// decide decides about all replicas as the set's controller does.
-func (w *world) decide(situation rollout.Situation, objects rollout.Objects) rollout.Decision {
-	update := rollout.Begin(situation)
-	var steps []rollout.Decision
-	for _, replica := range update.Queue {
-		if !update.Takes(replica) {
-			break
-		}
-		if decision, decided := update.Step(replica, objects.Replica(replica, w.podsOf(replica))); decided {
-			steps = append(steps, objects.InPlace(decision))
-		}
-	}
-	return update.End(steps)
 }
 
 func (w *world) applyChildren() {
@@ -316,13 +301,6 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 
 func (w *world) podsWith(podClique string) []*corev1.Pod {
 	return w.podsThat(func(pod *corev1.Pod) bool { return pod.Labels[grovev1alpha1.LabelPodClique] == podClique })
-}
-
-func (w *world) podsOf(replica int32) []*corev1.Pod {
-	return w.podsThat(func(pod *corev1.Pod) bool {
-		of, _ := layout.ReplicaOf(pod)
-		return of == replica
-	})
 }
 
 func (w *world) podsThat(are func(*corev1.Pod) bool) []*corev1.Pod {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -28,7 +26,7 @@ import (
 func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	objects := rollout.Of(scope.set, scope.allPodCliques, scope.scalingGroups)
 	objects.Gangs = scope.gangs
-	decision, err := r.decideUpdate(ctx, scope, objects)
+	decision, err := r.decideUpdate(ctx, objects, templateChanged(scope))
 	scope.update = decision
 	scope.updating = status.Updating{
 		Replica: decision.Replica, Also: decision.Also, Waiting: decision.Waiting, Why: decision.Why,
@@ -38,68 +36,47 @@ func (r *Reconciler) planUpdate(ctx context.Context, scope *scope) error {
 	return err
 }
 
+// decideUpdate reads the pods of a set that is being updated, and decides. Before an update ends, the pods are read
+// past the cache, which may not show yet what the operator has changed: when the template is changed back at once, all
+// cached pods have it, while one of them was just updated. Nothing would update that pod again.
 func (r *Reconciler) decideUpdate(
-	ctx context.Context, scope *scope, objects rollout.Objects,
-) (rollout.Decision, error) {
-	update := rollout.Begin(rollout.Situation{
-		Strategy: rollout.StrategyOf(scope.set), MaxUnavailable: rollout.MaxUnavailable(scope.set),
-		Before:  scope.set.Status.UpdateProgress,
-		Changed: templateChanged(scope),
-		States:  objects.States,
-		Surplus: objects.Surplus,
-		Now:     r.Clock.Now(),
-	})
-	var steps []rollout.Decision
-	step := func(replica int32, existing []*corev1.Pod) {
-		if decision, decided := update.Step(replica, objects.Replica(replica, existing)); decided {
-			steps = append(steps, objects.InPlace(decision))
-		}
+	ctx context.Context, objects rollout.Objects, changed bool,
+) (decision rollout.Decision, err error) {
+	set := objects.Set
+	decision = rollout.Decision{Progress: set.Status.UpdateProgress}
+	if !changed && !updating(set) {
+		return decision, nil
 	}
-	for _, replica := range update.Queue {
-		if !update.Takes(replica) {
-			break
-		}
-		existing, err := listPods(ctx, r.Client, lookup.OfReplica(scope.set.Namespace, scope.set.Name, replica)...)
+	if objects.Pods, err = listPods(ctx, r.Client, append(lookup.OfSet(set), client.UnsafeDisableDeepCopy)); err != nil {
+		return decision, fmt.Errorf("listing pods: %w", err)
+	}
+	now := r.Clock.Now()
+	next := rollout.Decide(objects.Situation(changed, now))
+	if next.Ends {
+		objects.Pods, err = listPods(ctx, r.Writer.Live, []client.ListOption{client.InNamespace(set.Namespace),
+			client.MatchingLabels{grovev1alpha1.LabelPartOf: set.Name}})
 		if err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress},
-				fmt.Errorf("listing pods of replica %d: %w", replica, err)
+			return decision, fmt.Errorf("listing pods before the update is ended: %w", err)
 		}
-		step(replica, existing)
+		next = rollout.Decide(objects.Situation(changed, now))
 	}
-	if len(steps) == 0 && update.Ends() {
-		old, err := r.oldPods(ctx, objects)
-		if err != nil {
-			return rollout.Decision{Progress: scope.set.Status.UpdateProgress}, err
-		}
-		for _, replica := range slices.Sorted(maps.Keys(old)) {
-			if update.Takes(replica) {
-				step(replica, old[replica])
-			}
-		}
-	}
-	return update.End(steps), nil
+	return objects.InPlace(next), nil
 }
 
-// oldPods reads, past the cache, the pods of the replicas that are not updated yet.
-func (r *Reconciler) oldPods(ctx context.Context, objects rollout.Objects) (map[int32][]*corev1.Pod, error) {
-	existing, err := listPods(ctx, r.Writer.Live, client.InNamespace(objects.Set.Namespace),
-		client.MatchingLabels{grovev1alpha1.LabelPartOf: objects.Set.Name})
-	if err != nil {
-		return nil, fmt.Errorf("listing pods before the update is ended: %w", err)
-	}
-	return objects.Old(existing), nil
-}
-
-func listPods(ctx context.Context, reader client.Reader, options ...client.ListOption) ([]*corev1.Pod, error) {
+// listPods returns pods by the name of their PodClique.
+func listPods(
+	ctx context.Context, reader client.Reader, options []client.ListOption,
+) (map[string][]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := reader.List(ctx, &list, options...); err != nil {
 		return nil, err
 	}
-	existing := make([]*corev1.Pod, len(list.Items))
+	byClique := map[string][]*corev1.Pod{}
 	for i := range list.Items {
-		existing[i] = &list.Items[i]
+		name := list.Items[i].Labels[grovev1alpha1.LabelPodClique]
+		byClique[name] = append(byClique[name], &list.Items[i])
 	}
-	return existing, nil
+	return byClique, nil
 }
 
 // templateChanged reports whether the template differs from the one in the status. As long as the status has none, the
