@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,7 +118,10 @@ func (c *counter) of(name string) int {
 var namespace string
 
 var _ = BeforeSuite(func() {
-	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	ctrl.SetLogger(GinkgoLogr)
+	cluster, err := apiservertest.Start(envtest.WebhookInstallOptions{
+		ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{webhookConfiguration()},
+	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(cluster.Stop)
 	api, err = client.New(cluster.Config, client.Options{Scheme: controller.Scheme()})
@@ -132,7 +136,7 @@ var _ = BeforeSuite(func() {
 		"kai.scheduler", "scheduling.run.ai", "scheduler.grove.io", "leaderworkerset.x-k8s.io", "jobset.x-k8s.io",
 		"readable.example.com")
 
-	ctrl.SetLogger(GinkgoLogr)
+	serveWebhook(cluster)
 	stopPodGrouper, cached = start(ctrl.Options{})
 	DeferCleanup(func() { stopPodGrouper() })
 })

@@ -1,4 +1,4 @@
-package grouping_test
+package catalog_test
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func network(topology string) (podgrouptree.Hierarchy, bool) {
 	}, topology == "network"
 }
 
-func owner(kind, name string, annotations map[string]string) grouping.Owner {
+func annotated(kind, name string, annotations map[string]string) grouping.Owner {
 	return grouping.Owner{
 		Object: &metav1.ObjectMeta{Name: name, Annotations: annotations},
 		Kind:   schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind},
@@ -101,7 +101,7 @@ func TestFromAnnotations(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			constraint, problems := grouping.FromOwners(
-				grouping.Workload{Owner: owner("Fleet", "north", c.annotations)})
+				grouping.Workload{Owner: annotated("Fleet", "north", c.annotations)})
 			group := grouping.Group{Constraint: constraint}
 			if diff := cmp.Diff(c.want, group.PodGroupSpec().TopologyConstraint); diff != "" {
 				t.Errorf("constraint (-want +got):\n%s", diff)
@@ -118,10 +118,10 @@ func TestFromAnnotations(t *testing.T) {
 
 func TestTheNearestOwnerWithAnAnnotationDecides(t *testing.T) {
 	w := grouping.Workload{
-		Owner: owner("Job", "lower", nil),
+		Owner: annotated("Job", "lower", nil),
 		Above: []grouping.Owner{
-			owner("CronJob", "middle", map[string]string{kai.AnnotationTopologyRequired: "rack"}),
-			owner("Fleet", "upper",
+			annotated("CronJob", "middle", map[string]string{kai.AnnotationTopologyRequired: "rack"}),
+			annotated("Fleet", "upper",
 				map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"}),
 		},
 	}
@@ -152,9 +152,9 @@ func TestForWhichWorkloadsAnnotationsAreMeant(t *testing.T) {
 		"a RayCluster does not mean its cleanup": {rayCluster, job, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			above := owner(c.above.Kind, "upper",
+			above := annotated(c.above.Kind, "upper",
 				map[string]string{kai.AnnotationTopology: "network", kai.AnnotationTopologyRequired: "zone"})
-			workload := owner(c.workload.Kind, "lower", nil)
+			workload := annotated(c.workload.Kind, "lower", nil)
 			above.Kind.Group, workload.Kind.Group = c.above.Group, c.workload.Group
 			got, _ := grouping.FromOwners(grouping.Workload{Owner: workload, Above: []grouping.Owner{above}})
 			if got.Required.Value != c.want {

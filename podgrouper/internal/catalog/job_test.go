@@ -1,4 +1,4 @@
-package job_test
+package catalog_test
 
 import (
 	"testing"
@@ -11,7 +11,6 @@ import (
 
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/grouping"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
@@ -78,8 +77,8 @@ func TestMinMember(t *testing.T) {
 	}
 }
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, job.Grouper, map[string]groupertest.Case{
+func TestJob(t *testing.T) {
+	checkGroups(t, job.Grouper, map[string]groupCase{
 		"an empty annotation": {
 			Manifest: `{apiVersion: batch/v1, kind: Job, metadata: {name: train, annotations: {kai.scheduler/batch-min-member: ""}}, spec: {parallelism: 4}}`,
 			Want:     `minMember: 1`,

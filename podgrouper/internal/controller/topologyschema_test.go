@@ -1,4 +1,4 @@
-package webhook_test
+package controller_test
 
 import (
 	. "github.com/onsi/ginkgo/v2"
@@ -24,7 +24,7 @@ const hostname = "kubernetes.io/hostname"
 var _ = Describe("A Topology", func() {
 	DescribeTable("is turned down",
 		func(ctx SpecContext, topology *kai.Topology, reason string) {
-			Expect(api.Create(ctx, topology)).To(MatchError(ContainSubstring(reason)))
+			Expect(asking.Create(ctx, topology)).To(MatchError(ContainSubstring(reason)))
 		},
 		Entry("without levels", topologyOf(), "spec.levels"),
 		Entry("with a level twice", topologyOf("zone", "rack", "zone"), "each nodeLabel may name one level only"),
@@ -38,7 +38,7 @@ var _ = Describe("A Topology", func() {
 	)
 
 	DescribeTable("is taken",
-		func(ctx SpecContext, topology *kai.Topology) { Expect(api.Create(ctx, topology)).To(Succeed()) },
+		func(ctx SpecContext, topology *kai.Topology) { Expect(asking.Create(ctx, topology)).To(Succeed()) },
 		Entry("with the host last", topologyOf("zone", "rack", hostname)),
 		Entry("with NUMA inside the host", topologyOf("zone", hostname, "example.com/NUMA")),
 		Entry("without the host", topologyOf("topology.kubernetes.io/zone")),
@@ -46,8 +46,8 @@ var _ = Describe("A Topology", func() {
 
 	It("keeps its levels", func(ctx SpecContext) {
 		topology := topologyOf("zone", "rack")
-		Expect(api.Create(ctx, topology)).To(Succeed())
+		Expect(asking.Create(ctx, topology)).To(Succeed())
 		change := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"levels":[{"nodeLabel":"zone"}]}}`))
-		Expect(api.Patch(ctx, topology, change)).To(MatchError(ContainSubstring("levels are immutable")))
+		Expect(asking.Patch(ctx, topology, change)).To(MatchError(ContainSubstring("levels are immutable")))
 	})
 })

@@ -1,4 +1,4 @@
-package grouping_test
+package catalog_test
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package podgang_test
+package catalog_test
 
 import (
 	"testing"
@@ -13,7 +13,6 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/podgang"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/owners"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func workload(t *testing.T, manifest string) grouping.Workload {
@@ -25,8 +24,8 @@ func workload(t *testing.T, manifest string) grouping.Workload {
 	return grouping.Workload{Owner: grouping.Owner{Object: gang, Kind: owners.PodGangKind}}
 }
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, podgang.Grouper, map[string]groupertest.Case{
+func TestPodGang(t *testing.T) {
+	checkGroups(t, podgang.Grouper, map[string]groupCase{
 		"constraints at every depth": {
 			Manifest: `
 apiVersion: scheduler.grove.io/v1alpha1
@@ -136,7 +135,7 @@ subGroups:
 	})
 }
 
-func TestLeaf(t *testing.T) {
+func TestPodGangLeaf(t *testing.T) {
 	w := workload(t, `
 metadata: {name: g}
 spec:

@@ -1,14 +1,13 @@
-package fallback_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/fallback"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, fallback.Grouper, map[string]groupertest.Case{
+func TestFallback(t *testing.T) {
+	checkGroups(t, fallback.Grouper, map[string]groupCase{
 		"any pod of an unknown workload may start": {
 			Manifest: `{apiVersion: example.com/v1, kind: Fleet, metadata: {name: north}, spec: {ships: 7}}`,
 			Want:     `minMember: 1`,

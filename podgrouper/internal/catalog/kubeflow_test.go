@@ -1,14 +1,13 @@
-package kubeflow_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/kubeflow"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestPyTorchJob(t *testing.T) {
-	groupertest.Groups(t, kubeflow.PyTorchJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.PyTorchJob, map[string]groupCase{
 		"master and workers start together": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
@@ -135,7 +134,7 @@ spec:
 }
 
 func TestMPIJob(t *testing.T) {
-	groupertest.Groups(t, kubeflow.MPIJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.MPIJob, map[string]groupCase{
 		"launcher and workers start together": {
 			Manifest: `
 apiVersion: kubeflow.org/v2beta1
@@ -196,7 +195,7 @@ spec:
 }
 
 func TestOtherKinds(t *testing.T) {
-	groupertest.Groups(t, kubeflow.TFJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.TFJob, map[string]groupCase{
 		"a TFJob": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
@@ -206,7 +205,7 @@ spec: {tfReplicaSpecs: {Worker: {replicas: 4}, PS: {replicas: 2}, Chief: {replic
 			Want: `subGroups: [{name: chief, minMember: 1}, {name: ps, minMember: 2}, {name: worker, minMember: 4}]`,
 		},
 	})
-	groupertest.Groups(t, kubeflow.XGBoostJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.XGBoostJob, map[string]groupCase{
 		"an XGBoostJob": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
@@ -216,7 +215,7 @@ spec: {xgbReplicaSpecs: {Master: {replicas: 1}, Worker: {replicas: 2}}}`,
 			Want: `subGroups: [{name: master, minMember: 1}, {name: worker, minMember: 2}]`,
 		},
 	})
-	groupertest.Groups(t, kubeflow.PaddleJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.PaddleJob, map[string]groupCase{
 		"an elastic PaddleJob": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
@@ -227,7 +226,7 @@ spec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, paddleReplicaSpecs: {Mas
 			Expected: `{"worker":4}`,
 		},
 	})
-	groupertest.Groups(t, kubeflow.JAXJob, map[string]groupertest.Case{
+	checkGroups(t, kubeflow.JAXJob, map[string]groupCase{
 		"a JAXJob": {
 			Manifest: `{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: jax}, spec: {jaxReplicaSpecs: {Worker: {replicas: 2}}}}`,
 			Want:     `subGroups: [{name: worker, minMember: 2}]`,
@@ -239,14 +238,14 @@ spec: {elasticPolicy: {minReplicas: 2, maxReplicas: 4}, paddleReplicaSpecs: {Mas
 	})
 }
 
-func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"},
+func TestKubeflowLeaf(t *testing.T) {
+	checkLeaf(t, kubeflow.PyTorchJob, map[string]string{"training.kubeflow.org/replica-type": "worker"},
 		"worker")
-	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"},
+	checkLeaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/replica-type": "Launcher"},
 		"launcher")
-	groupertest.Leaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/job-role": "launcher"}, "launcher")
-	groupertest.Leaf(t, kubeflow.PyTorchJob, map[string]string{
+	checkLeaf(t, kubeflow.MPIJob, map[string]string{"training.kubeflow.org/job-role": "launcher"}, "launcher")
+	checkLeaf(t, kubeflow.PyTorchJob, map[string]string{
 		"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/job-role": "master",
 	}, "worker")
-	groupertest.Leaf(t, kubeflow.MPIJob, nil, "")
+	checkLeaf(t, kubeflow.MPIJob, nil, "")
 }

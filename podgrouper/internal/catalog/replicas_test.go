@@ -1,14 +1,13 @@
-package replicas_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/replicas"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, replicas.Grouper, map[string]groupertest.Case{
+func TestReplicas(t *testing.T) {
+	checkGroups(t, replicas.Grouper, map[string]groupCase{
 		"any replica of a Deployment may start": {
 			Manifest: `
 apiVersion: apps/v1

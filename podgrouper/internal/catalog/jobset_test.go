@@ -1,14 +1,13 @@
-package jobset_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/jobset"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, jobset.Grouper, map[string]groupertest.Case{
+func TestJobSet(t *testing.T) {
+	checkGroups(t, jobset.Grouper, map[string]groupCase{
 		"a driver and two slices of workers, each slice in a rack": {
 			Manifest: `
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -139,10 +138,10 @@ spec:
 	})
 }
 
-func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, jobset.Grouper, map[string]string{
+func TestJobSetLeaf(t *testing.T) {
+	checkLeaf(t, jobset.Grouper, map[string]string{
 		"jobset.sigs.k8s.io/replicatedjob-name": "workers", "jobset.sigs.k8s.io/job-index": "1",
 	}, "workers-1")
-	groupertest.Leaf(t, jobset.Grouper, map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "workers"}, "")
-	groupertest.Leaf(t, jobset.Grouper, nil, "")
+	checkLeaf(t, jobset.Grouper, map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": "workers"}, "")
+	checkLeaf(t, jobset.Grouper, nil, "")
 }

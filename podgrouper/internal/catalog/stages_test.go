@@ -1,10 +1,9 @@
-package jobset_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/jobset"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 const (
@@ -38,7 +37,7 @@ spec: {replicatedJobs: [{name: slice, replicas: 3, template: {spec: {parallelism
 )
 
 func TestStages(t *testing.T) {
-	groupertest.Groups(t, jobset.Grouper, map[string]groupertest.Case{
+	checkGroups(t, jobset.Grouper, map[string]groupCase{
 		"at first only what depends on nothing is needed": {
 			Manifest: dependent,
 			Want:     `subGroups: [{name: fetch-0, minMember: 2}, {name: server-0, minMember: 0}, {name: server-1, minMember: 0}, {name: workers-0, minMember: 0}]`,

@@ -1,14 +1,13 @@
-package spark_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/spark"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, spark.Grouper, map[string]groupertest.Case{
+func TestSpark(t *testing.T) {
+	checkGroups(t, spark.Grouper, map[string]groupCase{
 		"the driver starts alone, and its executors join it": {
 			Manifest: `
 apiVersion: sparkoperator.k8s.io/v1beta2
@@ -52,8 +51,8 @@ spec: {driver: {}, executor: {template: {metadata: {annotations: {kai.scheduler/
 	})
 }
 
-func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, spark.Grouper, map[string]string{"spark-role": "driver"}, "driver")
-	groupertest.Leaf(t, spark.Grouper, map[string]string{"spark-role": "executor"}, "executor")
-	groupertest.Leaf(t, spark.Grouper, map[string]string{"spark-role": "shuffle"}, "")
+func TestSparkLeaf(t *testing.T) {
+	checkLeaf(t, spark.Grouper, map[string]string{"spark-role": "driver"}, "driver")
+	checkLeaf(t, spark.Grouper, map[string]string{"spark-role": "executor"}, "executor")
+	checkLeaf(t, spark.Grouper, map[string]string{"spark-role": "shuffle"}, "")
 }

@@ -1,14 +1,13 @@
-package ray_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/ray"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, ray.Grouper, map[string]groupertest.Case{
+func TestRay(t *testing.T) {
+	checkGroups(t, ray.Grouper, map[string]groupCase{
 		"a head and two worker groups": {
 			Manifest: `
 apiVersion: ray.io/v1
@@ -76,9 +75,9 @@ spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, minReplicas: 2}]}`,
 	})
 }
 
-func TestLeaf(t *testing.T) {
-	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/group": "headgroup", "ray.io/node-type": "head"},
+func TestRayLeaf(t *testing.T) {
+	checkLeaf(t, ray.Grouper, map[string]string{"ray.io/group": "headgroup", "ray.io/node-type": "head"},
 		"headgroup")
-	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/group": "tpu"}, "tpu")
-	groupertest.Leaf(t, ray.Grouper, map[string]string{"ray.io/node-type": "redis-cleanup"}, "")
+	checkLeaf(t, ray.Grouper, map[string]string{"ray.io/group": "tpu"}, "tpu")
+	checkLeaf(t, ray.Grouper, map[string]string{"ray.io/node-type": "redis-cleanup"}, "")
 }

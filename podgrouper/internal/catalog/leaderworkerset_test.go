@@ -1,14 +1,13 @@
-package leaderworkerset_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/leaderworkerset"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, leaderworkerset.Grouper, map[string]groupertest.Case{
+func TestLeaderWorkerSet(t *testing.T) {
+	checkGroups(t, leaderworkerset.Grouper, map[string]groupCase{
 		"each group of a leader and three workers is a gang in a rack": {
 			Manifest: `
 apiVersion: leaderworkerset.x-k8s.io/v1
@@ -142,7 +141,7 @@ spec: {replicas: 0, leaderWorkerTemplate: {size: 4}}`,
 	})
 }
 
-func TestLeaf(t *testing.T) {
+func TestLeaderWorkerSetLeaf(t *testing.T) {
 	set := func(policy string) string {
 		return "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: s}, spec: " +
 			"{leaderWorkerTemplate: {size: 5, " + policy + "}}}"
@@ -172,6 +171,6 @@ func TestLeaf(t *testing.T) {
 		{set("subGroupPolicy: {subGroupSize: 2}"), labels("0", "0", "0"), "group-0-subgroup-0"},
 		{set("subGroupPolicy: {subGroupSize: 2}"), labels("0", "", "0"), ""},
 	} {
-		groupertest.LeafIn(t, leaderworkerset.Grouper, c.manifest, c.labels, c.want)
+		checkLeafIn(t, leaderworkerset.Grouper, c.manifest, c.labels, c.want)
 	}
 }

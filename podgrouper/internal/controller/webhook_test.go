@@ -1,20 +1,19 @@
-package webhook_test
+package controller_test
 
 import (
 	"context"
 	"net"
 	"strconv"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -24,14 +23,9 @@ import (
 	"packtree.dev/podgrouper/internal/webhook"
 )
 
-func TestWebhook(t *testing.T) {
-	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(3 * time.Minute)
-	RunSpecs(t, "PodGroup webhook")
-}
-
 var (
-	api      client.Client
+	// asking is an administrator's client that keeps the warnings of the API server.
+	asking   client.Client
 	warnings = &collector{}
 )
 
@@ -42,17 +36,15 @@ func (c *collector) HandleWarningHeader(_ int, _, message string) {
 	c.messages = append(c.messages, message)
 }
 
-var _ = BeforeSuite(func() {
-	cluster, err := apiservertest.Start(
-		envtest.WebhookInstallOptions{ValidatingWebhooks: []*admissionv1.ValidatingWebhookConfiguration{configuration()}})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(cluster.Stop)
+// serveWebhook serves the webhook until the suite ends.
+func serveWebhook(cluster *apiservertest.Cluster) {
+	GinkgoHelper()
+	var err error
 	quoting := rest.CopyConfig(cluster.Config)
 	quoting.WarningHandler = warnings
-	api, err = client.New(quoting, client.Options{Scheme: controller.Scheme()})
+	asking, err = client.New(quoting, client.Options{Scheme: controller.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 
-	ctrl.SetLogger(GinkgoLogr)
 	serving := cluster.Environment.WebhookInstallOptions
 	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
 		Scheme:  controller.Scheme(),
@@ -79,11 +71,12 @@ var _ = BeforeSuite(func() {
 		return connection.Close()
 	}).Should(Succeed())
 	cycle := podGroupOf(subGroups(leaf("a", "a")))
-	Eventually(func() error { return api.Create(context.Background(), cycle.DeepCopy(), client.DryRunAll) }).Should(
+	Eventually(func() error { return asking.Create(context.Background(), cycle.DeepCopy(), client.DryRunAll) }).Should(
 		MatchError(ContainSubstring("parents make a cycle")), "the API server asks the webhook")
-})
+}
 
-func configuration() *admissionv1.ValidatingWebhookConfiguration {
+// webhookConfiguration asks the webhook about the PodGroups of one namespace.
+func webhookConfiguration() *admissionv1.ValidatingWebhookConfiguration {
 	return &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "podgrouper"},
 		Webhooks: []admissionv1.ValidatingWebhook{{
@@ -91,6 +84,9 @@ func configuration() *admissionv1.ValidatingWebhookConfiguration {
 			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{
 				Namespace: "default", Name: "podgrouper", Path: new(webhook.PodGroupPath),
 			}},
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceDefault},
+			},
 			Rules: []admissionv1.RuleWithOperations{{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
 				Rule: admissionv1.Rule{

@@ -1,4 +1,4 @@
-package grouping_test
+package catalog_test
 
 import (
 	"testing"
@@ -111,9 +111,9 @@ func (c said) of(t *testing.T, key string, parse func(grouping.Workload) (string
 	t.Helper()
 	asking := func(value *string) grouping.Owner {
 		if value == nil {
-			return owner("Job", "train", nil)
+			return annotated("Job", "train", nil)
 		}
-		return owner("Job", "train", map[string]string{key: *value})
+		return annotated("Job", "train", map[string]string{key: *value})
 	}
 	got, errs := parse(grouping.Workload{Owner: asking(c.workload), Above: []grouping.Owner{asking(c.above)}})
 	var wrong []string

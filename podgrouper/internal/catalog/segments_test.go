@@ -1,4 +1,4 @@
-package segments_test
+package catalog_test
 
 import (
 	"testing"
@@ -6,11 +6,10 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/job"
 	"packtree.dev/podgrouper/internal/groupers/replicas"
 	"packtree.dev/podgrouper/internal/segments"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestJobs(t *testing.T) {
-	groupertest.Groups(t, segments.Of(job.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(job.Grouper), map[string]groupCase{
 		"one whole segment is enough, and the last one may be short": {
 			Manifest: `
 apiVersion: batch/v1
@@ -157,7 +156,7 @@ subGroups: [{name: segment-0, minMember: 1, topologyConstraint: {topology: netwo
 	const eight = `{"segment-0":8}`
 	const size = `metadata.annotations[kai.scheduler/segment-size]: `
 	const until = `must be a whole number above 0; all pods are one segment until then`
-	groupertest.Groups(t, segments.Of(job.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(job.Grouper), map[string]groupCase{
 		"no number": {Manifest: manifest(`kai.scheduler/segment-size: "four"` + rack), Want: one, Expected: eight,
 			Problems: []string{size + `Invalid value: "four": ` + until}},
 		"empty": {Manifest: manifest(`kai.scheduler/segment-size: ""` + rack), Want: one, Expected: eight,
@@ -216,7 +215,7 @@ spec: {completionMode: Indexed, completions: 100000, parallelism: 100000}`,
 }
 
 func TestStatefulSets(t *testing.T) {
-	groupertest.Groups(t, segments.Of(replicas.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(replicas.Grouper), map[string]groupCase{
 		"one that makes all of its pods at once": {
 			Manifest: `
 apiVersion: apps/v1

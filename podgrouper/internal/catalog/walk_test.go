@@ -1,4 +1,4 @@
-package owners_test
+package catalog_test
 
 import (
 	"errors"

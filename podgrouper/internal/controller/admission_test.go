@@ -1,4 +1,4 @@
-package webhook_test
+package controller_test
 
 import (
 	. "github.com/onsi/ginkgo/v2"
@@ -39,10 +39,10 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 		for _, level := range []string{"zone", "block", "rack"} {
 			topology.Spec.Levels = append(topology.Spec.Levels, kai.TopologyLevel{NodeLabel: level})
 		}
-		Expect(api.Create(ctx, topology)).To(Succeed())
+		Expect(asking.Create(ctx, topology)).To(Succeed())
 		Eventually(func() ([]string, error) {
 			warnings.messages = nil
-			err := api.Create(ctx, podGroupOf(subGroups(withLevels(leaf("a", ""), "network", "rack", ""))))
+			err := asking.Create(ctx, podGroupOf(subGroups(withLevels(leaf("a", ""), "network", "rack", ""))))
 			return warnings.messages, err
 		}).Should(BeEmpty())
 	})
@@ -50,7 +50,7 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 
 	DescribeTable("turns down",
 		func(ctx SpecContext, spec scheduling.PodGroupSpec, reason string) {
-			err := api.Create(ctx, podGroupOf(spec))
+			err := asking.Create(ctx, podGroupOf(spec))
 			Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
 			Expect(err).To(MatchError(ContainSubstring(reason)))
 		},
@@ -76,7 +76,7 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 
 	DescribeTable("takes, with a warning,",
 		func(ctx SpecContext, spec scheduling.PodGroupSpec, warning string) {
-			Expect(api.Create(ctx, podGroupOf(spec))).To(Succeed())
+			Expect(asking.Create(ctx, podGroupOf(spec))).To(Succeed())
 			Expect(warnings.messages).To(ConsistOf(ContainSubstring(warning)))
 		},
 		Entry("more children needed than there are",
@@ -99,27 +99,27 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 	It("takes minMember 0 on a parent", func(ctx SpecContext) {
 		parent := leaf("p", "")
 		parent.MinMember = number(0)
-		Expect(api.Create(ctx, podGroupOf(subGroups(parent, leaf("a", "p"))))).To(Succeed())
+		Expect(asking.Create(ctx, podGroupOf(subGroups(parent, leaf("a", "p"))))).To(Succeed())
 		Expect(warnings.messages).To(BeEmpty())
 	})
 
 	It("judges a change of the spec, but lets minMember on a parent come about", func(ctx SpecContext) {
 		podGroup := podGroupOf(subGroups(leaf("a", "")))
-		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		Expect(asking.Create(ctx, podGroup)).To(Succeed())
 		wrong := podGroup.DeepCopy()
 		wrong.Spec.SubGroups[0].Parent = new("nobody")
-		Expect(api.Update(ctx, wrong)).To(MatchError(ContainSubstring("no subGroup has this name")))
+		Expect(asking.Update(ctx, wrong)).To(MatchError(ContainSubstring("no subGroup has this name")))
 		podGroup.Spec.SubGroups = append(podGroup.Spec.SubGroups, leaf("b", "a"))
-		Expect(api.Update(ctx, podGroup)).To(Succeed())
+		Expect(asking.Update(ctx, podGroup)).To(Succeed())
 		Expect(warnings.messages).To(ConsistOf(ContainSubstring("use minSubGroup")))
 	})
 
 	It("does not judge again a spec that stays as it is", func(ctx SpecContext) {
 		podGroup := podGroupOf(subGroups(withLevels(leaf("a", ""), "nowhere", "rack", "")))
-		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		Expect(asking.Create(ctx, podGroup)).To(Succeed())
 		warnings.messages = nil
 		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
-		Expect(api.Patch(ctx, podGroup, label)).To(Succeed())
+		Expect(asking.Patch(ctx, podGroup, label)).To(Succeed())
 		Expect(warnings.messages).To(BeEmpty())
 	})
 
@@ -129,16 +129,16 @@ var _ = Describe("PodGroup admission", Ordered, func() {
 			podGroup.Annotations = map[string]string{scheduling.AnnotationRelations: annotation}
 			return podGroup
 		}
-		err := api.Create(ctx, related(`[{"name":"x","podsOf":"a","level":"rack","atMost":1}]`))
+		err := asking.Create(ctx, related(`[{"name":"x","podsOf":"a","level":"rack","atMost":1}]`))
 		Expect(err).To(MatchError(
 			ContainSubstring(`metadata.annotations[packtree.dev/relations][0].atMost: Invalid value: unknown field`)))
 
 		podGroup := related(`[{"name":"x","podsOf":"b","level":"rack","maxPerDomain":1}]`)
-		Expect(api.Create(ctx, podGroup)).To(Succeed())
+		Expect(asking.Create(ctx, podGroup)).To(Succeed())
 		Expect(warnings.messages).To(ConsistOf(ContainSubstring(
 			`metadata.annotations[packtree.dev/relations][0].podsOf: Invalid value: "b": no subGroup has this name: the gang waits until this is mended`)))
 
 		podGroup.Annotations[scheduling.AnnotationRelations] = `[{}]`
-		Expect(api.Update(ctx, podGroup)).To(MatchError(ContainSubstring(`[0].name: Required value`)))
+		Expect(asking.Update(ctx, podGroup)).To(MatchError(ContainSubstring(`[0].name: Required value`)))
 	})
 })

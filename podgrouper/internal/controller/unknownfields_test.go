@@ -1,4 +1,4 @@
-package webhook_test
+package controller_test
 
 import (
 	. "github.com/onsi/ginkgo/v2"
@@ -27,7 +27,7 @@ var _ = Describe("A PodGroup with a field that does not exist", func() {
 
 	DescribeTable("is turned down where another is probably meant",
 		func(ctx SpecContext, spec string, reasons ...string) {
-			err := client.WithFieldValidation(api, "Ignore").Create(ctx, manifest(spec))
+			err := client.WithFieldValidation(asking, "Ignore").Create(ctx, manifest(spec))
 			Expect(err).To(MatchError(apierrors.IsInvalid, "IsInvalid"))
 			for _, reason := range reasons {
 				Expect(err).To(MatchError(ContainSubstring(reason)))
@@ -45,14 +45,14 @@ var _ = Describe("A PodGroup with a field that does not exist", func() {
 
 	It("is kept, with a warning, where it is somebody else's", func(ctx SpecContext) {
 		made := manifest(`{minMember: 1, ofAnotherRelease: {x: 1}}`)
-		Expect(client.WithFieldValidation(api, "Ignore").Create(ctx, made)).To(Succeed())
+		Expect(client.WithFieldValidation(asking, "Ignore").Create(ctx, made)).To(Succeed())
 		Expect(warnings.messages).To(
 			ConsistOf("spec.ofAnotherRelease: unknown field, which says nothing to this scheduler"))
 		Expect(made.Object["spec"]).To(HaveKey("ofAnotherRelease"))
 
 		warnings.messages = nil
 		made.SetLabels(map[string]string{"team": "a"})
-		Expect(api.Update(ctx, made)).To(Succeed(), "who labels it is not warned again")
+		Expect(asking.Update(ctx, made)).To(Succeed(), "who labels it is not warned again")
 		Expect(warnings.messages).To(BeEmpty())
 	})
 })

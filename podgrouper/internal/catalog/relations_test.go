@@ -1,4 +1,4 @@
-package grouping_test
+package catalog_test
 
 import (
 	"testing"
@@ -21,9 +21,9 @@ const (
 
 func related(annotation string) grouping.Owner {
 	if annotation == "" {
-		return owner("Job", "train", nil)
+		return annotated("Job", "train", nil)
 	}
-	return owner("Job", "train", map[string]string{scheduling.AnnotationRelations: annotation})
+	return annotated("Job", "train", map[string]string{scheduling.AnnotationRelations: annotation})
 }
 
 func TestParseRelations(t *testing.T) {

@@ -1,5 +1,4 @@
-// Package groupertest tests groupers by tables of manifests.
-package groupertest
+package catalog_test
 
 import (
 	"testing"
@@ -16,8 +15,8 @@ import (
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// Case is a workload and its PodGroup.
-type Case struct {
+// groupCase is a workload and its PodGroup.
+type groupCase struct {
 	// Manifest is the workload's owner.
 	Manifest string
 	// Want is the spec of the PodGroup.
@@ -28,8 +27,8 @@ type Case struct {
 	Problems []string
 }
 
-// Groups checks the groups of each case, and that the API server would take them.
-func Groups(t *testing.T, grouper grouping.Grouper, cases map[string]Case) {
+// checkGroups checks the groups of each case, and that the API server would take them.
+func checkGroups(t *testing.T, grouper grouping.Grouper, cases map[string]groupCase) {
 	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,14 +71,14 @@ func owner(t *testing.T, manifest string) grouping.Owner {
 	return grouping.Owner{Object: object, Kind: object.GroupVersionKind(), Content: object.Object}
 }
 
-// Leaf checks to which group a pod with these labels belongs, whatever its workload; an empty want means to none.
-func Leaf(t *testing.T, grouper grouping.Grouper, labels map[string]string, want string) {
+// checkLeaf checks to which group a pod with these labels belongs, whatever its workload; an empty want means to none.
+func checkLeaf(t *testing.T, grouper grouping.Grouper, labels map[string]string, want string) {
 	t.Helper()
-	LeafIn(t, grouper, "{apiVersion: example.com/v1, kind: Any, metadata: {name: any}}", labels, want)
+	checkLeafIn(t, grouper, "{apiVersion: example.com/v1, kind: Any, metadata: {name: any}}", labels, want)
 }
 
-// LeafIn checks to which group of the workload a pod with these labels belongs; an empty want means to none.
-func LeafIn(t *testing.T, grouper grouping.Grouper, manifest string, labels map[string]string, want string) {
+// checkLeafIn checks to which group of the workload a pod with these labels belongs; an empty want means to none.
+func checkLeafIn(t *testing.T, grouper grouping.Grouper, manifest string, labels map[string]string, want string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Labels: labels}}
 	got, known := grouper.Leaf(grouping.Workload{Owner: owner(t, manifest)}, pod)

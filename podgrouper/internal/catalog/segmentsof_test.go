@@ -1,4 +1,4 @@
-package segments_test
+package catalog_test
 
 import (
 	"testing"
@@ -9,11 +9,10 @@ import (
 	"packtree.dev/podgrouper/internal/groupers/leaderworkerset"
 	"packtree.dev/podgrouper/internal/groupers/ray"
 	"packtree.dev/podgrouper/internal/segments"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
 func TestWorkloadsOfSeveralGroups(t *testing.T) {
-	groupertest.Groups(t, segments.Of(jobset.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(jobset.Grouper), map[string]groupCase{
 		"the template's own segments come before the JobSet's, and each Job is divided by itself": {
 			Manifest: `
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -61,7 +60,7 @@ subGroups:
 			},
 		},
 	})
-	groupertest.Groups(t, segments.Of(kubeflow.PyTorchJob), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(kubeflow.PyTorchJob), map[string]groupCase{
 		"workers are elastic in whole segments, and the master stands beside them": {
 			Manifest: `
 apiVersion: kubeflow.org/v1
@@ -106,7 +105,7 @@ spec:
 			},
 		},
 	})
-	groupertest.Groups(t, segments.Of(leaderworkerset.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(leaderworkerset.Grouper), map[string]groupCase{
 		"the pods of each group": {
 			Manifest: `
 apiVersion: leaderworkerset.x-k8s.io/v1
@@ -153,7 +152,7 @@ subGroups:
 			Expected: `{"group-0.segment-0":2,"group-0.segment-1":2}`,
 		},
 	})
-	groupertest.Groups(t, segments.Of(ray.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(ray.Grouper), map[string]groupCase{
 		"groups without an index keep the level as a whole": {
 			Manifest: `
 apiVersion: ray.io/v1
@@ -184,7 +183,7 @@ spec: {headGroupSpec: {}, workerGroupSpecs: [{groupName: a, replicas: 3}]}`,
 			},
 		},
 	})
-	groupertest.Groups(t, segments.Of(fallback.Grouper), map[string]groupertest.Case{
+	checkGroups(t, segments.Of(fallback.Grouper), map[string]groupCase{
 		"a workload of which nothing is known": {
 			Manifest: `{apiVersion: example.com/v1, kind: Fleet, metadata: {name: north, annotations: {kai.scheduler/segment-size: "2"}}}`,
 			Want:     `minMember: 1`,

@@ -1,14 +1,13 @@
-package revision_test
+package catalog_test
 
 import (
 	"testing"
 
 	"packtree.dev/podgrouper/internal/groupers/revision"
-	"packtree.dev/podgrouper/internal/testsupport/groupertest"
 )
 
-func TestGroup(t *testing.T) {
-	groupertest.Groups(t, revision.Grouper, map[string]groupertest.Case{
+func TestRevision(t *testing.T) {
+	checkGroups(t, revision.Grouper, map[string]groupCase{
 		"any pod may start": {
 			Manifest: `
 apiVersion: serving.knative.dev/v1
