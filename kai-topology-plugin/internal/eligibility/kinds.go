@@ -6,9 +6,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -42,26 +42,22 @@ type kinds struct {
 	lastKind *kind
 }
 
-// pods are known pods by UID, and their kinds by key.
+// pods are the kinds of known pods, and kinds by key. A pod is known as the object that was read: a copy with the same
+// UID and version may ask for something else, such as the node on which a seat is held. Objects of pods are not changed,
+// and may be collected.
 type pods struct {
-	known map[types.UID]knownPod
+	known map[weak.Pointer[corev1.Pod]]*kind
 	kinds map[string]*kind
-}
-
-// knownPod is one version of a pod.
-type knownPod struct {
-	version string
-	kind    *kind
 }
 
 // of returns the kind of a pod.
 func (k *kinds) of(pod *corev1.Pod) (*kind, error) {
 	for _, pods := range []*pods{&k.recent, &k.older} {
-		if known, ok := pods.known[pod.UID]; ok && pod.ResourceVersion != "" && known.version == pod.ResourceVersion {
+		if known, ok := pods.known[weak.Make(pod)]; ok {
 			if pods == &k.older {
-				k.remember(pod, known.kind)
+				k.remember(pod, known)
 			}
-			return known.kind, nil
+			return known, nil
 		}
 	}
 	if k.last != nil && twins(k.last, pod) {
@@ -134,15 +130,13 @@ func (k *kinds) remember(pod *corev1.Pod, read *kind) *kind {
 		clear(k.recent.kinds)
 	}
 	if k.recent.known == nil {
-		k.recent = pods{known: map[types.UID]knownPod{}, kinds: map[string]*kind{}}
+		k.recent = pods{known: map[weak.Pointer[corev1.Pod]]*kind{}, kinds: map[string]*kind{}}
 	}
 	if shared := k.recent.kinds[read.key]; shared != nil {
 		read = shared
 	} else {
 		k.recent.kinds[read.key] = read
 	}
-	if pod.ResourceVersion != "" {
-		k.recent.known[pod.UID] = knownPod{version: pod.ResourceVersion, kind: read}
-	}
+	k.recent.known[weak.Make(pod)] = read
 	return read
 }

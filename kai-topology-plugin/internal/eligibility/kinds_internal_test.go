@@ -14,32 +14,28 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
-// Pods come, change and are asked about again, more of them than are remembered: each has the kind that it would have
-// if nothing were.
+// Pods come, are asked about again, and are copied with other requests under the same UID and version, more of them than
+// are remembered: each has the kind that it would have if nothing were.
 func TestRememberedKindsAreThoseOfPodsThatAreRead(t *testing.T) {
 	remembering := kinds{resources: kubeframework.NewResources(nil)}
 	random := rand.New(rand.NewPCG(1, 2))
-	made := func(number int) *corev1.Pod {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "ns", Name: fmt.Sprint("p", number), UID: types.UID(fmt.Sprint(number)),
-			ResourceVersion: fmt.Sprint(random.IntN(2)),
-		}}
-		if random.IntN(8) == 0 {
-			pod.ResourceVersion = "" // It is of a manifest.
+	objects := map[int]*corev1.Pod{}
+	drawn := func() *corev1.Pod {
+		number := random.IntN(3 * maxKnownPods)
+		if objects[number] == nil || random.IntN(4) == 0 {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ns", Name: fmt.Sprint("p", number), UID: types.UID(fmt.Sprint(number)), ResourceVersion: "1",
+			}}
+			pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"nvidia.com/gpu": *resource.NewQuantity(random.Int64N(9), resource.DecimalSI)},
+			}}}
+			objects[number] = pod
 		}
-		// What it asks for is that of its version, but for pods of manifests, which may ask for anything.
-		gpus := fmt.Sprint(number%3, pod.ResourceVersion)
-		if pod.ResourceVersion == "" {
-			gpus = fmt.Sprint(random.IntN(3))
-		}
-		pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)},
-		}}}
-		return pod
+		return objects[number]
 	}
 	byKey := map[string]*kind{}
 	for range 4 * maxKnownPods {
-		pod := made(random.IntN(3 * maxKnownPods))
+		pod := drawn()
 		got, err := remembering.of(pod)
 		if err != nil {
 			t.Fatal(err)
@@ -49,7 +45,7 @@ func TestRememberedKindsAreThoseOfPodsThatAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.key != want.key {
-			t.Fatalf("pod %s in version %q is %s, not %s", pod.Name, pod.ResourceVersion, got.key, want.key)
+			t.Fatalf("pod %s is %s, not %s", pod.Name, got.key, want.key)
 		}
 		byKey[got.key] = got
 	}

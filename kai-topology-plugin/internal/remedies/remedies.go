@@ -96,7 +96,6 @@ func (p *unplaced) withToleration(ctx context.Context, toleration corev1.Tolerat
 		pods[i] = pod
 		if gang.Pending(pod) {
 			pods[i] = pod.DeepCopy()
-			pods[i].ResourceVersion = "" // It is no version by which filters may remember what the pod asks for.
 			pods[i].Spec.Tolerations = append(pods[i].Spec.Tolerations, toleration)
 		}
 	}

@@ -3,14 +3,21 @@ package testsupport
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/shared/manifests"
 )
 
-// Inventory reads the manifests of a cluster. Whatever is wrong with them fails the test.
+// Inventory reads the manifests of a cluster, with what the API server would have given the objects. Whatever is wrong
+// with them fails the test.
 func Inventory(t testing.TB, text string) *inventory.Inventory {
 	t.Helper()
 	documents, findings := manifests.Parse("test", []byte(text))
@@ -18,7 +25,29 @@ func Inventory(t testing.TB, text string) *inventory.Inventory {
 	if findings = append(findings, more...); len(findings) > 0 {
 		t.Fatal(findings)
 	}
+	stored(cluster.Nodes)
+	stored(cluster.Pods)
+	stored(cluster.PodGroups)
+	stored(slices.Collect(maps.Values(cluster.Topologies)))
 	return cluster
+}
+
+// stored gives objects what the API server gives those that are created, unless they have it.
+func stored[T metav1.Object](objects []T) {
+	for i, object := range objects {
+		if object.GetUID() == "" {
+			object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
+		}
+		if object.GetResourceVersion() == "" {
+			object.SetResourceVersion(strconv.Itoa(i + 1))
+		}
+		if object.GetGeneration() == 0 {
+			object.SetGeneration(1)
+		}
+		if created := object.GetCreationTimestamp(); created.IsZero() {
+			object.SetCreationTimestamp(metav1.Unix(1_750_000_000, 0))
+		}
+	}
 }
 
 // Pods are manifests of pods of a leaf of a gang in namespace ns, each of which asks for GPUs: one stands on each node
