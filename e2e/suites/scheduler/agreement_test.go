@@ -117,7 +117,7 @@ func (a *agreement) write(t *testing.T, object any) {
 // them.
 func (a *agreement) draw(t *testing.T, number int) {
 	t.Helper()
-	g := &simulated{gang: a.world.gang(t, "three-in-a-rack.yaml", fmt.Sprintf("gang-%03d", number))}
+	g := &simulated{gang: a.world.gangNamed(fmt.Sprintf("gang-%03d", number))}
 	g.group.SetGroupVersionKind(scheduling.GroupVersion.WithKind("PodGroup"))
 	pods, gpus := 1, []string{"1", "2", "4", "4"}[a.random.IntN(4)]
 	if number%7 == 6 {

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"packtree.dev/e2e/apiproxy"
 	"packtree.dev/e2e/chaos"
 )
 
@@ -35,7 +34,8 @@ func TestChaos(t *testing.T) {
 	cluster.Test(t, features.New("chaos").
 		Setup(func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context {
 			run = chaos.New(cluster.Own, envconf.RandomName("chaos", 14), chaosOptions)
-			bindings.otherwiseBy(run.Fate)
+			decide := run.Fate
+			fate.Store(&decide)
 			return ctx
 		}).
 		Assess("gangs stand whole in their domains, or wait and say why, and place agrees",
@@ -55,7 +55,7 @@ func TestChaos(t *testing.T) {
 				return ctx
 			}).
 		Teardown(func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-			bindings.otherwiseBy(func(apiproxy.Binding) apiproxy.Fate { return apiproxy.Made })
+			fate.Store(nil)
 			if err := run.Clean(ctx); err != nil {
 				t.Error(err)
 			}

@@ -1,5 +1,5 @@
-// Package scheduler_test runs the scheduler through events of a cluster: gangs that compete, nodes that fail, bindings
-// that fail, its own death.
+// Package scheduler_test runs the scheduler through what takes a whole cluster: gangs of operators, chaos with its own
+// death, and a simulation come true. What one gang goes through is tested by the scheduler's package schedulerserver.
 //
 // It runs on a dev cluster of its own, since it kills the scheduler. PACKTREE_SCHEDULER names another binary of it, for
 // example one built with -race.
@@ -9,6 +9,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"packtree.dev/e2e/apiproxy"
@@ -27,9 +28,17 @@ var cluster = &suite.Cluster{
 	Elects:   true,
 }
 
+// fate decides about bindings while chaos reigns. Otherwise they are made.
+var fate atomic.Pointer[func(apiproxy.Binding) apiproxy.Fate]
+
 // behindAProxy restarts the scheduler, with a proxy between it and the API server.
 func behindAProxy(ctx context.Context) error {
-	proxy, err := apiproxy.Listen(cluster.Server, bindings.fate)
+	proxy, err := apiproxy.Listen(cluster.Server, func(binding apiproxy.Binding) apiproxy.Fate {
+		if decide := fate.Load(); decide != nil {
+			return (*decide)(binding)
+		}
+		return apiproxy.Made
+	})
 	if err != nil {
 		return err
 	}

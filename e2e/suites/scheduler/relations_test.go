@@ -15,14 +15,13 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/suites/internal/suite"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) {
 	w := newWorld(3, 3)
 	w.zones, w.setFile = true, "set-apart.yaml"
 	var before suite.Memory
-	first, second := w.gangOfSet("set-0"), w.gangOfSet("set-1")
+	first, second := w.gangNamed("set-0"), w.gangNamed("set-1")
 	cluster.Test(t, features.New("replicas apart").
 		Setup(w.create).
 		Assess("each replica stands in a zone of its own",
@@ -34,22 +33,6 @@ func TestReplicasOfASetStandApartThroughTheLossOfANodeAndARollout(t *testing.T) 
 			suite.AllOf(w.setIsUpdated, w.allAreNew(&before), first.stands(2), second.stands(2),
 				first.apartFrom(second))).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
-}
-
-// Two of four pods in each rack, in the order of their index: the same holds after one of them was replaced.
-func TestPodsKeepTheirNumbersAndTheirOrderThroughTheLossOfANode(t *testing.T) {
-	w := newWorld(3, 3)
-	g := w.gang(t, "two-by-two.yaml", "ring")
-	g.indexed = true
-	g.group.Annotations = map[string]string{scheduling.AnnotationRelations: fmt.Sprintf(
-		`[{"name":"halves","topology":%q,"level":%q,"maxPerDomain":2}]`, w.Name, rackLabel)}
-	cluster.Test(t, features.New("two by two").
-		Setup(w.create).
-		Assess("the first two stand in one rack and the others in the other",
-			suite.AllOf(g.exists(4), g.standsAnywhere(4), g.inHalves)).
-		Assess("with the second made again too", suite.AllOf(g.nodeGoes(1), g.podComes(1),
-			g.standsAnywhere(4), g.inHalves)).
-		Teardown(w.remove))
 }
 
 // oneNodeGoes deletes the node of the first of the gang's pods, and the pod, as the garbage collector does a minute
@@ -120,16 +103,4 @@ func (g *gang) apartFrom(other *gang) types.StepFunc {
 		}
 		return ctx
 	}
-}
-
-// inHalves checks that the first two pods share a rack, and the next two another.
-func (g *gang) inHalves(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	t.Helper()
-	nodes, err := g.bound(ctx)
-	g.world.Must(ctx, t, err)
-	rack := func(pod int) string { return g.world.rackOf(nodes[g.podName(pod)]) }
-	if len(nodes) != 4 || rack(0) != rack(1) || rack(2) != rack(3) || rack(0) == rack(2) {
-		t.Errorf("gang %s stands on %v\n%s", g.name, nodes, g.world.Report(ctx))
-	}
-	return ctx
 }

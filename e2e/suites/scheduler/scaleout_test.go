@@ -22,21 +22,21 @@ import (
 
 func TestScaledGangFollowsItsBaseGang(t *testing.T) {
 	w := newWorld(5)
-	base, scaled := w.gangOfSet("set-0"), w.gangOfSet("set-0-group-0")
+	base, scaled := w.gangNamed("set-0"), w.gangNamed("set-0-group-0")
 	cluster.Test(t, features.New("scale-out").
 		Setup(w.create).
 		Assess("the base gang stands in the only rack that there is", suite.AllOf(w.setComes, base.stands(3),
-			base.in("r0"))).
+			base.inTheFirstRack)).
 		Assess("a scaled gang that finds no room there waits and says so, whatever room the other rack has",
 			suite.AllOf(w.nodeComes(1, 0), w.nodeComes(1, 1), w.nodeComes(1, 2), w.setIsScaled(2),
-				scaled.waits(scheduling.ReasonInfeasible, ""))).
+				scaled.waits)).
 		Assess("and stands there when there is room", suite.AllOf(w.nodeComes(0, 5), scaled.stands(3),
-			scaled.in("r0"))).
+			scaled.inTheFirstRack)).
 		Teardown(suite.AllOf(w.setGoes, w.remove)))
 }
 
-// gangOfSet is a gang whose PodGroup and pods the operators make.
-func (w *world) gangOfSet(name string) *gang {
+// gangNamed is a gang of that name, whose PodGroup and pods the test or the operators make.
+func (w *world) gangNamed(name string) *gang {
 	group := &scheduling.PodGroup{}
 	group.Name, group.Namespace = name, w.Name
 	return &gang{world: w, name: name, group: group}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"packtree.dev/e2e/live"
 	"packtree.dev/e2e/suites/internal/suite"
@@ -56,11 +57,8 @@ func (w *world) create(ctx context.Context, t *testing.T, _ *envconf.Config) con
 	return ctx
 }
 
-func (w *world) remove(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
+func (w *world) remove(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	t.Helper()
-	if cluster.Machine.PID(schedulerProgram) == 0 { // A scenario that has failed must not make the next ones fail.
-		w.schedulerStarts(ctx, t, config)
-	}
 	w.Must(ctx, t, cluster.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(w.Name), client.GracePeriodSeconds(0)))
 	w.Depopulate(ctx, t, &scheduling.PodGroup{}, &kai.Topology{})
 	return ctx
@@ -130,4 +128,12 @@ func (w *world) node(rack, i int) *corev1.Node {
 	return live.FakeNode(w.nodeName(rack, i), map[string]string{
 		suite.WorldLabel: w.Name, zoneLabel: zone, blockLabel: "block", rackLabel: fmt.Sprintf("rack-%d", rack),
 	}, 1)
+}
+
+// nodeComes adds a node to a rack.
+func (w *world) nodeComes(rack, i int) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		w.Must(ctx, t, cluster.Create(ctx, w.node(rack, i)))
+		return ctx
+	}
 }

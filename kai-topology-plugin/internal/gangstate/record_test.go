@@ -22,40 +22,35 @@ import (
 )
 
 var recordAnew = flag.Bool("record", false,
-	"record the runs anew, each on a dev cluster of its own: needs 'make build tools', and takes minutes")
+	"record the runs anew: needs KUBEBUILDER_ASSETS, as package schedulerserver does, and takes minutes")
 
-// recordedRuns are tests of the suite scheduler, by the name of the run in testdata.
+// recordedRuns are specs of package schedulerserver, by the name of the run in testdata.
 var recordedRuns = map[string]string{
-	"bindings-fail":    "TestBindingThatFailsIsTriedAgainWhereTheGangStands",
-	"nodes-flap":       "TestNodeThatChangesBetweenPlanAndBindLosesItsPod",
-	"preemption":       "TestPreemptionClearsOneRackAndBreaksNoGangHalfWay",
-	"podgroup-edited":  "TestPodGroupEditedWhileItWaitsIsDecidedAnew",
-	"topology-deleted": "TestTopologyDeletedAndCreatedAgain",
-	"seat-taken":       "TestHigherPriorityTakesASeatAndSaysSo",
-	"group-moves":      "TestGroupMovesToTheRackThatHasRoom",
+	"bindings-fail":    "is mended where it stands when one of its bindings fails for a while",
+	"nodes-flap":       "ends whole, on nodes without taint, when nodes are tainted meanwhile: run 0",
+	"preemption":       "clears the cheapest rack, holds the room while pods stop, and leaves all others alone",
+	"podgroup-edited":  "is decided anew when its PodGroup is changed while it waits",
+	"topology-deleted": "waits while its Topology is gone, which others that stand do not mind",
+	"seat-taken":       "loses its seat to a gang of higher priority",
+	"group-moves":      "has the subgroup moved to the rack that has room, after a time that it is told before",
 }
 
-// recorder has a scheduler that records, which leaves its journal in a directory.
-type recorder struct{ program, journals, module string }
+// recorder has tests of a scheduler that records, which leaves its journal in a directory.
+type recorder struct{ program, journals string }
 
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
-	module, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &recorder{program: filepath.Join(t.TempDir(), "kai-topology-plugin"), journals: t.TempDir(), module: module}
-	run(t, module, nil, "go", "build", "-overlay", overlay(t), "-o", r.program,
+	r := &recorder{program: filepath.Join(t.TempDir(), "schedulerserver"), journals: t.TempDir()}
+	run(t, "go", "test", "-c", "-vet=off", "-overlay", overlay(t), "-o", r.program,
 		"-ldflags", "-X packtree.dev/kai-topology-plugin/internal/gangstate.JournalDirectory="+r.journals,
-		"./cmd/kai-topology-plugin")
+		"packtree.dev/kai-topology-plugin/internal/schedulerserver")
 	return r
 }
 
-// record has tests of the suite scheduler run, and writes what the scheduler recorded meanwhile.
-func (r *recorder) record(t *testing.T, tests, file string) {
+// record has a spec run, and writes what the scheduler recorded meanwhile.
+func (r *recorder) record(t *testing.T, spec, file string) {
 	t.Helper()
-	run(t, filepath.Join(r.module, "..", "e2e"), []string{"PACKTREE_SCHEDULER=" + r.program},
-		"go", "test", "-vet=off", "-count=1", "./suites/scheduler", "-run", "^"+tests+"$")
+	run(t, r.program, "-ginkgo.focus", regexp.QuoteMeta(spec))
 	journal := r.journal(t)
 	replayed := replay(t, journal)
 	if diff := cmp.Diff(outcomes(t, journal), outcomes(t, replayed)); diff != "" {
@@ -131,17 +126,15 @@ func inOrder(t *testing.T, text json.RawMessage) json.RawMessage {
 	return sorted
 }
 
-func run(t *testing.T, directory string, environment []string, name string, arguments ...string) {
+func run(t *testing.T, name string, arguments ...string) {
 	t.Helper()
-	command := exec.Command(name, arguments...)
-	command.Dir, command.Env = directory, append(os.Environ(), environment...)
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, output)
+	if output, err := exec.Command(name, arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, arguments, err, output)
 	}
 }
 
-// worldName is what a scenario of the suite calls its namespace, and begins the names of its nodes with.
-var worldName = regexp.MustCompile(`world-[a-z0-9]{8}`)
+// worldName is what a spec calls its namespace.
+var worldName = regexp.MustCompile(`gangs-[a-z0-9]{5}`)
 
 // readable is a journal without calls that change nothing and are about nothing, and with short names.
 func readable(t *testing.T, text []byte) []byte {

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -56,6 +57,13 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		deletePods(namespace, gangOf(fmt.Sprintf("passer-%d", gangstate.MaxOvertakes-1)))
 		Eventually(scheduled(namespace, "kept-out")).Should(HaveField("Message", ContainSubstring(
 			"room in topology/zone z1 is kept for gang "+namespace+"/big")))
+		kept := func() []scheduling.ReservationStatus {
+			podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "big", metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return podGroup.Status.Reservations
+		}
+		Eventually(kept).Should(ConsistOf(And(HaveField("Reason", scheduling.ReservationOvertaken),
+			HaveField("Level", zoneLevel), HaveField("Domain", "z1"), HaveField("Resources", Not(BeEmpty())))))
 
 		By("having room elsewhere")
 		givenRack("z2", "r1", 1, 2)
@@ -71,5 +79,6 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		deletePods(namespace, gangOf("kept-out"))
 		deletePods(namespace, gangOf("first-1"))
 		Expect(eventuallyBound(namespace, gangOf("big"), 2).domains(zoneLevel)).To(Equal([]string{"/z1"}))
+		Eventually(kept).Should(BeEmpty())
 	})
 })

@@ -2,6 +2,7 @@ package schedulerserver_test
 
 import (
 	"fmt"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -204,6 +205,42 @@ var _ = Describe("a gang", Ordered, ContinueOnFailure, func() {
 			HaveField("Message", ContainSubstring("spec.topologyConstraint.topology"))))
 		patchPodGroup(namespace, "wrong", fmt.Sprintf(`{"spec":{"topologyConstraint":{"topology":%q}}}`, topologyName))
 		eventuallyBound(namespace, gangOf("wrong"), 2)
+	})
+
+	It("is decided anew when its PodGroup is changed while it waits", func() {
+		givenRack("z1", "r1", 2, 2)
+		givenRack("z1", "r2", 2, 2)
+		givenPodGroup(namespace, "wide",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](6), TopologyConstraint: required(rackLevel)})
+		givenPods(namespace, "wide", "", 6, 1)
+		Eventually(scheduled(namespace, "wide")).Should(withReason(scheduling.ReasonInfeasible))
+		patchPodGroup(namespace, "wide",
+			fmt.Sprintf(`{"spec":{"topologyConstraint":{"requiredTopologyLevel":%q}}}`, zoneLevel))
+		eventuallyBound(namespace, gangOf("wide"), 6)
+
+		givenPodGroup(namespace, "fewer",
+			scheduling.PodGroupSpec{MinMember: ptr.To[int32](4), TopologyConstraint: required(zoneLevel)})
+		givenPods(namespace, "fewer", "", 4, 1)
+		Eventually(scheduled(namespace, "fewer")).Should(withReason(scheduling.ReasonInfeasible))
+		patchPodGroup(namespace, "fewer", `{"spec":{"minMember":1}}`)
+		eventuallyBound(namespace, gangOf("fewer"), 2)
+	})
+
+	It("waits while its Topology is gone, which others that stand do not mind", func() {
+		givenRack("z1", "r1", 2, 2)
+		needs := scheduling.PodGroupSpec{MinMember: ptr.To[int32](2), TopologyConstraint: required(rackLevel)}
+		givenPodGroup(namespace, "early", needs)
+		givenPods(namespace, "early", "", 2, 1)
+		stands := eventuallyBound(namespace, gangOf("early"), 2)
+		Expect(packtree.KaiV1alpha1().Topologies().Delete(ctx, topologyName, metav1.DeleteOptions{})).To(Succeed())
+		givenPodGroup(namespace, "late", needs) // Its pods come when the scheduler knows.
+		invalid := And(withReason(scheduling.ReasonInvalid), HaveField("Message", ContainSubstring(topologyName)))
+		Eventually(scheduled(namespace, "late")).Should(invalid)
+		givenPods(namespace, "late", "", 2, 1)
+		Consistently(scheduled(namespace, "late")).WithTimeout(time.Second).Should(invalid)
+		Expect(placementOf(namespace, "")).To(Equal(stands))
+		givenTopology()
+		eventuallyBound(namespace, gangOf("late"), 2)
 	})
 
 	It("leaves pods without a gang to kube-scheduler", func() {

@@ -1,6 +1,8 @@
 package schedulerserver_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -48,5 +50,26 @@ var _ = Describe("a scheduler that starts anew", func() {
 		for _, name := range []string{"one", "two", "three"} {
 			Expect(eventuallyBound(namespace, gangOf(name), size).domains(rackLevel)).To(HaveLen(1), "racks of gang %s", name)
 		}
+	})
+
+	It("takes the gangs that came before it in their order", func() {
+		namespace := givenNamespace()
+		givenTopology()
+		givenPriorities()
+		givenRack("z1", "r1", 2, 2)
+		// One that is placed too early stays, so that the wrong order shows.
+		stays := scheduling.PodGroupSpec{MinMember: ptr.To[int32](3), Preemptibility: scheduling.NonPreemptible}
+		for _, gang := range []struct{ name, priority string }{{"first", low}, {"second", low}, {"last", high}} {
+			givenPodGroup(namespace, gang.name, stays)
+			for i := range 3 {
+				create(important(gang.priority, pod(namespace, gang.name, "", fmt.Sprintf("%s-%d", gang.name, i), 1)))
+			}
+		}
+		startScheduler()
+		eventuallyBound(namespace, gangOf("last"), 3)
+		for _, name := range []string{"first", "second"} {
+			Eventually(scheduled(namespace, name)).Should(withReason(scheduling.ReasonInfeasible))
+		}
+		eventuallyBound(namespace, "", 3)
 	})
 })

@@ -35,7 +35,8 @@ func givenTopology() {
 	_, err := packtree.KaiV1alpha1().Topologies().Create(ctx, topology, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
-		Expect(packtree.KaiV1alpha1().Topologies().Delete(ctx, topologyName, metav1.DeleteOptions{})).To(Succeed())
+		err := packtree.KaiV1alpha1().Topologies().Delete(ctx, topologyName, metav1.DeleteOptions{})
+		Expect(crclient.IgnoreNotFound(err)).To(Succeed())
 	})
 }
 
