@@ -103,7 +103,7 @@ TESTS = GOGC=800 GOMEMLIMIT=1500MiB bin/gotestsum --format pkgname-and-test-fail
 # Vetting is left to make lint, which need not load all of Kubernetes for it.
 GO_TEST = -vet=off -timeout=60m
 PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
-TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools e2e/tools/kind e2e/tools/page e2e/tools/promql)
+TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools/kind e2e/tools/page e2e/tools/promql)
 slowest = bin/gotestsum tool slowest --num=$(1) --threshold=1s --jsonfile=bin/tests/$@.json
 
 bin/gotestsum: e2e/tools/gotestsum/go.mod

@@ -21,7 +21,7 @@ debian=bookworm
 # Pods of the node's own, which kubeadm writes, are of these programs.
 pods="etcd kube-apiserver kube-controller-manager kube-scheduler coredns"
 
-key=$(cat "$here"/go.sum "$here"/node.sh "$here"/node/* "$here"/pause/* "$here"/coredns/* "$here"/policies/* "$here"/../go.sum "$here"/../pins.go | sha256sum | cut -c 1-12)
+key=$(cat "$here"/go.sum "$here"/node.sh "$here"/node/* "$here"/pause/* "$here"/coredns/* "$here"/policies/* "$here"/../go.sum "$here"/../build.sh | sha256sum | cut -c 1-12)
 name=packtree-node:$kubernetes-$key
 prepared=$cache/node-$key
 
