@@ -1,4 +1,4 @@
-package termination_test
+package status_test
 
 import (
 	"slices"

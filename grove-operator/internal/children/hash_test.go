@@ -1,4 +1,4 @@
-package podtemplate_test
+package children_test
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-const manifest = `
+const podTemplateManifest = `
 metadata: {name: s}
 spec:
   template:
@@ -45,7 +45,7 @@ func TestOfSet(t *testing.T) {
 			change: func(set *grovev1alpha1.PodCliqueSet) { set.Spec.Template.PriorityClassName = "high" }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := fixture.Set(t, manifest)
+			set := fixture.Set(t, podTemplateManifest)
 			before := podtemplate.HashOfSet(set)
 			c.change(set)
 			if changed := podtemplate.HashOfSet(set) != before; changed != c.changes {
@@ -57,7 +57,7 @@ func TestOfSet(t *testing.T) {
 
 // TestHashesAreStable fails when a newer operator would replace every pod of every set.
 func TestHashesAreStable(t *testing.T) {
-	set := fixture.Set(t, manifest)
+	set := fixture.Set(t, podTemplateManifest)
 	if got, want := podtemplate.HashOfSet(set), "c6f64c8cfdf4dcfc596"; got != want {
 		t.Errorf("hash %s, want %s: an upgrade of the operator rolls every workload", got, want)
 	}

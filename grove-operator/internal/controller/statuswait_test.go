@@ -1,4 +1,4 @@
-package podclique_test
+package controller_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package configuration_test
+package main_test
 
 import (
 	"fmt"

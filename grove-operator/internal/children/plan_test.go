@@ -1,4 +1,4 @@
-package pods_test
+package children_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package podclique_test
+package controller_test
 
 import (
 	"context"
@@ -179,7 +179,7 @@ func staleWith(
 		},
 	}
 	builder := func(words []string) *fake.ClientBuilder {
-		return fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(podsOf(maker, words)...).
+		return fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(madePods(maker, words)...).
 			WithIndex(&corev1.Pod{}, "packtree.dev/podclique", func(pod client.Object) []string {
 				return []string{pod.GetLabels()[grovev1alpha1.LabelPodClique]}
 			})
@@ -194,7 +194,7 @@ func staleWith(
 }
 
 // podsOf are pods by their indexes: those with ! are not ready, those with - are being deleted.
-func podsOf(maker pods.Maker, words []string) []client.Object {
+func madePods(maker pods.Maker, words []string) []client.Object {
 	var all []client.Object
 	for _, word := range words {
 		index := int32(word[0] - '0')

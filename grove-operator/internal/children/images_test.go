@@ -1,4 +1,4 @@
-package podtemplate_test
+package children_test
 
 import (
 	"testing"

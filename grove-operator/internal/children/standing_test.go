@@ -1,4 +1,4 @@
-package pods_test
+package children_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-const grouped = `
+const podsGrouped = `
 metadata: {name: s, namespace: n}
 spec:
   replicas: 2
@@ -67,7 +67,7 @@ func standsFor(pod *corev1.Pod) string {
 }
 
 func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
-	set := fixture.Set(t, grouped)
+	set := fixture.Set(t, podsGrouped)
 	copies := []string{"s-0-g-0-leader-0 copy", "s-0-g-1-leader-0 copy", "s-1-g-0-leader-0 copy",
 		"s-1-g-1-leader-0 copy"}
 	want := append(slices.Clone(copies), "s-0-router-0 replica", "s-1-router-0 replica")
@@ -86,7 +86,7 @@ func TestOnePodStandsForEachCopyAndReplica(t *testing.T) {
 // TestRelabelStanding: pods are written as their index, c if one stands for a copy and r if for a replica, - if it is
 // being deleted, ! if it has ended.
 func TestRelabelStanding(t *testing.T) {
-	set := fixture.Set(t, grouped)
+	set := fixture.Set(t, podsGrouped)
 	leader, worker := layout.Copy(set, 0, layout.Group(set, "g"), 0)[1],
 		layout.Copy(set, 0, layout.Group(set, "g"), 0)[0]
 	for name, c := range map[string]struct {

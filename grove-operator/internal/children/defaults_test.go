@@ -1,4 +1,4 @@
-package podtemplate_test
+package children_test
 
 import (
 	"slices"
@@ -165,7 +165,7 @@ func TestOtherValuesThanDefaultsCount(t *testing.T) {
 
 // TestHashesOfOlderOperatorsAreKnown: before defaults were left out, a written default was a part of the hash.
 func TestHashesOfOlderOperatorsAreKnown(t *testing.T) {
-	set := fixture.Set(t, strings.Replace(manifest, `image: "a:1"`, `image: "a:1", imagePullPolicy: IfNotPresent`, 1))
+	set := fixture.Set(t, strings.Replace(podTemplateManifest, `image: "a:1"`, `image: "a:1", imagePullPolicy: IfNotPresent`, 1))
 	clique := &set.Spec.Template.Cliques[0]
 	const clique0, set0 = "5d87f6c987b6b8b88779", "5cc9cdd875664d45887d" // As the first release stored them.
 	if got := podtemplate.KnownHashes(set, clique); !slices.Contains(got, clique0) {

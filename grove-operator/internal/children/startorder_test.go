@@ -1,4 +1,4 @@
-package layout_test
+package children_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package lookup_test
+package controller_test
 
 import (
 	"context"

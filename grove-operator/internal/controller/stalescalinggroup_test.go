@@ -1,4 +1,4 @@
-package podcliquescalinggroup_test
+package controller_test
 
 import (
 	"context"

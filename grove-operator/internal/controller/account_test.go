@@ -1,4 +1,4 @@
-package podcliqueset_test
+package controller_test
 
 import (
 	"context"

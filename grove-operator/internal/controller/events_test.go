@@ -1,4 +1,4 @@
-package events_test
+package controller_test
 
 import (
 	"bytes"
@@ -85,7 +85,7 @@ func TestAFailureThatLastsIsReportedOnce(t *testing.T) {
 
 // TestEveryReasonIsDocumented compares the constants with the table of events for users.
 func TestEveryReasonIsDocumented(t *testing.T) {
-	source, err := os.ReadFile("events.go")
+	source, err := os.ReadFile("../events/events.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package passes_test
+package controller_test
 
 import (
 	"errors"
