@@ -9,15 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
 	kaiv1alpha1 "packtree.dev/shared/api/kai/v1alpha1"
-	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/managerstart"
 
 	"packtree.dev/grove-operator/internal/configuration"
@@ -81,16 +80,8 @@ func (c cluster) must(err error) {
 
 // TestTheDefaultTopologyIsKept makes an administrator's mistakes, one after the other.
 func TestTheDefaultTopologyIsKept(t *testing.T) {
-	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	made, err := client.New(server.Config, client.Options{Scheme: controller.Scheme()})
+	config := apiServer(t)
+	made, err := client.New(config, client.Options{Scheme: controller.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +91,7 @@ func TestTheDefaultTopologyIsKept(t *testing.T) {
 	foreign := &kaiv1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	foreign.Spec.Levels = []kaiv1alpha1.TopologyLevel{{NodeLabel: "theirs"}}
 	c.must(c.Create(t.Context(), foreign))
-	run(t, server, &groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true,
+	run(t, config, &groveconfigv1alpha1.TopologyAwareSchedulingConfiguration{Enabled: true,
 		Levels: []groveconfigv1alpha1.TopologyLevel{
 			{Domain: "host", Key: "kubernetes.io/hostname"}, {Domain: "rack", Key: "example.com/rack"},
 		}})
@@ -162,15 +153,17 @@ func (c cluster) patch(object client.Object, change string) client.Object {
 
 // run runs the operator until the test ends.
 func run(
-	t *testing.T, server *apiservertest.Cluster, levels *groveconfigv1alpha1.TopologyAwareSchedulingConfiguration,
+	t *testing.T, config *rest.Config, levels *groveconfigv1alpha1.TopologyAwareSchedulingConfiguration,
 ) {
 	t.Helper()
 	operator := &groveconfigv1alpha1.OperatorConfiguration{}
 	configuration.SetDefaults(operator)
 	operator.TopologyAwareScheduling = *levels
-	mgr, err := ctrl.NewManager(server.Config, ctrl.Options{
+	controllers := managerstart.Controllers()
+	controllers.SkipNameValidation = new(true)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: controller.Scheme(), Cache: controller.Cache(), Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: managerstart.Controllers(), GracefulShutdownTimeout: new(2 * time.Minute),
+		Controller: controllers, GracefulShutdownTimeout: new(2 * time.Minute),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,12 +13,10 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	groveconfigv1alpha1 "packtree.dev/shared/api/groveconfig/v1alpha1"
-	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/installation"
 	"packtree.dev/shared/managerstart"
 
@@ -43,19 +41,16 @@ const (
 // Writers create and delete topologies and the sets that use them, in random order. A set is created some time after
 // its admission, so that a topology is often deleted in between.
 func TestAUsedTopologyIsNeverGone(t *testing.T) {
-	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	keepTopologies(t, server.Config)
-	config := rest.CopyConfig(server.Config)
+	server := apiServer(t)
+	keepTopologies(t, server)
+	config := rest.CopyConfig(server)
 	config.Timeout, config.QPS = requestTime, -1
 	world := &world{t: t, existed: map[string]bool{}}
+	var err error
 	if world.writer, err = client.New(config, client.Options{Scheme: controller.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
-	if world.Client, err = client.New(server.Config, client.Options{Scheme: controller.Scheme()}); err != nil {
+	if world.Client, err = client.New(server, client.Options{Scheme: controller.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
