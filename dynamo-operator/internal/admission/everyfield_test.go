@@ -1,4 +1,4 @@
-package conversion_test
+package admission_test
 
 import (
 	"fmt"

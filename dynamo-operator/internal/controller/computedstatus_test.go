@@ -1,4 +1,4 @@
-package status_test
+package controller_test
 
 import (
 	"testing"
@@ -137,7 +137,7 @@ func TestReady(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next := status.Next(deployment(), c.observed, nil, c.failure, now)
+			next := status.Next(statusDeployment(), c.observed, nil, c.failure, now)
 			ready := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady)
 			if got := string(ready.Status) + " " + ready.Reason + " " + ready.Message; got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -163,7 +163,7 @@ func TestWordsOfAFailure(t *testing.T) {
 			Message: doing + ": port 2"}, doing + ": port 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			current := deployment()
+			current := statusDeployment()
 			first := &status.Failure{Reason: v1beta1.ReasonNotYetWritten, Message: doing + ": port 1", Passing: doing}
 			current.Status = status.Next(current, backend.Observation{}, nil, first, now)
 			next := status.Next(current, backend.Observation{}, nil, &c.next, now)
@@ -175,7 +175,7 @@ func TestWordsOfAFailure(t *testing.T) {
 }
 
 func TestTheTimeOfATransitionStays(t *testing.T) {
-	current := deployment()
+	current := statusDeployment()
 	current.Status = status.Next(current, backend.Observation{}, nil, nil, now)
 	again := status.Next(current, backend.Observation{}, nil, nil, metav1.NewTime(now.Add(time.Hour)))
 	if diff := cmp.Diff(current.Status, again); diff != "" {
@@ -229,7 +229,7 @@ func TestEventsReportEachTransitionOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			current := deployment()
+			current := statusDeployment()
 			for i, step := range steps {
 				next := status.Next(current, backend.Observation{Enforcement: step.enforcement,
 					Topology: "grove-topology"}, nil, nil, now)
@@ -251,7 +251,7 @@ func TestEventsReportEachTransitionOnce(t *testing.T) {
 }
 
 func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
-	current := deployment()
+	current := statusDeployment()
 	current.Status = status.Next(current,
 		backend.Observation{Enforcement: &backend.Enforcement{Status: "True", Reason: "R"}}, nil, nil, now)
 	next := status.Next(current, backend.Observation{}, nil, nil, now)
@@ -264,7 +264,7 @@ func TestWithoutConstraintsThereIsNoCondition(t *testing.T) {
 }
 
 func TestThePlacementIsWhatStandsNow(t *testing.T) {
-	current, found := deployment(), v1beta1.PlacementStatus{State: v1beta1.PlacementUnknown}
+	current, found := statusDeployment(), v1beta1.PlacementStatus{State: v1beta1.PlacementUnknown}
 	if current.Status = status.Next(current, backend.Observation{Placement: &found}, nil, nil,
 		now); *current.Status.Placement != found {
 		t.Errorf("got %+v", current.Status.Placement)
@@ -274,7 +274,7 @@ func TestThePlacementIsWhatStandsNow(t *testing.T) {
 	}
 }
 
-func deployment() *v1beta1.DynamoGraphDeployment {
+func statusDeployment() *v1beta1.DynamoGraphDeployment {
 	return &v1beta1.DynamoGraphDeployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 7},
 		Spec: v1beta1.DynamoGraphDeploymentSpec{Components: []v1beta1.ComponentSpec{
@@ -285,7 +285,7 @@ func deployment() *v1beta1.DynamoGraphDeployment {
 
 // A component in a group lacks copies of the group, each of which has several of its pods.
 func TestAComponentInAGroupLacksCopies(t *testing.T) {
-	deployment := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
+	statusDeployment := &v1beta1.DynamoGraphDeployment{Spec: v1beta1.DynamoGraphDeploymentSpec{
 		Components: []v1beta1.ComponentSpec{{Name: "prefill", Replicas: new(int32(2))}},
 		Experimental: &v1beta1.DeploymentExperimental{ComponentGroups: []v1beta1.ComponentGroup{
 			{Name: "serve", Components: []v1beta1.ComponentGroupMember{{Name: "prefill"}}},
@@ -297,7 +297,7 @@ func TestAComponentInAGroupLacksCopies(t *testing.T) {
 		Services: map[string]v1beta1.ServiceReplicaStatus{"prefill": {Replicas: 8, ScheduledReplicas: 5,
 			ReadyReplicas: 5}},
 	}
-	next := status.Next(deployment, observed, nil, nil, now)
+	next := status.Next(statusDeployment, observed, nil, nil, now)
 	const want = "prefill: 3 of 8 copies wait: no rack has room"
 	if got := meta.FindStatusCondition(next.Conditions, v1beta1.ConditionReady); got == nil || got.Message != want {
 		t.Errorf("got %v, want %s", got, want)

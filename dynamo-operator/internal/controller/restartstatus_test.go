@@ -1,4 +1,4 @@
-package status_test
+package controller_test
 
 import (
 	"testing"
@@ -72,8 +72,8 @@ func TestNextRestart(t *testing.T) {
 			if c.observed.Restarted == nil && c.last != nil {
 				c.observed.Restarted = bearing(c.last)
 			}
-			deployment := restarted(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
-			if diff := cmp.Diff(c.want, status.NextRestart(deployment, c.observed)); diff != "" {
+			statusDeployment := restarted(&v1beta1.Restart{ID: "1", Strategy: c.strategy}, c.last)
+			if diff := cmp.Diff(c.want, status.NextRestart(statusDeployment, c.observed)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

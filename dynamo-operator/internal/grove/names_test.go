@@ -1,4 +1,4 @@
-package names_test
+package grove_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package overrides_test
+package grove_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"packtree.dev/shared/api/dynamo/v1beta1"
 )
 
-func deployment(t *testing.T, spec string) *v1beta1.DynamoGraphDeployment {
+func overridesDeployment(t *testing.T, spec string) *v1beta1.DynamoGraphDeployment {
 	t.Helper()
 	written := &v1beta1.DynamoGraphDeployment{}
 	if err := yaml.UnmarshalStrict([]byte("spec: "+spec), written); err != nil {
@@ -48,7 +48,7 @@ func TestFolded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			written := deployment(t, c.spec)
+			written := overridesDeployment(t, c.spec)
 			before := written.DeepCopy()
 			folded := overrides.Folded(written)
 			if diff := cmp.Diff(c.whole, folded.Spec.TopologyConstraint); diff != "" {
@@ -62,13 +62,13 @@ func TestFolded(t *testing.T) {
 			}
 		})
 	}
-	if plain := deployment(t, "{components: [{name: A, podTemplate: {}}]}"); overrides.Folded(plain) != plain {
+	if plain := overridesDeployment(t, "{components: [{name: A, podTemplate: {}}]}"); overrides.Folded(plain) != plain {
 		t.Error("a deployment without overrides was copied")
 	}
 }
 
 func TestWhatOfAnOverrideIsNotCarriedOut(t *testing.T) {
-	written := deployment(t,
+	written := overridesDeployment(t,
 		"{providerOverride: {value: {metadata: {}, spec: {replicas: 2, template: {topologyConstraint: {packDomain: zone}, "+
 			"terminationDelay: 1h}}}}, components: []}")
 	constraint, rest := overrides.Constraint(written.Spec.ProviderOverride, overrides.OfDeployment)

@@ -1,4 +1,4 @@
-package launch_test
+package pods_test
 
 import (
 	"fmt"
