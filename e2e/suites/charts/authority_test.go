@@ -10,24 +10,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestAnUpgradeLeavesTheAuthority writes what the programs, or cert-manager's injector, write into the webhook
-// configurations. If an upgrade removed it, nothing could be written until they have noticed.
-func TestAnUpgradeLeavesTheAuthority(t *testing.T) {
-	installed := install(t, "packtree")
+// authorize writes what the programs, or cert-manager's injector, write into the webhook configurations. If an upgrade
+// removed it, nothing could be written until they have noticed.
+func (i installation) authorize(t *testing.T) (authority []byte) {
+	t.Helper()
 	authority, _, err := cert.GenerateSelfSignedCertKey("authority", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count := installed.eachClientConfig(t,
+	if count := i.eachClientConfig(t,
 		func(config *admissionregistrationv1.WebhookClientConfig) { config.CABundle = authority }); count < 8 {
 		t.Fatalf("only %d webhooks", count)
 	}
-	// With changes of the configurations themselves, of the programs' inputs, and of the kinds.
-	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace", namespace,
-		"--set",
-		"grove-operator.config.authorizer.enabled=true,dynamo-operator.logLevel=debug,dynamo-operator.webhook.annotations.a=b,podgrouper.replicas=2")
+	return authority
+}
+
+func (i installation) isAuthorized(t *testing.T, authority []byte) {
+	t.Helper()
 	without := 0
-	installed.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) {
+	i.eachClientConfig(t, func(config *admissionregistrationv1.WebhookClientConfig) {
 		if !slices.Equal(config.CABundle, authority) {
 			without++
 		}

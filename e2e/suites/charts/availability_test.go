@@ -18,7 +18,8 @@ import (
 
 func highlyAvailable(t *testing.T, chart string) []*unstructured.Unstructured {
 	t.Helper()
-	return renderedBy(t, chart, "--values", filepath.Join(chartPath(t, chart), "values-ha.yaml"))
+	return renderedBy(t, chart, "--values", filepath.Join(chartPath(t, chart), "values-ha.yaml"), "--set",
+		strings.Join(noKinds(chart), ","))
 }
 
 // TestTwoOfEachStandApart reads values-ha.yaml of every chart, the umbrella among them.

@@ -55,24 +55,24 @@ func TestCRDsAreKeptUnlessConfiguredOtherwise(t *testing.T) {
 	}
 }
 
-// TestUninstallRemovesTheKindsWhenConfigured sets the value by an upgrade, as a user does who decides it at the end.
-// The topology that grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
-func TestUninstallRemovesTheKindsWhenConfigured(t *testing.T) {
-	installed := install(t, "packtree")
-	installed.holdTopology(t)
+// uninstallWithKinds sets the value by an upgrade, as a user does who decides it at the end. The topology that
+// grove-operator has made keeps its kind until its finalizer is removed, as docs/charts.md says.
+func (i installation) uninstallWithKinds(t *testing.T, all []string) {
+	t.Helper()
+	i.holdTopology(t)
 	var switches []string
 	for _, chart := range charts["packtree"].deployments {
 		switches = append(switches, chart+".crds.keep=false")
 	}
-	mustHelm(t, installed.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace",
+	mustHelm(t, i.kubeconfig, "upgrade", "packtree", chartPath(t, "packtree"), "--namespace",
 		namespace, "--set", strings.Join(switches, ","))
-	installed.definitions(t, charts["packtree"].definitions)
-	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
-	installed.untilLeft(t, "clustertopologies.grove.io")
-	if out, err := kubectl(t, installed.kubeconfig, releaseTopology...); err != nil {
+	i.definitions(t, all)
+	mustHelm(t, i.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
+	i.untilLeft(t, "clustertopologies.grove.io")
+	if out, err := kubectl(t, i.kubeconfig, releaseTopology...); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	installed.untilLeft(t)
+	i.untilLeft(t)
 }
 
 // releaseTopology is what docs/charts.md asks for.

@@ -33,20 +33,20 @@ func TestDashboardsAndAlertsComeOnRequest(t *testing.T) {
 	if rules := namesOf(objects, "PrometheusRule"); len(rules) > 0 {
 		t.Errorf("alerts %v are installed unasked", rules)
 	}
+	const on = "monitoring.dashboard.enabled=true,monitoring.alerts.enabled=true," +
+		"monitoring.dashboard.labels.shown=yes,monitoring.alerts.labels.release=prometheus"
+	asked := withoutKinds(t, "packtree", forEach("packtree", on, monitored))
+	if diff := cmp.Diff(monitored, namesOf(asked, "PrometheusRule")); diff != "" {
+		t.Errorf("alerts (-want +got):\n%s", diff)
+	}
+	const runbooks = "https://wiki.example.com/runbooks"
+	linked := withoutKinds(t, "packtree", forEach("packtree",
+		on+",monitoring.alerts.runbooks="+runbooks+"/", monitored))
 	for _, chart := range monitored {
 		t.Run(chart, func(t *testing.T) {
-			objects := withoutKinds(t, "packtree", chart+".monitoring.dashboard.enabled=true",
-				chart+".monitoring.dashboard.labels.shown=yes",
-				chart+".monitoring.alerts.enabled=true", chart+".monitoring.alerts.labels.release=prometheus")
-			checkDashboard(t, chart, named(objects, "ConfigMap", chart+"-dashboard"))
-			checkAlerts(t, named(objects, "PrometheusRule", chart), "")
-			if rules := namesOf(objects, "PrometheusRule"); len(rules) != 1 {
-				t.Errorf("alerts %v are installed for %s", rules, chart)
-			}
-			served := withoutKinds(t, "packtree", chart+".monitoring.alerts.enabled=true",
-				chart+".monitoring.alerts.labels.release=prometheus",
-				chart+".monitoring.alerts.runbooks=https://wiki.example.com/runbooks/")
-			checkAlerts(t, named(served, "PrometheusRule", chart), "https://wiki.example.com/runbooks")
+			checkDashboard(t, chart, named(asked, "ConfigMap", chart+"-dashboard"))
+			checkAlerts(t, named(asked, "PrometheusRule", chart), "")
+			checkAlerts(t, named(linked, "PrometheusRule", chart), runbooks)
 		})
 	}
 }

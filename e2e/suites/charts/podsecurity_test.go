@@ -44,6 +44,7 @@ func TestEveryPodIsRestricted(t *testing.T) {
 				",imagePullSecrets[0].name=registry,networkPolicy.enabled=true", charts["packtree"].deployments)},
 		} {
 			t.Run(chart+"/"+name, func(t *testing.T) {
+				arguments = append(arguments, "--set", strings.Join(noKinds(chart), ","))
 				templates := podTemplates(t, renderedBy(t, chart, arguments...))
 				if len(templates) != len(want.deployments) {
 					t.Errorf("%d of %d programs make pods", len(templates), len(want.deployments))

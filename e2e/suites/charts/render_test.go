@@ -26,7 +26,11 @@ func rendered(t *testing.T, chart string, set ...string) []*unstructured.Unstruc
 // withoutKinds is rendered without the CRDs, which are most of a chart and take most of the time.
 func withoutKinds(t *testing.T, chart string, set ...string) []*unstructured.Unstructured {
 	t.Helper()
-	set = slices.Clone(set)
+	return rendered(t, chart, append(slices.Clone(set), noKinds(chart)...)...)
+}
+
+// noKinds are the values of a chart that leave its CRDs out.
+func noKinds(chart string) (set []string) {
 	for _, of := range []string{"dynamo-operator", "grove-operator", "kai-topology-plugin"} {
 		switch chart {
 		case of:
@@ -35,12 +39,19 @@ func withoutKinds(t *testing.T, chart string, set ...string) []*unstructured.Uns
 			set = append(set, of+".crds.install=false")
 		}
 	}
-	return rendered(t, chart, set...)
+	return set
 }
+
+// known are earlier results of renderedBy: several tests look at the same objects, which none changes.
+var known = map[string][]*unstructured.Unstructured{}
 
 // renderedBy are the objects of a chart with further arguments of helm.
 func renderedBy(t *testing.T, chart string, further ...string) []*unstructured.Unstructured {
 	t.Helper()
+	key := chart + " " + strings.Join(further, " ")
+	if objects, is := known[key]; is {
+		return objects
+	}
 	arguments := append([]string{"template", "release", chartPath(t, chart), "--namespace", namespace}, further...)
 	documents, findings := manifests.Parse(chart, []byte(mustHelm(t, os.DevNull, arguments...)))
 	if len(findings) > 0 {
@@ -50,6 +61,7 @@ func renderedBy(t *testing.T, chart string, further ...string) []*unstructured.U
 	for _, document := range documents {
 		objects = append(objects, document.Object)
 	}
+	known[key] = objects
 	return objects
 }
 
