@@ -1,5 +1,10 @@
-// Command load measures Packtree's scheduler against the unmodified kube-scheduler and, as load sets, load deployments
-// and load groups, the operators and podgrouper.
+// Command load measures Packtree's scheduler against the unmodified kube-scheduler on one dev cluster. Its commands
+// sets, deployments and groups measure the operators and podgrouper.
+//
+// Both schedulers take turns under the same conditions: pods exist before the measured scheduler starts, the clock runs
+// from the moment in which it holds its lease until the last pod has a node, and all other programs (the API server,
+// etcd and this program's own watch) do the same work for both. The kubelets, which KWOK simulates, rest meanwhile: how
+// many of their writes fall into the time of a scheduler would depend on how it binds.
 package main
 
 import (
@@ -8,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"packtree.dev/e2e/load"
 	"packtree.dev/shared/render"
 )
 
@@ -30,29 +34,38 @@ refusal     A gang of 1,000 pods arrives for which no rack has room: how long a 
             room.
 
 Rounds alternate and are repeated, and the report has medians; RATIO is to the same figure of kube-scheduler, for its
-plain pods. The table at the end, or with --json all runs, goes to standard output, progress to standard error. Needs
+plain pods. The table at the end goes to standard output, progress to standard error. Needs
 'make build tools'; kube-scheduler is built by e2e/tools/build.sh when it is not there yet.`
 
+// options choose the measurements of the schedulers; the flags say what they mean.
+type options struct {
+	common
+	Nodes, Pods, Gang, Running, Repeats, QPS, Burst int
+	Gangs                                           []int
+	FlowControl, Kubelets                           bool
+}
+
 func newCommand() *cobra.Command {
-	options := load.Options{}
+	o := options{}
 	command := measurement(cobra.Command{
 		Use:   "load",
 		Short: "Measure Packtree's scheduler against the unmodified kube-scheduler on one cluster",
 		Long:  explanation,
 		Example: "  go run ./e2e/cmd/load\n  go run ./e2e/cmd/load --parts throughput --nodes 500 --pods 1000 " +
-			"--gangs 64 --repeats 1 --profile /tmp",
-	}, &options.Common, load.Parts, func(ctx context.Context) (report, error) { return load.Measure(ctx, options) })
+			"--gangs 64 --repeats 1",
+	}, &o.common, func(ctx context.Context) (report, error) { return measure(ctx, o) },
+		"throughput", "start", "memory", "refusal")
 	command.AddCommand(setsCommand(), deploymentsCommand(), groupsCommand())
 	flags := command.Flags()
-	flags.IntVar(&options.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
-	flags.IntVar(&options.Pods, "pods", 4000, "pods in each run of throughput")
-	flags.IntSliceVar(&options.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs for throughput")
-	flags.IntVar(&options.Gang, "gang", 512, "size of the gang for start")
-	flags.IntVar(&options.Running, "running", 20000, "running pods for memory and refusal")
-	flags.IntVar(&options.Repeats, "repeats", 3, "how often each thing is measured")
-	flags.IntVar(&options.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
-	flags.IntVar(&options.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
-	flags.BoolVar(&options.FlowControl, "flow-control", true, "install our chart's FlowSchemas")
-	flags.BoolVar(&options.Kubelets, "kubelets", false, "have kubelets work in throughput and start")
+	flags.IntVar(&o.Nodes, "nodes", 5000, "nodes of 8 GPUs, 16 to a rack")
+	flags.IntVar(&o.Pods, "pods", 4000, "pods in each run of throughput")
+	flags.IntSliceVar(&o.Gangs, "gangs", []int{4, 64, 1000}, "sizes of gangs for throughput")
+	flags.IntVar(&o.Gang, "gang", 512, "size of the gang for start")
+	flags.IntVar(&o.Running, "running", 20000, "running pods for memory and refusal")
+	flags.IntVar(&o.Repeats, "repeats", 3, "how often each thing is measured")
+	flags.IntVar(&o.QPS, "qps", 1000, "clientConnection.qps of both schedulers")
+	flags.IntVar(&o.Burst, "burst", 1000, "clientConnection.burst of both schedulers")
+	flags.BoolVar(&o.FlowControl, "flow-control", true, "install our chart's FlowSchemas")
+	flags.BoolVar(&o.Kubelets, "kubelets", false, "have kubelets work in throughput and start")
 	return command
 }

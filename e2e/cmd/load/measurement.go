@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,71 +11,70 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"packtree.dev/e2e/load"
 )
 
 // report is the result of a measurement.
 type report interface{ Print(io.Writer) error }
 
+// common are the options that every measurement has.
+type common struct {
+	// Dir is the state directory of the dev cluster that is brought up, and taken down at the end.
+	Dir string
+	// Parts to measure.
+	Parts []string
+	// Patience bounds each wait.
+	Patience time.Duration
+	// Progress receives lines that say what happens.
+	Progress io.Writer
+}
+
 // measurement completes a command that measures: with the common flags, a directory for the cluster, and the report at
 // the end.
 func measurement(
-	command cobra.Command, common *load.Common, parts []load.Part, measure func(context.Context) (report, error),
+	command cobra.Command, c *common, measure func(context.Context) (report, error), parts ...string,
 ) *cobra.Command {
-	asJSON := false
 	command.Args = cobra.NoArgs
 	command.RunE = func(cmd *cobra.Command, _ []string) error {
-		if common.Dir == "" {
-			directory, err := os.MkdirTemp("", "packtree-load-")
-			if err != nil {
-				return err
+		for _, name := range c.Parts {
+			if !slices.Contains(parts, name) {
+				return fmt.Errorf("%q is not one of %s", name, strings.Join(parts, ", "))
 			}
-			defer os.RemoveAll(directory)
-			common.Dir = filepath.Join(directory, "cluster")
 		}
+		directory, err := os.MkdirTemp("", "packtree-load-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(directory)
+		c.Dir, c.Progress = filepath.Join(directory, "cluster"), cmd.ErrOrStderr()
 		measured, err := measure(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if !asJSON {
-			return measured.Print(cmd.OutOrStdout())
-		}
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(measured)
+		return measured.Print(cmd.OutOrStdout())
 	}
-	common.Progress, common.Parts = os.Stderr, parts
 	flags := command.Flags()
-	flags.StringVar(&common.Dir, "dir", "", "state directory of the dev cluster (default: a temporary one)")
-	flags.StringVar(&common.Program, "program", "", "binary of the component (default: the one in bin)")
-	flags.StringVar(&common.Profile, "profile", "", "directory for profiles of the component")
-	flags.DurationVar(&common.Patience, "patience", cmp.Or(common.Patience, 10*time.Minute), "bound of each wait")
-	flags.BoolVar(&asJSON, "json", false, "print the report as JSON, with all runs")
+	flags.DurationVar(&c.Patience, "patience", 20*time.Minute, "bound of each wait")
 	if len(parts) > 0 {
-		flags.Func("parts", "what to measure (default "+names(parts)+")", func(value string) (err error) {
-			common.Parts, err = chosen(parts, strings.Split(value, ","))
-			return err
-		})
+		flags.StringSliceVar(&c.Parts, "parts", parts, "what to measure")
 	}
 	return &command
 }
 
-func names(parts []load.Part) string {
-	var names []string
-	for _, part := range parts {
-		names = append(names, string(part))
-	}
-	return strings.Join(names, ",")
+// part is one of the measurements, with its function.
+type part struct {
+	name string
+	take func(context.Context) error
 }
 
-func chosen(parts []load.Part, given []string) ([]load.Part, error) {
-	var chosen []load.Part
-	for _, name := range given {
-		if !slices.Contains(parts, load.Part(name)) {
-			return nil, fmt.Errorf("%q is not one of %s", name, names(parts))
+// takeParts runs the wanted parts, in their order.
+func (c common) takeParts(ctx context.Context, parts ...part) error {
+	for _, part := range parts {
+		if !slices.Contains(c.Parts, part.name) {
+			continue
 		}
-		chosen = append(chosen, load.Part(name))
+		if err := part.take(ctx); err != nil {
+			return fmt.Errorf("part %s: %w", part.name, err)
+		}
 	}
-	return chosen, nil
+	return nil
 }

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 // schedulersBench is the cluster for measurements of schedulers.
 type schedulersBench struct {
 	*bench
-	options Options
-	report  *Report
+	options options
+	report  *schedulersReport
 	// made counts the workloads, so that each has its own name.
 	made int
 }
 
-// Measure brings a dev cluster up, runs the measurements of the options, and takes it down again.
-func Measure(ctx context.Context, o Options) (report *Report, err error) {
+// measure brings a dev cluster up, runs the measurements of the options, and takes it down again.
+func measure(ctx context.Context, o options) (report *schedulersReport, err error) {
 	if err := buildReference(ctx, o); err != nil {
 		return nil, err
 	}
@@ -35,18 +35,18 @@ func Measure(ctx context.Context, o Options) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &schedulersBench{options: o, report: &Report{
+	b := &schedulersBench{options: o, report: &schedulersReport{
 		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS,
 		FlowControl: o.FlowControl, Kubelets: o.Kubelets,
 	}}
-	if b.bench, err = connect(cluster, o.Common); err != nil {
+	if b.bench, err = connect(cluster, o.common); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(b.Create(ctx, topology()), b.makeNamespace(ctx)); err != nil {
 		return nil, err
 	}
-	err = b.takeParts(ctx, part{Throughput, b.withoutKubelets(b.throughput)},
-		part{Start, b.withoutKubelets(b.starts)}, part{Memory, b.memory}, part{Refusal, b.refusals})
+	err = b.takeParts(ctx, part{"throughput", b.withoutKubelets(b.throughput)},
+		part{"start", b.withoutKubelets(b.starts)}, part{"memory", b.memory}, part{"refusal", b.refusals})
 	if err != nil {
 		return nil, err
 	}

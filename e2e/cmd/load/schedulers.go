@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -33,19 +33,15 @@ var both = []scheduler{unmodified, ours}
 
 // up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both
 // schedulers.
-func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
-	options := devcluster.Options{
+func up(ctx context.Context, o options) (*devcluster.Cluster, error) {
+	cluster, err := devcluster.Up(ctx, devcluster.Options{
 		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program},
 		Progress: o.Progress,
 		Values: map[string]map[string]any{ours.program: {
 			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
 			"flowControl":      map[string]any{"enabled": o.FlowControl},
 		}},
-	}
-	if o.Program != "" {
-		options.Programs = map[string]string{ours.program: o.Program}
-	}
-	cluster, err := devcluster.Up(ctx, options)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +58,7 @@ func up(ctx context.Context, o Options) (*devcluster.Cluster, error) {
 
 // runUnmodified starts kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
 // recognizes.
-func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) error {
+func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o options) error {
 	kubeconfig, err := cluster.Identity("system:kube-scheduler")
 	if err != nil {
 		return err
@@ -90,7 +86,7 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o Options) 
 }
 
 // buildReference builds the unmodified scheduler beside the other tools.
-func buildReference(ctx context.Context, o Options) error {
+func buildReference(ctx context.Context, o options) error {
 	root, err := devcluster.Repository()
 	if err != nil {
 		return err

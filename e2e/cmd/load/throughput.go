@@ -1,9 +1,8 @@
-package load
+package main
 
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -52,7 +51,6 @@ func (b *schedulersBench) bind(ctx context.Context, by scheduler, w workload) er
 		return err
 	}
 	err = b.take(ctx, by, func(ctx context.Context, t *turn) error {
-		profiled := profiles{b.Profile, t.ask}.cpu(ctx, by.program+"-"+strings.ReplaceAll(w.name, " ", "-"), 5)
 		last, err := bound(ctx)
 		if err != nil {
 			return err
@@ -78,7 +76,7 @@ func (b *schedulersBench) bind(ctx context.Context, by scheduler, w workload) er
 		t.add(w.name, "CPU s since the start", used.cpu)
 		t.add(w.name, "API server's CPU s", after.cpu-before.cpu)
 		t.add(w.name, "longest s between renewals of the lease", t.tenure.gap().Seconds())
-		return profiled()
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,12 +1,10 @@
-package load
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
 	"packtree.dev/e2e/devcluster"
@@ -19,37 +17,23 @@ type observed struct {
 	// measured is the component, and others are those that have to be at rest too before the cluster has settled.
 	measured watched
 	others   []watched
-	profiles profiles
 	// pods are those of the namespace that count.
 	pods   *counter
-	report *OperatorReport
+	report *operatorReport
 }
 
 // observe brings up a dev cluster with a component, others that it works with, and no scheduler, runs a function on it,
-// and takes it down again. The values are those of the component's chart. Pods with the label count, and are done if
-// the function says so.
-func (c Common) observe(
-	ctx context.Context, values map[string]any, pods *counter, do func(context.Context, *observed) error,
-	component string, others ...string,
-) (report *OperatorReport, err error) {
-	pprof, err := freeport.Port()
-	if err != nil {
-		return nil, err
-	}
+// and takes it down again.
+func (c common) observe(
+	ctx context.Context, pods *counter, do func(context.Context, *observed) error, component string, others ...string,
+) (report *operatorReport, err error) {
 	options := devcluster.Options{
 		Dir: c.Dir, Nodes: nodes(1), Heartbeat: heartbeat, Progress: c.Progress,
 		Components: append([]string{component}, others...),
-		Programs:   map[string]string{}, Values: map[string]map[string]any{component: maps.Clone(values)},
+		Values:     map[string]map[string]any{component: {}},
 	}
-	options.Values[component]["extraArgs"] = []any{fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", pprof)}
-	if c.Program != "" {
-		options.Programs[component] = c.Program
-	}
-	report = &OperatorReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
-	seen := &observed{pods: pods, report: report,
-		profiles: profiles{c.Profile, func(ctx context.Context, path string) ([]byte, error) {
-			return fetch(ctx, http.DefaultClient, local(pprof)+path)
-		}}}
+	report = &operatorReport{Machine: machine(), Date: time.Now().Format(time.DateOnly)}
+	seen := &observed{pods: pods, report: report}
 	if seen.measured, err = metricsOf(component, options.Values[component]); err != nil {
 		return nil, err
 	}
@@ -86,10 +70,8 @@ func (c Common) observe(
 func metricsOf(component string, values map[string]any) (watched, error) {
 	port, err := freeport.Port()
 	values["metrics"] = map[string]any{"bindAddress": "127.0.0.1", "port": port}
-	return watched{program: component, metrics: local(port) + "/metrics"}, err
+	return watched{program: component, metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", port)}, err
 }
-
-func local(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // watched is a component whose metrics are read.
 type watched struct{ program, metrics string }

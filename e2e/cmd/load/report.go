@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"fmt"
@@ -8,52 +8,52 @@ import (
 	"text/tabwriter"
 )
 
-// Report has the measurements of the schedulers.
-type Report struct {
-	Machine     string    `json:"machine"`
-	Date        string    `json:"date"`
-	Nodes       int       `json:"nodes"`
-	Running     int       `json:"runningPods,omitempty"`
-	QPS         int       `json:"qps"`
-	FlowControl bool      `json:"flowControl"`
-	Kubelets    bool      `json:"kubelets"`
-	Figures     []*Figure `json:"figures"`
+// schedulersReport has the measurements of the schedulers.
+type schedulersReport struct {
+	Machine     string
+	Date        string
+	Nodes       int
+	Running     int
+	QPS         int
+	FlowControl bool
+	Kubelets    bool
+	Figures     []*figure
 	// APIServer has the counters of the API server's flow control for the whole time, by flow schema.
-	APIServer []Flow `json:"apiServer"`
+	APIServer []flow
 }
 
-// Figure is one measured quantity, with a value for each repetition of its scenario.
-type Figure struct {
-	Scheduler string    `json:"scheduler"`
-	Scenario  string    `json:"scenario"`
-	Name      string    `json:"figure"`
-	Values    []float64 `json:"values"`
+// figure is one measured quantity, with a value for each repetition of its scenario.
+type figure struct {
+	Scheduler string
+	Scenario  string
+	Name      string
+	Values    []float64
 }
 
 // add adds a value to a figure.
-func (r *Report) add(by scheduler, scenario, name string, value float64) {
-	at := slices.IndexFunc(r.Figures, func(f *Figure) bool {
+func (r *schedulersReport) add(by scheduler, scenario, name string, value float64) {
+	at := slices.IndexFunc(r.Figures, func(f *figure) bool {
 		return f.Scheduler == by.program && f.Scenario == scenario && f.Name == name
 	})
 	if at < 0 {
-		r.Figures = append(r.Figures, &Figure{by.program, scenario, name, nil})
+		r.Figures = append(r.Figures, &figure{by.program, scenario, name, nil})
 		at = len(r.Figures) - 1
 	}
 	r.Figures[at].Values = append(r.Figures[at].Values, value)
 }
 
 // unmodified is the median of a figure for the unmodified scheduler; 0 if that was not measured.
-func (r *Report) unmodified(name string) float64 {
-	for _, figure := range r.Figures {
-		if figure.Scheduler == unmodified.program && figure.Name == name {
-			return median(figure.Values)
+func (r *schedulersReport) unmodified(name string) float64 {
+	for _, f := range r.Figures {
+		if f.Scheduler == unmodified.program && f.Name == name {
+			return median(f.Values)
 		}
 	}
 	return 0
 }
 
 // Print writes the report as tables.
-func (r *Report) Print(out io.Writer) error {
+func (r *schedulersReport) Print(out io.Writer) error {
 	fmt.Fprintf(out,
 		"%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t, "+
 			"kubelets while pods are bound: %t\n",
@@ -66,7 +66,7 @@ func (r *Report) Print(out io.Writer) error {
 			ratio = fmt.Sprintf("%.2f", median(f.Values)/base)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.4g\t%s\t%s\n", f.Scheduler, f.Scenario, f.Name, median(f.Values), ratio,
-			list(f.Values))
+			strings.Trim(fmt.Sprintf("%.4g", f.Values), "[]"))
 	}
 	fmt.Fprintf(table, "\nFLOW SCHEMA\tPRIORITY LEVEL\tREQUESTS\tREJECTED\tMEAN WAIT\n")
 	for _, f := range r.APIServer {
@@ -87,12 +87,4 @@ func median(values []float64) float64 {
 		return (sorted[middle-1] + sorted[middle]) / 2
 	}
 	return sorted[middle]
-}
-
-func list(values []float64) string {
-	words := make([]string, len(values))
-	for i, value := range values {
-		words[i] = fmt.Sprintf("%.4g", value)
-	}
-	return strings.Join(words, " ")
 }

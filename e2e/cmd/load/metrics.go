@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"bytes"
@@ -120,20 +120,20 @@ func writes(before, after metrics) map[string]int {
 	return counts
 }
 
-// Flow has the counters of the API server's flow control for one flow schema.
-type Flow struct {
-	Schema string `json:"schema"`
-	Level  string `json:"priorityLevel"`
+// flow has the counters of the API server's flow control for one flow schema.
+type flow struct {
+	Schema string
+	Level  string
 	// Requests were served, Rejected were refused because the level was full.
-	Requests float64 `json:"requests"`
-	Rejected float64 `json:"rejected"`
+	Requests float64
+	Rejected float64
 	// MeanWaitMilliseconds is how long a request waited before it was served. A request that did not wait counts with
 	// 0.
-	MeanWaitMilliseconds float64 `json:"meanWaitMilliseconds"`
+	MeanWaitMilliseconds float64
 }
 
 // flows reads the counters of the API server's flow control.
-func flows(counted metrics) []Flow {
+func flows(counted metrics) []flow {
 	of := func(name model.LabelValue) map[[4]string]float64 {
 		return counted.by("apiserver_flowcontrol_"+name, "flow_schema", "priority_level")
 	}
@@ -141,29 +141,29 @@ func flows(counted metrics) []Flow {
 	waited, waits := of("request_wait_duration_seconds_sum"), of("request_wait_duration_seconds_count")
 	all := maps.Clone(served)
 	maps.Copy(all, rejected)
-	var found []Flow
+	var found []flow
 	for key := range all {
-		flow := Flow{Schema: key[0], Level: key[1], Requests: served[key], Rejected: rejected[key]}
+		made := flow{Schema: key[0], Level: key[1], Requests: served[key], Rejected: rejected[key]}
 		if waits[key] > 0 {
-			flow.MeanWaitMilliseconds = 1000 * waited[key] / waits[key]
+			made.MeanWaitMilliseconds = 1000 * waited[key] / waits[key]
 		}
-		found = append(found, flow)
+		found = append(found, made)
 	}
-	slices.SortFunc(found, func(a, b Flow) int { return strings.Compare(a.Schema+a.Level, b.Schema+b.Level) })
+	slices.SortFunc(found, func(a, b flow) int { return strings.Compare(a.Schema+a.Level, b.Schema+b.Level) })
 	return found
 }
 
-// Reconciles has the durations of one controller's reconciles.
-type Reconciles struct {
-	Controller string `json:"controller"`
-	Count      int    `json:"count"`
+// reconciled has the durations of one controller's reconciles.
+type reconciled struct {
+	Controller string
+	Count      int
 	// Median and P99 are bounds of their buckets in the histogram, in milliseconds.
-	Median float64 `json:"medianMilliseconds"`
-	P99    float64 `json:"p99Milliseconds"`
+	Median float64
+	P99    float64
 }
 
 // reconciles reads controller-runtime's histogram between two readings.
-func reconciles(before, after metrics) []Reconciles {
+func reconciles(before, after metrics) []reconciled {
 	buckets := func(by metrics) map[[4]string]float64 {
 		return by.by("controller_runtime_reconcile_time_seconds_bucket", "controller", "le")
 	}
@@ -178,7 +178,7 @@ func reconciles(before, after metrics) []Reconciles {
 		}
 		byController[of[0]][bound] = count - earlier[of]
 	}
-	var found []Reconciles
+	var found []reconciled
 	for _, controller := range slices.Sorted(maps.Keys(byController)) {
 		upTo := byController[controller]
 		bounds, all := slices.Sorted(maps.Keys(upTo)), upTo[math.Inf(1)]
@@ -186,7 +186,7 @@ func reconciles(before, after metrics) []Reconciles {
 			return 1000 * bounds[slices.IndexFunc(bounds, func(bound float64) bool { return upTo[bound] >= q*all })]
 		}
 		if all > 0 {
-			found = append(found, Reconciles{controller, int(all), quantile(0.5), quantile(0.99)})
+			found = append(found, reconciled{controller, int(all), quantile(0.5), quantile(0.99)})
 		}
 	}
 	return found

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -12,38 +12,35 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Step is one action, with its cost.
-type Step struct {
-	Name string `json:"name"`
+// step is one action, with its cost.
+type step struct {
+	Name string
 	// Pods at the end.
-	Pods int `json:"pods"`
+	Pods int
 	// Answered is the time until the API server has answered all requests, Created until the last new pod existed,
 	// Seconds until the final state, and Settled until the operators rest, including their statuses.
-	Answered float64 `json:"answeredSeconds"`
-	Created  float64 `json:"createdSeconds,omitempty"`
-	Seconds  float64 `json:"seconds"`
-	Settled  float64 `json:"settledSeconds"`
+	Answered float64
+	Created  float64
+	Seconds  float64
+	Settled  float64
 	// CPUSeconds of the operator, and APIServerCPUSeconds of the API server, until the operators rest.
-	CPUSeconds          float64 `json:"cpuSeconds"`
-	APIServerCPUSeconds float64 `json:"apiServerCPUSeconds"`
+	CPUSeconds          float64
+	APIServerCPUSeconds float64
 	// MiB is the operator's resident memory at the end, MostMiB its maximum.
-	MiB     float64 `json:"mib"`
-	MostMiB float64 `json:"mostMiB"`
+	MiB     float64
+	MostMiB float64
 	// Writes of all programs during the step, by verb and resource.
-	Writes map[string]int `json:"writes"`
+	Writes map[string]int
 	// Reconciles has the durations for each controller.
-	Reconciles []Reconciles `json:"reconciles"`
+	Reconciles []reconciled
 }
 
-// OperatorReport has the measurements of an operator.
-type OperatorReport struct {
-	Machine string `json:"machine"`
-	Date    string `json:"date"`
-	Steps   []Step `json:"steps"`
+// operatorReport has the measurements of an operator.
+type operatorReport struct {
+	Machine string
+	Date    string
+	Steps   []step
 }
-
-// profiled is how many seconds of a step a profile covers.
-const profiled = 20
 
 // moment waits for an event, and returns its moment.
 type moment func(context.Context) (time.Time, error)
@@ -59,7 +56,6 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 	if err != nil {
 		return err
 	}
-	profile := b.profiles.cpu(ctx, name, profiled)
 	began := time.Now()
 	if err := change(); err != nil {
 		return err
@@ -76,9 +72,6 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 	if err != nil {
 		return err
 	}
-	if err := profile(); err != nil {
-		return err
-	}
 	after, err := b.read(ctx)
 	if err != nil {
 		return err
@@ -92,21 +85,21 @@ func (b *observed) step(ctx context.Context, name string, change func() error, d
 		s.Created = created.Seconds()
 	}
 	b.add(s)
-	return b.profiles.save(ctx, name+"-heap", "heap")
+	return nil
 }
 
-func (b *observed) add(s Step) {
+func (b *observed) add(s step) {
 	b.report.Steps = append(b.report.Steps, s)
 	b.say("%s: %d pods, done after %.1f s, at rest after %.1f s, %v written, %.0f MiB",
 		s.Name, s.Pods, s.Seconds, s.Settled, s.Writes, s.MiB)
 }
 
 // cost is the difference of two readings. A process that was started in between has counted from zero.
-func cost(before, after reading) Step {
+func cost(before, after reading) step {
 	if before.process != after.process {
 		before.operator, before.operatorUse = nil, usage{}
 	}
-	return Step{
+	return step{
 		CPUSeconds:          after.operatorUse.cpu - before.operatorUse.cpu,
 		APIServerCPUSeconds: after.apiServerUse.cpu - before.apiServerUse.cpu,
 		MiB:                 after.operatorUse.resident,
@@ -143,10 +136,8 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 	if err := b.machine.Stop(ctx, b.measured.program); err != nil {
 		return err
 	}
-	unprofiled := *b
-	unprofiled.profiles = profiles{}
 	start := func() error { return b.machine.Start(ctx, b.measured.program) }
-	err := unprofiled.step(ctx, name, start, func(ctx context.Context) (time.Time, error) {
+	return b.step(ctx, name, start, func(ctx context.Context) (time.Time, error) {
 		what := fmt.Sprintf("the operator has looked at %d of %s", passes, controller)
 		err := b.until(ctx, what, func(ctx context.Context) (bool, string, error) {
 			counted, err := b.measured.read(ctx)
@@ -159,14 +150,10 @@ func (b *observed) startAnew(ctx context.Context, name, controller string, passe
 		})
 		return time.Now(), err
 	})
-	if err != nil {
-		return err
-	}
-	return b.profiles.save(ctx, name+"-heap", "heap")
 }
 
 // Print writes the report as tables.
-func (r *OperatorReport) Print(out io.Writer) error {
+func (r *operatorReport) Print(out io.Writer) error {
 	fmt.Fprintf(out, "%s, %s\n", r.Machine, r.Date)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const (
 
 // bench is the cluster of a measurement.
 type bench struct {
-	Common
+	common
 	*live.Cluster
 	machine *devcluster.Cluster
 	config  *rest.Config
@@ -39,7 +39,7 @@ type bench struct {
 	began time.Time
 }
 
-func connect(machine *devcluster.Cluster, c Common) (*bench, error) {
+func connect(machine *devcluster.Cluster, c common) (*bench, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", machine.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
@@ -47,7 +47,7 @@ func connect(machine *devcluster.Cluster, c Common) (*bench, error) {
 	config.QPS = -1
 	// A thousand sets would get the same warnings.
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
-	b := &bench{Common: c, machine: machine, config: config, began: time.Now()}
+	b := &bench{common: c, machine: machine, config: config, began: time.Now()}
 	if b.Cluster, err = live.Connect(config); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func (b *setsBench) many(ctx context.Context) error {
 	for i := range sets {
 		sets[i] = smallSet(smallName(i))
 	}
-	return b.create(ctx, string(Many), podsOfSmallSet*len(sets), sets...)
+	return b.create(ctx, "many", podsOfSmallSet*len(sets), sets...)
 }
 
 // change is one change that a user makes to a small set.
@@ -54,7 +54,7 @@ func (b *setsBench) life(ctx context.Context) error {
 		}
 	}
 	round := b.round()
-	err := b.reach(ctx, string(Life), b.pods.count(), func() error {
+	err := b.reach(ctx, "life", b.pods.count(), func() error {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for i := 0; i < b.options.Changes || i%len(round) > 0; i++ {

@@ -1,4 +1,4 @@
-package load
+package main
 
 import (
 	"bytes"
@@ -118,7 +118,7 @@ func TestReconcilesAreBoundedByTheBucketsOfTheirHistogram(t *testing.T) {
 			"%[1]s_sum{controller=\"c\"} 1\n%[1]s_count{controller=\"c\"} %[4]d\n", name, upTo5ms, upTo100ms, all))
 	}
 	before, after := histogram(100, 100, 100), histogram(160, 200, 200)
-	if diff := cmp.Diff([]Reconciles{{"c", 100, 5, 100}}, reconciles(before, after)); diff != "" {
+	if diff := cmp.Diff([]reconciled{{"c", 100, 5, 100}}, reconciles(before, after)); diff != "" {
 		t.Errorf("reconciles (-want +got):\n%s", diff)
 	}
 	if got := reconciles(after, after); len(got) > 0 {
@@ -135,7 +135,7 @@ apiserver_flowcontrol_request_wait_duration_seconds_bucket{execute="true",flow_s
 apiserver_flowcontrol_request_wait_duration_seconds_sum{execute="true",flow_schema="b",priority_level="l"} 2
 apiserver_flowcontrol_request_wait_duration_seconds_count{execute="true",flow_schema="b",priority_level="l"} 4
 `))
-	want := []Flow{{Schema: "a", Level: "l", Rejected: 5},
+	want := []flow{{Schema: "a", Level: "l", Rejected: 5},
 		{Schema: "b", Level: "l", Requests: 4, MeanWaitMilliseconds: 500}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("flows (-want +got):\n%s", diff)
@@ -150,7 +150,7 @@ func TestAProcessSaysWhatItUses(t *testing.T) {
 }
 
 func TestReportHasMediansAndRatios(t *testing.T) {
-	report := &Report{Machine: "m", Date: "d", Nodes: 7, QPS: 9}
+	report := &schedulersReport{Machine: "m", Date: "d", Nodes: 7, QPS: 9}
 	add := func(by scheduler, scenario, figure string, values ...float64) {
 		for _, value := range values {
 			report.add(by, scenario, figure, value)
@@ -214,9 +214,9 @@ func TestAProcessThatWasStartedAnewHasCountedFromNothing(t *testing.T) {
 }
 
 func TestStepsAreShownWithWhatWasWritten(t *testing.T) {
-	report := OperatorReport{Machine: "m", Date: "d", Steps: []Step{{
+	report := operatorReport{Machine: "m", Date: "d", Steps: []step{{
 		Name: "scaled", Pods: 7, Seconds: 1.5, Settled: 2.5, Writes: map[string]int{"POST pods": 12},
-		Reconciles: []Reconciles{{Controller: "podclique", Count: 3, Median: 5, P99: 10}},
+		Reconciles: []reconciled{{Controller: "podclique", Count: 3, Median: 5, P99: 10}},
 	}}}
 	var out bytes.Buffer
 	if err := report.Print(&out); err != nil {
