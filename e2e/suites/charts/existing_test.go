@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,53 +17,70 @@ var (
 	grovesKinds = charts["grove-operator"].definitions
 )
 
-// TestInstallBesideOthers installs the umbrella on clusters that have KAI or Grove already, with the switches that
-// docs/charts.md names.
+// TestInstallBesideOthers looks at the umbrella for clusters that have KAI or Grove already, with the switches that
+// docs/charts.md names, and installs it on those where most is switched off.
 func TestInstallBesideOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		there       []string
 		set         string
 		deployments []string
+		installed   bool
 	}{
 		"KAI places and groups": {
 			kaisKinds, "components.kai-topology-plugin=false,components.podgrouper=false",
-			[]string{"dynamo-operator", "grove-operator"},
+			[]string{"dynamo-operator", "grove-operator"}, false,
 		},
 		"KAI groups, and ours is a second scheduler": {
 			kaisKinds,
 			"kai-topology-plugin.crds.install=false,kai-topology-plugin.schedulerName=packtree-scheduler,components.podgrouper=false",
-			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"},
+			[]string{"dynamo-operator", "grove-operator", "kai-topology-plugin"}, true,
 		},
 		"Grove makes pods": {
 			grovesKinds, "components.grove-operator=false", []string{"dynamo-operator", "kai-topology-plugin",
-				"podgrouper"},
+				"podgrouper"}, false,
 		},
 		"Grove and KAI do all but translate": {
 			slices.Concat(grovesKinds, kaisKinds),
 			"components.grove-operator=false,components.kai-topology-plugin=false,components.podgrouper=false",
-			[]string{"dynamo-operator"},
+			[]string{"dynamo-operator"}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			installed := emptyCluster(t)
-			before := installed.bring(t, test.there)
-			arguments := []string{"install", "packtree", chartPath(t, "packtree"), "--namespace", namespace}
-			_, problems, err := helm(t, installed.kubeconfig, arguments...)
-			if err == nil || !strings.Contains(problems, "exists and cannot be imported into the current release") {
-				t.Errorf("without the switches helm must not take over what is there: %v: %s", err, problems)
+			objects := rendered(t, "packtree", test.set)
+			if diff := cmp.Diff(test.deployments, namesOf(objects, "Deployment")); diff != "" {
+				t.Errorf("Deployments (-want +got):\n%s", diff)
 			}
-			mustHelm(t, installed.kubeconfig, append(arguments, "--set", test.set)...)
-			installed.deployments(t, test.deployments)
-			for name, version := range installed.versions(t) {
-				if was, there := before[name]; there && was != version {
-					t.Errorf("CRD %s, which was there before, has been written", name)
+			for _, kind := range namesOf(objects, "CustomResourceDefinition") {
+				if slices.Contains(test.there, kind) {
+					t.Errorf("the chart brings CRD %s, which is there", kind)
 				}
 			}
-			mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
-			if after := installed.versions(t); len(after) < len(before) {
-				t.Errorf("CRDs before: %v; after the uninstall: %v", before, after)
+			if test.installed {
+				installsBeside(t, test.there, test.set, test.deployments)
 			}
 		})
+	}
+}
+
+func installsBeside(t *testing.T, there []string, set string, deployments []string) {
+	t.Helper()
+	installed := emptyCluster(t)
+	before := installed.bring(t, there)
+	arguments := []string{"install", "packtree", chartPath(t, "packtree"), "--namespace", namespace}
+	_, problems, err := helm(t, installed.kubeconfig, arguments...)
+	if err == nil || !strings.Contains(problems, "exists and cannot be imported into the current release") {
+		t.Errorf("without the switches helm must not take over what is there: %v: %s", err, problems)
+	}
+	mustHelm(t, installed.kubeconfig, append(arguments, "--set", set)...)
+	installed.deployments(t, deployments)
+	for name, version := range installed.versions(t) {
+		if was, there := before[name]; there && was != version {
+			t.Errorf("CRD %s, which was there before, has been written", name)
+		}
+	}
+	mustHelm(t, installed.kubeconfig, "uninstall", "packtree", "--namespace", namespace)
+	if after := installed.versions(t); len(after) < len(before) {
+		t.Errorf("CRDs before: %v; after the uninstall: %v", before, after)
 	}
 }
 
