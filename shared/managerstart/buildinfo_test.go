@@ -1,4 +1,4 @@
-package buildinfo
+package managerstart_test
 
 import (
 	"runtime"
@@ -6,11 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"packtree.dev/shared/buildinfo"
 )
 
 func TestTheMetricHasComponentAndBuild(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(Metric("podgrouper"))
+	registry.MustRegister(buildinfo.Metric("podgrouper"))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package installation_test
+package managerstart_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package relations_test
+package podgrouptree_test
 
 import (
 	"strings"
@@ -291,11 +291,11 @@ func TestValidate(t *testing.T) {
 		},
 		"pods of a PodGroup without subgroups": {
 			relation: relations.Relation{Topology: "gpu", Level: "rack", MaxPerDomain: 1},
-			spec:     scheduling.PodGroupSpec{MinMember: ptr(3)},
+			spec:     scheduling.PodGroupSpec{MinMember: new(int32(3))},
 		},
 		"a level of no Topology": {
 			relation: relations.Relation{Level: "rack", MaxPerDomain: 1},
-			spec:     scheduling.PodGroupSpec{MinMember: ptr(3)},
+			spec:     scheduling.PodGroupSpec{MinMember: new(int32(3))},
 			want:     at + `[0].topology: Required value: name the Topology that the level belongs to`,
 		},
 		"a Topology that does not exist": {
@@ -337,5 +337,3 @@ func TestValidate(t *testing.T) {
 		})
 	}
 }
-
-func ptr(n int32) *int32 { return &n }

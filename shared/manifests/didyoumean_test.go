@@ -1,4 +1,4 @@
-package didyoumean_test
+package manifests_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package freeport_test
+package servingcerts_test
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package repairpolicy_test
+package podgrouptree_test
 
 import (
 	"testing"

@@ -1,10 +1,12 @@
-package kubeconfig
+package managerstart_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"packtree.dev/shared/kubeconfig"
 )
 
 const twoClusters = `
@@ -32,7 +34,7 @@ func TestLoadChoosesTheServer(t *testing.T) {
 			}
 			for way, given := range map[string]string{"given": file, "of the environment": ""} {
 				t.Setenv("KUBECONFIG", file)
-				config, err := Load(given, test.context)
+				config, err := kubeconfig.Load(given, test.context)
 				switch {
 				case test.err != "":
 					if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -51,7 +53,7 @@ func TestLoadChoosesTheServer(t *testing.T) {
 func TestLoadWithoutAnyServerSaysWhatToGive(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	_, err := Load("", "")
+	_, err := kubeconfig.Load("", "")
 	if err == nil || !strings.Contains(err.Error(), "give --kubeconfig") {
 		t.Errorf("error %v, want one that says what to give", err)
 	}

@@ -1,4 +1,4 @@
-package refusal_test
+package manifests_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package domains_test
+package topology_test
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package relations_test
+package podgrouptree_test
 
 import (
 	"fmt"
@@ -86,7 +86,7 @@ func between(
 	for _, name := range r.SubGroups {
 		parent := "set"
 		spec.SubGroups = append(spec.SubGroups,
-			scheduling.SubGroup{Name: name, Parent: &parent, MinMember: ptr(2), TopologyConstraint: constraint(each)})
+			scheduling.SubGroup{Name: name, Parent: &parent, MinMember: new(int32(2)), TopologyConstraint: constraint(each)})
 		root.Children = append(root.Children, packing.Group{
 			Name: name, MinMember: 2, Constraint: packing.Constraint{Topology: "gpu", Required: each},
 			Relations: []string{"r"},

@@ -1,4 +1,4 @@
-package relations_test
+package podgrouptree_test
 
 import (
 	"strings"

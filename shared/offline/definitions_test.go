@@ -1,4 +1,4 @@
-package definitions_test
+package offline_test
 
 import (
 	"testing"
