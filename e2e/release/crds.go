@@ -11,37 +11,6 @@ import (
 // generated are the CRDs of the API types.
 const generated = "shared/api/crds"
 
-// checkCRDs compares the CRDs inside a chart with those of the API types.
-func checkCRDs(root string, release Release) ([]Refusal, error) {
-	found, err := filepath.Glob(filepath.Join(root, release.Chart, "files", "crds*", "*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var refusals []Refusal
-	for _, file := range found {
-		below, err := filepath.Rel(root, file)
-		if err != nil {
-			return nil, err
-		}
-		inChart, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		source := path.Join(generated, filepath.Base(file))
-		want, err := os.ReadFile(filepath.Join(root, source))
-		if err != nil && !os.IsNotExist(err) {
-			return nil, err
-		}
-		if err != nil {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "there is no %s: run 'make generate'", source))
-		} else if !bytes.Equal(inChart, want) {
-			refusals = append(refusals, refuse(filepath.ToSlash(below), "it is not what %s holds: run 'make generate'",
-				source))
-		}
-	}
-	return refusals, nil
-}
-
 // frozen has a folder for each version of the kinds, with the objects that it leaves in clusters. Later versions are
 // tested against it.
 const frozen = "e2e/compatibility/testdata"

@@ -36,10 +36,9 @@ var small = map[string]string{
 	"charts/podgrouper/values.yaml": "replicas: 1\n",
 	"charts/packtree/Chart.yaml": "apiVersion: v2\nname: packtree\nversion: 0.1.0\nappVersion: " +
 		"\"0.1.0\"\ndependencies:\n  - name: podgrouper\n    version: 0.1.0\n",
-	"shared/CHANGELOG/v0.1.0.md":             changelog("shared", "v0.1.0"),
-	"podgrouper/CHANGELOG/v0.1.0.md":         changelog("podgrouper", "v0.1.0"),
-	"charts/packtree/CHANGELOG/v0.1.0.md":    changelog("packtree", "v0.1.0"),
-	"charts/podgrouper/files/crds/gang.yaml": gang,
+	"shared/CHANGELOG/v0.1.0.md":          changelog("shared", "v0.1.0"),
+	"podgrouper/CHANGELOG/v0.1.0.md":      changelog("podgrouper", "v0.1.0"),
+	"charts/packtree/CHANGELOG/v0.1.0.md": changelog("packtree", "v0.1.0"),
 }
 
 const gang = "kind: CustomResourceDefinition\n"
