@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -22,7 +23,11 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-var cluster client.WithWatch
+var (
+	// config reaches the API server of all tests as an administrator.
+	config  *rest.Config
+	cluster client.WithWatch
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -32,10 +37,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = server.Stop() }()
+		config = server.Config
 		scheme := runtime.NewScheme()
 		err = errors.Join(clientgoscheme.AddToScheme(scheme), grovev1alpha1.AddToScheme(scheme))
 		if err == nil {
-			cluster, err = client.NewWithWatch(server.Config, client.Options{Scheme: scheme})
+			cluster, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

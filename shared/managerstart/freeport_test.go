@@ -1,4 +1,4 @@
-package servingcerts_test
+package managerstart_test
 
 import (
 	"net"

@@ -1,4 +1,4 @@
-package servingcerts_test
+package apply_test
 
 import (
 	"context"
@@ -22,7 +22,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"packtree.dev/shared/apiservertest"
 	"packtree.dev/shared/freeport"
 	"packtree.dev/shared/servingcerts"
 )
@@ -30,7 +29,7 @@ import (
 // patience bounds waits that take a second or two.
 const patience = 3 * time.Minute
 
-// program serves webhooks for a fresh API server, without a mounted Secret.
+// program serves webhooks for the API server, without a mounted Secret.
 type program struct {
 	*testing.T
 	client.Client
@@ -43,22 +42,13 @@ type program struct {
 func startProgram(t *testing.T) *program {
 	t.Helper()
 	log.SetLogger(zap.New(zap.WriteTo(t.Output()), zap.UseDevMode(true)))
-	cluster, err := apiservertest.StartEmpty()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	port, err := freeport.Port()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &program{T: t, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	served := servingcerts.NewServed()
-	mgr, err := ctrl.NewManager(cluster.Config, ctrl.Options{
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(
 			webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: []func(*tls.Config){served.Configure}}),
@@ -66,7 +56,7 @@ func startProgram(t *testing.T) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Client, err = client.New(cluster.Config, client.Options{}); err != nil {
+	if p.Client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	p.install()
