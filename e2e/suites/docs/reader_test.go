@@ -21,6 +21,8 @@ type reader struct {
 	root      string
 	directory string
 	env       []string
+	// trial is for manifests that no later command of the page looks at: they need not become pods.
+	trial bool
 }
 
 // newReader gives a reader a directory and the programs. Shims are further programs by name, which come before the
@@ -88,7 +90,11 @@ func (r reader) tries(ctx context.Context, block pages.Block) error {
 	switch what {
 	case nothing:
 	case apply:
-		return r.runs(ctx, block, "kubectl apply --validate=strict -f -", block.Code)
+		command := "kubectl apply --validate=strict -f -"
+		if r.trial {
+			command += " --dry-run=server"
+		}
+		return r.runs(ctx, block, command, block.Code)
 	case configure:
 		return r.configures(ctx, block)
 	case lay:
@@ -138,17 +144,15 @@ func (r reader) lays(ctx context.Context, block pages.Block) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", block.At(), err)
 	}
+	var trials []string
 	for _, part := range alternatives(block.Code) {
 		whole, err := laidOver(example, path, part, "part")
 		if err != nil {
 			return fmt.Errorf("%s: %w", block.At(), err)
 		}
-		if err := r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -",
-			string(whole)); err != nil {
-			return err
-		}
+		trials = append(trials, string(whole))
 	}
-	return nil
+	return r.runs(ctx, block, "kubectl apply --validate=strict --dry-run=server -f -", strings.Join(trials, "\n---\n"))
 }
 
 // converses compares an output with the page. A command that only reads is repeated until the output is right, since
