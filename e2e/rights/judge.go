@@ -46,14 +46,3 @@ func Judge(held []Holding, calls []Call) Verdict {
 	}
 	return verdict
 }
-
-// By are the calls of one service account, given as namespace/name.
-func By(account string, calls []Call) []Call {
-	var its []Call
-	for _, call := range calls {
-		if call.Account == account {
-			its = append(its, call)
-		}
-	}
-	return its
-}

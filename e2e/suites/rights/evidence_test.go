@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -30,13 +31,62 @@ var excused = map[string]string{
 		"dynamo-operator's are of topologies lost and found, which the suite dynamo covers",
 }
 
-// calls are those in the log so far.
-func calls() ([]rights.Call, error) {
-	log, err := os.ReadFile(auditLog)
+// evidence is what was read of the audit log so far.
+type evidence struct {
+	offset int64
+	calls  []rights.Call
+	// telling are the calls of each account that needed what no earlier call of it did, and needed is all of that.
+	telling map[string][]rights.Call
+	needed  map[string]map[rights.Right]bool
+}
+
+var audited = &evidence{telling: map[string][]rights.Call{}, needed: map[string]map[rights.Right]bool{}}
+
+// reads takes in what was written to the log since the last time.
+func (e *evidence) reads() error {
+	log, err := os.Open(auditLog)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return rights.ReadCalls(bytes.NewReader(log))
+	defer log.Close()
+	if _, err := log.Seek(e.offset, io.SeekStart); err != nil {
+		return err
+	}
+	content, err := io.ReadAll(log)
+	if err != nil {
+		return err
+	}
+	content = content[:bytes.LastIndexByte(content, '\n')+1] // The last line may not be whole.
+	further, err := rights.ReadCalls(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	e.offset += int64(len(content))
+	e.calls = append(e.calls, further...)
+	for _, call := range further {
+		if !call.RightsMissed() && e.tells(call) {
+			e.telling[call.Account] = append(e.telling[call.Account], call)
+		}
+	}
+	return nil
+}
+
+func (e *evidence) tells(call rights.Call) (more bool) {
+	needed := e.needed[call.Account]
+	if needed == nil {
+		needed = map[rights.Right]bool{}
+		e.needed[call.Account] = needed
+	}
+	for _, need := range call.Needs() {
+		more = more || !needed[need]
+		needed[need] = true
+	}
+	return more
+}
+
+// verdict judges what a program did so far by its rights.
+func (e *evidence) verdict(roles rights.Roles, program string) rights.Verdict {
+	return rights.Judge(roles.Of(systemNamespace, program), e.telling[systemNamespace+"/"+program])
 }
 
 // granted are the present roles of the cluster.
@@ -56,11 +106,10 @@ func granted(ctx context.Context) (rights.Roles, error) {
 }
 
 // needless are a program's rights that no call has needed so far.
-func needless(roles rights.Roles, all []rights.Call) []string {
+func needless(roles rights.Roles) []string {
 	var found []string
 	for _, name := range devcluster.Components {
-		held := roles.Of(systemNamespace, name)
-		for _, holding := range rights.Judge(held, rights.By(systemNamespace+"/"+name, all)).Needless {
+		for _, holding := range audited.verdict(roles, name).Needless {
 			if excused[holding.String()] == "" {
 				found = append(found, holding.String())
 			}
@@ -82,22 +131,20 @@ func (w *world) remembersRoles(of string) step {
 
 // missesNothing checks that no program was refused anything for a missing right since the last check.
 func (w *world) missesNothing(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	all, err := calls()
-	w.Must(ctx, t, err)
-	for _, call := range all[w.looked:] {
+	w.Must(ctx, t, audited.reads())
+	for _, call := range audited.calls[w.looked:] {
 		if call.RightsMissed() {
 			t.Errorf("a right is missing: %s", call)
 		}
 	}
-	w.looked = len(all)
+	w.looked = len(audited.calls)
 	return ctx
 }
 
 // looksAway ignores the refusals until now.
 func (w *world) looksAway(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	all, err := calls()
-	w.Must(ctx, t, err)
-	w.looked = len(all)
+	w.Must(ctx, t, audited.reads())
+	w.looked = len(audited.calls)
 	return ctx
 }
 
@@ -105,21 +152,19 @@ func (w *world) looksAway(ctx context.Context, t *testing.T, _ *envconf.Config) 
 // them. Those that are excused may have been needed all the same: nothing here keeps races from being lost.
 func (w *world) hasNoneTooMany(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "each right was needed", func(context.Context) (bool, string, error) {
-		all, err := calls()
+		err := audited.reads()
 		var many []string
 		for when, roles := range w.roles {
-			for _, holding := range needless(roles, all) {
+			for _, holding := range needless(roles) {
 				many = append(many, fmt.Sprintf("with %s: nobody needs %s", when, holding))
 			}
 		}
 		return len(many) == 0, strings.Join(many, "\n"), err
 	})
-	all, err := calls()
-	w.Must(ctx, t, err)
 	vain := maps.Clone(excused)
 	for when, roles := range w.roles {
 		for _, name := range devcluster.Components {
-			verdict := rights.Judge(roles.Of(systemNamespace, name), rights.By(systemNamespace+"/"+name, all))
+			verdict := audited.verdict(roles, name)
 			t.Logf("with %s: %s needed each of %d rights, and %d are excused", when, name, len(verdict.Needed),
 				len(verdict.Needless))
 			if len(verdict.Needed) == 0 {
@@ -144,11 +189,10 @@ func (w *world) untilNeeded(act func(ctx context.Context, t *testing.T, attempt 
 		w.Must(ctx, t, err)
 		attempt := 0
 		w.Until(ctx, t, fmt.Sprintf("each of %s was needed", wanted), func(ctx context.Context) (bool, string, error) {
-			all, err := calls()
-			if err != nil {
+			if err := audited.reads(); err != nil {
 				return false, "", err
 			}
-			missing := slices.DeleteFunc(needless(roles, all), func(holding string) bool {
+			missing := slices.DeleteFunc(needless(roles), func(holding string) bool {
 				return !slices.ContainsFunc(wanted, func(part string) bool { return strings.Contains(holding, part) })
 			})
 			if len(missing) == 0 {
