@@ -48,7 +48,7 @@ func (i *installation) asks(ctx context.Context, t *testing.T, namespace string,
 
 func (i *installation) report(ctx context.Context) string {
 	text := ""
-	for _, namespace := range []string{compatibility.Namespace, newcomers} {
+	for _, namespace := range []string{compatibility.Namespace, newcomers, early} {
 		text += i.Reasons(ctx, namespace)
 		said, _ := i.Kubectl(ctx, namespace, "get", "dgd,pcs,pclq,pcsg,podgangs,podgroups.scheduling.run.ai,pods",
 			"-o", "wide")

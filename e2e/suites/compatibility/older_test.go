@@ -10,9 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
-
-	"packtree.dev/e2e/compatibility"
 )
+
+// early is the namespace of a workload that comes before its CRDs.
+const early = "early"
 
 // wanting is a set whose pods need one rack, which grove-operator writes into its PodGang.
 const wanting = `
@@ -28,38 +29,30 @@ spec:
         spec: {replicas: 2, podSpec: {containers: [{name: main, image: "engine:1"}]}}
 `
 
-// A user who upgrades the programs without the CRDs finds the missing fields in the operator's log. Nothing is placed
-// as if the fields were unset: the pods keep their scheduling gates.
-func TestDefinitionsThatLackAField(t *testing.T) {
+// missesAField gives the cluster definitions that lack a field, as a user does who upgrades the programs without the
+// CRDs, who finds the missing fields in the operator's log. Nothing is placed as if the fields were unset: the pods keep
+// their scheduling gates.
+func (i *installation) missesAField(ctx context.Context, t *testing.T, definitions map[string][]byte) {
+	t.Helper()
 	const file = "scheduler.grove.io_podgangs.yaml"
-	releases, err := compatibility.Releases(testdata(t))
-	if err != nil || len(releases) == 0 {
-		t.Fatalf("the releases are %v: %v", releases, err)
-	}
-	last := releases[len(releases)-1]
-	definitions, err := last.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
 	definitions[file] = lacking(t, definitions[file], "spec", "topologyConstraint")
-
-	i := bringUp(t, last.NodesFile(), definitions)
-	ctx := t.Context()
-	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: newcomers}}))
-	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(newcomers))
-	i.asks(ctx, t, newcomers, "apply", "-f", store(t, wanting))
+	i.clone.define(t, definitions)
+	i.must(ctx, t, i.Machine.Upgrade(ctx, nil))
+	i.must(ctx, t, i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: early}}))
+	i.until(ctx, t, "the namespace takes pods", i.NamespaceTakesPods(early))
+	i.asks(ctx, t, early, "apply", "-f", store(t, wanting))
 	i.until(ctx, t, "grove-operator names the field", func(context.Context) (bool, string, error) {
 		said := i.LogLines("grove-operator", ".spec.topologyConstraint: field not declared in schema", 1)
 		return said != "", said, nil
 	})
-	nodes, err := i.Kubectl(ctx, newcomers, "get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
+	nodes, err := i.Kubectl(ctx, early, "get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
 	if err != nil || nodes != "" {
 		t.Errorf("pods stand on %q: %v", nodes, err)
 	}
 	i.clone.define(t, nil)
 	i.must(ctx, t, i.Machine.Upgrade(ctx, nil))
 	i.until(ctx, t, "the pods run once the CRDs are today's", func(ctx context.Context) (bool, string, error) {
-		running, err := i.Kubectl(ctx, newcomers, "get", "pods", "--field-selector=status.phase=Running", "-o", "name")
+		running, err := i.Kubectl(ctx, early, "get", "pods", "--field-selector=status.phase=Running", "-o", "name")
 		return len(strings.Fields(running)) == 2, running, err
 	})
 }

@@ -48,6 +48,9 @@ func TestUpgradeFromEveryRelease(t *testing.T) {
 			i.accepted(ctx, t, release.Objects)
 			i.looksAfter(ctx, t, before)
 			i.letsGo(ctx, t)
+			if release.Version == releases[len(releases)-1].Version {
+				i.missesAField(ctx, t, definitions)
+			}
 		})
 	}
 }
