@@ -24,6 +24,10 @@ LDFLAGS := -X $(V).version=$(VERSION) -X $(V).commit=$(COMMIT) -X $(V).date=$(DA
 export CGO_ENABLED := 0
 export KUBEBUILDER_ASSETS := $(CURDIR)/bin/tools
 
+# time is a word of bash. What a pipe ends with is what its first program says.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 .DEFAULT_GOAL := help
 .PHONY: help generate tidy lint build build-standalone tools ci test test-modules verify e2e e2e-crashes e2e-mpi e2e-kind demo binaries images plugin freeze release-check release matrix clean
 
@@ -36,8 +40,8 @@ demo: build tools ## the whole path on a real control plane: examples applied, p
 
 ci: verify lint build-standalone test ## everything that proves the project, as .ci/run does on a clean clone
 
-test: build tools bin/tests ## the tests of all modules and the e2e suites, side by side; after them the suite kind, for root on Debian
-	@time $(MAKE) --no-print-directory --keep-going --jobs=2 test-modules e2e
+test: build tools bin/tests ## the tests of all modules, then the e2e suites, and at last the suite kind, for root on Debian
+	@time $(MAKE) --no-print-directory --keep-going test-modules e2e
 	@if $(NODES) possible; then time $(MAKE) --no-print-directory e2e-kind; fi
 
 build: ## the seven programs into bin/
@@ -61,9 +65,6 @@ release: ## says what a release would publish; with PUSH=1 REGISTRY=… images, 
 	@e2e/tools/build.sh helm
 	go run ./e2e/cmd/release run $(if $(MODULE),--module $(MODULE)) $(if $(PUSH),--push) $(if $(SIGN),--sign) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(DOWNLOADS),--downloads $(DOWNLOADS)) \
 		$(if $(REMOTE),--remote $(REMOTE)) $(if $(BRANCH),--branch $(BRANCH))
-
-# time is a word of bash.
-SHELL := bash
 
 space := $(subst ,, )
 comma := ,
@@ -97,14 +98,21 @@ bin/golangci-lint: e2e/tools/lint/go.mod
 build-standalone: ## each module and its tests by itself, as a release builds it
 	@for m in $(MODULES); do echo "build $$m with GOWORK=off"; (cd $$m && GOWORK=off go list -test -export -f '' ./... >/dev/null) || exit 1; done
 
-# A line for each package, and all output in bin/tests. At most three failed tests run again, alone; what passes then is flaky, and is named.
-TESTS = GOGC=800 GOMEMLIMIT=1500MiB bin/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary=skipped \
-	--rerun-fails=1 --rerun-fails-run-root-test --rerun-fails-max-failures=3 --rerun-fails-report=bin/tests/$@-again.txt --jsonfile=bin/tests/$@.json
+# All output is in bin/tests. At most three failed tests run again, alone; what passes then is flaky, and is named at the end.
+# The limit of memory is for each program that a test starts, API servers among them.
+TESTS = GOGC=400 GOMEMLIMIT=700MiB bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped --rerun-fails=1 --rerun-fails-run-root-test \
+	--rerun-fails-max-failures=3 --rerun-fails-report=bin/tests/$@-again.txt --jsonfile=bin/tests/$@.json
+# Says at the end which tests are flaky and which are slow, whether all passed or not.
+tested = rm -f bin/tests/$@-again.txt; status=0; $(1) || status=$$?; \
+	if [ -s bin/tests/$@-again.txt ]; then echo "failed, and ran again alone:"; cat bin/tests/$@-again.txt; fi; \
+	echo "slowest:"; bin/gotestsum tool slowest --num=10 --threshold=1s --jsonfile=bin/tests/$@.json; exit $$status
+# A line for each package as it ends, or for each story of a suite, with what it took.
+packages = $(call tested,$(TESTS) --format=pkgname-and-test-fails --packages="$(1)" -- $(2))
+stories = $(call tested,$(TESTS) --format=testname --packages="$(1)" -- $(2) | grep --line-buffered -vE '^PASS [^ ]*\.Test[^ /]*/[^ ]*/')
 # Vetting is left to make lint, which need not load all of Kubernetes for it.
 GO_TEST = -vet=off -timeout=60m
 PACKAGES = $$(go list $(addprefix ./,$(filter $(MODULES:%=%/%),$(LONG_PACKAGES))) $(MODULES:%=./%/...) | grep -v ^packtree.dev/e2e/suites/)
 TESTED_TOOLS = $(if $(filter e2e,$(MODULES)),e2e/tools/kind e2e/tools/page e2e/tools/promql)
-slowest = bin/gotestsum tool slowest --num=$(1) --threshold=1s --jsonfile=bin/tests/$@.json
 
 bin/gotestsum: e2e/tools/gotestsum/go.mod
 	@GOWORK=off go -C e2e/tools/gotestsum build -o $(CURDIR)/$@ gotest.tools/gotestsum
@@ -113,23 +121,21 @@ bin/tests: bin/gotestsum
 	@mkdir -p $@
 
 test-modules: build tools bin/tests ## the tests of every module, or of MODULES, but the e2e suites
-	@$(TESTS) --packages="$(PACKAGES)" -- $(GO_TEST)
-	@for m in $(TESTED_TOOLS); do GOWORK=off go -C $$m test $(GO_TEST) -count=1 ./... || exit 1; done
-	@echo "slowest:"; $(call slowest,10)
+	@$(call packages,$(PACKAGES),$(GO_TEST))
+	@for m in $(TESTED_TOOLS); do GOWORK=off go -C $$m test $(GO_TEST) ./... || exit 1; done
 
 # Suites test programs and charts, which go does not see: their results are not cached.
 e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores (or on KUBECONFIG)
-	@$(TESTS) --packages="$(SUITES:%=./e2e/suites/%)" -- $(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS))
-	@echo "slowest:"; $(call slowest,10)
+	@$(call stories,$(SUITES:%=./e2e/suites/%),$(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS)))
 
 e2e-crashes: build tools bin/tests ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
-	@E2E_CRASHES=all $(TESTS) --packages="$(patsubst %,./e2e/suites/%,grove dynamo topologies grouping) ./grove-operator/internal/faults" -- $(GO_TEST) -count=1
+	@export E2E_CRASHES=all; $(call stories,$(patsubst %,./e2e/suites/%,grove dynamo topologies grouping) ./grove-operator/internal/faults,$(GO_TEST) -count=1)
 
 e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
 	e2e/mpi/run
 
 e2e-kind: build tools bin/tests ## real nodes and images: the suite kind on a cluster of kind, which needs Docker, or root on Debian (E2E_KIND_IMAGE, E2E_KIND_CONFIG)
-	@$(TESTS) --packages=./e2e/suites/kind -- -vet=off -timeout=80m -exec=$(NODES) -count=1
+	@$(call stories,./e2e/suites/kind,-vet=off -timeout=80m -exec=$(NODES) -count=1)
 
 verify: ## generated files and go.mod files are what the sources say
 	.ci/verify
