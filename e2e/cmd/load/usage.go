@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"runtime"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -31,13 +28,9 @@ func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 // machine names the processor and the number of its cores.
 func machine() string {
 	model := runtime.GOARCH
-	if file, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer file.Close()
-		for lines := bufio.NewScanner(file); lines.Scan(); {
-			if name, found := strings.CutPrefix(lines.Text(), "model name"); found {
-				model = strings.TrimLeft(name, "\t :")
-				break
-			}
+	if system, err := procfs.NewDefaultFS(); err == nil {
+		if cores, err := system.CPUInfo(); err == nil && len(cores) > 0 {
+			model = cores[0].ModelName
 		}
 	}
 	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
