@@ -1,6 +1,7 @@
 package schedulerserver_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 
@@ -12,6 +13,8 @@ import (
 
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
+
+var repeats = flag.Int("repeats", 6, "how often gangs compete at random, and are disturbed half as often")
 
 // competitor is one of many gangs that want the same zone.
 type competitor struct {
@@ -131,7 +134,7 @@ func twoFit(a, b int, free map[string]int) bool {
 }
 
 var _ = Describe("twelve gangs that compete for one zone", func() {
-	for run := range 20 {
+	for run := range *repeats {
 		It(fmt.Sprintf("end with as many bound as fit, whole ones only, whatever happens on the way: run %d", run), func() {
 			namespace := givenNamespace()
 			givenTopology()

@@ -44,7 +44,7 @@ var _ = Describe("a gang that is disturbed while it is bound", func() {
 		Eventually(scheduled(namespace, "sick")).Should(withReason(scheduling.ReasonPlaced))
 	})
 
-	for run := range 5 {
+	for run := range *repeats / 2 {
 		It(fmt.Sprintf("ends whole in one rack when the scheduler dies after any number of bindings: run %d", run), func() {
 			const size = 40
 			for _, rack := range []string{"r1", "r2", "r3"} {
