@@ -4,7 +4,7 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
 TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
-LONG := docs scheduler charts grove dynamo rights releases
+LONG := docs rights dynamo grove scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
 LONG_PACKAGES := kai-topology-plugin/internal/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
 	grove-operator/internal/faults shared/packing
