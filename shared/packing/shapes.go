@@ -170,12 +170,17 @@ func (c *Cluster) count(s *shapeCounts, sparse bool, l *looks) (partial bool) {
 		s.counted = true
 		return s.few.partial
 	}
+	c.countAll(s)
+	return false
+}
+
+// countAll brings the counts of a shape on all nodes up to date.
+func (c *Cluster) countAll(s *shapeCounts) {
 	if s.few != nil || !s.counted {
 		s.dropCounts()
 		s.counted, s.stale = true, true
 	}
 	c.catchUp(s)
-	return false
 }
 
 func (s *shapeCounts) dropCounts() {

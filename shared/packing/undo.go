@@ -28,8 +28,8 @@ func (u *undoLog) add(inverse func(*Cluster)) {
 	}
 }
 
-// Checkpoint begins a what-if. Checkpoints nest: each must be ended by Rollback
-// or Commit, the last one first; ending an outer one ends those within. O(1).
+// Checkpoint begins a what-if. Checkpoints nest: each must be ended by Rollback, the
+// last one first; ending an outer one ends those within. O(1).
 func (c *Cluster) Checkpoint() Checkpoint {
 	u := &c.undo
 	u.taken++
@@ -37,24 +37,14 @@ func (c *Cluster) Checkpoint() Checkpoint {
 	return Checkpoint{depth: len(u.marks), serial: u.taken}
 }
 
-// end takes a checkpoint and those within off the open ones, and gives the length
-// of the log when it was taken; false when it has ended before.
-func (u *undoLog) end(at Checkpoint) (length int, ok bool) {
-	if at.depth < 1 || at.depth > len(u.marks) || u.marks[at.depth-1].serial != at.serial {
-		return 0, false
-	}
-	length = u.marks[at.depth-1].length
-	u.marks = u.marks[:at.depth-1]
-	return length, true
-}
-
 // Rollback undoes every change since the checkpoint and ends it. A checkpoint
 // that has ended before is ignored. O(changes).
 func (c *Cluster) Rollback(to Checkpoint) {
-	length, ok := c.undo.end(to)
-	if !ok {
+	if to.depth < 1 || to.depth > len(c.undo.marks) || c.undo.marks[to.depth-1].serial != to.serial {
 		return
 	}
+	length := c.undo.marks[to.depth-1].length
+	c.undo.marks = c.undo.marks[:to.depth-1]
 	c.undo.undoing = true
 	for i := len(c.undo.inversion) - 1; i >= length; i-- {
 		c.undo.inversion[i](c)
@@ -62,13 +52,4 @@ func (c *Cluster) Rollback(to Checkpoint) {
 	}
 	c.undo.undoing = false
 	c.undo.inversion = c.undo.inversion[:length]
-}
-
-// Commit keeps every change since the checkpoint and ends it; one that has ended
-// before is ignored. O(1), O(changes) for the outermost.
-func (c *Cluster) Commit(to Checkpoint) {
-	if _, ok := c.undo.end(to); ok && len(c.undo.marks) == 0 {
-		clear(c.undo.inversion)
-		c.undo.inversion = c.undo.inversion[:0]
-	}
 }

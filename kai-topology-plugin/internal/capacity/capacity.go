@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/shared/packing"
 )
 
@@ -22,9 +23,14 @@ type Node struct {
 	Usable bool
 	// Allocatable and Used are in the units of packing.Resources.
 	Allocatable, Used packing.Resources
-	// free is the difference by the columns of a Stock, and object is the node; both are for the slots only.
-	free   []int64
-	object *corev1.Node
+}
+
+// NodesOf returns what counts of the nodes of a trial. It is not to be changed.
+func NodesOf(trial *clusterview.Trial) (nodes []Node) {
+	trial.Nodes(func(node *corev1.Node, offered, used packing.Resources) {
+		nodes = append(nodes, Node{node.Labels, !node.Spec.Unschedulable, offered, used})
+	})
+	return nodes
 }
 
 // Level is the capacity of one level of a topology.

@@ -126,20 +126,3 @@ func TestLevelsAddUp(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkReport is what one scrape costs at 5,000 nodes in 125 racks, beside reading the pods.
-func BenchmarkReport(b *testing.B) {
-	nodes := make([]capacity.Node, 5000)
-	for i := range nodes {
-		at := labels(fmt.Sprint("z", i/500), fmt.Sprint("r", i/40))
-		at["host"] = fmt.Sprint("n", i)
-		nodes[i] = capacity.Node{
-			Labels: at, Usable: true, Allocatable: packing.Resources{gpu: 8, "cpu": 64000, "memory": 1 << 38},
-			Used: packing.Resources{gpu: 4, "cpu": 4000},
-		}
-	}
-	topologies := map[string][]string{"t": {"zone", "rack", "host"}}
-	for b.Loop() {
-		capacity.Report(topologies, nodes, capacity.Bounds{PerLevel: 256, InAll: 2048})
-	}
-}

@@ -4,41 +4,85 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/packing"
 )
 
 var zonesAndRacks = map[string][]string{"t": {"zone", "rack"}}
 
-func node(name string, labels map[string]string, taints ...corev1.Taint) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}
+// node takes 110 pods, and what is offered beside that.
+func node(name string, labels map[string]string, offered packing.Resources) *corev1.Node {
+	made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	made.Status.Allocatable = amounts(offered)
+	made.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
+	return made
+}
+
+// amounts are as people write them; CPU is in millicores.
+func amounts(of packing.Resources) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for name, amount := range of {
+		list[corev1.ResourceName(name)] = *resource.NewQuantity(amount, resource.DecimalSI)
+		if name == string(corev1.ResourceCPU) {
+			list[corev1.ResourceCPU] = *resource.NewMilliQuantity(amount, resource.DecimalSI)
+		}
+	}
+	return list
+}
+
+// pod stands on a node.
+func pod(uid, node string, requests packing.Resources) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: uid, UID: types.UID(uid)}}
+	made.Spec.NodeName = node
+	made.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amounts(requests)}}}
+	return made
 }
 
 // fleet is two zones: z1 with racks r1 of 8 and 6 GPUs and r2 of 7, and z2 with one rack of 8, and a node of 8 without
 // a rack.
-func fleet() *capacity.Tracker {
-	tracker := &capacity.Tracker{}
-	for name, at := range map[string]struct {
-		zone, rack string
-		gpus       int64
+func fleet() *inventory.Inventory {
+	cluster := inventory.New()
+	for _, at := range []struct {
+		name, zone, rack string
+		gpus             int64
 	}{
-		"a": {"z1", "r1", 8}, "b": {"z1", "r1", 6}, "c": {"z1", "r2", 7}, "d": {"z2", "r1", 8}, "e": {"z2", "", 8},
+		{"a", "z1", "r1", 8}, {"b", "z1", "r1", 6}, {"c", "z1", "r2", 7}, {"d", "z2", "r1", 8}, {"e", "z2", "", 8},
 	} {
-		tracker.NodeSeen(node(name, labels(at.zone, at.rack)), packing.Resources{gpu: at.gpus, "cpu": 32000, "pods": 110})
+		offered := packing.Resources{gpu: at.gpus, "cpu": 32000}
+		cluster.Nodes = append(cluster.Nodes, node(at.name, labels(at.zone, at.rack), offered))
 	}
-	return tracker
+	return cluster
 }
 
-func count(tracker *capacity.Tracker, shape capacity.Shape) map[string]int64 {
-	var counter capacity.Counter
-	return flat(counter.Count(tracker.Stock(), zonesAndRacks, []capacity.Shape{shape}, everything))
+func slots(
+	t interface{ Fatal(...any) }, table *turns.Table, bounds capacity.Bounds, shapes ...capacity.Shape,
+) []capacity.LevelSlots {
+	trial, err := table.Begin(zonesAndRacks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trial.End()
+	return capacity.Slots(trial, zonesAndRacks, shapes, bounds)
+}
+
+func lay(t *testing.T, cluster *inventory.Inventory) *turns.Table {
+	table, err := turns.Set(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 // flat has the slots of each level by its key, of each domain by its path, and of the cluster.
@@ -47,7 +91,7 @@ func flat(levels []capacity.LevelSlots) map[string]int64 {
 	for _, level := range levels {
 		found["cluster"], found[level.Key] = level.Cluster, level.Slots
 		for _, domain := range level.Domains {
-			found[domain.Path] = domain.Slots
+			found[domain.Path.String()] = domain.Slots
 		}
 	}
 	return found
@@ -57,7 +101,7 @@ func TestSlots(t *testing.T) {
 	asking := func(gpus int64) packing.Resources { return packing.Resources{gpu: gpus, "pods": 1} }
 	for name, c := range map[string]struct {
 		shape  capacity.Shape
-		change func(*capacity.Tracker)
+		change func(*inventory.Inventory)
 		want   map[string]int64
 	}{
 		"a gang that may stand anywhere is counted in each domain by itself": {
@@ -76,13 +120,10 @@ func TestSlots(t *testing.T) {
 			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{gpu: 1, "cpu": 16000}},
 			want:  map[string]int64{"cluster": 10, "zone": 10, "z1": 6, "z2": 4, "rack": 8, "z1/r1": 4, "z1/r2": 2, "z2/r1": 2},
 		},
-		"what pods take is not free, and comes back": {
+		"what pods take is not free": {
 			shape: capacity.Shape{Pods: 1, Requests: asking(4)},
-			change: func(tracker *capacity.Tracker) {
-				tracker.Take("a", packing.Resources{gpu: 3})
-				tracker.Take("a", packing.Resources{gpu: 2})
-				tracker.Take("b", packing.Resources{gpu: 3})
-				tracker.GiveBack("a", packing.Resources{gpu: 3})
+			change: func(cluster *inventory.Inventory) {
+				cluster.Pods = []*corev1.Pod{pod("x", "a", packing.Resources{gpu: 2}), pod("y", "b", packing.Resources{gpu: 3})}
 			},
 			want: map[string]int64{"cluster": 6, "zone": 6, "z1": 2, "z2": 4, "rack": 4, "z1/r1": 1, "z1/r2": 1, "z2/r1": 2},
 		},
@@ -90,26 +131,21 @@ func TestSlots(t *testing.T) {
 			shape: capacity.Shape{
 				Pods: 1, Requests: asking(1), Takes: func(node *corev1.Node) bool { return node.Name != "c" },
 			},
-			change: func(tracker *capacity.Tracker) {
-				offered := packing.Resources{gpu: 8, "pods": 110}
-				cordoned := node("a", labels("z1", "r1"))
-				cordoned.Spec.Unschedulable = true
-				tracker.NodeSeen(cordoned, offered)
-				dead := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
-				tracker.NodeSeen(node("b", labels("z1", "r1"), dead), offered)
-				tracker.NodeGone("d")
-				warned := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectPreferNoSchedule}
-				own := corev1.Taint{Key: gpu, Effect: corev1.TaintEffectNoSchedule}
-				tracker.NodeSeen(node("e", labels("z2", ""), warned, own), offered)
+			change: func(cluster *inventory.Inventory) {
+				cluster.Nodes[0].Spec.Unschedulable = true
+				taint := func(at int, key string, effect corev1.TaintEffect) {
+					spec := &cluster.Nodes[at].Spec
+					spec.Taints = append(spec.Taints, corev1.Taint{Key: key, Effect: effect})
+				}
+				taint(1, corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule)
+				taint(4, corev1.TaintNodeNotReady, corev1.TaintEffectPreferNoSchedule)
+				taint(4, gpu, corev1.TaintEffectNoSchedule)
+				cluster.Nodes = slices.Delete(cluster.Nodes, 3, 4)
 			},
 			want: map[string]int64{"cluster": 8, "zone": 8, "z1": 0, "z2": 8, "rack": 0, "z1/r1": 0, "z1/r2": 0},
 		},
 		"a resource that no node has leaves no room": {
 			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{"example.com/other": 1}},
-			want:  map[string]int64{"cluster": 0, "zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
-		},
-		"a gang that asks for nothing, or has no pods, has no number": {
-			shape: capacity.Shape{Pods: 0, Requests: packing.Resources{gpu: 0}},
 			want:  map[string]int64{"cluster": 0, "zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
 		},
 		"a topology without the level is not told of": {
@@ -118,11 +154,11 @@ func TestSlots(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker := fleet()
+			cluster := fleet()
 			if c.change != nil {
-				c.change(tracker)
+				c.change(cluster)
 			}
-			if diff := cmp.Diff(c.want, count(tracker, c.shape)); diff != "" {
+			if diff := cmp.Diff(c.want, flat(slots(t, lay(t, cluster), everything, c.shape))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -130,24 +166,30 @@ func TestSlots(t *testing.T) {
 }
 
 func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
-	shapes := []capacity.Shape{{Name: "s", Pods: 1, Requests: packing.Resources{"pods": 110}}, {Name: "u", Pods: 1}}
-	racks := []capacity.DomainSlots{{Path: "z1/r1", Slots: 2}, {Path: "z1/r2", Slots: 1}, {Path: "z2/r1", Slots: 1}}
+	shapes := []capacity.Shape{
+		{Name: "s", Pods: 1, Requests: packing.Resources{"pods": 110}},
+		{Name: "u", Pods: 9, Requests: packing.Resources{gpu: 1}},
+	}
+	in := func(path string, slots int64) capacity.DomainSlots {
+		return capacity.DomainSlots{Path: strings.Split(path, "/"), Slots: slots}
+	}
+	zones := []capacity.DomainSlots{in("z1", 3), in("z2", 2)}
+	racks := []capacity.DomainSlots{in("z1/r1", 2), in("z1/r2", 1), in("z2/r1", 1)}
 	for name, c := range map[string]struct {
 		bounds capacity.Bounds
 		want   [][]capacity.DomainSlots
 	}{
 		"a level that is too large is left out": {
 			capacity.Bounds{PerLevel: 2, InAll: 100},
-			[][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, nil},
+			[][]capacity.DomainSlots{zones, nil},
 		},
 		"a shape for which there is no room is not listed": {
 			capacity.Bounds{PerLevel: 100, InAll: 5},
-			[][]capacity.DomainSlots{{{Path: "z1", Slots: 3}, {Path: "z2", Slots: 2}}, racks, nil, nil},
+			[][]capacity.DomainSlots{zones, racks, nil, nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var counter capacity.Counter
-			levels := counter.Count(fleet().Stock(), zonesAndRacks, shapes, c.bounds)
+			levels := slots(t, lay(t, fleet()), c.bounds, shapes...)
 			for i, want := range c.want {
 				if diff := cmp.Diff(want, levels[i].Domains); diff != "" {
 					t.Errorf("level %d of shape %s (-want +got):\n%s", i, levels[i].Shape, diff)
@@ -160,11 +202,19 @@ func TestDomainsOfSlotsAreListedWithinBounds(t *testing.T) {
 	}
 }
 
-// model is what the tracker was given, plainly.
+// model is the cluster, plainly. Offer and takes have what its nodes and pods were made of.
 type model struct {
 	nodes map[string]*corev1.Node
 	offer map[string]packing.Resources
-	pods  map[string][]packing.Resources
+	pods  []*corev1.Pod
+	takes map[*corev1.Pod]packing.Resources
+	made  int
+}
+
+func (m *model) shown() *inventory.Inventory {
+	cluster := inventory.New()
+	cluster.Nodes, cluster.Pods = slices.Collect(maps.Values(m.nodes)), slices.Clone(m.pods)
+	return cluster
 }
 
 // slots is the largest number of gangs that fit at the same time on the nodes within a domain, of all ways to place
@@ -172,15 +222,18 @@ type model struct {
 func (m *model) slots(shape capacity.Shape, domain []string) int64 {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		if path := pathOf(m.nodes[name].Labels, len(domain)); slices.Equal(path, domain) && m.takes(name, shape) {
+		if path := pathOf(m.nodes[name].Labels, len(domain)); slices.Equal(path, domain) && m.lets(name, shape) {
 			names = append(names, name)
 		}
 	}
 	free := make([]packing.Resources, len(names))
 	for i, name := range names {
 		free[i] = maps.Clone(m.offer[name])
-		for _, pod := range m.pods[name] {
-			for resource, amount := range pod {
+		for _, pod := range m.pods {
+			if pod.Spec.NodeName != name {
+				continue
+			}
+			for resource, amount := range m.takes[pod] {
 				free[i][resource] -= amount
 			}
 		}
@@ -195,7 +248,7 @@ func (m *model) slots(shape capacity.Shape, domain []string) int64 {
 	return search.most(shape.Pods, "")
 }
 
-func (m *model) takes(name string, shape capacity.Shape) bool {
+func (m *model) lets(name string, shape capacity.Shape) bool {
 	spec := m.nodes[name].Spec
 	return !spec.Unschedulable && len(spec.Taints) == 0 && (shape.Takes == nil || shape.Takes(m.nodes[name]))
 }
@@ -274,14 +327,12 @@ func (m *model) want(shape capacity.Shape) map[string]int64 {
 	return want
 }
 
-// However nodes and pods come and go, one counter that remembers, and a new one, count what trying all ways finds; and
-// what a look at the nodes showed stays as it was.
+// However nodes and pods come and go, a copy of the cluster that follows it counts what trying all ways finds.
 func TestSlotsAreTheMostThatFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		told := model{nodes: map[string]*corev1.Node{}, offer: map[string]packing.Resources{},
-			pods: map[string][]packing.Resources{}}
-		var tracker capacity.Tracker
-		var counter capacity.Counter
+			takes: map[*corev1.Pod]packing.Resources{}}
+		var copied turns.Copy
 		shapes := make([]capacity.Shape, rapid.IntRange(1, 2).Draw(t, "shapes"))
 		for i := range shapes {
 			shapes[i] = capacity.Shape{
@@ -295,27 +346,25 @@ func TestSlotsAreTheMostThatFit(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 8).Draw(t, "steps") {
-			before := tracker.Stock()
-			showed := new(capacity.Counter).Count(before, zonesAndRacks, shapes, everything)
-			step(t, &told, &tracker)
-			for i, shape := range shapes {
-				stock := tracker.Stock()
-				for which, counter := range map[string]*capacity.Counter{"one that remembers": &counter, "a new one": {}} {
-					all := counter.Count(stock, zonesAndRacks, shapes, everything)
+			told.step(t)
+			compare := func(table *turns.Table) error {
+				all := slots(t, table, everything, shapes...)
+				for i, shape := range shapes {
 					if diff := cmp.Diff(told.want(shape), flat(all[2*i:2*i+2])); diff != "" {
-						t.Fatalf("shape %+v, %s (-want +got):\n%s", shape, which, diff)
+						t.Fatalf("shape %+v (-want +got):\n%s", shape, diff)
 					}
 				}
+				return nil
 			}
-			if diff := cmp.Diff(showed, new(capacity.Counter).Count(before, zonesAndRacks, shapes, everything)); diff != "" {
-				t.Fatalf("what was shown changed (-before +after):\n%s", diff)
+			if err := copied.On(t.Context(), told.shown(), compare); err != nil {
+				t.Fatal(err)
 			}
 		}
 	})
 }
 
 // step has something happen to a node.
-func step(t *rapid.T, told *model, tracker *capacity.Tracker) {
+func (m *model) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "node")
 	amounts := func(most int64) packing.Resources {
 		return packing.Resources{
@@ -325,7 +374,8 @@ func step(t *rapid.T, told *model, tracker *capacity.Tracker) {
 	switch rapid.SampledFrom([]string{"seen", "seen", "seen", "gone", "take", "take", "give back"}).Draw(t, "what") {
 	case "seen":
 		value := rapid.SampledFrom([]string{"", "1", "2"})
-		seen := node(name, labels(value.Draw(t, "zone"), value.Draw(t, "rack")))
+		m.offer[name] = amounts(6)
+		seen := node(name, labels(value.Draw(t, "zone"), value.Draw(t, "rack")), m.offer[name])
 		if rapid.Bool().Draw(t, "picked") {
 			seen.Labels["picked"] = "yes"
 		}
@@ -335,19 +385,18 @@ func step(t *rapid.T, told *model, tracker *capacity.Tracker) {
 		case 1:
 			seen.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
 		}
-		told.nodes[name], told.offer[name] = seen, amounts(6)
-		tracker.NodeSeen(seen, maps.Clone(told.offer[name]))
+		m.nodes[name] = seen
 	case "gone":
-		delete(told.nodes, name)
-		tracker.NodeGone(name)
+		delete(m.nodes, name)
 	case "take":
-		pod := amounts(3)
-		told.pods[name] = append(told.pods[name], pod)
-		tracker.Take(name, pod)
+		m.made++
+		takes := amounts(3)
+		taking := pod(fmt.Sprint(m.made), name, takes)
+		m.pods, m.takes[taking] = append(m.pods, taking), takes
 	case "give back":
-		if pods := told.pods[name]; len(pods) > 0 {
-			tracker.GiveBack(name, pods[0])
-			told.pods[name] = pods[1:]
+		if len(m.pods) > 0 {
+			at := rapid.IntRange(0, len(m.pods)-1).Draw(t, "pod")
+			m.pods = slices.Delete(m.pods, at, at+1)
 		}
 	}
 }

@@ -87,6 +87,13 @@ func (t *Trial) Node(name string) fwk.NodeInfo {
 	return node.Info
 }
 
+// Nodes yields the nodes with what they offer and what the pods on them take. Nothing of it may be changed.
+func (t *Trial) Nodes(yield func(node *corev1.Node, offered, used packing.Resources)) {
+	for _, known := range t.view.seen {
+		yield(known.info.Node(), known.offer.allocatable, known.used)
+	}
+}
+
 // Reserve keeps room for pods on nodes that do not show them yet.
 func (t *Trial) Reserve(reserved Reserved) error {
 	t.reserved = fingerprint(reserved)

@@ -45,7 +45,10 @@ func (f *Following) Follow(nodes []*corev1.Node, pods []*corev1.Pod) error {
 		switch known := f.known[node.Name]; {
 		case known == nil:
 			change.Up = append(change.Up, node)
-		case known.object != node:
+		case known.object == node:
+			known.pass = f.pass
+			continue
+		default:
 			change.Update = append(change.Update, node)
 		}
 		f.known[node.Name] = &followed[corev1.Node]{node, f.pass}
@@ -59,6 +62,8 @@ func (f *Following) Follow(nodes []*corev1.Node, pods []*corev1.Pod) error {
 		case known == nil:
 			change.Stand = append(change.Stand, pod)
 		case known.object == pod:
+			known.pass = f.pass
+			continue
 		case known.pass == f.pass:
 			return fmt.Errorf("pods %s/%s and %s have one UID", pod.Namespace, pod.Name, known.object.Name)
 		default:

@@ -56,9 +56,8 @@ var (
 
 // Domains count what is in domains, as the running scheduler knows them.
 type Domains interface {
-	// Free is the capacity of domains, and Slots what gangs fit there.
-	Free(capacity.Bounds) []capacity.Level
-	Slots(capacity.Bounds) []capacity.LevelSlots
+	// Capacity is what is free in domains, and what gangs fit there.
+	Capacity(capacity.Bounds) ([]capacity.Level, []capacity.LevelSlots)
 	// Relations says how gangs stand to one another and in themselves.
 	Relations() relationstatus.Tally
 }
@@ -90,8 +89,8 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 	gauge := func(desc *metrics.Desc, value float64, labels ...string) {
 		found <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
 	}
-	bounds := capacity.Bounds{PerLevel: maxDomains, InAll: maxListed}
-	for _, level := range read.Free(bounds) {
+	free, slots := read.Capacity(capacity.Bounds{PerLevel: maxDomains, InAll: maxListed})
+	for _, level := range free {
 		gauge(levelDomains, float64(level.Count), level.Topology, level.Key)
 		for _, resource := range level.Largest {
 			gauge(levelMost, resource.Free, level.Topology, level.Key, resource.Name)
@@ -103,10 +102,10 @@ func (c *domainCollector) CollectWithStability(found chan<- metrics.Metric) {
 			}
 		}
 	}
-	for _, level := range read.Slots(bounds) {
+	for _, level := range slots {
 		gauge(levelSlots, float64(level.Slots), level.Shape, level.Topology, level.Key)
 		for _, domain := range level.Domains {
-			gauge(domainSlots, float64(domain.Slots), level.Shape, level.Topology, level.Key, domain.Path)
+			gauge(domainSlots, float64(domain.Slots), level.Shape, level.Topology, level.Key, domain.Path.String())
 		}
 	}
 	tally := read.Relations()

@@ -105,7 +105,7 @@ func TestALevelOfManyDomainsHasTotalsOnly(t *testing.T) {
 		})
 	}
 	metrics.ServeDomains(counted{nodes: nodes, slots: []capacity.LevelSlots{
-		{Shape: "s", Topology: "t", Key: "rack", Slots: 7, Domains: []capacity.DomainSlots{{Path: "r", Slots: 7}}},
+		{Shape: "s", Topology: "t", Key: "rack", Slots: 7, Domains: []capacity.DomainSlots{{Path: packing.Path{"r"}, Slots: 7}}},
 		{Shape: "s", Topology: "t", Key: "host", Slots: 4},
 	}, t: t})
 	defer metrics.ServeDomains(counted{t: t})
@@ -126,15 +126,11 @@ type counted struct {
 	relations relationstatus.Tally
 }
 
-func (c counted) Free(bounds capacity.Bounds) []capacity.Level {
-	return capacity.Report(map[string][]string{"t": {"rack", "host"}}, c.nodes, bounds)
-}
-
-func (c counted) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
+func (c counted) Capacity(bounds capacity.Bounds) ([]capacity.Level, []capacity.LevelSlots) {
 	if bounds.PerLevel != 256 || bounds.InAll != 2048 {
 		c.t.Errorf("the bounds are %+v", bounds)
 	}
-	return c.slots
+	return capacity.Report(map[string][]string{"t": {"rack", "host"}}, c.nodes, bounds), c.slots
 }
 
 func (c counted) Relations() relationstatus.Tally { return c.relations }

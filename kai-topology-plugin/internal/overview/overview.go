@@ -130,7 +130,7 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 	if err != nil {
 		return nil, err
 	}
-	if err := countSlots(cluster, table.Nodes(), seen, asked); err != nil {
+	if err := countSlots(cluster, table, seen, asked); err != nil {
 		return nil, err
 	}
 	seen.Gangs, err = gangs(cluster, table, asked.shows)

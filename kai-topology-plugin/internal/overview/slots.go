@@ -8,13 +8,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/shapes"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/packing"
 )
 
@@ -29,9 +28,8 @@ type Shape struct {
 	Level string `json:"level,omitempty"`
 }
 
-// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked
-// about. Nodes are those of the cluster, with the pods on them.
-func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overview, asked Question) error {
+// countSlots has each domain of the topologies say how many more gangs fit there, of the shapes that are asked about.
+func countSlots(cluster *inventory.Inventory, table *turns.Table, seen *Overview, asked Question) error {
 	levels := map[string][]string{}
 	for _, topology := range seen.Topologies {
 		if topology.Name != "" {
@@ -42,9 +40,12 @@ func countSlots(cluster *inventory.Inventory, nodes []fwk.NodeInfo, seen *Overvi
 	if err != nil {
 		return err
 	}
-	everything := capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt}
-	var counter capacity.Counter
-	counted := counter.Count(stockOf(nodes), levels, named, everything)
+	trial, err := table.Begin(levels)
+	if err != nil {
+		return err
+	}
+	defer trial.End()
+	counted := capacity.Slots(trial, levels, named, capacity.Bounds{PerLevel: math.MaxInt, InAll: math.MaxInt})
 	required := map[string]string{}
 	for i := range named {
 		required[named[i].Name] = named[i].RequiredLevel
@@ -81,7 +82,7 @@ func enter(topology *Topology, levels []capacity.LevelSlots, hosts map[string]st
 	slots := map[string]int64{}
 	for _, level := range levels {
 		for _, domain := range level.Domains {
-			slots[domain.Path] = domain.Slots
+			slots[domain.Path.String()] = domain.Slots
 		}
 	}
 	topology.Cluster.Slots = append(topology.Cluster.Slots, levels[0].Cluster)
@@ -101,7 +102,8 @@ func enter(topology *Topology, levels []capacity.LevelSlots, hosts map[string]st
 	visit(topology.Cluster)
 }
 
-// namedShapes returns the shapes that are asked about, and by their names what they ask for.
+// namedShapes returns the shapes that are asked about, and by their names what they ask for. Nodes that are not ready
+// take none.
 func namedShapes(asked []shapes.Named, topologies map[string][]string) ([]capacity.Shape, map[string]string, error) {
 	asks := map[string]string{}
 	asked = slices.Clone(asked)
@@ -116,6 +118,10 @@ func namedShapes(asked []shapes.Named, topologies map[string][]string) ([]capaci
 		}
 	}
 	found, err := shapes.FromConfiguration(asked)
+	for i := range found {
+		takes := found[i].Takes
+		found[i].Takes = func(node *corev1.Node) bool { return occupancy.Ready(node) && takes(node) }
+	}
 	return found, asks, err
 }
 
@@ -147,18 +153,4 @@ func LevelName(key string) string {
 		return "host"
 	}
 	return key[strings.LastIndex(key, "/")+1:]
-}
-
-// stockOf is what nodes offer and what is free on them. Nodes that are not ready offer nothing.
-func stockOf(nodes []fwk.NodeInfo) capacity.Stock {
-	var tracker capacity.Tracker
-	for _, node := range nodes {
-		var offered packing.Resources
-		if occupancy.Ready(node.Node()) {
-			offered = kubeframework.Allocatable(node)
-		}
-		tracker.Take(node.Node().Name, kubeframework.Used(node))
-		tracker.NodeSeen(node.Node(), offered)
-	}
-	return tracker.Stock()
 }

@@ -1,10 +1,8 @@
 package plugin
 
 import (
-	"maps"
 	"slices"
 
-	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -12,77 +10,46 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
-	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
 	"packtree.dev/kai-topology-plugin/internal/translation"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
-	"packtree.dev/shared/packing"
 )
 
-// measure follows what the API server shows of nodes, pods and gangs, and counts when it is asked, which is as often as
-// metrics are scraped.
+// measure counts when it is asked, which is as often as metrics are scraped.
 type measure struct {
-	lister  *ganglister.Lister
-	tracker capacity.Tracker
-	// counting gives those who ask for slots at the same time, which is with the same bounds, one count.
-	counting singleflight.Group
-	counter  capacity.Counter
+	lister   *ganglister.Lister
 	profiles *profiles
 	// relate records in a gang where the others stand that its relations name.
 	relate func(*gang.Gang)
+	// lay brings the copy of the cluster in step, for as long as run takes.
+	lay func(cluster *inventory.Inventory, run func(*turns.Table) error) error
 }
 
-// nodeSeen records a node as it is now.
-func (m *measure) nodeSeen(node *corev1.Node) {
-	m.tracker.NodeSeen(node, kubeframework.Allocatable(kubeframework.BareNode(node)))
-}
-
-// podChanged records what a pod was and is; before is nil for one that is new, after for one that is gone.
-func (m *measure) podChanged(before, after *corev1.Pod) {
-	was, takes := taking(before), taking(after)
-	if was.node != takes.node || !maps.Equal(was.requests, takes.requests) {
-		m.tracker.Take(takes.node, takes.requests)
-		m.tracker.GiveBack(was.node, was.requests)
+// Capacity counts what is free in domains, and how many more gangs of the named shapes fit.
+func (m *measure) Capacity(bounds capacity.Bounds) (free []capacity.Level, slots []capacity.LevelSlots) {
+	levels := m.levels()
+	if len(levels) == 0 {
+		return nil, nil
 	}
-}
-
-// taken is what a pod takes of which node; nothing of none without one.
-type taken struct {
-	node     string
-	requests packing.Resources
-}
-
-func taking(pod *corev1.Pod) taken {
-	if pod == nil || pod.Spec.NodeName == "" {
-		return taken{}
+	cluster, err := shown(m.lister)
+	if err == nil {
+		err = m.lay(cluster, func(table *turns.Table) error {
+			trial, err := table.Begin(levels)
+			if err != nil {
+				return err
+			}
+			defer trial.End()
+			free = capacity.Report(levels, capacity.NodesOf(trial), bounds)
+			slots = capacity.Slots(trial, levels, m.profiles.now().shapes, bounds)
+			return nil
+		})
 	}
-	requests, err := kubeframework.Requests(pod)
 	if err != nil {
-		klog.Background().Error(err, "Reading what a pod asks for", "pod", klog.KObj(pod))
-		return taken{}
+		klog.Background().Error(err, "Counting what is free")
 	}
-	return taken{pod.Spec.NodeName, requests}
-}
-
-// Free counts what is free in domains.
-func (m *measure) Free(bounds capacity.Bounds) []capacity.Level {
-	levels := m.levels()
-	if len(levels) == 0 {
-		return nil
-	}
-	return capacity.Report(levels, m.tracker.Stock().Nodes, bounds)
-}
-
-// Slots counts how many more gangs of the named shapes fit.
-func (m *measure) Slots(bounds capacity.Bounds) []capacity.LevelSlots {
-	levels := m.levels()
-	if len(levels) == 0 {
-		return nil
-	}
-	counted, _, _ := m.counting.Do("", func() (any, error) {
-		return m.counter.Count(m.tracker.Stock(), levels, m.profiles.now().shapes, bounds), nil
-	})
-	return counted.([]capacity.LevelSlots)
+	return free, slots
 }
 
 // Relations counts the relations of gangs of which pods stand, as far as they can be read.

@@ -44,8 +44,10 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/staleness"
+	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/client/clientset/versioned"
 )
 
@@ -172,7 +174,12 @@ func newPluginAmong(
 		clock:    clock.RealClock{},
 		bindings: newInFlight(),
 		started:  time.Now(),
-		measure:  measure{lister: lister, profiles: all, relate: gangs.Relate},
+		measure: measure{
+			lister: lister, profiles: all, relate: gangs.Relate,
+			lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
+				return all.copied.On(ctx, cluster, run)
+			},
+		},
 
 		claims: claims{
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 )
 
@@ -18,20 +19,19 @@ func (m *mender) speaksFor(key gang.Key) bool {
 }
 
 // shown is the cluster as the API server shows it. Nothing in it may be changed.
-func (m *mender) shown() (*inventory.Inventory, error) {
+func shown(lister *ganglister.Lister) (*inventory.Inventory, error) {
 	cluster := inventory.New()
-	cluster.Placement = m.reader.placement
 	var err error
-	if cluster.Nodes, err = m.lister.Nodes.List(labels.Everything()); err != nil {
+	if cluster.Nodes, err = lister.Nodes.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading nodes: %w", err)
 	}
-	if cluster.Pods, err = m.lister.Pods.List(labels.Everything()); err != nil {
+	if cluster.Pods, err = lister.Pods.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading pods: %w", err)
 	}
-	if cluster.PodGroups, err = m.lister.PodGroups.List(labels.Everything()); err != nil {
+	if cluster.PodGroups, err = lister.PodGroups.List(labels.Everything()); err != nil {
 		return nil, fmt.Errorf("reading PodGroups: %w", err)
 	}
-	topologies, err := m.lister.Topologies.List(labels.Everything())
+	topologies, err := lister.Topologies.List(labels.Everything())
 	if err != nil {
 		return nil, fmt.Errorf("reading Topologies: %w", err)
 	}
@@ -44,10 +44,11 @@ func (m *mender) shown() (*inventory.Inventory, error) {
 // shownAndAssumed is the cluster as the API server shows it, with the pods of gangs that the scheduler has put on a
 // node already.
 func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
-	cluster, err := m.shown()
+	cluster, err := shown(m.lister)
 	if err != nil {
 		return nil, err
 	}
+	cluster.Placement = m.reader.placement
 	assumed := map[types.UID]*corev1.Pod{}
 	for _, podGroup := range cluster.PodGroups {
 		for _, pod := range m.lister.Assumed(gang.KeyOfPodGroup(podGroup)) {

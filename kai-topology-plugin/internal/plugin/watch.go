@@ -93,12 +93,10 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 func (p *Plugin) podHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			p.measure.podChanged(nil, object.(*corev1.Pod))
 			p.placesChanged(nil, object.(*corev1.Pod))
 			p.effects.do(p.gangs.PodAdded(object.(*corev1.Pod), p.clock.Now()))
 		},
 		UpdateFunc: func(before, after any) {
-			p.measure.podChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			p.placesChanged(before.(*corev1.Pod), after.(*corev1.Pod))
 			if gang.Standing(before.(*corev1.Pod)) && !gang.Standing(after.(*corev1.Pod)) {
 				p.gangs.RoomGrew()
@@ -107,7 +105,6 @@ func (p *Plugin) podHandler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(object any) {
 			if pod, ok := objectOf[*corev1.Pod](object); ok {
-				p.measure.podChanged(pod, nil)
 				p.placesChanged(pod, nil)
 				if pod.Spec.NodeName != "" {
 					p.gangs.RoomGrew()
@@ -176,14 +173,12 @@ func (p *Plugin) topologyHandler() cache.ResourceEventHandler {
 func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			p.measure.nodeSeen(object.(*corev1.Node))
 			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
 			p.effects.do(p.gangs.NodeSeen(object.(*corev1.Node)))
 		},
 		UpdateFunc: func(before, after any) {
 			old, node := before.(*corev1.Node), after.(*corev1.Node)
-			p.measure.nodeSeen(node)
 			other := !maps.Equal(old.Labels, node.Labels) || old.Spec.Unschedulable != node.Spec.Unschedulable ||
 				!slices.EqualFunc(old.Spec.Taints, node.Spec.Taints, sameTaint)
 			if other || !maps.EqualFunc(old.Status.Allocatable, node.Status.Allocatable, equalQuantities) {
@@ -198,7 +193,6 @@ func (p *Plugin) nodeHandler() cache.ResourceEventHandler {
 			p.gangs.RoomGrew()
 			p.mender.clusterChanged()
 			if node, ok := objectOf[*corev1.Node](object); ok {
-				p.measure.tracker.NodeGone(node.Name)
 				p.effects.do(p.gangs.NodeGone(node.Name))
 			}
 		},

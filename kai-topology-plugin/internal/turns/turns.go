@@ -220,6 +220,11 @@ func (t *Table) Requests(pod *corev1.Pod) (packing.Resources, error) {
 // Nodes returns the nodes on the table, by name, with the pods on them. They are not to be changed.
 func (t *Table) Nodes() []fwk.NodeInfo { return t.nodes }
 
+// Begin begins a trial on the table as it is, with some topologies by name. The table is of no other use until it ends.
+func (t *Table) Begin(topologies map[string][]string) (*clusterview.Trial, error) {
+	return t.view.Begin(t.nodes, topologies, nil)
+}
+
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's
 // bound.
 func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
