@@ -305,7 +305,7 @@ func TestTheSameStreamGivesTheSameBytes(t *testing.T) {
 func TestBrokenStreamsAreNamedByLine(t *testing.T) {
 	good := job(5, "good", 1, 1, "", 0)
 	for line, want := range map[string]string{
-		`{"name": "a"`: "unexpected end of JSON input",
+		`{"name": "a"`: "line: unexpected end of JSON input",
 		`{"name": "a", "duration": 1, "pods": 1, "requests": {"cpu": "1"}}`: "at: is missing",
 		`{"at": -1, "name": "a"}`:                                                     "at: must be from 0 to 1e+11 seconds, and is -1",
 		`{"at": 1, "name": "a", "pods": 1, "requests": {"cpu": "1"}}`:                 "at: is 1, before 5 of an earlier line",
@@ -314,8 +314,9 @@ func TestBrokenStreamsAreNamedByLine(t *testing.T) {
 		`{"at": 6, "name": "good", "pods": 1, "requests": {"cpu": "1"}}`:              `name: gang "good" is in line 1, too`,
 		`{"at": 6, "name": "a", "duration": -3, "pods": 1, "requests": {"cpu": "1"}}`: "duration: must be from 0 to 1e+11 seconds, and is -3",
 		`{"at": 6, "name": "a", "pods": 0, "requests": {"cpu": "1"}}`:                 "pods: must be how many pods",
-		`{"at": 6, "name": "a", "pods": 1} {}`:                                        "invalid character",
-		`[]`:                                                                          "",
+		`{"at": 6, "name": "a", "pods": 1} {}`:                                        "line: invalid character",
+		`no JSON`:                                                                     "line: invalid character",
+		`[]`:                                                                          "line: must be an object",
 		`{"at": 6, "name": "a", "priority": 3000000000}`:                              "priority: must be a whole number from -2147483648 to 2147483647, not 3000000000",
 		`{"at": 1e999, "name": "a"}`:                                                  "at: ",
 		`{"at": 6, "name": "a", "pods": "many", "requests": {"cpu": "1"}}`:            "pods: must be how many pods",
@@ -365,7 +366,7 @@ func TestOneWrongLineAmongMany(t *testing.T) {
 		lines.WriteString(job(float64(i), fmt.Sprint("g", i), 1, 1, "", 0))
 	}
 	_, err := simulate.Read("jobs", strings.NewReader(lines.String()), cluster(t, 1, 1))
-	if err == nil || err.Error() != "jobs:12345: unexpected end of JSON input" {
+	if err == nil || err.Error() != "jobs:12345: line: unexpected end of JSON input" {
 		t.Errorf("%.300v", err)
 	}
 	_, err = simulate.Read("jobs", strings.NewReader(strings.Repeat("{}\n", 250)), cluster(t, 1, 1))

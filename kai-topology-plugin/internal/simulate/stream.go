@@ -3,6 +3,7 @@ package simulate
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,16 +50,14 @@ type line struct {
 // fault is what is wrong with a field.
 type fault struct{ path, reason string }
 
-func (f *fault) Error() string {
-	if f.path == "" {
-		return f.reason
-	}
-	return f.path + ": " + f.reason
-}
+func (f *fault) Error() string { return f.path + ": " + f.reason }
 
 func wrong(path, format string, args ...any) *fault {
 	return &fault{path, fmt.Sprintf(format, args...)}
 }
+
+// wholeLine is the path of a line that is no JSON object.
+const wholeLine = "line"
 
 // maxFaults is how many wrong lines are named; what comes after these is not read.
 const maxFaults = 100
@@ -118,7 +117,7 @@ func (r *reader) read(text []byte, number int) (Event, error) {
 		if large := tooLarge.FindStringSubmatch(problems[0].Reason); large != nil {
 			return Event{}, wrong(large[2], "%s is too large", large[1])
 		}
-		return Event{}, wrong(problems[0].Path, "%s", problems[0].Reason)
+		return Event{}, wrong(cmp.Or(problems[0].Path, wholeLine), "%s", problems[0].Reason)
 	}
 	switch at := written.At; {
 	case at == nil:
