@@ -262,6 +262,14 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
+	t.Run("without a shape nothing is coloured by slots", func(t *testing.T) {
+		page := chromium.Open(t, "file://"+export(t, small())+"#by=slots", false)
+		page.Until("two ways to colour, and the first", fmt.Sprintf("%s.join() === 'Gangs,Use' && %s.join() === 'Gangs'",
+			listed("[aria-label='Colour by'] button"), listed("[aria-label='Colour by'] [aria-pressed=true]")))
+		page.Shortcut("t")
+		page.Until("the other tables", listed(".tables nav button")+".join() === 'Domains,Nodes,Gangs,Pods,Reservations'")
+	})
+
 	t.Run("tables have all that is drawn", func(t *testing.T) {
 		page := open(t, "#page=tables")
 		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30,
@@ -319,7 +327,7 @@ func pixel(page *browser.Page, x, y int) [3]int {
 func TestEverybodyCanReadIt(t *testing.T) {
 	script := axe(t)
 	chromium := browser.Start(t)
-	file := "file://" + export(t, small())
+	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack")
 	for _, dark := range []bool{false, true} {
 		for name, hash := range map[string]string{
 			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare",

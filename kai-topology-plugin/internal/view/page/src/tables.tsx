@@ -29,12 +29,13 @@ const names = ["domains", "nodes", "gangs", "pods", "slots", "reservations"] as 
 const page = 100;
 
 export function Tables(props: Props) {
-  const { choice, choose } = props;
+  const { choice, choose, topology } = props;
+  const shown = names.filter((name) => name !== "slots" || topology.shapes.length > 0 || choice.table === name);
   const [columns, rows] = useMemo(() => tables[choice.table](props), [props.cluster, props.topology, choice.table]);
   return (
     <div class="tables">
       <nav aria-label="Tables">
-        {names.map((name) => (
+        {shown.map((name) => (
           <button aria-current={choice.table === name ? "true" : undefined} onClick={() => choose({ table: name })}>{name[0]!.toUpperCase() + name.slice(1)}</button>
         ))}
       </nav>
