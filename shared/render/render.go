@@ -129,6 +129,15 @@ type Coder interface {
 	ExitCode() int
 }
 
+// NotAll is a Coder for input that was understood, of which not all is as it should be. What is not has been printed.
+type NotAll string
+
+// Error is for callers that do not look at the exit code.
+func (n NotAll) Error() string { return string(n) }
+
+// ExitCode implements Coder.
+func (NotAll) ExitCode() int { return 3 }
+
 // Execute runs a root command with the arguments of the process and returns the exit code: 0, 2 for wrong flags or
 // arguments, that of a Coder, or else 1. Errors are printed to standard error, except Rejected, whose findings have
 // been printed already.

@@ -7,21 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/shared/render"
 )
-
-// exitWrong is the exit code when the input was understood but something of the answer does not hold.
-const exitWrong = 3
-
-// wrong ends the command with exitWrong. What is wrong has been printed.
-type wrong struct{}
-
-// Error is for callers that do not look at the exit code.
-func (wrong) Error() string { return "the answer does not hold" }
-
-// ExitCode makes wrong a render.Coder.
-func (wrong) ExitCode() int { return exitWrong }
 
 // Command returns the subcommand `check`.
 func Command() *cobra.Command {
@@ -61,12 +49,8 @@ Exit codes: 0 everything holds, 3 something does not (one line each), 1 the inpu
 }
 
 func run(command *cobra.Command, files []string, answer string) error {
-	documents, err := render.Input(command, files)
+	cluster, err := place.Read(command, files)
 	if err != nil {
-		return err
-	}
-	cluster, findings := inventory.Read(documents)
-	if err := render.Reject(command, findings); err != nil {
 		return err
 	}
 	given, err := readAnswer(answer, command.InOrStdin())
@@ -81,7 +65,7 @@ func run(command *cobra.Command, files []string, answer string) error {
 		fmt.Fprintln(command.OutOrStdout(), fault)
 	}
 	if len(faults) > 0 {
-		return wrong{}
+		return render.NotAll("the answer does not hold")
 	}
 	return nil
 }

@@ -1,15 +1,10 @@
 package kubectlpacktree
 
 import (
-	"context"
-	"slices"
-
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
 	"packtree.dev/kai-topology-plugin/internal/live"
-	"packtree.dev/shared/client/clientset/versioned"
 )
 
 func (p *plugin) explainCommand() *cobra.Command {
@@ -42,12 +37,6 @@ order. Volumes and device claims are not looked at.
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(command *cobra.Command, args []string) error {
 			return p.explain(command, from, args, output)
-		},
-		ValidArgsFunction: func(command *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return p.ask(command, p.explainable), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	from.bind(command)
@@ -88,26 +77,4 @@ func (p *plugin) explain(command *cobra.Command, from *source, args []string, ou
 	note(command, read.Notes)
 	_, err = command.OutOrStdout().Write([]byte(drawExplanation(pen, report)))
 	return err
-}
-
-// explainable completes the PodGroups and deployments of the namespace.
-func (p *plugin) explainable(ctx context.Context, client versioned.Interface) []string {
-	namespace, _, err := p.namespace()
-	if err != nil {
-		return nil
-	}
-	var names []string
-	if podGroups, err := client.SchedulingV2alpha2().PodGroups(namespace).List(ctx, metav1.ListOptions{}); err == nil {
-		for i := range podGroups.Items {
-			names = append(names, "podgroup/"+podGroups.Items[i].Name)
-		}
-	}
-	if deployments, err := client.NvidiaV1alpha1().DynamoGraphDeployments(namespace).List(ctx,
-		metav1.ListOptions{}); err == nil {
-		for i := range deployments.Items {
-			names = append(names, "dgd/"+deployments.Items[i].Name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -30,15 +30,8 @@ func drawPlacements(b *strings.Builder, pen *drawing.Pen, gangs []*explanation.G
 		text := fmt.Sprintf("%s placed in the fewest domains possible of the preferred levels", count(fewest, "gang"))
 		b.WriteString(pen.Wrap("  ", "    ", pen.Good("✓")+" "+text))
 	}
-	for i, gang := range rest {
-		if i == maxLines {
-			fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %d more", len(rest)-i)))
-			break
-		}
+	listLines(b, pen, rest, func(gang *explanation.Gang) string {
 		name := gang.Namespace + "/" + gang.Name
-		text := fmt.Sprintf("%s %s  %s", pen.Careful("?"), pen.Own(name, name),
-			explanation.PlacementText(gang.Placement))
-		b.WriteString(pen.Wrap("  ", "    ", text))
-	}
-	b.WriteString("\n")
+		return fmt.Sprintf("%s %s  %s", pen.Careful("?"), pen.Own(name, name), explanation.PlacementText(gang.Placement))
+	})
 }

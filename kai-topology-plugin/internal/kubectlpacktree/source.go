@@ -7,9 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
-	"packtree.dev/shared/render"
+	"packtree.dev/kai-topology-plugin/internal/place"
 )
 
 // source is where a command reads the cluster: the API server, or a dump of it.
@@ -29,20 +28,11 @@ func (s *source) read(command *cobra.Command, wanted live.Wanted) (*live.Cluster
 	if len(s.files) == 0 {
 		return s.plugin.readLive(command, wanted)
 	}
-	read, err := readFiles(command, s.files)
+	read, err := place.Read(command, s.files)
 	if err != nil {
 		return nil, err
 	}
 	return &live.Cluster{Inventory: read}, nil
-}
-
-func readFiles(command *cobra.Command, files []string) (*inventory.Inventory, error) {
-	documents, err := render.Input(command, files)
-	if err != nil {
-		return nil, err
-	}
-	read, findings := inventory.Read(documents)
-	return read, render.Reject(command, findings)
 }
 
 func (p *plugin) readLive(command *cobra.Command, wanted live.Wanted) (*live.Cluster, error) {

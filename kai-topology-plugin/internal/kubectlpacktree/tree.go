@@ -28,8 +28,7 @@ is of a resource, how many nodes, and the gangs (PodGroups) that stand there wit
 Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
 
 The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that
---shape names. What the columns are of is below the drawing. A domain that is to keep nodes
-empty for repair says so.
+--shape names. What the columns are of is below the drawing.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
 of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
@@ -73,7 +72,6 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	flags.StringVar(&asked.Resource, "resource", "",
 		"the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
-	p.completeTree(command)
 	return command
 }
 

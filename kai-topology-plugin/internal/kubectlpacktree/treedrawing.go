@@ -339,6 +339,10 @@ func drawLines[T any](b *strings.Builder, pen *drawing.Pen, title string, all []
 		return
 	}
 	fmt.Fprintln(b, pen.Bold(title))
+	listLines(b, pen, all, line)
+}
+
+func listLines[T any](b *strings.Builder, pen *drawing.Pen, all []T, line func(T) string) {
 	for _, element := range all[:min(len(all), maxLines)] {
 		b.WriteString(pen.Wrap("  ", "    ", line(element)))
 	}

@@ -1,7 +1,6 @@
 package kubectlpacktree
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,16 +9,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/didyoumean"
 	"packtree.dev/shared/packing"
+	"packtree.dev/shared/render"
 )
 
 // lossReport is what what-if prints as JSON about nodes that are gone.
@@ -50,14 +50,6 @@ const (
 	repairGang     = "Gang"
 	repairNone     = "None"
 )
-
-// errNotRepaired is returned if some gang is not repaired.
-var errNotRepaired = notRepaired{errors.New("some gangs are not repaired")}
-
-type notRepaired struct{ error }
-
-// ExitCode makes notRepaired a render.Coder.
-func (notRepaired) ExitCode() int { return 3 }
 
 // whatIfWithout says what becomes of gangs if nodes are gone.
 func (p *plugin) whatIfWithout(command *cobra.Command, flags whatIfFlags) error {
@@ -98,7 +90,7 @@ func (p *plugin) whatIfWithout(command *cobra.Command, flags whatIfFlags) error 
 		return fmt.Errorf("printing: %w", err)
 	}
 	if slices.ContainsFunc(report.Gangs, func(gang gangLoss) bool { return gang.Repair == repairNone }) {
-		return errNotRepaired
+		return render.NotAll("some gangs are not repaired")
 	}
 	return nil
 }
@@ -230,9 +222,10 @@ func domainsOf(
 			if domains == nil {
 				domains = map[string]sets.Set[string]{}
 			}
+			ground := gangstate.Ground{Levels: keys[:depth+1]}
 			for _, node := range cluster.Nodes {
-				path := pathOf(node, keys[:depth+1])
-				if path == "" {
+				path, stands := ground.Domain(node.Labels)
+				if !stands {
 					continue
 				}
 				if domains[path] == nil {
@@ -243,19 +236,6 @@ func domainsOf(
 		}
 	}
 	return domains, levels
-}
-
-// pathOf returns the domain of a node, as statuses write it; empty if the node lacks one of the labels.
-func pathOf(node *corev1.Node, labels []string) string {
-	var path packing.Path
-	for _, label := range labels {
-		value, ok := node.Labels[label]
-		if !ok {
-			return ""
-		}
-		path = append(path, value)
-	}
-	return path.String()
 }
 
 // mostNamed is how many words an error names from which to choose.

@@ -14,18 +14,6 @@ import (
 	"packtree.dev/shared/render"
 )
 
-// exitNotPlaced is the exit code when the input was understood but some PodGroup is not placed.
-const exitNotPlaced = 3
-
-// notPlaced ends the command with exitNotPlaced. What is wrong has been printed.
-type notPlaced struct{}
-
-// Error is for callers that do not look at the exit code.
-func (notPlaced) Error() string { return "some PodGroups are not placed" }
-
-// ExitCode makes notPlaced a render.Coder.
-func (notPlaced) ExitCode() int { return exitNotPlaced }
-
 // Printer prints what was decided about the PodGroups of an inventory.
 type Printer func(io.Writer, *inventory.Inventory, *Result) error
 
@@ -102,13 +90,19 @@ func usage(command *cobra.Command, format string, args ...any) error {
 	return command.FlagErrorFunc()(command, fmt.Errorf(format, args...))
 }
 
-func run(command *cobra.Command, files []string, options packing.Options, printer Printer) error {
+// Read reads the manifests that a command names. What is wrong with them has been printed.
+func Read(command *cobra.Command, files []string) (*inventory.Inventory, error) {
 	documents, err := render.Input(command, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	read, findings := inventory.Read(documents)
-	if err := render.Reject(command, findings); err != nil {
+	return read, render.Reject(command, findings)
+}
+
+func run(command *cobra.Command, files []string, options packing.Options, printer Printer) error {
+	read, err := Read(command, files)
+	if err != nil {
 		return err
 	}
 	read.Placement = options.Placement

@@ -13,6 +13,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/render"
 )
 
 // Result is what was decided about PodGroups, as it is printed as JSON.
@@ -66,7 +67,7 @@ func (r *Result) DropCertificates() {
 func (r *Result) Err() error {
 	waits := func(podGroup PodGroupResult) bool { return podGroup.Verdict != scheduling.ReasonPlaced }
 	if slices.ContainsFunc(r.PodGroups, waits) {
-		return notPlaced{}
+		return render.NotAll("some PodGroups are not placed")
 	}
 	return nil
 }

@@ -103,12 +103,8 @@ func (a *asked) check() error {
 func (a *asked) run(command *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	documents, err := render.Input(command, a.files)
+	cluster, err := place.Read(command, a.files)
 	if err != nil {
-		return err
-	}
-	cluster, findings := inventory.Read(documents)
-	if err := render.Reject(command, findings); err != nil {
 		return err
 	}
 	cluster.Placement = packing.Placement(a.placement)
