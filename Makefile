@@ -4,7 +4,7 @@ MODULES := shared dynamo-operator grove-operator podgrouper kai-topology-plugin 
 # Tools are modules apart, so that what they need is not asked of the programs. Those of e2e/tools have the programs' versions of what both need.
 TOOL_MODULES := e2e/tools e2e/tools/codegen e2e/tools/gotestsum e2e/tools/kind e2e/tools/krew e2e/tools/lint e2e/tools/page e2e/tools/promql e2e/tools/workflows
 # The longest suites come first, for several run at once.
-LONG := docs rights dynamo grove scheduler compatibility charts releases
+LONG := docs rights life scheduler compatibility charts releases
 # So do packages that take long, many of them waiting.
 LONG_PACKAGES := kai-topology-plugin/internal/schedulerserver grove-operator/internal/controller dynamo-operator/internal/controller podgrouper/internal/controller \
 	grove-operator/internal/faults shared/packing
@@ -128,8 +128,8 @@ test-modules: build tools bin/tests ## the tests of every module, or of MODULES,
 e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores (or on KUBECONFIG)
 	@$(call stories,$(SUITES:%=./e2e/suites/%),$(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS)))
 
-e2e-crashes: build tools bin/tests ## the stories of suites that have them, each also with an operator that is killed half-way, and every fault of every API call
-	@export E2E_CRASHES=all; $(call stories,$(patsubst %,./e2e/suites/%,grove dynamo topologies grouping) ./grove-operator/internal/faults,$(GO_TEST) -count=1)
+e2e-crashes: build tools bin/tests ## the stories of the suite life, each also with an operator that is killed half-way, and every fault of every API call
+	@export E2E_CRASHES=all; $(call stories,./e2e/suites/life ./grove-operator/internal/faults,$(GO_TEST) -count=1)
 
 e2e-mpi: build ## TensorRT-LLM's leader and worker by a real Open MPI between two network namespaces; without root one line says that it was skipped
 	e2e/mpi/run

@@ -24,7 +24,7 @@ type values = map[string]any
 
 // cluster logs the programs' requests. It also has an admission plugin that some distributions use beside the default
 // ones: it requires further rights for objects that delay the deletion of their owner.
-var cluster = &suite.Cluster{Operator: groveOperator, Elects: true}
+var cluster = &suite.Cluster{Elects: true}
 
 // auditLog is the file to which the API server writes.
 var auditLog string

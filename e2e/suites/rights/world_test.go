@@ -31,7 +31,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		World: suite.World{Cluster: cluster, Name: envconf.RandomName("rights", 12),
+		World: suite.World{Cluster: cluster, Name: envconf.RandomName("rights", 12), Operator: groveOperator,
 			Shown: "dgd,pcs,pclq,pcsg,pg,resourceclaims"},
 		roles: map[string]rights.Roles{},
 	}

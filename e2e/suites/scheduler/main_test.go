@@ -24,8 +24,7 @@ var cluster = &suite.Cluster{
 		Components: []string{suite.GroveOperator, "podgrouper", schedulerProgram},
 		NodesFile:  filepath.Join("testdata", "nodes.yaml"),
 	},
-	Operator: schedulerProgram,
-	Elects:   true,
+	Elects: true,
 }
 
 // fate decides about bindings while chaos reigns. Otherwise they are made.

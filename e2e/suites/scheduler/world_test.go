@@ -39,7 +39,7 @@ type world struct {
 // newWorld describes a zone with racks of so many nodes each. Its step create makes them.
 func newWorld(racks ...int) *world {
 	return &world{
-		World: suite.World{Cluster: cluster, Name: envconf.RandomName("world", 14),
+		World: suite.World{Cluster: cluster, Name: envconf.RandomName("world", 14), Operator: schedulerProgram,
 			Shown: "podgroups.scheduling.run.ai,pods"}, racks: racks,
 	}
 }

@@ -46,12 +46,11 @@ func TestRejected(t *testing.T) {
 		namespace := envconf.RandomName("rejected", 16)
 		directory := filepath.Dir(file)
 		want := readRefusal(t, file)
-		testenv.Test(t, features.New(filepath.Base(directory)).
+		test(t, features.New(filepath.Base(directory)).
 			Setup(inNamespace(namespace)).
 			Assess("the cluster refuses it with its path", refused(namespace, directory, want)).
 			Assess("nothing is half-created", nothingIn(namespace)).
-			Assess("the program refuses it offline", refusedOffline(directory, want)).
-			Feature())
+			Assess("the program refuses it offline", refusedOffline(directory, want)))
 	}
 }
 
@@ -118,12 +117,11 @@ func refusedOffline(directory string, want refusal) types.StepFunc {
 func TestPodGroupWithoutTopology(t *testing.T) {
 	namespace := envconf.RandomName("reported", 16)
 	objects := inputOf(t, filepath.Join(badInput, "podgroup-names-no-topology"), namespace)
-	testenv.Test(t, features.New("podgroup-names-no-topology").
+	test(t, features.New("podgroup-names-no-topology").
 		Setup(inNamespace(namespace)).
 		Assess("the cluster takes it", applied(objects)).
 		Assess("the PodGroup says what is wrong, and its pod stays pending", saysInvalid(namespace, objects[0])).
-		Teardown(removed(namespace, objects)).
-		Feature())
+		Teardown(removed(namespace, objects)))
 }
 
 func saysInvalid(namespace string, group *unstructured.Unstructured) types.StepFunc {

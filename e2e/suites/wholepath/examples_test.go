@@ -3,7 +3,6 @@ package wholepath_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,15 +24,8 @@ const patience = 4 * time.Minute
 // ofSuite are the labels of the suite's namespaces.
 var ofSuite = map[string]string{"packtree.dev/suite": "wholepath"}
 
-// elsewhere are the examples that suite dynamo tests more closely on a dev cluster with the same nodes. On other
-// clusters they run here.
-var elsewhere = []string{"dgd-zone", "dgd-block", "dgd-rack", "dgd-side-by-side"}
-
 func TestExamples(t *testing.T) {
 	for _, example := range loadExamples(t) {
-		if chosen.isDevCluster && slices.Contains(elsewhere, example.Name) {
-			continue
-		}
 		namespace := envconf.RandomName("example", 16)
 		for _, object := range example.Objects {
 			if object.GetNamespace() != "" {
@@ -49,8 +41,8 @@ func TestExamples(t *testing.T) {
 		} else {
 			feature.Assess("nothing is bound and the reason is reported", cannotFit(example.Objects[0]))
 		}
-		testenv.Test(t, feature.
-			Teardown(removed(namespace, example.Objects)).Feature())
+		test(t, feature.
+			Teardown(removed(namespace, example.Objects)))
 	}
 }
 

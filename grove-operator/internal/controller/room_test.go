@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -26,6 +27,15 @@ var _ = Describe("An update whose new pods find no room", func() {
 			slices.Sort(all)
 			return all
 		}
+	}
+	standing := func(in string) []types.UID {
+		var all []types.UID
+		for _, pod := range podsOf(in, ofSet)() {
+			if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil {
+				all = append(all, pod.UID)
+			}
+		}
+		return all
 	}
 	updating := func(in string) func() metav1.Condition {
 		return func() metav1.Condition {
@@ -76,6 +86,24 @@ spec:
 			HaveField("Message", MatchRegexp("^1 of 3 pods have the template; replica 0: PodClique room-0-a has 2 of 3 "+
 				"ready pods; some of them stand on no node yet: pod room-0-a-.* waits: no rack has 3 GPUs$"))))
 		Consistently(images(in)).Should(Equal([]string{"x:1", "x:1", "x:2"}))
+
+		By("costing no more than that pod if the change is taken back")
+		stood := standing(in)
+		back := `[{"op":"replace","path":"/spec/template/cliques/0/spec/podSpec/containers/0/image","value":"x:1"}]`
+		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(back)))).To(Succeed())
+		Eventually(func() metav1.ConditionStatus {
+			end(in, ofSet)
+			run(in, ofSet)
+			return updating(in)().Status
+		}).Should(Equal(metav1.ConditionFalse))
+		Expect(images(in)()).To(Equal([]string{"x:1", "x:1", "x:1"}))
+		Expect(standing(in)).To(ContainElements(stood))
+		Expect(c.Patch(ctx, set, client.RawPatch("application/json-patch+json", []byte(edit)))).To(Succeed())
+		Eventually(func() metav1.Condition {
+			end(in, ofSet)
+			refuse(in)
+			return updating(in)()
+		}).Should(HaveField("Reason", grovev1alpha1.ReasonUpdateStopped))
 
 		Eventually(func() metav1.ConditionStatus {
 			end(in, ofSet)

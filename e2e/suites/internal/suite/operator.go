@@ -3,8 +3,6 @@ package suite
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,13 +14,6 @@ import (
 
 	config "packtree.dev/shared/api/groveconfig/v1alpha1"
 )
-
-// Runs reports whether a story runs in one of two ways: with an operator that is killed in the middle of it, or with
-// one that lives. Each story runs once, the named ones with an operator that dies, since nothing else is expected of
-// them then. If E2E_CRASHES is all, as in make e2e-crashes, each runs in both ways.
-func Runs(story string, operatorDies bool, named ...string) bool {
-	return os.Getenv("E2E_CRASHES") == "all" || operatorDies == slices.Contains(named, story)
-}
 
 // TheOperatorDies kills the operator, if it is to die in this story, and restarts it.
 func (w *World) TheOperatorDies(ctx context.Context, t *testing.T, config *envconf.Config) context.Context {
@@ -37,7 +28,7 @@ func (w *World) WhileTheOperatorIsDead(steps ...types.StepFunc) types.StepFunc {
 		if !w.OperatorDies {
 			return AllOf(steps...)(ctx, t, config)
 		}
-		return w.Without(w.Cluster.Operator, true, steps...)(ctx, t, config)
+		return w.Without(w.Operator, true, steps...)(ctx, t, config)
 	}
 }
 
@@ -83,7 +74,7 @@ func (w *World) Undisturbed(steps ...types.StepFunc) types.StepFunc {
 // GroveOperatorRestartsWith gives grove-operator other levels for the default topology, as an upgrade of its chart with
 // other values does.
 func (w *World) GroveOperatorRestartsWith(levels ...config.TopologyLevel) types.StepFunc {
-	killed := w.OperatorDies && w.Cluster.Operator == GroveOperator
+	killed := w.OperatorDies && w.Operator == GroveOperator
 	return w.Without(GroveOperator, killed, func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()
 		stored, err := w.configurationOf(ctx, GroveOperator)

@@ -30,8 +30,6 @@ const GroveOperator = "grove-operator"
 type Cluster struct {
 	// Options are those of the dev cluster.
 	Options devcluster.Options
-	// Operator is the program that is killed in the middle of stories, and whose log is shown when one fails.
-	Operator string
 	// Elects leaves leader election on, as in users' clusters.
 	Elects bool
 	// Prepare, if set, is called when the cluster is up, before the first story.
@@ -50,9 +48,9 @@ type Cluster struct {
 
 // Main brings the cluster up, runs all tests, takes it down, and ends the process.
 func (c *Cluster) Main(m *testing.M) {
-	// Stories mostly wait, so that many run at once, however few processors there are.
+	// Stories mostly wait, so that two run at once for each of two processors.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
 	c.env = env.NewWithConfig(envconf.New())

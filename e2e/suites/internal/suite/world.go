@@ -23,7 +23,9 @@ const WorldLabel = "suite/world"
 type World struct {
 	Cluster *Cluster
 	Name    string
-	// OperatorDies reports whether the operator is killed in the middle of the story.
+	// Operator is the program whose log is shown when the story fails.
+	Operator string
+	// OperatorDies reports whether that is killed in the middle of the story.
 	OperatorDies bool
 	// Shown are the kinds in a report, in kubectl's words.
 	Shown string
@@ -123,6 +125,6 @@ func (w *World) Report(ctx context.Context) string {
 		fmt.Fprintf(&out, "%s of %s on %q, gates %v, ready %v, deleted %v\n",
 			pod.Name, Image(pod), pod.Spec.NodeName, pod.Spec.SchedulingGates, IsReady(pod), pod.DeletionTimestamp)
 	}
-	fmt.Fprintf(&out, "--- the operator's log\n%s\n", w.Cluster.LogLines(w.Cluster.Operator, w.Name, 60))
+	fmt.Fprintf(&out, "--- the operator's log\n%s\n", w.Cluster.LogLines(w.Operator, w.Name, 60))
 	return out.String()
 }

@@ -1,0 +1,69 @@
+package life_test
+
+import (
+	"os"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// teller makes a story in a world of its own, in which the operator is killed or not.
+type teller func(operatorDies bool) *features.FeatureBuilder
+
+// stories run side by side, the longest first. Those that say so have an operator that is killed half-way, one for each
+// operator.
+var stories = []struct {
+	name         string
+	tell         teller
+	operatorDies bool
+}{
+	{name: "autoscaling", tell: ofSets(setWorld{racks: []int{2}}, autoscaling)},
+	{name: "update with a copy more", tell: ofSets(setWorld{racks: []int{2, 2}, gpus: 4}, updateWithACopyMore),
+		operatorDies: true},
+	{name: "restart", tell: ofDeployments(restart), operatorDies: true},
+	{name: "serving", tell: ofDeployments(serving)},
+	{name: "deletion", tell: ofDeployments(deletion)},
+	{name: "statefulset", tell: ofDeployments(statefulSet), operatorDies: true},
+	{name: "segments", tell: ofSegments(segments)},
+	{name: "retry", tell: ofSegments(retry)},
+	{name: "near", tell: ofDeployments(near)},
+	{name: "orphans", tell: ofSets(setWorld{racks: []int{2}}, orphans)},
+	{name: "several nodes to a replica", tell: ofDeployments(severalNodes)},
+	{name: "whole job", tell: ofDeployments(wholeJob)},
+	{name: "whole deployment", tell: ofDeployments(wholeDeployment)},
+	{name: "score", tell: ofDeployments(score)},
+}
+
+// TestStories runs each story once, and if E2E_CRASHES is all, as in make e2e-crashes, in both ways: with an operator
+// that lives, and with one that is killed in the middle of it, as concurrent stories see too.
+func TestStories(t *testing.T) {
+	ways := map[bool]string{false: "", true: ", and an operator dies"}
+	for _, story := range stories {
+		for operatorDies, way := range ways {
+			if operatorDies != story.operatorDies && os.Getenv("E2E_CRASHES") != "all" {
+				continue
+			}
+			t.Run(story.name+way, func(t *testing.T) {
+				t.Parallel()
+				cluster.Test(t, story.tell(operatorDies))
+			})
+		}
+	}
+}
+
+func ofDeployments(story func(*world) *features.FeatureBuilder) teller {
+	return func(operatorDies bool) *features.FeatureBuilder { return story(newWorld(operatorDies)) }
+}
+
+func ofSets(with setWorld, story func(*setWorld) *features.FeatureBuilder) teller {
+	return func(operatorDies bool) *features.FeatureBuilder { return story(newSetWorld(with, operatorDies)) }
+}
+
+func ofSegments(story func(*segmentWorld) *features.FeatureBuilder) teller {
+	return func(operatorDies bool) *features.FeatureBuilder { return story(newSegmentWorld(operatorDies)) }
+}
+
+// TestLostLevel and TestWebhookDown run alone: other stories use the default topology too, and the operator.
+func TestLostLevel(t *testing.T) { cluster.Test(t, lostLevel(newWorld(false))) }
+
+func TestWebhookDown(t *testing.T) { cluster.Test(t, webhookDown(t, newWorld(true))) }
