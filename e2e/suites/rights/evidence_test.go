@@ -28,7 +28,7 @@ var excused = map[string]string{
 	"ClusterRole dynamo-operator: patch " +
 		"events.events.k8s.io": "counts an event that happens again within minutes, " +
 		"as grove-operator's and podgrouper's do here; " +
-		"dynamo-operator's are of topologies lost and found, which the suite dynamo covers",
+		"dynamo-operator's are of topologies lost and found, which the suite life covers",
 }
 
 // evidence is what was read of the audit log so far.
