@@ -105,7 +105,7 @@ func inService(node *corev1.Node) bool {
 // count counts the gangs of one shape in one topology.
 type count struct {
 	pods int64
-	// required is the level in one domain of which a gang stands, -1 for none.
+	// required is the index of the level that a gang requires, -1 for none.
 	required int
 	levels   []LevelSlots
 }

@@ -43,8 +43,8 @@ type kinds struct {
 }
 
 // pods are the kinds of known pods, and kinds by key. A pod is known as the object that was read: a copy with the same
-// UID and version may ask for something else, such as the node on which a seat is held. Nobody changes such an object,
-// and it may be collected.
+// UID and version may ask for something else, such as the node on which a seat is held. Pod objects are never
+// changed, and may be garbage collected.
 type pods struct {
 	known map[weak.Pointer[corev1.Pod]]*kind
 	kinds map[string]*kind

@@ -32,7 +32,7 @@ func Inventory(t testing.TB, text string) *inventory.Inventory {
 	return cluster
 }
 
-// stored gives objects what the API server gives those that are created, unless they have it.
+// stored sets the fields that the API server sets on creation, where they are unset.
 func stored[T metav1.Object](objects []T) {
 	for i, object := range objects {
 		if object.GetUID() == "" {
