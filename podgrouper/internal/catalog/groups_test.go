@@ -1,6 +1,10 @@
 package catalog_test
 
 import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,77 +16,86 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 
+	"packtree.dev/podgrouper/internal/catalog"
 	"packtree.dev/podgrouper/internal/grouping"
 )
 
-// groupCase is a workload and its PodGroup.
+// groupCase is a workload and what becomes of it: a document of testdata/groups.
 type groupCase struct {
-	// Manifest is the workload's owner.
-	Manifest string
-	// Want is the spec of the PodGroup.
-	Want string
+	// Case says what it shows.
+	Case string `json:"case"`
+	// Workload is the owner of the pods.
+	Workload unstructured.Unstructured `json:"workload"`
+	// Outline reports whether only the workload's metadata is read.
+	Outline bool `json:"outline"`
+	// PodGroup is the spec of its PodGroup.
+	PodGroup scheduling.PodGroupSpec `json:"podGroup"`
 	// Expected are the expected pods in the PodGroup's annotation, if they differ from the minima.
-	Expected string
+	Expected string `json:"expected"`
 	// Problems are the mistakes that are found in the workload.
-	Problems []string
+	Problems []string `json:"problems"`
+	// Pods are some of its pods.
+	Pods []memberCase `json:"pods"`
 }
 
-// checkGroups checks the groups of each case, and that the API server would take them.
-func checkGroups(t *testing.T, grouper grouping.Grouper, cases map[string]groupCase) {
-	t.Helper()
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			group := grouper.Group(grouping.Workload{Owner: owner(t, c.Manifest)})
-			var want scheduling.PodGroupSpec
-			if err := yaml.UnmarshalStrict([]byte(c.Want), &want); err != nil {
-				t.Fatal(err)
+// memberCase is a pod and the group to which it belongs.
+type memberCase struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels"`
+	// Leaf is the name of the group; "none" for a pod that belongs to no group.
+	Leaf string `json:"leaf"`
+}
+
+// TestGroups checks each case of testdata/groups, and that the API server would take its PodGroup.
+func TestGroups(t *testing.T) {
+	files, err := filepath.Glob("testdata/groups/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, document := range bytes.Split(content, []byte("\n---\n")) {
+			var c groupCase
+			if err := yaml.UnmarshalStrict(document, &c); err != nil {
+				t.Fatalf("%s, document %d: %v", file, i, err)
 			}
-			got := group.PodGroupSpec()
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("spec (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.Expected, group.Expects().String()); diff != "" {
-				t.Errorf("expected pods (-want +got):\n%s", diff)
-			}
-			var problems []string
-			for _, problem := range group.Problems {
-				problems = append(problems, problem.Error())
-			}
-			if diff := cmp.Diff(c.Problems, problems); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if errs := podgrouptree.ValidateCreate(&got); len(errs) > 0 {
-				t.Errorf("the PodGroup would be turned down: %v", errs)
-			}
-		})
+			t.Run(fmt.Sprintf("%s: %s", filepath.Base(file), c.Case), c.check)
+		}
 	}
 }
 
-func owner(t *testing.T, manifest string) grouping.Owner {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	content, err := yaml.YAMLToJSON([]byte(manifest))
-	if err != nil {
-		t.Fatal(err)
+func (c *groupCase) check(t *testing.T) {
+	workload := grouping.Workload{Owner: grouping.Owner{
+		Object: &c.Workload, Kind: c.Workload.GroupVersionKind(), Content: c.Workload.Object, Outline: c.Outline,
+	}}
+	grouper := catalog.For(workload.Owner)
+	group := grouper.Group(workload)
+	spec := group.PodGroupSpec()
+	if diff := cmp.Diff(c.PodGroup, spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
 	}
-	if err := object.UnmarshalJSON(content); err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(c.Expected, group.Expects().String()); diff != "" {
+		t.Errorf("expected pods (-want +got):\n%s", diff)
 	}
-	return grouping.Owner{Object: object, Kind: object.GroupVersionKind(), Content: object.Object}
-}
-
-// checkLeaf checks to which group a pod with these labels belongs, whatever its workload; an empty want means to none.
-func checkLeaf(t *testing.T, grouper grouping.Grouper, labels map[string]string, want string) {
-	t.Helper()
-	checkLeafIn(t, grouper, "{apiVersion: example.com/v1, kind: Any, metadata: {name: any}}", labels, want)
-}
-
-// checkLeafIn checks to which group of the workload a pod with these labels belongs; an empty want means to none.
-func checkLeafIn(t *testing.T, grouper grouping.Grouper, manifest string, labels map[string]string, want string) {
-	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Labels: labels}}
-	got, known := grouper.Leaf(grouping.Workload{Owner: owner(t, manifest)}, pod)
-	if known != (want != "") || known && got != want {
-		t.Errorf("a pod with %v belongs to %q (%t), want %q", labels, got, known, want)
+	if diff := cmp.Diff(c.Problems, lines(group.Problems)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if errs := podgrouptree.ValidateCreate(&spec); len(errs) > 0 {
+		t.Errorf("the PodGroup would be turned down: %v", errs)
+	}
+	for _, member := range c.Pods {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: member.Name, Namespace: "default", Labels: member.Labels},
+		}
+		leaf, known := grouper.LeafOf(workload, pod)
+		if !known {
+			leaf = "none"
+		}
+		if leaf != member.Leaf {
+			t.Errorf("pod %q with %v belongs to %q, want %q", member.Name, member.Labels, leaf, member.Leaf)
+		}
 	}
 }
