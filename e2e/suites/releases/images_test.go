@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,13 +85,22 @@ func TestEveryImageOfTheChartsCanBeBuilt(t *testing.T) {
 	}
 }
 
+// theProgram stands in the place of grove-startup, whose libraries take minutes to compile.
+const theProgram = `package main
+
+import "packtree.dev/shared/version"
+
+func main() { println(version.String()) }
+`
+
 func TestTheSameCommitGivesTheSameProgramWhereverItIsBuilt(t *testing.T) {
 	platform := "linux/" + runtime.GOARCH
 	var built [][]byte
 	for _, directory := range []string{"here", "somewhere/else/altogether"} {
 		checkout := checkOut(t, directory)
-		if printed, err := images(t, checkout, "", "IMAGES=grove-startup", "PLATFORMS="+platform).run(
-			"binaries"); err != nil {
+		making := images(t, checkout, "", "IMAGES=grove-startup", "PLATFORMS="+platform)
+		making.links(t, "go")
+		if printed, err := making.run("binaries"); err != nil {
 			t.Fatalf("%v\n%s", err, printed)
 		}
 		program := filepath.Join(checkout, "dist", "linux-"+runtime.GOARCH, "grove-startup")
@@ -100,14 +110,66 @@ func TestTheSameCommitGivesTheSameProgramWhereverItIsBuilt(t *testing.T) {
 		}
 		built = append(built, content)
 		if runtime.GOOS == "linux" {
-			version, err := exec.Command(program, "--version").Output()
-			if err != nil || !strings.HasPrefix(string(version), "grove-startup version v1.2.3 (commit ") {
+			version, err := exec.Command(program).CombinedOutput()
+			if err != nil || !strings.HasPrefix(string(version), "v1.2.3 (commit ") {
 				t.Errorf("version %q, %v, want that of the tag", version, err)
 			}
 		}
 	}
 	if !bytes.Equal(built[0], built[1]) {
 		t.Error("two checkouts of one commit give different programs")
+	}
+}
+
+func TestEveryProgramIsBuiltForBothPlatformsByOneRecipe(t *testing.T) {
+	making := images(t, checkOut(t, "here"), "", "VERSION=v1.2.3", "COMMIT=abc", "DATE=2026-01-02")
+	printed, err := making.run("binaries")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	var want []string
+	for program, dockerfile := range dockerfiles {
+		flags := "-s -w -X packtree.dev/shared/version.version=v1.2.3 -X packtree.dev/shared/version.commit=abc " +
+			"-X packtree.dev/shared/version.date=2026-01-02"
+		if program == "kai-topology-plugin" {
+			flags += " -X k8s.io/component-base/version.gitVersion=" + kubernetes(t)
+		}
+		module := filepath.Dir(dockerfile)
+		for _, architecture := range []string{"amd64", "arm64"} {
+			want = append(want, "linux/"+architecture+": go -C "+module+" build -trimpath -buildvcs=false -ldflags "+
+				flags+" -o "+making.checkout+"/dist/linux-"+architecture+"/"+program+" ./cmd/"+program)
+			buildable(t, module, program, architecture)
+		}
+	}
+	slices.Sort(want)
+	var got []string
+	for line := range strings.Lines(printed) {
+		if strings.Contains(line, ": go ") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("builds (-want +got):\n%s", diff)
+	}
+}
+
+// kubernetes is the version of Kubernetes in the scheduler.
+func kubernetes(t *testing.T) string {
+	t.Helper()
+	return command(t, filepath.Join(repository, "kai-topology-plugin"), "go", "list", "-m", "-f", "{{.Version}}",
+		"k8s.io/kubernetes")
+}
+
+// buildable requires that every package of a program has sources for an architecture, without compiling them.
+func buildable(t *testing.T, module, program, architecture string) {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", "{{.Name}}", "./cmd/"+program)
+	list.Dir = filepath.Join(repository, module)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS=linux", "GOARCH="+architecture)
+	listed, err := list.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(listed), "\nmain\n") {
+		t.Errorf("%s cannot be built for linux/%s: %v\n%.2000s", program, architecture, err, listed)
 	}
 }
 
@@ -175,9 +237,10 @@ func TestImagesAreMadeForAllPlatformsWithWhatTheyAreMadeOf(t *testing.T) {
 					t.Errorf("docker is not called with %q:\n%s", want, printed)
 				}
 			}
-			for _, platform := range []string{"linux-amd64", "linux-arm64"} {
-				if _, err := os.Stat(filepath.Join(checkout, "dist", platform, "grove-startup")); err != nil {
-					t.Error(err)
+			for _, architecture := range []string{"amd64", "arm64"} {
+				file := filepath.Join(checkout, "dist", "linux-"+architecture, "grove-startup")
+				if content, err := os.ReadFile(file); string(content) != "linux on "+architecture+"\n" {
+					t.Errorf("%s is %q, %v", file, content, err)
 				}
 			}
 		})
@@ -212,10 +275,7 @@ func TestImagesAreSignedByTheirDigests(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.metadata != "" {
-				if err := os.WriteFile(filepath.Join(directory, "grove-startup.json"), []byte(test.metadata),
-					0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, directory, "grove-startup.json", test.metadata)
 			}
 			signing := images(t, checkout, "", "IMAGES=grove-startup", "REGISTRY=registry.example/team")
 			signing.has(t, "cosign", test.cosign)
@@ -240,19 +300,26 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// checkOut makes a repository with the sources of grove-startup, with one commit that always has the same time, and its
-// tag.
+// checkOut makes a repository with what the script reads and the sources of one small program, with one commit that
+// always has the same time, and its tag.
 func checkOut(t *testing.T, directory string) string {
 	t.Helper()
 	checkout := filepath.Join(t.TempDir(), directory)
-	for _, part := range []string{"shared", "grove-operator", ".ci", "charts/grove-operator"} {
+	for _, part := range []string{".ci", "shared/version"} {
 		if err := os.CopyFS(filepath.Join(checkout, part), os.DirFS(filepath.Join(repository, part))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(checkout, ".gitignore"), []byte("/dist/\n"), 0o600); err != nil {
-		t.Fatal(err)
+	files := []string{"shared/go.mod", "shared/go.sum"}
+	for _, dockerfile := range dockerfiles {
+		module := filepath.Dir(dockerfile)
+		files = append(files, dockerfile, module+"/go.mod", module+"/go.sum", "charts/"+module+"/Chart.yaml")
 	}
+	for _, file := range files {
+		write(t, checkout, file, read(t, file))
+	}
+	write(t, checkout, "grove-operator/cmd/grove-startup/main.go", theProgram)
+	write(t, checkout, ".gitignore", "/dist/\n")
 	for _, arguments := range [][]string{
 		{"init", "-q"}, {"add", "."}, {"-c", "commit.gpgsign=false", "commit", "-qm", "all"},
 		{"tag", "grove-operator/v1.2.3"}, {"tag", "-am", "newer", "podgrouper/v9.9.9"},
@@ -268,6 +335,17 @@ func checkOut(t *testing.T, directory string) string {
 		}
 	}
 	return checkout
+}
+
+func write(t *testing.T, directory, file, content string) {
+	t.Helper()
+	file = filepath.Join(directory, file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // script is .ci/images with an environment.
@@ -289,22 +367,39 @@ func (s script) has(t *testing.T, name, lines string) {
 	}
 }
 
-// images returns the script of a checkout with docker as a script of these lines; empty for no docker at all.
-func images(t *testing.T, checkout, docker string, set ...string) script {
+// links puts programs of this machine where the script finds its programs.
+func (s script) links(t *testing.T, programs ...string) {
 	t.Helper()
-	tools := t.TempDir()
-	for _, tool := range []string{"bash", "dirname", "git", "go", "grep", "mkdir", "sed", "touch"} {
-		found, err := exec.LookPath(tool)
+	for _, program := range programs {
+		found, err := exec.LookPath(program)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(found, filepath.Join(tools, tool)); err != nil {
+		link := filepath.Join(s.tools, program)
+		_ = os.Remove(link)
+		if err := os.Symlink(found, link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "PATH="+tools, "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "SBOM=",
-		"VERSION=", "COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
-	made := script{checkout: checkout, tools: tools, env: append(env, set...)}
+}
+
+// compiler prints its call, and writes a program that says what it is for.
+const compiler = `echo "$GOOS/$GOARCH: go $@"
+while [ "$1" != -o ]; do shift; done
+mkdir -p "${2%/*}"
+echo "$GOOS on $GOARCH" >"$2"
+chmod 755 "$2"`
+
+// images returns the script of a checkout with a go that records its calls, and with docker as a script of these lines;
+// empty for no docker at all.
+func images(t *testing.T, checkout, docker string, set ...string) script {
+	t.Helper()
+	env := append(os.Environ(), "IMAGES=", "PLATFORMS=", "REGISTRY=", "TAG=", "BASE=", "PUSH=", "SBOM=", "VERSION=",
+		"COMMIT=", "DATE=", "SOURCE_DATE_EPOCH=")
+	made := script{checkout: checkout, tools: t.TempDir()}
+	made.env = append(append(env, "PATH="+made.tools), set...)
+	made.links(t, "bash", "chmod", "dirname", "git", "grep", "mkdir", "sed", "touch")
+	made.has(t, "go", compiler)
 	made.has(t, "docker", docker)
 	return made
 }

@@ -9,46 +9,15 @@ import (
 	"testing"
 )
 
-// compiler prints its call, and writes a program that says what it is for.
-const compiler = `echo "$GOOS/$GOARCH: go $@"
-while [ "$1" != -o ]; do shift; done
-mkdir -p "${2%/*}"
-echo "$GOOS on $GOARCH" >"$2"
-chmod 755 "$2"`
-
 // plugin is the script of a checkout in which go and gh record their calls; without gh if that is empty.
 func plugin(t *testing.T, gh string, set ...string) script {
 	t.Helper()
 	made := images(t, checkOut(t, "here"), "", append([]string{"DOWNLOADS=", "RELEASE=", "NOTES="}, set...)...)
-	for _, tool := range []string{"cat", "chmod", "cut", "gzip", "rm", "sha256sum", "tar"} {
-		found, err := exec.LookPath(tool)
-		if err == nil {
-			err = os.Symlink(found, filepath.Join(made.tools, tool))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Else what is written in its place would be written into go itself.
-	if err := os.Remove(filepath.Join(made.tools, "go")); err != nil {
-		t.Fatal(err)
-	}
-	made.has(t, "go", compiler)
+	made.links(t, "cat", "cut", "gzip", "rm", "sha256sum", "tar")
 	made.has(t, "gh", gh)
-	for file, content := range map[string]string{
-		"charts/kai-topology-plugin/Chart.yaml": "appVersion: \"0.3.0\"\n",
-		"kai-topology-plugin/go.mod":            "\tk8s.io/kubernetes v1.36.3\n",
-		"kai-topology-plugin/krew.yaml":         read(t, "kai-topology-plugin/krew.yaml"),
-		"LICENSE":                               read(t, "LICENSE"),
-	} {
-		file = filepath.Join(made.checkout, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, made.checkout, "charts/kai-topology-plugin/Chart.yaml", "appVersion: \"0.3.0\"\n")
+	write(t, made.checkout, "kai-topology-plugin/krew.yaml", read(t, "kai-topology-plugin/krew.yaml"))
+	write(t, made.checkout, "LICENSE", read(t, "LICENSE"))
 	return made
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -20,18 +19,14 @@ import (
 )
 
 // The releases that this commit would make are published into a registry and a remote of the test: the charts by helm,
-// the programs of one image for one platform, with a docker that records its calls.
+// the images with a go and a docker that record their calls.
 func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 	checkout, remote := cloned(t)
 	host := registryHere(t)
-	recorded := dockerHere(t)
-	t.Setenv("PLATFORMS", "linux/"+runtime.GOARCH)
+	recorded := programsHere(t)
 	for _, train := range trains(t) {
 		if train.Name != "grove-operator" && train.Name != "packtree" {
 			continue
-		}
-		if train.Images != nil {
-			train.Images = []string{"grove-startup"}
 		}
 		latest := release.Release{Train: train, Version: slices.MaxFunc(train.Versions, semver.Compare)}
 		var printed bytes.Buffer
@@ -45,6 +40,12 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		if err != nil || !bytes.Contains(rendered, []byte("image: \"packtree/grove-operator:"+latest.Number()+`"`)) {
 			t.Errorf("what is rendered from the pushed chart names no image of the release: %v\n%.2000s", err, rendered)
 		}
+		for _, image := range train.Images {
+			if want := "version.version=" + latest.Version + " "; !strings.Contains(printed.String(), want) ||
+				!strings.Contains(printed.String(), "linux-arm64/"+image+" ./cmd/"+image+"\n") {
+				t.Errorf("%s is not built with %s:\n%s", image, want, printed.String())
+			}
+		}
 		if tags := command(t, remote, "git", "tag", "--list", latest.Tag()); tags != latest.Tag() {
 			t.Errorf("the remote has no tag %s", latest.Tag())
 		}
@@ -57,11 +58,6 @@ func TestWhatIsPublishedCanBeInstalled(t *testing.T) {
 		if !strings.Contains(string(calls), want) {
 			t.Errorf("docker is not called with %q:\n%s", want, calls)
 		}
-	}
-	program := filepath.Join(checkout.Root, "dist", "linux-"+runtime.GOARCH, "grove-startup")
-	if version := command(t, checkout.Root, program, "--version"); !strings.HasPrefix(version,
-		"grove-startup version v") {
-		t.Errorf("the program in the image calls itself %q, want the version of the release", version)
 	}
 }
 
@@ -101,16 +97,15 @@ func registryHere(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "https://")
 }
 
-// dockerHere puts a docker first in PATH, and returns the file in which it records its calls.
-func dockerHere(t *testing.T) string {
+// programsHere puts a docker and a go first in PATH, and returns the file in which docker records its calls.
+func programsHere(t *testing.T) string {
 	t.Helper()
-	directory := t.TempDir()
-	calls := filepath.Join(directory, "calls")
-	if err := os.WriteFile(filepath.Join(directory, "docker"), []byte("#!/bin/sh\necho \"$@\" >>"+calls+"\n"),
-		0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", directory+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	here := script{tools: t.TempDir()}
+	here.links(t, "bash")
+	calls := filepath.Join(here.tools, "calls")
+	here.has(t, "docker", "echo \"$@\" >>"+calls)
+	here.has(t, "go", compiler)
+	t.Setenv("PATH", here.tools+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return calls
 }
 
