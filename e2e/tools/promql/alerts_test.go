@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// story are the samples of Prometheus, one a minute for two hours, in the format of promqltest. JOB is the chart's
-// name.
+// story are the samples of Prometheus, one a minute for two hours, in the format of promtool's tests of rules. JOB is
+// the chart's name.
 type story struct{ bad, good string }
 
 const leads = `leader_election_master_status{job="JOB", pod="a"} 0x120
@@ -137,7 +138,7 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 			t.Errorf("there is no alert %s", name)
 		}
 	}
-	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, Parser: language})
 	for _, file := range files {
 		rules, err := readAlerts(file)
 		if err != nil {
@@ -150,9 +151,7 @@ func TestAlertsFireForWhatTheyAreForAndForNothingElse(t *testing.T) {
 					t.Fatal("no story says when it fires")
 				}
 				for series, want := range map[string]bool{story.bad: true, story.good: false} {
-					scraped := promqltest.LoadedStorage(t,
-						"load 1m\n  "+strings.ReplaceAll(strings.ReplaceAll(series, "JOB", chartOf(file)),
-							"\n", "\n  "))
+					scraped := loaded(t, strings.ReplaceAll(series, "JOB", chartOf(file)))
 					if fires := firesAfterTwoHours(t, engine, scraped, rule.Expr,
 						time.Duration(rule.For)); fires != want {
 						t.Errorf("fires: %v, want %v; scraped\n%s", fires, want, series)
@@ -187,3 +186,59 @@ func firesAfterTwoHours(
 	}
 	return true
 }
+
+// loaded returns a storage that answers every query from these lines, as promtool reads them.
+func loaded(t *testing.T, lines string) storage.Queryable {
+	t.Helper()
+	var all []storage.Series
+	for line := range strings.Lines(lines) {
+		metric, values, err := language.ParseSeriesDesc(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		series := promql.Series{Metric: metric}
+		for minute, value := range values {
+			at := time.Duration(minute) * time.Minute
+			series.Floats = append(series.Floats, promql.FPoint{T: at.Milliseconds(), F: value.Value})
+		}
+		all = append(all, promql.NewStorageSeries(series))
+	}
+	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{
+		SelectMockFunction: func(_ bool, _ *storage.SelectHints, asked ...*labels.Matcher) storage.SeriesSet {
+			found := &selected{}
+			for _, series := range all {
+				if matches(series.Labels(), asked) {
+					found.left = append(found.left, series)
+				}
+			}
+			return found
+		},
+	}}
+}
+
+func matches(has labels.Labels, asked []*labels.Matcher) bool {
+	for _, matcher := range asked {
+		if !matcher.Matches(has.Get(matcher.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// selected is a list of series as a storage returns them.
+type selected struct {
+	at   storage.Series
+	left []storage.Series
+}
+
+func (s *selected) Next() bool {
+	if len(s.left) == 0 {
+		return false
+	}
+	s.at, s.left = s.left[0], s.left[1:]
+	return true
+}
+
+func (s *selected) At() storage.Series                { return s.at }
+func (s *selected) Err() error                        { return nil }
+func (s *selected) Warnings() annotations.Annotations { return nil }
