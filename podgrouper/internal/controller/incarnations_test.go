@@ -13,20 +13,21 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// There is no garbage collector here: the test itself does what it would do to the PodGroup of an owner that is gone.
 var _ = Describe("An owner that is deleted", func() {
 	It("and made again as a PodGang of the same name begins with a PodGroup of its own", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
+		create(ctx, newCliquePod("early", "gang"))
+		Eventually(podGroupNameOf(ctx, "early")).Should(Equal("gang"))
 		old := says(ctx, "gang", metav1.Condition{
 			Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue, Reason: scheduling.ReasonPlaced,
 			Message: "every pod has a node",
 		})
+		patch(ctx, old, `{"metadata":{"finalizers":["example.com/slow"]}}`)
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
+		Consistently(podGroup(ctx, "gang"), "300ms").Should(HaveField("DeletionTimestamp", BeNil()))
 		again := create(ctx, newPodGang("gang", ""))
-		known := &grovescheduler.PodGang{}
-		Eventually(func() (types.UID, error) { return known.UID, cached.Get(ctx, named("gang"), known) }).Should(
-			Equal(again.UID), "the pod grouper hears of PodGangs and of pods separately")
+		Eventually(podGroup(ctx, "gang")).ShouldNot(HaveField("DeletionTimestamp", BeNil()))
 		create(ctx, newCliquePod("late", "gang"))
 		Eventually(scheduled(ctx, "gang")).Should(
 			condition(metav1.ConditionUnknown, scheduling.ReasonWaiting, "an earlier owner of its name"))
@@ -34,7 +35,7 @@ var _ = Describe("An owner that is deleted", func() {
 		Consistently(podGroup(ctx, "gang"), "300ms").Should(
 			HaveField("OwnerReferences", ConsistOf(HaveField("UID", old.OwnerReferences[0].UID))))
 
-		Expect(api.Delete(ctx, old)).To(Succeed())
+		patch(ctx, old, `{"metadata":{"finalizers":null}}`)
 		Eventually(podGroup(ctx, "gang")).Should(And(
 			HaveField("UID", Not(Equal(old.UID))),
 			HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID)))))
@@ -46,6 +47,8 @@ var _ = Describe("An owner that is deleted", func() {
 	It("leaves a PodGroup that is kept without it to the next PodGang of its name", func(ctx SpecContext) {
 		create(ctx, newPodGang("gang", ""))
 		Eventually(podGroup(ctx, "gang")).Should(WithTransform(validity, Not(BeNil())))
+		create(ctx, newCliquePod("pod", "gang"))
+		Eventually(podGroupNameOf(ctx, "pod")).Should(Equal("gang"))
 		Expect(api.Delete(ctx, newInNamespace(newPodGang("gang", "")))).To(Succeed())
 		Eventually(func() error { return cached.Get(ctx, named("gang"), &grovescheduler.PodGang{}) }).Should(
 			MatchError(apierrors.IsNotFound, "not found"), "the pod grouper knows that it is gone")

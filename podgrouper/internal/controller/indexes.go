@@ -22,6 +22,7 @@ const (
 	podsByPodGroup      = "podGroup"         // the PodGroup that the pod names
 	labelledByPodGroup  = "labelledPodGroup" // the same, only of pods with labels for their PodGroup
 	podGroupsByTopology = "topology"         // every Topology that a PodGroup names
+	podGroupsByOwner    = "ownerUID"         // the uid of every owner of a PodGroup
 	podGangDefinition   = "podgangs.scheduler.grove.io"
 )
 
@@ -59,6 +60,13 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		}),
 		indexer.IndexField(ctx, &scheduling.PodGroup{}, podGroupsByTopology, func(object client.Object) []string {
 			return topologiesOf(&object.(*scheduling.PodGroup).Spec)
+		}),
+		indexer.IndexField(ctx, &scheduling.PodGroup{}, podGroupsByOwner, func(object client.Object) []string {
+			var uids []string
+			for _, owner := range object.GetOwnerReferences() {
+				uids = append(uids, string(owner.UID))
+			}
+			return uids
 		}),
 	)
 }

@@ -25,9 +25,9 @@ type ownerKinds struct {
 	access client.Client
 	mapper meta.RESTMapper
 	clock  clock.PassiveClock
-	// watch is called once a kind can be read. The watch finds the pods below each owner, also those that were grouped
-	// without it.
-	watch func(schema.GroupVersionKind) error
+	// watches are called once a kind can be read. They find the pods and the PodGroups below each owner, also those that
+	// were made without it.
+	watches []func(schema.GroupVersionKind) error
 
 	mutex sync.Mutex
 	known map[schema.GroupVersionKind]ownerKind
@@ -66,8 +66,10 @@ func (k *ownerKinds) look(ctx context.Context, gvk schema.GroupVersionKind) (own
 		return before, nil
 	}
 	if kind.remedy == "" {
-		if err := k.watch(gvk); err != nil {
-			return ownerKind{}, fmt.Errorf("watching %s: %w", gvk.Kind, err)
+		for _, watch := range k.watches {
+			if err := watch(gvk); err != nil {
+				return ownerKind{}, fmt.Errorf("watching %s: %w", gvk.Kind, err)
+			}
 		}
 		kind.watched = k.clock.Now()
 	}

@@ -61,6 +61,9 @@ func Add(ctx context.Context, mgr manager.Manager, defaults podgroups.Defaults) 
 	if err := addPods(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of pods: %w", err)
 	}
+	if err := addLeftovers(mgr, reader, dependents, podGroups); err != nil {
+		return fmt.Errorf("adding controller of PodGroups: %w", err)
+	}
 	if err := addPodGangs(mgr, reader, dependents, podGroups); err != nil {
 		return fmt.Errorf("adding controller of PodGangs: %w", err)
 	}
@@ -74,9 +77,9 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 		return err
 	}
 	find := finder{reader: mgr.GetClient(), dependents: dependents}
-	reader.kinds.watch = func(kind schema.GroupVersionKind) error {
+	reader.kinds.watches = append(reader.kinds.watches, func(kind schema.GroupVersionKind) error {
 		return pods.Watch(source.Kind(mgr.GetCache(), emptyObject(kind), find.podsOfOwner(), ownerChanged))
-	}
+	})
 	for _, watched := range []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), podMetadata(), &handler.EnqueueRequestForObject{}, memberChanged),
 		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{},
@@ -85,6 +88,30 @@ func addPods(mgr manager.Manager, reader *ownerReader, dependents *owners.Depend
 			handler.EnqueueRequestsFromMapFunc(find.podsOfTopology)),
 	} {
 		if err := pods.Watch(watched); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addLeftovers(mgr manager.Manager, reader *ownerReader, dependents *owners.Dependents, podGroups *podGroups) error {
+	reconciler := &leftoverReconciler{client: mgr.GetClient(), owners: reader, doubts: &podGroups.doubts}
+	leftovers, err := crcontroller.New("podgroups", mgr, options(reconciler))
+	if err != nil {
+		return err
+	}
+	find := finder{reader: mgr.GetClient(), dependents: dependents}
+	reader.kinds.watches = append(reader.kinds.watches, func(kind schema.GroupVersionKind) error {
+		return leftovers.Watch(source.Kind(mgr.GetCache(), emptyObject(kind),
+			handler.EnqueueRequestsFromMapFunc(find.podGroupsOfOwner), ownerLeaves))
+	})
+	for _, watched := range []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &scheduling.PodGroup{}, &handler.EnqueueRequestForObject{},
+			ownersChanged),
+		source.Kind[client.Object](mgr.GetCache(), podMetadata(), handler.EnqueueRequestsFromMapFunc(podGroupOfPod),
+			podLeaves),
+	} {
+		if err := leftovers.Watch(watched); err != nil {
 			return err
 		}
 	}
