@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,8 +39,25 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(render.Execute(rootCommand()))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := stopServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
+
+// stopServer ends the API server if a test started it.
+var stopServer = func() error { return nil }
+
+// startServer starts the API server of all tests.
+var startServer = sync.OnceValues(func() (*apiservertest.Cluster, error) {
+	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	if err == nil {
+		stopServer = server.Stop
+	}
+	return server, err
+})
 
 const (
 	secretName = "grove-operator-webhook-cert"
@@ -52,7 +71,8 @@ type replica struct {
 	process           *exec.Cmd
 }
 
-// cluster is an API server with the chart's objects about certificates.
+// cluster is the API server with the chart's objects about certificates, until the test ends. What else a test makes
+// there has names of its own.
 type cluster struct {
 	client.Client
 	kubeconfig, certDir string
@@ -62,15 +82,10 @@ type cluster struct {
 
 func startCluster(t *testing.T, webhookPort int) *cluster {
 	t.Helper()
-	server, err := apiservertest.Start(envtest.WebhookInstallOptions{})
+	server, err := startServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	user, err := server.Environment.AddUser(envtest.User{Name: "grove-operator", Groups: []string{"system:masters"}},
 		nil)
 	if err != nil {
@@ -93,7 +108,7 @@ func startCluster(t *testing.T, webhookPort int) *cluster {
 }
 
 // install creates the chart's objects: the empty Secret, a Service by whose name the API server finds the program, and
-// the webhook configurations without a CA.
+// the webhook configurations without a CA. It removes them when the test ends, with the Lease of its programs.
 func install(t *testing.T, c *cluster, port int32) {
 	t.Helper()
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
@@ -111,6 +126,12 @@ func install(t *testing.T, c *cluster, port int32) {
 	}
 	named := metav1.ObjectMeta{Name: program}
 	inDefault := metav1.ObjectMeta{Name: program, Namespace: "default"}
+	t.Cleanup(func() {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName, Namespace: "default"}}
+		if err := client.IgnoreNotFound(c.Delete(context.Background(), lease)); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: "default"}},
 		&corev1.Service{ObjectMeta: inDefault,
@@ -130,7 +151,18 @@ func install(t *testing.T, c *cluster, port int32) {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() {
+			if err := c.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	eventually(t, "the API server asks the webhooks", func() error {
+		if c.Create(t.Context(), someSet(t, "nobody-serves"), client.DryRunAll) == nil {
+			return errors.New("it admits a set without them")
+		}
+		return nil
+	})
 }
 
 func freePort(t *testing.T) int {
@@ -208,13 +240,16 @@ func (r *replica) reconciles() (bool, error) {
 	return false, err
 }
 
+func someSet(t *testing.T, name string) *grovev1alpha1.PodCliqueSet {
+	t.Helper()
+	return fixture.Raw(t, "metadata: {name: "+name+"}\nspec: {replicas: 1, template: {cliques: "+
+		"[{name: a, spec: {replicas: 1, podSpec: {containers: [{name: main, image: x}]}}}]}}")
+}
+
 // accepted creates a set, which must pass the webhooks and be given a PodClique.
 func (c *cluster) accepted(t *testing.T, name string) {
 	t.Helper()
-	set := fixture.Raw(t,
-		"metadata: {name: "+name+
-			"}\nspec: {replicas: 1, template: {cliques: [{name: a, spec: {replicas: 1, podSpec: {containers: [{name: main, "+
-			"image: x}]}}}]}}")
+	set := someSet(t, name)
 	eventually(t, "PodCliqueSet "+name+" is admitted", func() error { return c.Create(t.Context(), set.DeepCopy()) })
 	eventually(t, "PodCliqueSet "+name+" has its PodClique", func() error {
 		return c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: name + "-0-a"},
@@ -249,7 +284,7 @@ func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
 			return err
 		})
 	}
-	c.accepted(t, "first") // The API server asks the follower.
+	c.accepted(t, "while-both-run") // The API server asks the follower.
 	eventually(t, "the metrics of the leader tell that it reconciles", func() error {
 		works, err := leader.reconciles()
 		if err == nil && !works {
@@ -268,7 +303,7 @@ func TestOfTwoReplicasOneLeadsAndBothServe(t *testing.T) {
 	if err := leader.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	c.accepted(t, "second")
+	c.accepted(t, "after-the-leader")
 	if now := holder(); now == before || now == "" {
 		t.Errorf("the lease is held by %q, as before the leader was killed", now)
 	}
