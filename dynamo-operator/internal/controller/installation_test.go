@@ -22,13 +22,30 @@ import (
 	"packtree.dev/shared/definitions"
 )
 
-// Grove may be installed after the operator, and removed before it. This API server has no Grove.
-var _ = Describe("Without Grove", Ordered, func() {
-	var (
-		bare  client.Client
-		world *apiservertest.Cluster
-		key   = client.ObjectKey{Namespace: "default", Name: "components"}
-	)
+// second is an API server on which the suite's operator does not run, and bare is its client. It has no webhooks.
+var (
+	second *apiservertest.Cluster
+	bare   client.Client
+)
+
+var _ = Describe("On an API server without the suite's operator", Ordered, func() {
+	BeforeAll(func() {
+		var err error
+		second, err = apiservertest.StartEmpty()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(second.Stop()).To(Succeed()) })
+		bare, err = client.New(second.Config, client.Options{Scheme: newScheme()})
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	Context("without Grove, which may be installed after the operator, and removed before it", withoutGrove)
+	// From here on there is Grove.
+	Context("a pass that sees what was before the last change", stalePass)
+	Context("two replicas of the operator", twoReplicas)
+})
+
+func withoutGrove() {
+	key := client.ObjectKey{Namespace: "default", Name: "components"}
 	ready := func(ctx SpecContext) *metav1.Condition {
 		current := &v1beta1.DynamoGraphDeployment{}
 		Expect(bare.Get(ctx, key, current)).To(Succeed())
@@ -36,16 +53,8 @@ var _ = Describe("Without Grove", Ordered, func() {
 	}
 
 	BeforeAll(func() {
-		var err error
-		world, err = apiservertest.StartEmpty()
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
-		install(world, func(name string) bool {
-			return strings.HasSuffix(name, "."+v1beta1.GroupName) && !ofAdapters(name)
-		})
-		bare, err = client.New(world.Config, client.Options{Scheme: newScheme()})
-		Expect(err).NotTo(HaveOccurred())
-		_, stop := runOperator(world.Config, ctrl.Options{})
+		install(func(name string) bool { return strings.HasSuffix(name, "."+v1beta1.GroupName) && !ofAdapters(name) })
+		_, stop := runOperator(second.Config, ctrl.Options{})
 		DeferCleanup(stop)
 	})
 
@@ -70,7 +79,7 @@ var _ = Describe("Without Grove", Ordered, func() {
 	})
 
 	It("goes on as soon as it is installed, and sees what becomes of it", func(ctx SpecContext) {
-		install(world, ofGrove)
+		install(ofGrove)
 		set := &grovev1alpha1.PodCliqueSet{}
 		Eventually(func() error { return bare.Get(ctx, key, set) }).Should(Succeed(), "the PodCliqueSet is created")
 		Eventually(ready).WithContext(ctx).Should(HaveField("Reason", v1beta1.ReasonNotYetObserved))
@@ -113,7 +122,7 @@ var _ = Describe("Without Grove", Ordered, func() {
 			Expect(bare.Get(ctx, client.ObjectKeyFromObject(adapted), &grovev1alpha1.PodCliqueSet{})).To(Succeed(),
 				"the rest is made")
 
-			install(world, ofAdapters)
+			install(ofAdapters)
 			adapter := &v1alpha1.DynamoGraphDeploymentScalingAdapter{}
 			Eventually(func() error {
 				return bare.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "adapted-worker"}, adapter)
@@ -140,11 +149,11 @@ var _ = Describe("Without Grove", Ordered, func() {
 		}
 		Eventually(ready).WithContext(ctx).WithTimeout(slow).Should(HaveField("Reason", v1beta1.ReasonNotInstalled))
 
-		install(world, ofGrove)
+		install(ofGrove)
 		Eventually(func() error { return bare.Get(ctx, key, &grovev1alpha1.PodCliqueSet{}) }).WithTimeout(slow).Should(
 			Succeed(), "the PodCliqueSet is created anew")
 	})
-})
+}
 
 func ofAdapters(name string) bool {
 	return strings.HasPrefix(name, "dynamographdeploymentscalingadapters.")
@@ -165,7 +174,7 @@ func definitionsOf(wanted func(name string) bool) []*apiextensionsv1.CustomResou
 	return some
 }
 
-func install(world *apiservertest.Cluster, wanted func(name string) bool) {
-	_, err := envtest.InstallCRDs(world.Config, envtest.CRDInstallOptions{CRDs: definitionsOf(wanted), MaxTime: slow})
+func install(wanted func(name string) bool) {
+	_, err := envtest.InstallCRDs(second.Config, envtest.CRDInstallOptions{CRDs: definitionsOf(wanted), MaxTime: slow})
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
 }

@@ -11,14 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"packtree.dev/dynamo-operator/internal/backend"
 	"packtree.dev/dynamo-operator/internal/controller"
 	"packtree.dev/dynamo-operator/internal/grove"
 	"packtree.dev/shared/api/dynamo/v1beta1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
-	"packtree.dev/shared/apiservertest"
 )
 
 // staleBackend sees everything ready, like a cache that has not received the last change.
@@ -64,28 +62,24 @@ func (o outdated) Get(
 	return o.Reader.Get(ctx, key, into, options...)
 }
 
-var _ = Describe("A pass that sees what was before the last change", Ordered, func() {
-	var live client.Client
+// stalePass makes its passes itself. No operator runs then that could be faster.
+func stalePass() {
+	const namespace = "stale"
 
-	BeforeAll(func() {
-		// No operator runs on this API server, so none can be faster.
-		world, err := apiservertest.Start(envtest.WebhookInstallOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(world.Stop()).To(Succeed()) })
-		live, err = client.New(world.Config, client.Options{Scheme: newScheme()})
-		Expect(err).NotTo(HaveOccurred())
+	BeforeAll(func(ctx SpecContext) {
+		Expect(bare.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 	})
 
 	It("does not take it for what came of the change", func(ctx SpecContext) {
-		Expect(live.Create(ctx, written("default", asComponents))).To(Succeed())
-		key := client.ObjectKey{Namespace: "default", Name: "components"}
-		reconciler := controller.NewReconciler(live, staleBackend{grove.Backend{Reader: live}})
+		Expect(bare.Create(ctx, written(namespace, asComponents))).To(Succeed())
+		key := client.ObjectKey{Namespace: namespace, Name: "components"}
+		reconciler := controller.NewReconciler(bare, staleBackend{grove.Backend{Reader: bare}})
 		pass := func() string {
 			current := &v1beta1.DynamoGraphDeployment{}
-			Expect(live.Get(ctx, key, current)).To(Succeed())
+			Expect(bare.Get(ctx, key, current)).To(Succeed())
 			_, err := reconciler.Reconcile(ctx, current)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(live.Get(ctx, key, current)).To(Succeed())
+			Expect(bare.Get(ctx, key, current)).To(Succeed())
 			return meta.FindStatusCondition(current.Status.Conditions, v1beta1.ConditionReady).Reason
 		}
 		Expect(pass()).To(Equal(v1beta1.ReasonNotYetObserved), "the PodCliqueSet was created just now")
@@ -95,51 +89,51 @@ var _ = Describe("A pass that sees what was before the last change", Ordered, fu
 		set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		drift := client.RawPatch("application/json-patch+json",
 			[]byte(`[{"op":"replace","path":"/spec/template/cliques/0/spec/roleName","value":"other"}]`))
-		Expect(live.Patch(ctx, set, drift)).To(Succeed())
+		Expect(bare.Patch(ctx, set, drift)).To(Succeed())
 		Expect(pass()).To(Equal(v1beta1.ReasonNotYetObserved), "something was written just now")
 		Expect(pass()).To(Equal(v1beta1.ReasonAllServicesReady))
 
 		By("making good what says nothing of the replicas")
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "components-frontend"}}
-		Expect(live.Delete(ctx, service)).To(Succeed())
+		Expect(bare.Delete(ctx, service)).To(Succeed())
 		Expect(pass()).To(Equal(v1beta1.ReasonAllServicesReady))
-		Expect(live.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+		Expect(bare.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
 	})
 
 	It("does not undo what somebody has scaled since", func(ctx SpecContext) {
-		Expect(live.Create(ctx, written("default", strings.Replace(asComponents, "{name: components}",
+		Expect(bare.Create(ctx, written(namespace, strings.Replace(asComponents, "{name: components}",
 			"{name: scaled}", 1)))).To(Succeed())
-		key := client.ObjectKey{Namespace: "default", Name: "scaled"}
+		key := client.ObjectKey{Namespace: namespace, Name: "scaled"}
 		pass := func(reader client.Reader) {
 			current := &v1beta1.DynamoGraphDeployment{}
-			Expect(live.Get(ctx, key, current)).To(Succeed())
-			_, err := controller.NewReconciler(live, grove.Backend{Reader: reader}).Reconcile(ctx, current)
+			Expect(bare.Get(ctx, key, current)).To(Succeed())
+			_, err := controller.NewReconciler(bare, grove.Backend{Reader: reader}).Reconcile(ctx, current)
 			Expect(err).NotTo(HaveOccurred())
 		}
-		pass(live)
+		pass(bare)
 		set := &grovev1alpha1.PodCliqueSet{}
-		Expect(live.Get(ctx, key, set)).To(Succeed())
+		Expect(bare.Get(ctx, key, set)).To(Succeed())
 		clique := &grovev1alpha1.PodClique{
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "scaled-0-frontend"},
 			Spec:       set.Spec.Template.Cliques[0].Spec,
 		}
-		Expect(live.Create(ctx, clique)).To(Succeed())
+		Expect(bare.Create(ctx, clique)).To(Succeed())
 		replicas := func() int32 {
 			current := &grovev1alpha1.PodClique{}
-			Expect(live.Get(ctx, client.ObjectKeyFromObject(clique), current)).To(Succeed())
+			Expect(bare.Get(ctx, client.ObjectKeyFromObject(clique), current)).To(Succeed())
 			return current.Spec.Replicas
 		}
 		stop := client.RawPatch("application/json-patch+json",
 			[]byte(`[{"op":"add","path":"/spec/components/0/replicas","value":0}]`))
-		Expect(live.Patch(ctx, &v1beta1.DynamoGraphDeployment{ObjectMeta: set.ObjectMeta}, stop)).To(Succeed())
-		pass(live)
+		Expect(bare.Patch(ctx, &v1beta1.DynamoGraphDeployment{ObjectMeta: set.ObjectMeta}, stop)).To(Succeed())
+		pass(bare)
 		Expect(replicas()).To(Equal(int32(0)))
 
 		five := client.WithSubResourceBody(&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 5}})
-		Expect(live.SubResource("scale").Update(ctx, clique.DeepCopy(), five)).To(Succeed())
-		pass(outdated{live, clique})
+		Expect(bare.SubResource("scale").Update(ctx, clique.DeepCopy(), five)).To(Succeed())
+		pass(outdated{bare, clique})
 		Expect(replicas()).To(Equal(int32(5)), "the pass did not know that it had scaled already")
-		pass(live)
+		pass(bare)
 		Expect(replicas()).To(Equal(int32(5)), "the deployment asks for the same number as before")
 	})
-})
+}
