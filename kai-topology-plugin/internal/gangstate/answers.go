@@ -27,10 +27,15 @@ type answer struct {
 	// it. The one that asked asks again when something happens that could help; the others hear of it.
 	asked    *corev1.Pod
 	informed sets.Set[types.UID]
+	// called is set once the asked pod was activated for room that others gave back, until it asks: see record.call.
+	called bool
 }
 
 // places reports whether the answer gives any pod a node. It was made into a plan then, which has its own memory.
 func (a *answer) places() bool { return len(a.given.Nodes) > 0 }
+
+// restsOnRoom reports whether the answer may be another one where less room is kept for others.
+func (a *answer) restsOnRoom() bool { return a.given.Basis.Reserves() || !a.given.Basis.Lasts() }
 
 // asker returns the pod that the last answer was found for, if the gang waits because of it.
 func (r *record) asker() *corev1.Pod {
@@ -97,6 +102,9 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 			return
 		}
 		r.newcomer(pod)
+		if asker := r.asker(); asker != nil && asker.UID == pod {
+			r.last.called = false
+		}
 		if given := r.repeat(version, pod); given != nil {
 			reply.Wait = given.Message
 			return
@@ -175,10 +183,10 @@ func (s *State) Refused(
 		before, opened := r.last, s.openings != began.openings
 		reply = r.whileRoomIsMade(given)
 		r.remember(version, pod, reply, asked.Pending)
-		r.last.doubted = s.edits != began.edits // Whoever changed them could not know of the answer yet.
+		r.last.doubted = r.edited > began.edits // Whoever changed it could not know of the answer yet.
 		s.settleDebt(e, r)
-		if opened && pod != nil {
-			e.activate(pod) // It was not known yet to be the one that asks.
+		if opened && r.last.restsOnRoom() {
+			r.call(e) // It was not known yet to be the one that asks.
 		}
 		if before != nil && before.given.Message != reply.Message {
 			e.activate(others(asked, pod)...) // They have had another answer, and do not ask by themselves.
@@ -278,11 +286,11 @@ func (r *record) newcomer(pod types.UID) {
 
 // askAnew has a gang that has no place looked at again, although the nodes are as they were: its own pods are not.
 func (s *State) askAnew(e *Effects, r *record) {
-	s.edits++
+	s.edit(r)
 	if r.last != nil && r.last.places() {
 		return // It is being placed; a node that does not take the pod as it is now will say so.
 	}
-	r.activatePending(e)
+	s.activatePending(e, r)
 	r.last = nil
 }
 

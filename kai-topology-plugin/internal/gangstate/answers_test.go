@@ -85,3 +85,42 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 		})
 	}
 }
+
+// While a gang of a thousand pods is searched for, other gangs come and go.
+func TestARefusalIsRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(*State)
+		// near has the gang be near the other one.
+		near, remembered bool
+	}{
+		"while pods of another gang end": {
+			meanwhile: func(s *State) { s.PodDeleted(ofOther(memberPod("job", "n9")), start) }, remembered: true,
+		},
+		"while another gang is changed": {
+			meanwhile: func(s *State) { s.PodGroupDeleted(otherGroup(), start) }, remembered: true,
+		},
+		"unless that is one that it has to be near": {
+			meanwhile: func(s *State) { s.PodGroupDeleted(otherGroup(), start) }, near: true,
+		},
+		"unless its own pods change":  {meanwhile: func(s *State) { s.PodDeleted(memberPod("c", ""), start) }},
+		"unless its PodGroup changes": {meanwhile: func(s *State) { s.Changed(mine, start) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := memberPod("a", ""), memberPod("b", "")
+			state := known(2, a, b, memberPod("c", ""))
+			state.PodGroupChanged(nil, otherGroup(), start)
+			state.PodAdded(ofOther(memberPod("job", "n9")), start)
+			if c.near {
+				near := groupOf(2)
+				says(scheduling.AnnotationRelations, `[{"name":"r","near":"other","topology":"t","level":"zone"}]`)(near)
+				state.PodGroupChanged(groupOf(2), near, start)
+			}
+			asked, began := &gang.Gang{PodGroup: groupOf(2), Pending: []*corev1.Pod{a, b}}, state.Now()
+			c.meanwhile(state)
+			state.Refused(asked, version(1), a, &decision.Answer{Verdict: scheduling.ReasonInfeasible}, began)
+			if reply, _ := state.Ask(mine, version(1), b.UID); reply.Decide == c.remembered {
+				t.Errorf("the next pod gets %+v", reply)
+			}
+		})
+	}
+}

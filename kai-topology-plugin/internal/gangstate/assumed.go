@@ -130,7 +130,7 @@ func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
 			s.seatLost(e, r, fmt.Sprintf("pod %s lost its node", lost.pod.Name))
 		}
 	}
-	r.endIfDone(e)
+	s.endIfDone(e, r)
 	s.closed(e, r.key)
 }
 

@@ -68,8 +68,8 @@ func (s *State) StandingOn(node string) []*corev1.Pod {
 // for free.
 func (s *State) vacatedSince(began Moment, node string) bool {
 	for _, r := range s.holding {
-		for _, seat := range r.seats() {
-			if seat.placement().Node == node && seat.vacancy > began.vacancies {
+		for _, v := range r.kept {
+			if v.vacancy > began.vacancies && v.placement().Node == node {
 				return true
 			}
 		}

@@ -117,7 +117,7 @@ func (s *State) DidNotFit(asked *gang.Gang, claim Claim, began Moment) (first bo
 	effects = s.change(claim.Rank.Gang, func(r *record, e *Effects) {
 		r.attempts.fail(asked.PodGroup.Generation)
 		// Whoever changed it since the decision began had it stop waiting, or could not know that it would wait.
-		changed := s.edits != began.edits && s.waitsInVain(r)
+		changed := r.edited > began.edits && s.waitsInVain(r)
 		if changed || r.attempts.givenUp(asked.PodGroup) != "" {
 			s.stopWaiting(e, r)
 			return
@@ -157,7 +157,7 @@ func (s *State) activateBarred(e *Effects) {
 	for _, r := range s.gangs {
 		if r.barred {
 			r.barred = false
-			r.activatePending(e)
+			s.activatePending(e, r)
 		}
 	}
 }

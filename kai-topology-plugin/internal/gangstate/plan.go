@@ -119,7 +119,7 @@ const (
 // theirs. Version is that of the gang as the API server shows it now: word of a change may still be under way.
 func (s *State) Permit(key gang.Key, pod types.UID, version Version) (permission Permission, effects Effects) {
 	effects = s.change(key, func(r *record, e *Effects) {
-		defer r.endIfDone(e)
+		defer s.endIfDone(e, r)
 		known := r.assumed[pod]
 		switch {
 		case known == nil || r.plan == nil && !known.letGo:
@@ -168,10 +168,10 @@ func (s *State) letGo(e *Effects, r *record) {
 }
 
 // endIfDone ends a plan that sends nobody anywhere any more. What it left out may be planned now.
-func (r *record) endIfDone(e *Effects) {
+func (s *State) endIfDone(e *Effects, r *record) {
 	if r.plan != nil && r.plan.letGo && len(r.plan.room.pods) == 0 {
 		r.endPlan()
-		r.activatePending(e)
+		s.activatePending(e, r)
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *State) Break(key gang.Key, cause metrics.Invalidation, reason string) E
 // planAnew breaks the plan of a gang, and lets its pods try again.
 func (s *State) planAnew(e *Effects, r *record, cause metrics.Invalidation, reason string) {
 	s.breakPlan(e, r, cause, reason)
-	r.activatePending(e)
+	s.activatePending(e, r)
 }
 
 func (s *State) breakPlan(e *Effects, r *record, cause metrics.Invalidation, reason string) {

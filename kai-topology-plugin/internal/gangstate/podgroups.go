@@ -190,7 +190,7 @@ func (s *State) activateRelated(e *Effects, podGroup *scheduling.PodGroup) {
 		return // The event of its deletion has been, or will be, the reason to look.
 	}
 	for _, other := range s.relatedTo(podGroup) {
-		other.activatePending(e)
+		s.activatePending(e, other)
 	}
 	s.activateCounted(e, podGroup)
 }
@@ -203,7 +203,7 @@ func (s *State) activateCounted(e *Effects, podGroup *scheduling.PodGroup) {
 	for _, key := range gang.RelationKeys(podGroup) {
 		for member := range s.counted[key] {
 			if member != keyOf(podGroup) {
-				s.gangs[member].activatePending(e)
+				s.activatePending(e, s.gangs[member])
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func (s *State) activateNear(e *Effects, near gang.Key) {
 		for member := range s.counted[gang.NearKey(ahead[0])] {
 			if !met.Has(member) {
 				met.Insert(member)
-				s.gangs[member].activatePending(e)
+				s.activatePending(e, s.gangs[member])
 				ahead = append(ahead, member)
 			}
 		}
@@ -229,7 +229,7 @@ func (s *State) activateNear(e *Effects, near gang.Key) {
 func (s *State) activateFollowing(e *Effects, near gang.Key) {
 	for member := range s.counted[gang.NearKey(near)] {
 		if member != near {
-			s.gangs[member].activatePending(e)
+			s.activatePending(e, s.gangs[member])
 		}
 	}
 }
@@ -271,7 +271,7 @@ func (s *State) victimsChanged(e *Effects, r *record) {
 	priority := (&gang.Gang{Standing: pods}).Priority()
 	for _, other := range s.waiting {
 		if other.overtaken.claim.Rank.Priority > priority {
-			other.activatePending(e)
+			other.call(e)
 		}
 	}
 }

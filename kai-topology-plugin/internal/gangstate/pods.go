@@ -109,7 +109,7 @@ func (s *State) podShown(e *Effects, r *record, pod *corev1.Pod, now time.Time) 
 		s.fill(e, r, pod)
 		s.trimSeats(e, r)
 		if r.assumed[pod.UID] == nil { // Somebody else has bound it.
-			s.edits++
+			s.edit(r)
 			s.dropMovesTo(e, r, pod.Spec.NodeName)
 			s.activateFollowing(e, r.key)
 		}
@@ -251,7 +251,7 @@ func (r *record) placed() bool {
 // they are: what makes it possible wakes them. A gang that is deleted loses its pods one by one, and each would wake
 // all the others.
 func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
-	s.edits++
+	s.edit(r)
 	s.markBegun(r)
 	s.breakPlan(e, r, metrics.GangChanged, "the gang was changed")
 	s.forgetForeseen(e, r.key)
@@ -268,7 +268,7 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	}
 	r.held = false
 	r.takeGated(e)
-	r.activatePending(e)
+	s.activatePending(e, r)
 }
 
 // Changed has a gang planned anew, whatever it waited for.
@@ -323,7 +323,7 @@ func (s *State) admit(e *Effects, r *record, now time.Time) {
 		r.takeGated(e)
 		if r.held {
 			r.held = false
-			r.activatePending(e)
+			s.activatePending(e, r)
 		}
 	}
 }
@@ -333,15 +333,27 @@ func (r *record) takeGated(e *Effects) {
 	clear(r.gated)
 }
 
-// activatePending lets all pending pods of a gang try again. PreEnqueue still has its say.
-func (r *record) activatePending(e *Effects) {
-	e.activate(r.members.Pending()...)
-	r.activateAsker(e)
+// edit has no refusal of a gang outlive its decision if that has begun already.
+func (s *State) edit(r *record) {
+	s.edits++
+	r.edited = s.edits
 }
 
-// activateAsker lets the pod try again that asks for a gang which has no place.
-func (r *record) activateAsker(e *Effects) {
+// activatePending lets all pending pods of a gang try again, for the edit that there was last. PreEnqueue still has its
+// say.
+func (s *State) activatePending(e *Effects, r *record) {
+	r.edited = s.edits
+	e.activate(r.members.Pending()...)
 	if asker := r.asker(); asker != nil {
+		e.activate(asker)
+	}
+}
+
+// call lets the pod try again that asks for a gang which has no place, unless it has been called already and did not
+// have its turn since.
+func (r *record) call(e *Effects) {
+	if asker := r.asker(); asker != nil && !r.last.called {
+		r.last.called = true
 		e.activate(asker)
 	}
 }

@@ -93,7 +93,7 @@ func (s *State) PreemptionFailed(key gang.Key) Effects {
 	return s.change(key, func(r *record, e *Effects) {
 		r.closePreemption()
 		s.givenBack(e, key)
-		r.activatePending(e)
+		s.activatePending(e, r)
 		r.last = nil
 	})
 }
@@ -130,7 +130,7 @@ func (s *State) awaitedLeft(e *Effects, pod types.UID) {
 			continue
 		}
 		if r.preempting.awaited.Delete(pod); r.preempting.awaited.Len() == 0 {
-			r.activatePending(e)
+			s.activatePending(e, r)
 			r.last = nil
 		}
 	}
@@ -171,7 +171,7 @@ func (s *State) endWaits(e *Effects, r *record, now time.Time) {
 			e.again(rest)
 		} else {
 			r.delayEnds = time.Time{}
-			r.activatePending(e)
+			s.activatePending(e, r)
 		}
 	}
 	if !r.leading.until.IsZero() && !r.leading.over {

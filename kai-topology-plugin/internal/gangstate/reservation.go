@@ -192,13 +192,16 @@ func (s *State) givenBack(e *Effects, key gang.Key) {
 	e.writeStatus(key)
 }
 
-// opensTo has those try again who were kept from room, and those who have no place.
+// opensTo has those try again who were kept from room, and the gangs that have no place for which it may count. Of a
+// gang that was turned down where nothing was kept, room that is not kept any more makes no difference.
 func (s *State) opensTo(e *Effects) {
 	s.openings++
 	e.activate(slices.Collect(maps.Values(s.turnedAway))...)
 	clear(s.turnedAway)
 	for _, r := range s.gangs {
-		r.activateAsker(e)
+		if r.last != nil && r.last.restsOnRoom() {
+			r.call(e)
+		}
 	}
 }
 

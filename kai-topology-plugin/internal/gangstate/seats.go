@@ -129,9 +129,9 @@ func (r *record) seat(node string, like *corev1.Pod, until time.Time) *reservati
 
 // vacated returns the seat that a pod has left, nil if none is held.
 func (r *record) vacated(pod types.UID) *reservation {
-	for _, seat := range r.seats() {
-		if _, left := seat.pods[pod]; left && seat.purpose == vacated {
-			return seat
+	for _, v := range r.kept {
+		if _, left := v.pods[pod]; left && v.purpose == vacated {
+			return v
 		}
 	}
 	return nil
@@ -192,18 +192,21 @@ func seatFor(seats []*reservation, leaf, node string) (found *reservation) {
 // claimed returns the seats to which successors are on their way: their room is kept for these already. If the plan is
 // broken, the seats are held as before. One whose successor goes elsewhere is held until that is bound.
 func (r *record) claimed() sets.Set[*reservation] {
-	seats := r.seats()
+	type place struct{ node, leaf string }
+	seats, coming := r.seats(), map[place]int{}
 	if len(seats) == 0 {
 		return nil
 	}
-	claimed := sets.New[*reservation]()
 	for _, placement := range r.underway() {
-		seat := seatFor(seats, gang.LeafOf(placement.Pod), placement.Node)
-		if seat == nil || seat.placement().Node != placement.Node {
-			continue
+		coming[place{placement.Node, gang.LeafOf(placement.Pod)}]++
+	}
+	claimed := sets.New[*reservation]()
+	for _, seat := range seats {
+		held := seat.placement()
+		if at := (place{held.Node, gang.LeafOf(held.Pod)}); coming[at] > 0 {
+			coming[at]--
+			claimed.Insert(seat)
 		}
-		claimed.Insert(seat)
-		seats = slices.DeleteFunc(seats, func(other *reservation) bool { return other == seat })
 	}
 	return claimed
 }
@@ -247,8 +250,8 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 }
 
 func (r *record) seatsOf(leaf string) (seats int) {
-	for _, seat := range r.seats() {
-		if gang.LeafOf(seat.placement().Pod) == leaf {
+	for _, v := range r.kept {
+		if v.isSeat() && gang.LeafOf(v.placement().Pod) == leaf {
 			seats++
 		}
 	}

@@ -94,7 +94,9 @@ type record struct {
 	// ranks are those of pods that are being bound.
 	ranks map[types.UID]int
 
-	last     *answer
+	last *answer
+	// edited is the number of the last edit that concerns the gang: its own, or one of a gang that it depends on.
+	edited   int64
 	attempts attempts
 	// preempting says who leaves for the gang; nil if nobody does.
 	preempting *preempting

@@ -72,14 +72,14 @@ func TestAGangIsNotForgottenWithThePodThatAskedForIt(t *testing.T) {
 	}
 }
 
-// The pods of a gang are read before it is decided, and the answer is remembered after. Here another gang, which may
-// rank above this one or stand in its way, changes in between: nobody is to get the answer again, but it is what
-// was decided last, and no event may come that has the gang asked for once more.
-func TestAnAnswerDuringWhichSomethingChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
+// The pods of a gang are read before it is decided, and the answer is remembered after. Here the gang changes in
+// between: nobody is to get the answer again, but it is what was decided last, and no event may come that has the gang
+// asked for once more.
+func TestAnAnswerDuringWhichTheGangChangedIsToldInTheStatusButNotRepeated(t *testing.T) {
 	bench, a, b := refusedGang(t, 1)
 	answer := bench.plugin.gangs.Last(waitingGang)
 	asked := bench.read(t, waitingGang, a)
-	bench.plugin.effects.do(bench.plugin.gangs.Changed(gang.Key{Namespace: "default", Name: "other"}, time.Now()))
+	bench.plugin.effects.do(bench.plugin.gangs.Changed(waitingGang, time.Now()))
 	bench.plugin.refuse(asked, answer)
 
 	reply, _ := bench.plugin.gangs.Ask(waitingGang, asked.version, b.UID)

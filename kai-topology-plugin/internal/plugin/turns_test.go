@@ -86,3 +86,32 @@ func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
 		t.Errorf("held up: %s", status.Message())
 	}
 }
+
+// Room that is not kept any more is news for a gang that was turned down where it was kept, and for no other.
+func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes int
+		woken bool
+	}{
+		"it would fit there":               {nodes: 2, woken: true},
+		"nothing was kept when it did not": {nodes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := []*corev1.Pod{newPod("waits", "a"), newPod("waits", "b"), newPod("planned", "p")}
+			bench := newBench(t, nodes(test.nodes), pods, podGroup("waits", 2), podGroup("planned", 1))
+			planned := gang.Key{Namespace: "default", Name: "planned"}
+			if test.woken {
+				bench.planFor(t, planned, pods[2], "n0")
+			}
+			if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+				t.Fatal("there is no room")
+			}
+			bench.planFor(t, planned, pods[2], "n0")
+			bench.activator.reset()
+			bench.plugin.effects.do(bench.plugin.gangs.Break(planned, "", "test"))
+			if woken := bench.activator.called("a"); woken != test.woken {
+				t.Errorf("it is woken: %t", woken)
+			}
+		})
+	}
+}

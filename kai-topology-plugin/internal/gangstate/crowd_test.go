@@ -1,0 +1,102 @@
+package gangstate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// crowd is a state with a gang of pods that stand, and gangs of one pod each that do not fit.
+func crowd(standing, waiting int) *State {
+	state := known(1)
+	for i := range standing {
+		state.NodeSeen(nodeNamed(fmt.Sprint("n", i)))
+		state.PodAdded(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
+	}
+	for i := range waiting {
+		group := groupOf(1)
+		group.Name, group.UID = fmt.Sprint("waits-", i), types.UID(fmt.Sprint("waits-", i))
+		state.PodGroupChanged(nil, group, start)
+		asks := memberPod(group.Name, "")
+		asks.Annotations = map[string]string{scheduling.AnnotationPodGroupName: group.Name}
+		state.PodAdded(asks, start)
+		state.refusePod(asks, group)
+	}
+	return state
+}
+
+func (s *State) refusePod(asks *corev1.Pod, group *scheduling.PodGroup) {
+	s.Ask(keyOf(group), version(1), asks.UID)
+	s.Refused(&gang.Gang{PodGroup: group, Pending: []*corev1.Pod{asks}}, version(1), asks,
+		&decision.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
+}
+
+// rollOut has all pods of the gang leave, and others of another size stand in their place. It returns how many pods
+// were activated.
+func (s *State) rollOut(pods int) (activated int) {
+	for i := range pods {
+		gone, made := ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), ownedPod(fmt.Sprint("new-", i), fmt.Sprint("n", i))
+		made.Spec.Containers = nil
+		for _, effects := range []Effects{
+			s.PodDeleted(gone, start), s.PodAdded(made, start.Add(time.Second)),
+		} {
+			activated += len(effects.Activate)
+		}
+	}
+	return activated
+}
+
+func TestARolloutWakesEachGangThatWaitsOnce(t *testing.T) {
+	const pods, waiting = 50, 100
+	state := crowd(pods, waiting)
+	if activated := state.rollOut(pods); activated != waiting {
+		t.Errorf("%d pods were activated for %d releases of room and %d gangs that wait", activated, pods, waiting)
+	}
+}
+
+// replaceAll has all pods of the gang leave, and others planned, put on their nodes and bound in their place.
+func (s *State) replaceAll(pods int) {
+	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(int32(pods))}
+	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
+	var placements []Placement
+	for i := range pods {
+		node := fmt.Sprint("n", i)
+		s.PodDeleted(ownedPod(fmt.Sprint("old-", i), node), start)
+		made := ownedPod(fmt.Sprint("new-", i), "")
+		asked.Pending = append(asked.Pending, made)
+		answer.Nodes[made.Name] = node
+		placements = append(placements, Placement{Pod: made, Node: node, Turn: i + 1})
+		s.PodAdded(made, start)
+	}
+	s.Planned(asked, version(1), asked.Pending[0], answer, placements, start)
+	for _, placement := range placements {
+		s.Reserved(other, 0)
+		s.Ask(mine, version(1), placement.Pod.UID)
+		s.Assumed(mine, gang.On(placement.Node, placement.Pod))
+		s.Permit(mine, placement.Pod.UID, version(1))
+	}
+	for _, placement := range placements {
+		s.PodChanged(placement.Pod, gang.On(placement.Node, placement.Pod), start)
+	}
+}
+
+// Twice as many pods should take about twice as long.
+func BenchmarkReplacingAllPods(b *testing.B) {
+	for _, pods := range []int{250, 500, 1000} {
+		b.Run(fmt.Sprint(pods), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				state := crowd(pods, 1000)
+				b.StartTimer()
+				state.replaceAll(pods)
+			}
+		})
+	}
+}
