@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/devcluster"
@@ -21,50 +17,70 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-const (
-	// writers is how many requests are in flight while pods are created.
-	writers = 16
-	// heartbeat keeps the renewals of the nodes' leases, five hundred a second for 5,000 nodes, out of the measurement.
-	heartbeat = 4 * time.Hour
-)
+// writers is how many requests are in flight while pods are created.
+const writers = 16
 
-// bench is the cluster of a measurement.
+// bench is the cluster of the measurements.
 type bench struct {
-	common
-	*live.Cluster
-	machine *devcluster.Cluster
-	config  *rest.Config
-	// core watches, and reads the API server's metrics.
-	core  kubernetes.Interface
-	began time.Time
+	options
+	*live.Own
+	// all sends requests without a limit, and core watches.
+	all    *live.Cluster
+	core   kubernetes.Interface
+	report *report
+	began  time.Time
+	// made counts the workloads, so that each has its own name.
+	made int
 }
 
-func connect(machine *devcluster.Cluster, c common) (*bench, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", machine.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", machine.Kubeconfig, err)
-	}
-	config.QPS = -1
-	// A thousand sets would get the same warnings.
-	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
-	b := &bench{common: c, machine: machine, config: config, began: time.Now()}
-	if b.Cluster, err = live.Connect(config); err != nil {
+// up brings the cluster up with our scheduler from its chart. The leases of nodes are not renewed meanwhile: these are
+// hundreds of requests a second for 5,000 nodes.
+func up(ctx context.Context, o options) (*bench, error) {
+	if err := buildReference(ctx); err != nil {
 		return nil, err
 	}
-	b.core, err = kubernetes.NewForConfig(config)
+	b := &bench{options: o, began: time.Now(), report: &report{
+		Machine: machine(), Date: time.Now().Format(time.DateOnly), Nodes: o.Nodes, QPS: o.QPS,
+	}}
+	var err error
+	b.Own, err = live.BringUp(ctx, devcluster.Options{
+		Nodes: nodes(o.Nodes), Heartbeat: 4 * time.Hour, Components: []string{ours.program},
+		Values: map[string]map[string]any{ours.program: {
+			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
+		}},
+	})
 	return b, err
 }
 
-func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(b.Progress, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-func (b *bench) makeNamespace(ctx context.Context) error {
+// prepare starts the unmodified scheduler, which shows that it can, stops both, and creates what workloads need.
+func (b *bench) prepare(ctx context.Context) (err error) {
+	unlimited := rest.CopyConfig(b.Server)
+	unlimited.QPS = -1
+	if b.all, err = live.Connect(unlimited); err != nil {
+		return err
+	}
+	if b.core, err = kubernetes.NewForConfig(unlimited); err != nil {
+		return err
+	}
+	if err := b.runUnmodified(ctx); err != nil {
+		return err
+	}
+	for _, program := range []string{unmodified.program, ours.program, "kwok"} {
+		if err := b.Machine.Stop(ctx, program); err != nil {
+			return err
+		}
+	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if err := b.Create(ctx, space); err != nil {
-		return fmt.Errorf("creating the namespace: %w", err)
+	for _, object := range []client.Object{topology(), space} {
+		if err := b.Create(ctx, object); err != nil {
+			return err
+		}
 	}
 	return b.until(ctx, "the namespace takes pods", b.NamespaceTakesPods(namespace))
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(progress, "%6.0fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // until waits as long as the options allow.
@@ -72,25 +88,6 @@ func (b *bench) until(ctx context.Context, what string, look live.Look) error {
 	ctx, cancel := context.WithTimeout(ctx, b.Patience)
 	defer cancel()
 	return live.Wait(ctx, what, look)
-}
-
-// createAll creates objects, many at once, and returns when the last one is accepted.
-func createAll[T client.Object](ctx context.Context, b *bench, objects []T) error {
-	return parallel(ctx, objects, func(ctx context.Context, object T) error {
-		if err := b.Create(ctx, object); err != nil {
-			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
-		}
-		return nil
-	})
-}
-
-// merge changes an object by a merge patch.
-func (b *bench) merge(ctx context.Context, object client.Object, patch string, arguments ...any) error {
-	change := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, patch, arguments...))
-	if err := b.Patch(ctx, object, change); err != nil {
-		return fmt.Errorf("changing %T %s: %w", object, object.GetName(), err)
-	}
-	return nil
 }
 
 func parallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
@@ -102,52 +99,46 @@ func parallel[T any](ctx context.Context, items []T, do func(context.Context, T)
 	return group.Wait()
 }
 
-// clear deletes the PodGroups and pods of one workload, and returns when they are gone and no program works on them any
-// more.
+// createAll creates objects, many at once, and returns when the last one is accepted.
+func createAll[T client.Object](ctx context.Context, b *bench, objects []T) error {
+	return parallel(ctx, objects, func(ctx context.Context, object T) error {
+		if err := b.all.Create(ctx, object); err != nil {
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
+		}
+		return nil
+	})
+}
+
+// clear deletes the PodGroups and pods of one workload, and returns when they are gone and the API server rests.
 func (b *bench) clear(ctx context.Context, workload string) error {
-	its := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
-	var pods corev1.PodList
-	err := errors.Join(
-		b.DeleteAllOf(ctx, &scheduling.PodGroup{}, client.InNamespace(namespace),
-			client.MatchingLabels{runLabel: workload}),
-		b.List(ctx, &pods, its...),
-	)
-	if err != nil {
+	its := []client.DeleteAllOfOption{client.InNamespace(namespace), client.MatchingLabels{runLabel: workload}}
+	if err := b.all.DeleteAllOf(ctx, &scheduling.PodGroup{}, its...); err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
+	}
+	var pods corev1.PodList
+	if err := b.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		return err
 	}
 	// One by one: the API server would delete a collection sequentially.
-	err = parallel(ctx, pods.Items, func(ctx context.Context, pod corev1.Pod) error {
-		return client.IgnoreNotFound(b.Delete(ctx, &pod, client.GracePeriodSeconds(0)))
+	err := parallel(ctx, pods.Items, func(ctx context.Context, pod corev1.Pod) error {
+		return client.IgnoreNotFound(b.all.Delete(ctx, &pod, client.GracePeriodSeconds(0)))
 	})
 	if err != nil {
 		return fmt.Errorf("deleting what was placed: %w", err)
-	}
-	err = b.until(ctx, "all pods are gone", func(ctx context.Context) (bool, string, error) {
-		err := b.List(ctx, &pods, append(its, client.Limit(1))...)
-		return len(pods.Items) == 0, "pods are left", err
-	})
-	if err != nil {
-		return err
 	}
 	return b.quiet(ctx)
 }
 
-// quiet waits until there are no more requests about pods: KWOK still works on deleted pods, which would disturb the
-// next measurement.
+// quiet waits until the API server has computed little for two seconds: what it still does for one turn would disturb
+// the next one.
 func (b *bench) quiet(ctx context.Context) error {
-	var before float64
-	var busy time.Time
-	return b.until(ctx, "KWOK has come to rest", func(ctx context.Context) (bool, string, error) {
-		counted, err := b.apiServerMetrics(ctx)
-		if err != nil {
-			return false, "", err
+	const little = 0.2
+	before, busy := 0.0, time.Now()
+	return b.until(ctx, "the API server rests", func(context.Context) (bool, string, error) {
+		computed, err := computedBy(b.Machine.PID("kube-apiserver"))
+		if computed-before > little {
+			before, busy = computed, time.Now()
 		}
-		const watchesAndTheLike = 6
-		all := counted.sum("apiserver_request_total", model.LabelSet{"resource": "pods"})
-		asked := all - before
-		if asked > watchesAndTheLike {
-			before, busy = all, time.Now()
-		}
-		return time.Since(busy) > time.Second, fmt.Sprintf("%.0f requests about pods in the last moment", asked), nil
+		return time.Since(busy) > 2*time.Second, fmt.Sprintf("it has computed for %.1f s", computed), err
 	})
 }

@@ -38,7 +38,7 @@ func nodes(count int) []*corev1.Node {
 	perZone := (count + zones - 1) / zones
 	for i := range made {
 		rack := i % perZone / nodesPerRack
-		made[i] = live.FakeNode(nodeName(i), map[string]string{
+		made[i] = live.FakeNode(fmt.Sprintf("node-%05d", i), map[string]string{
 			zoneLabel:  fmt.Sprintf("zone-%d", i/perZone),
 			blockLabel: fmt.Sprintf("block-%d", rack/racksPerBlock),
 			rackLabel:  fmt.Sprintf("rack-%d", rack%racksPerBlock),
@@ -46,5 +46,3 @@ func nodes(count int) []*corev1.Node {
 	}
 	return made
 }
-
-func nodeName(i int) string { return fmt.Sprintf("node-%05d", i) }

@@ -3,23 +3,21 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/prometheus/procfs"
 )
 
-// schedulersReport has the measurements of the schedulers.
-type schedulersReport struct {
-	Machine     string
-	Date        string
-	Nodes       int
-	Running     int
-	QPS         int
-	FlowControl bool
-	Kubelets    bool
-	Figures     []*figure
-	// APIServer has the counters of the API server's flow control for the whole time, by flow schema.
-	APIServer []flow
+// report has the measurements of the schedulers.
+type report struct {
+	Machine string
+	Date    string
+	Nodes   int
+	QPS     int
+	Figures []*figure
 }
 
 // figure is one measured quantity, with a value for each repetition of its scenario.
@@ -31,7 +29,7 @@ type figure struct {
 }
 
 // add adds a value to a figure.
-func (r *schedulersReport) add(by scheduler, scenario, name string, value float64) {
+func (r *report) add(by scheduler, scenario, name string, value float64) {
 	at := slices.IndexFunc(r.Figures, func(f *figure) bool {
 		return f.Scheduler == by.program && f.Scenario == scenario && f.Name == name
 	})
@@ -43,7 +41,7 @@ func (r *schedulersReport) add(by scheduler, scenario, name string, value float6
 }
 
 // unmodified is the median of a figure for the unmodified scheduler; 0 if that was not measured.
-func (r *schedulersReport) unmodified(name string) float64 {
+func (r *report) unmodified(name string) float64 {
 	for _, f := range r.Figures {
 		if f.Scheduler == unmodified.program && f.Name == name {
 			return median(f.Values)
@@ -53,11 +51,9 @@ func (r *schedulersReport) unmodified(name string) float64 {
 }
 
 // Print writes the report as tables.
-func (r *schedulersReport) Print(out io.Writer) error {
-	fmt.Fprintf(out,
-		"%s, %s\n%d nodes, %d running pods, clientConnection of both schedulers %d a second, our FlowSchemas: %t, "+
-			"kubelets while pods are bound: %t\n",
-		r.Machine, r.Date, r.Nodes, r.Running, r.QPS, r.FlowControl, r.Kubelets)
+func (r *report) Print(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %s\n%d nodes, clientConnection of both schedulers %d a second\n", r.Machine, r.Date, r.Nodes,
+		r.QPS)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nSCHEDULER\tSCENARIO\tFIGURE\tMEDIAN\tRATIO\tRUNS\n")
 	for _, f := range r.Figures {
@@ -67,11 +63,6 @@ func (r *schedulersReport) Print(out io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.4g\t%s\t%s\n", f.Scheduler, f.Scenario, f.Name, median(f.Values), ratio,
 			strings.Trim(fmt.Sprintf("%.4g", f.Values), "[]"))
-	}
-	fmt.Fprintf(table, "\nFLOW SCHEMA\tPRIORITY LEVEL\tREQUESTS\tREJECTED\tMEAN WAIT\n")
-	for _, f := range r.APIServer {
-		fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.1f ms\n", f.Schema, f.Level, f.Requests, f.Rejected,
-			f.MeanWaitMilliseconds)
 	}
 	return table.Flush()
 }
@@ -87,4 +78,25 @@ func median(values []float64) float64 {
 		return (sorted[middle-1] + sorted[middle]) / 2
 	}
 	return sorted[middle]
+}
+
+// computedBy is how many seconds a process has computed.
+func computedBy(pid int) (float64, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, err
+	}
+	stat, err := process.Stat()
+	return stat.CPUTime(), err
+}
+
+// machine names the processor and the number of its cores.
+func machine() string {
+	model := runtime.GOARCH
+	if system, err := procfs.NewDefaultFS(); err == nil {
+		if cores, err := system.CPUInfo(); err == nil && len(cores) > 0 {
+			model = cores[0].ModelName
+		}
+	}
+	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
 }

@@ -28,44 +28,17 @@ var (
 		lease: "kube-scheduler"}
 )
 
-// both in the order of their turns.
-var both = []scheduler{unmodified, ours}
-
-// up brings the cluster up, with our scheduler from its chart and the unmodified one beside it, and stops both
-// schedulers.
-func up(ctx context.Context, o options) (*devcluster.Cluster, error) {
-	cluster, err := devcluster.Up(ctx, devcluster.Options{
-		Dir: o.Dir, Nodes: nodes(o.Nodes), Heartbeat: heartbeat, Components: []string{ours.program},
-		Progress: o.Progress,
-		Values: map[string]map[string]any{ours.program: {
-			"clientConnection": map[string]any{"qps": o.QPS, "burst": o.Burst},
-			"flowControl":      map[string]any{"enabled": o.FlowControl},
-		}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := runUnmodified(ctx, cluster, o); err != nil {
-		return cluster, err
-	}
-	for _, scheduler := range both {
-		if err := cluster.Stop(ctx, scheduler.program); err != nil {
-			return cluster, err
-		}
-	}
-	return cluster, nil
-}
-
 // runUnmodified starts kube-scheduler as kubeadm would: with its own user name, which the API server's flow control
 // recognizes.
-func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o options) error {
+func (b *bench) runUnmodified(ctx context.Context) error {
+	cluster := b.Machine
 	kubeconfig, err := cluster.Identity("system:kube-scheduler")
 	if err != nil {
 		return err
 	}
 	configuration := filepath.Join(cluster.Dir, "kube-scheduler.yaml")
 	content := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
-		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, o.QPS, o.Burst)
+		"clientConnection: {kubeconfig: %q, qps: %d, burst: %d}\n", kubeconfig, b.QPS, b.Burst)
 	if err := os.WriteFile(configuration, []byte(content), 0o600); err != nil {
 		return err
 	}
@@ -85,14 +58,17 @@ func runUnmodified(ctx context.Context, cluster *devcluster.Cluster, o options) 
 	})
 }
 
+// progress receives lines that say what happens.
+var progress = os.Stderr
+
 // buildReference builds the unmodified scheduler beside the other tools.
-func buildReference(ctx context.Context, o options) error {
+func buildReference(ctx context.Context) error {
 	root, err := devcluster.Repository()
 	if err != nil {
 		return err
 	}
 	build := exec.CommandContext(ctx, filepath.Join(root, "e2e", "tools", "build.sh"), unmodified.program)
-	build.Stdout, build.Stderr = o.Progress, o.Progress
+	build.Stdout, build.Stderr = progress, progress
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building the unmodified kube-scheduler: %w", err)
 	}

@@ -2,108 +2,139 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"k8s.io/client-go/rest"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var errEnded = errors.New("the scheduler ended")
+// podsPerSecond is measured from the moment in which a scheduler holds its lease until the last pod is bound.
+const podsPerSecond = "pods/s"
 
-// turn is the time in which one of the schedulers runs.
-type turn struct {
-	*schedulersBench
-	scheduler
-	tenure *tenure
-	pid    int
-	ended  <-chan struct{}
-	// began is when it got its lease.
-	began time.Time
+// rounds measures the schedulers in turn with each workload, and repeats the whole round, every other time in reverse:
+// the second scheduler runs beside the API server's remaining work for the first.
+func (b *bench) rounds(ctx context.Context) error {
+	type pair struct {
+		by scheduler
+		w  workload
+	}
+	pairs := []pair{{unmodified, plain(b.Pods)}, {ours, plain(b.Pods)}}
+	for _, size := range b.Gangs {
+		pairs = append(pairs, pair{ours, gangs(size, b.Pods)})
+	}
+	for round := range b.Repeats {
+		for turn := range pairs {
+			if round%2 == 1 {
+				turn = len(pairs) - 1 - turn
+			}
+			p := pairs[turn]
+			if err := b.turn(ctx, p.by, p.w); err != nil {
+				return fmt.Errorf("%s with %s: %w; it said last:\n%s", p.by.program, p.w.name, err,
+					b.LogLines(p.by.program, "", 20))
+			}
+		}
+	}
+	return nil
 }
 
-// take runs a scheduler during a function. The scheduler has read all existing objects before the clock starts, since
-// kube-scheduler reads everything before it asks for its lease. The function's context ends with the scheduler.
-func (b *schedulersBench) take(ctx context.Context, s scheduler, do func(context.Context, *turn) error) (err error) {
-	tenure, err := b.watchLease(ctx, s)
+// turn creates a workload while no scheduler runs, and measures one.
+func (b *bench) turn(ctx context.Context, by scheduler, w workload) error {
+	b.made++
+	name := fmt.Sprintf("w%03d", b.made)
+	groups, pods := w.objects(name, by.takes)
+	if err := createAll(ctx, b, groups); err != nil {
+		return err
+	}
+	if err := createAll(ctx, b, pods); err != nil {
+		return err
+	}
+	if err := b.measure(ctx, by, w, name); err != nil {
+		return err
+	}
+	return b.clear(ctx, name)
+}
+
+// measure runs a scheduler until a workload is bound. The old lease is deleted, so that there is no wait for its end;
+// kube-scheduler reads everything before it asks for its lease.
+func (b *bench) measure(ctx context.Context, by scheduler, w workload, name string) (err error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: by.leaseNamespace, Name: by.lease}}
+	if err := client.IgnoreNotFound(b.Delete(ctx, lease)); err != nil {
+		return fmt.Errorf("deleting the lease: %w", err)
+	}
+	apiServer := b.Machine.PID("kube-apiserver")
+	before, err := computedBy(apiServer)
 	if err != nil {
 		return err
 	}
-	if err := b.machine.Start(ctx, s.program); err != nil {
+	if err := b.Machine.Start(ctx, by.program); err != nil {
 		return err
 	}
-	t := &turn{schedulersBench: b, scheduler: s, tenure: tenure, pid: b.machine.PID(s.program),
-		ended: b.machine.Ended(s.program)}
-	defer func() { err = t.end(err) }()
-	running, stop := context.WithCancelCause(ctx)
+	defer func() { err = errors.Join(err, b.Machine.Stop(context.WithoutCancel(ctx), by.program)) }()
+	last, err := b.bound(ctx, by, name, w.pods)
+	if err != nil {
+		return err
+	}
+	after, unread := computedBy(apiServer)
+	computed, unreadToo := computedBy(b.Machine.PID(by.program))
+	if err := errors.Join(unread, unreadToo, b.Get(ctx, client.ObjectKeyFromObject(lease), lease)); err != nil {
+		return err
+	}
+	if lease.Spec.AcquireTime == nil {
+		return errors.New("nobody holds the lease")
+	}
+	for figure, value := range map[string]float64{
+		podsPerSecond:           float64(w.pods) / last.Sub(lease.Spec.AcquireTime.Time).Seconds(),
+		"CPU s since the start": computed,
+		"API server's CPU s":    after - before,
+	} {
+		b.say("%s, %s: %.4g %s", by.program, w.name, value, figure)
+		b.report.add(by, w.name, figure, value)
+	}
+	return nil
+}
+
+// add reports a figure, and prints it.
+func (b *bench) add(by scheduler, w workload, figure string, value float64) {
+	b.say("%s, %s: %.4g %s", by.program, w.name, value, figure)
+	b.report.add(by, w.name, figure, value)
+}
+
+// bound waits until all pods of a workload have a node, and returns the moment in which the last one got it. It fails
+// when the scheduler ends.
+func (b *bench) bound(ctx context.Context, by scheduler, workload string, pods int) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	ended := b.Machine.Ended(by.program)
 	go func() {
 		select {
-		case <-t.ended:
-			stop(errEnded)
-		case <-running.Done():
+		case <-ended:
+			stop(errors.New("it ended"))
+		case <-ctx.Done():
 		}
 	}()
-	select {
-	case t.began = <-tenure.began:
-		return t.explain(do(running, t))
-	case <-running.Done():
-		err = context.Cause(running)
-	case <-time.After(b.Patience):
-		err = fmt.Errorf("it has none after %s", b.Patience)
-	}
-	return t.explain(fmt.Errorf("waiting until %s holds its lease: %w", s.program, err))
-}
-
-// end stops the scheduler, whatever the error.
-func (t *turn) end(err error) error {
-	t.tenure.watch.Stop()
-	stopping, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if left := t.machine.Stop(stopping, t.program); left != nil {
-		return errors.Join(err, t.machine.Kill(t.program))
-	}
-	return err
-}
-
-// explain adds the end of the scheduler's log to an error.
-func (t *turn) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	content, unread := os.ReadFile(filepath.Join(t.machine.Dir, "logs", t.program+".log"))
-	if unread != nil {
-		return errors.Join(err, unread)
-	}
-	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-	const last = 20
-	return fmt.Errorf("%w, and said last:\n%s", err, strings.Join(lines[max(0, len(lines)-last):], "\n"))
-}
-
-// ask reads a path of the scheduler's own server, as the administrator.
-func (t *turn) ask(ctx context.Context, path string) ([]byte, error) {
-	verified, err := rest.TLSConfigFor(t.config)
+	// Pods that do not match yet enter the watch with the event of their binding, and no other pod is sent.
+	source := cache.NewFilteredListWatchFromClient(b.core.CoreV1().RESTClient(), "pods", namespace,
+		func(o *metav1.ListOptions) {
+			o.LabelSelector, o.FieldSelector = runLabel+"="+workload, "spec.nodeName!="
+		})
+	count := 0
+	_, err := watchtools.UntilWithSync(ctx, source, &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
+		if event.Type == watch.Added {
+			count++
+		}
+		return count == pods, nil
+	})
 	if err != nil {
-		return nil, err
+		return time.Time{}, fmt.Errorf("%d of %d pods are bound: %w", count, pods, errors.Join(err, context.Cause(ctx)))
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{
-		Certificates: verified.Certificates, GetClientCertificate: verified.GetClientCertificate,
-		InsecureSkipVerify: true, //nolint:gosec // The scheduler makes its own certificate.
-	}}
-	defer transport.CloseIdleConnections()
-	return fetch(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(t.machine.Health(t.program),
-		"/readyz")+path)
-}
-
-func (t *turn) metrics(ctx context.Context) (metrics, error) {
-	content, err := t.ask(ctx, "/metrics")
-	if err != nil {
-		return nil, fmt.Errorf("reading the metrics of %s: %w", t.program, err)
-	}
-	return parseMetrics(content)
+	return time.Now(), nil
 }
