@@ -80,16 +80,7 @@ func For(owner grouping.Owner) grouping.Grouper {
 // workload, or else the pod itself. If the pod is no part of an owner's gang, its workload is below that owner. The
 // workload has no pods yet.
 func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
-	chosen := -1
-	for i, owner := range chain.Owners {
-		kind := owner.Kind.GroupKind()
-		if apart := groupers[kind].Apart; apart != nil && apart(pod) {
-			break
-		}
-		if Grouped(kind) || !passed[kind] && (chosen < 0 || !Grouped(chain.Owners[chosen].Kind.GroupKind())) {
-			chosen = i
-		}
-	}
+	chosen := choose(chain.Owners, func(apart func(*corev1.Pod) bool) bool { return apart(pod) })
 	if chosen < 0 {
 		return grouping.Workload{Owner: PodAsOwner(pod), Above: chain.Owners, Namespace: pod.Namespace}
 	}
@@ -97,6 +88,28 @@ func Choose(pod *corev1.Pod, chain owners.Chain) grouping.Workload {
 		Owner: chain.Owners[chosen], Above: chain.Owners[chosen+1:], Below: chain.Owners[:chosen],
 		Namespace: pod.Namespace,
 	}
+}
+
+// Outgrown reports whether an owner is the workload of none of its pods, given the owners above it. Pods that are no
+// part of the gang of one above may be the owner's.
+func Outgrown(owner grouping.Owner, above []grouping.Owner) bool {
+	return choose(append([]grouping.Owner{owner}, above...), func(func(*corev1.Pod) bool) bool { return true }) > 0
+}
+
+// choose returns the index of the workload of a pod with these owners, or -1. Apart is called with the Apart of owners
+// that have one.
+func choose(above []grouping.Owner, apart func(func(*corev1.Pod) bool) bool) int {
+	chosen := -1
+	for i, owner := range above {
+		kind := owner.Kind.GroupKind()
+		if of := groupers[kind].Apart; of != nil && apart(of) {
+			break
+		}
+		if Grouped(kind) || !passed[kind] && (chosen < 0 || !Grouped(above[chosen].Kind.GroupKind())) {
+			chosen = i
+		}
+	}
+	return chosen
 }
 
 // PodAsOwner returns a pod as its own workload, for pods without an owner.

@@ -6,7 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,13 +53,9 @@ var _ = Describe("The PodGroup of a Job", func() {
 	})
 
 	It("stays with pods that outlive their Job, and goes with the last of them", func(ctx SpecContext) {
-		Expect(api.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
 		group, err := podGroup(ctx, podGroupOfJob(job))()
 		Expect(err).NotTo(HaveOccurred())
-		for _, object := range []client.Object{group, pods[0], pods[1]} { // As the garbage collector does.
-			patch(ctx, object, `{"metadata":{"ownerReferences":null}}`)
-		}
-		patch(ctx, job, `{"metadata":{"finalizers":null}}`)
+		orphaned(ctx, job, group, pods[0], pods[1])
 		Consistently(podGroup(ctx, group.Name), "300ms").Should(HaveField("UID", group.UID))
 		deletePods(ctx)
 		Eventually(podGroups(ctx)).Should(BeEmpty())
@@ -105,15 +100,7 @@ var _ = Describe("A PodGroup", func() {
 	})
 
 	It("goes with the last pod once the template asks that pods be left alone", func(ctx SpecContext) {
-		labels := map[string]string{"app": "web"}
-		deployment := create(ctx, &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: newPod("", nil).Spec},
-			},
-		})
+		deployment := create(ctx, newWebDeployment())
 		create(ctx, newPod("web-0", deployment))
 		Eventually(podGroups(ctx)).ShouldNot(BeEmpty())
 		Eventually(podGroupNameOf(ctx, "web-0")).ShouldNot(BeEmpty())

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kai "packtree.dev/shared/api/kai/v1alpha1"
+
+	"packtree.dev/podgrouper/internal/podgroups"
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -83,7 +85,7 @@ func (s *siblings) slim(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	pod.ManagedFields = nil
+	pod.ManagedFields = podgroups.SlimManagedFields(pod)
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

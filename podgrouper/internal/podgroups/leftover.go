@@ -11,13 +11,13 @@ import (
 )
 
 // MakesNoMembers reports whether an owner, with the owners above it, makes no pods any more that are to join its
-// PodGroup: it goes, or its pods are to be left alone. An owner that goes without its pods is no such one: the garbage
-// collector then removes it from them and from the PodGroup.
+// PodGroup: it goes, its pods are to be left alone, or they belong to an owner above it. An owner that goes without its
+// pods is no such one: the garbage collector then removes it from them and from the PodGroup.
 func MakesNoMembers(owner grouping.Owner, above []grouping.Owner) bool {
 	if owner.GetDeletionTimestamp() != nil {
 		return !slices.Contains(owner.GetFinalizers(), metav1.FinalizerOrphanDependents)
 	}
-	if SkipStated(owner) || Skipped(owners.Chain{Owners: above}) {
+	if SkipStated(owner) || Skipped(owners.Chain{Owners: above}) || catalog.Outgrown(owner, above) {
 		return true
 	}
 	templates := catalog.For(owner).Group(grouping.Workload{Owner: owner, Above: above}).Templates

@@ -42,13 +42,17 @@ type Membership struct {
 	SubGroup string
 	// Outgrown are names of PodGroups to which the pod belonged if fewer of its owners were known then.
 	Outgrown []string
+	// Known is set if the pod has owners that all could be read: then it belongs here, and no more to a PodGroup that
+	// the pod grouper wrote for earlier ones. A pod that has lost its owner stays where it was.
+	Known bool
 }
 
 // MembershipOf returns the group of a pod in its workload's PodGroup. It is false as long as the workload does not say
 // which leaf the pod belongs to.
 func MembershipOf(w grouping.Workload, pod *corev1.Pod) (Membership, bool) {
 	leaf, known := catalog.For(w.Owner).LeafOf(w, pod)
-	membership := Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf}
+	membership := Membership{PodGroup: NameFor(w.Owner), SubGroup: leaf, Known: w.Owner.GetUID() != pod.UID &&
+		!slices.ContainsFunc(w.Upwards(), func(owner grouping.Owner) bool { return owner.Outline })}
 	for _, owner := range append([]grouping.Owner{catalog.PodAsOwner(pod)}, w.Below...) {
 		membership.Outgrown = append(membership.Outgrown, NameFor(owner))
 	}
@@ -66,10 +70,12 @@ func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 }
 
 // TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. A
-// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above.
+// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above. So is any that
+// it wrote itself, from a time when the pod had other owners: whoever deletes a StatefulSet without its pods and makes
+// it again has pods of the new one.
 func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 	group := pod.Annotations[scheduling.AnnotationPodGroupName]
-	return group != "" && group != m.PodGroup && !slices.Contains(m.Outgrown, group)
+	return group != "" && group != m.PodGroup && !slices.Contains(m.Outgrown, group) && !(m.Known && GroupedHere(pod))
 }
 
 // Members returns the pods of a workload whose labels count for its PodGroup: those that belong to it and those that

@@ -11,6 +11,7 @@ import (
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 
+	"packtree.dev/podgrouper/internal/catalog"
 	"packtree.dev/podgrouper/internal/grouping"
 	"packtree.dev/podgrouper/internal/podgroups"
 )
@@ -49,6 +50,48 @@ func TestTakenElsewhere(t *testing.T) {
 			membership, _ := podgroups.MembershipOf(w, pod)
 			if got := membership.TakenElsewhere(pod); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// writtenHere is what the API server keeps of the pod grouper's apply.
+func writtenHere(pod *corev1.Pod) *corev1.Pod {
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:generateName":{}}}`)},
+		{Manager: podgroups.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(
+			`{"f:metadata":{"f:annotations":{"f:pod-group-name":{}},"f:labels":{"f:kai.scheduler/subgroup-name":{}}}}`)},
+	}
+	return pod
+}
+
+func TestAPodThatTheGrouperPutElsewhereItself(t *testing.T) {
+	unread := ownerNamed("upper")
+	unread.Outline = true
+	own := writtenHere(podIn("pg-upper-uid-before"))
+	for name, c := range map[string]struct {
+		w    grouping.Workload
+		pod  *corev1.Pod
+		want bool
+	}{
+		"follows its new owner":                {grouping.Workload{Owner: ownerNamed("upper")}, own, false},
+		"stays when it has lost its owner":     {grouping.Workload{Owner: catalog.PodAsOwner(own)}, own, true},
+		"stays while its owner cannot be read": {grouping.Workload{Owner: unread}, own, true},
+		"stays while an owner above cannot be read": {grouping.Workload{
+			Owner: ownerNamed("lower"), Above: []grouping.Owner{unread}}, own, true},
+		"stays where somebody else has put it since": {grouping.Workload{Owner: ownerNamed("upper")}, podIn("sample2"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, slim := range []bool{false, true} {
+				pod := c.pod.DeepCopy()
+				if slim {
+					pod.ManagedFields = podgroups.SlimManagedFields(pod)
+				}
+				membership, _ := podgroups.MembershipOf(c.w, pod)
+				if got := membership.TakenElsewhere(pod); got != c.want {
+					t.Errorf("slim %t: got %t, want %t", slim, got, c.want)
+				}
 			}
 		})
 	}

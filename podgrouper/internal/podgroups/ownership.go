@@ -21,6 +21,30 @@ func MadeHere(live *scheduling.PodGroup) bool {
 	})
 }
 
+// named is what the field owner of a pod's PodGroup owns, as the API server writes it.
+const named = `"f:` + scheduling.AnnotationPodGroupName + `":{}`
+
+// GroupedHere reports whether the pod grouper wrote the name of the PodGroup that a pod names.
+func GroupedHere(pod metav1.Object) bool {
+	return slices.ContainsFunc(pod.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return ours(entry) && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(named))
+	})
+}
+
+// groupedHere are the slim managed fields of all pods that the pod grouper has grouped.
+var groupedHere = []metav1.ManagedFieldsEntry{{
+	Manager: FieldOwner, Operation: metav1.ManagedFieldsOperationApply,
+	FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + named + `}}}`),
+}}
+
+// SlimManagedFields returns as much of a pod's managed fields as GroupedHere needs, in memory that pods share.
+func SlimManagedFields(pod metav1.Object) []metav1.ManagedFieldsEntry {
+	if GroupedHere(pod) {
+		return groupedHere
+	}
+	return nil
+}
+
 // WrittenByOthers reports whether somebody else has written to the PodGroup outside its status.
 func WrittenByOthers(live *scheduling.PodGroup) bool {
 	return slices.ContainsFunc(live.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
