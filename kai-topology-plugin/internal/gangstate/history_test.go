@@ -361,6 +361,8 @@ type question struct {
 	here *corev1.Pod
 	// nodes were free when it was read, and open are those that were not kept from it.
 	nodes, open []string
+	// ahead counts the gangs that were tried before this one.
+	ahead int
 }
 
 // read reads a gang; nil if it cannot be planned.
@@ -498,6 +500,10 @@ func (s *scheduler) planAhead(asked *question, placements []Placement) bool {
 		key, ok := s.state.Ahead(taking, room)
 		s.checkTurn(key, taking.Rank, room)
 		if !ok {
+			break
+		}
+		if asked.ahead++; asked.ahead > 2 {
+			s.do(s.state.CallAhead(taking, room))
 			break
 		}
 		if s.planWaiting(key, asked.nodes, room) {
