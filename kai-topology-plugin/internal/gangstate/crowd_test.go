@@ -100,3 +100,37 @@ func BenchmarkReplacingAllPods(b *testing.B) {
 		})
 	}
 }
+
+func TestTheMapsAreAsLongAsAtFirstWhenEverythingIsGone(t *testing.T) {
+	state := crowd(3, 3)
+	plain := pod("plain")
+	state.TurnAway(plain)
+	bound := pod("bound")
+	state.TurnAway(bound)
+	for i := range 3 {
+		group := groupOf(1)
+		group.Name = fmt.Sprint("waits-", i)
+		asks := memberPod(group.Name, "")
+		asks.Annotations = map[string]string{scheduling.AnnotationPodGroupName: group.Name}
+		state.PodDeleted(asks, start)
+		state.PodGroupDeleted(group, start)
+		state.PodDeleted(ownedPod(fmt.Sprint("old-", i), fmt.Sprint("n", i)), start)
+		state.NodeGone(fmt.Sprint("n", i))
+	}
+	state.TurnAway(plain)
+	state.TurnAway(bound)
+	state.PodDeleted(plain, start)
+	state.PodChanged(bound, onNode("bound", "n9"), start)
+	state.PodGroupDeleted(groupOf(1), start)
+	state.Tick(start.Add(time.Hour))
+	for name, length := range map[string]int{
+		"gangs": len(state.gangs), "holding": len(state.holding), "waiting": len(state.waiting),
+		"related": len(state.related), "counted": len(state.counted), "topologies": len(state.topologies),
+		"nodes": len(state.nodes), "standing": len(state.standing), "turnedAway": len(state.turnedAway),
+		"astray": len(state.astray),
+	} {
+		if length > 0 {
+			t.Errorf("%d in %s", length, name)
+		}
+	}
+}

@@ -41,6 +41,7 @@ func (s *State) PodChanged(old, pod *corev1.Pod, now time.Time) (effects Effects
 	}
 	if !gang.Pending(pod) {
 		s.astray.Delete(pod.UID)
+		delete(s.turnedAway, pod.UID)
 	}
 	if member {
 		r := s.record(key)
@@ -61,6 +62,7 @@ func (s *State) PodDeleted(pod *corev1.Pod, now time.Time) (effects Effects) {
 // podGone is for a pod that is no more.
 func (s *State) podGone(e *Effects, pod *corev1.Pod, now time.Time) {
 	s.astray.Delete(pod.UID)
+	delete(s.turnedAway, pod.UID)
 	if key, member := gang.KeyOf(pod); member {
 		r := s.record(key)
 		stood := r.members.Stands(pod.UID)

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,8 @@ type executor struct {
 	status    *podgroupstatus.Writer
 	announcer *gangevents.Announcer
 	alarms    alarms
+	// leads is set once this process schedules.
+	leads atomic.Bool
 	// roomChanged is called when room is kept, or kept no more, other than by pods on nodes.
 	roomChanged func()
 }
@@ -67,11 +70,19 @@ func (e *executor) do(effects gangstate.Effects) {
 		e.roomChanged()
 	}
 	for _, key := range effects.WriteStatus {
-		e.status.Enqueue(key)
+		e.writeStatus(key)
 	}
 	e.unnominate(effects.Nominations)
 	if effects.Again > 0 {
 		e.alarms.after(effects.Again, func() { e.do(e.gangs.Tick(e.clock.Now())) })
+	}
+}
+
+// writeStatus has the status of a gang looked at. A process that does not lead would remember every gang that ever was:
+// it looks at all when it begins to lead.
+func (e *executor) writeStatus(key gang.Key) {
+	if e.leads.Load() {
+		e.status.Enqueue(key)
 	}
 }
 

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -14,17 +15,24 @@ import (
 // reservationsKey is where the cycle of a pod without a gang holds the room that plans reserve.
 const reservationsKey fwk.StateKey = "packtree.dev/reservations"
 
-type reservations clusterview.Reserved
+type reservations struct {
+	kept clusterview.Reserved
+	// turnAway records that the pod was kept from some of the room, once: many nodes are filtered at the same time, and
+	// may each turn it away.
+	turnAway func()
+}
 
 // Clone returns the reservations themselves: they do not change.
-func (r reservations) Clone() fwk.StateData { return r }
+func (r *reservations) Clone() fwk.StateData { return r }
 
 // respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and
 // reports whether any does.
 func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *corev1.Pod) bool {
 	reserved := p.gangs.Reserved(key, kubeframework.Priority(pod))
 	if len(reserved) > 0 {
-		state.Write(reservationsKey, reservations(reserved))
+		state.Write(reservationsKey, &reservations{
+			kept: reserved, turnAway: sync.OnceFunc(func() { p.gangs.TurnAway(pod) }),
+		})
 	}
 	return len(reserved) > 0
 }
@@ -41,7 +49,8 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	if err != nil {
 		return nil
 	}
-	reserved := clusterview.Reserved(data.(reservations)).On(node)
+	respected := data.(*reservations)
+	reserved := respected.kept.On(node)
 	if len(reserved) == 0 {
 		return nil
 	}
@@ -51,7 +60,7 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod
 	}
 	if !fits {
 		if plan == nil {
-			p.gangs.TurnAway(pod) // A gang asks anew by itself.
+			respected.turnAway() // A gang asks anew by itself.
 		}
 		return fwk.NewStatus(fwk.Unschedulable, "node's free room is reserved for a gang that is being placed")
 	}

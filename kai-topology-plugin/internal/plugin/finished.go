@@ -20,7 +20,7 @@ func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
 		}
 		p.effects.do(p.gangs.PodFinished(pod))
 		if key, member := gang.KeyOf(pod); member {
-			p.effects.status.Enqueue(key)
+			p.effects.writeStatus(key)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	policylisters "k8s.io/client-go/listers/policy/v1"
@@ -70,20 +72,22 @@ type mender struct {
 	// any is set if the last look found a gang that has lost pods.
 	any atomic.Bool
 	// moves are those for which this process holds seats, and resting the gangs that are left alone. They belong to the
-	// one goroutine that repairs.
+	// one goroutine that repairs, which drops those of PodGroups that are gone.
 	moves   map[gang.Key]*move
 	resting map[gang.Key]respite
 }
 
 // respite is until when a gang is left alone, unless its policy changes.
 type respite struct {
-	until time.Time
-	of    repairpolicy.Policy
+	podGroup types.UID
+	until    time.Time
+	of       repairpolicy.Policy
 }
 
 // move is what is moved of a gang.
 type move struct {
-	what string
+	podGroup types.UID
+	what     string
 	// leaving are the pods that are to be evicted, and seats how many are held.
 	leaving []*corev1.Pod
 	seats   int
@@ -184,6 +188,8 @@ func sleep(ctx context.Context, length time.Duration) {
 type round struct {
 	now   time.Time
 	began gangstate.Moment
+	// podGroups are the UIDs of all that there are.
+	podGroups map[gang.Key]types.UID
 	// asked are the gangs for which a plan is to be made, and due when what it says may be done.
 	asked []repair.Asked
 	due   map[gang.Key]time.Time
@@ -197,6 +203,12 @@ type round struct {
 	said map[gang.Key]gangstate.Repair
 	// again is when to look again, from now; 0 if that need not be.
 	again time.Duration
+}
+
+// has reports whether a gang is that of a PodGroup still, and not of another one of its name.
+func (r *round) has(key gang.Key, podGroup types.UID) bool {
+	found, exists := r.podGroups[key]
+	return exists && found == podGroup
 }
 
 // ask has a plan made for a gang that has been below its minimum since some time.
@@ -219,13 +231,15 @@ func (r *round) soon(after time.Duration) {
 // once looks at all gangs that have lost pods, and does what is next. It returns when to look again.
 func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 	r := &round{
-		now: m.clock.Now(), began: m.gangs.Now(), due: map[gang.Key]time.Time{}, policies: map[gang.Key]repairpolicy.Policy{},
+		now: m.clock.Now(), began: m.gangs.Now(), due: map[gang.Key]time.Time{},
+		policies: map[gang.Key]repairpolicy.Policy{}, podGroups: map[gang.Key]types.UID{},
 		held: sets.New[gang.Key](), said: map[gang.Key]gangstate.Repair{},
 	}
 	podGroups, err := m.lister.PodGroups.List(labels.Everything())
 	if err != nil {
 		return 0, fmt.Errorf("reading PodGroups: %w", err)
 	}
+	m.forgetAllBut(r, podGroups)
 	for _, podGroup := range podGroups {
 		m.look(r, podGroup)
 	}
@@ -251,6 +265,15 @@ func (m *mender) once(ctx context.Context) (again time.Duration, err error) {
 		m.evictMoved(ctx, r, key)
 	}
 	return r.again, nil
+}
+
+// forgetAllBut drops what is kept of PodGroups that are no more.
+func (m *mender) forgetAllBut(r *round, podGroups []*scheduling.PodGroup) {
+	for _, podGroup := range podGroups {
+		r.podGroups[gang.KeyOfPodGroup(podGroup)] = podGroup.UID
+	}
+	maps.DeleteFunc(m.moves, func(key gang.Key, under *move) bool { return !r.has(key, under.podGroup) })
+	maps.DeleteFunc(m.resting, func(key gang.Key, rest respite) bool { return !r.has(key, rest.podGroup) })
 }
 
 // look decides what is to be done about one gang: whether its move goes on, or a plan is to be made.
@@ -282,6 +305,11 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	default:
 		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
 	}
+}
+
+// rest leaves a gang alone for some time.
+func (m *mender) rest(r *round, key gang.Key, until time.Time) {
+	m.resting[key] = respite{podGroup: r.podGroups[key], until: until, of: r.policies[key]}
 }
 
 // forget is for a gang for which no room is held any more, or which has what it needs.

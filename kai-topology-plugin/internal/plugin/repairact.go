@@ -36,7 +36,7 @@ func (m *mender) follow(r *round, key gang.Key, plan repair.Plan) {
 		case scheduling.ReasonMoveBudget:
 			r.soon(repairSoon) // No event says when the budget lets more pods go.
 		case scheduling.ReasonMoveNotAllowed:
-			m.resting[key] = respite{until: r.now.Add(adviceRest), of: r.policies[key]} // It is advice only.
+			m.rest(r, key, r.now.Add(adviceRest)) // It is advice only.
 			r.soon(adviceRest)
 		}
 	case r.now.Before(due) && !r.held.Has(key):
@@ -61,7 +61,7 @@ func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
 	r.soon(confirmApart)
 	under := m.moves[key]
 	if under == nil {
-		under = &move{}
+		under = &move{podGroup: podGroup.UID}
 		m.moves[key] = under
 	}
 	under.what, under.leaving, under.seats = plan.What(), plan.Leaving, len(plan.Seats)
@@ -124,7 +124,7 @@ func (m *mender) evictMoved(ctx context.Context, r *round, key gang.Key) {
 	for _, pod := range m.stillStanding(under.leaving) {
 		switch err := m.evictForMove(ctx, key, under, pod); {
 		case apierrors.IsTooManyRequests(err) && under.evicted == 0:
-			m.resting[key] = respite{until: m.clock.Now().Add(budgetRest), of: r.policies[key]}
+			m.rest(r, key, m.clock.Now().Add(budgetRest))
 			m.giveUp(key, fmt.Sprintf("pod %s cannot be evicted: %s", pod.Name, err))
 			return
 		case err != nil:

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -83,10 +84,34 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	p.effects.do(p.gangs.Opened(p.clock.Now()))
 	select {
 	case <-leading:
+		if err := p.lookAtAll(); err != nil {
+			klog.FromContext(ctx).Error(err, "Beginning to lead")
+		}
 		go p.stopper.Run(ctx)
 		go p.mender.run(ctx)
 		p.effects.status.Run(ctx)
 	case <-ctx.Done():
+	}
+}
+
+// lookAtAll has the queues know all gangs that there are, and those that change from now on.
+func (p *Plugin) lookAtAll() error {
+	p.effects.leads.Store(true)
+	podGroups, err := p.lister.PodGroups.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("reading PodGroups: %w", err)
+	}
+	for _, podGroup := range podGroups {
+		p.effects.writeStatus(gang.KeyOfPodGroup(podGroup))
+		p.stopInTime(podGroup)
+	}
+	return nil
+}
+
+// stopInTime has a gang stopped that runs below its minimum for too long.
+func (p *Plugin) stopInTime(podGroup *scheduling.PodGroup) {
+	if _, stops := staleness.Deadline(podGroup); stops && p.effects.leads.Load() {
+		p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
 	}
 }
 
@@ -125,9 +150,7 @@ func (p *Plugin) placesChanged(before, after *corev1.Pod) {
 
 func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 	changed := func(old, podGroup *scheduling.PodGroup) {
-		if _, stops := staleness.Deadline(podGroup); stops {
-			p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
-		}
+		p.stopInTime(podGroup)
 		if old == nil || old.Generation != podGroup.Generation || !maps.Equal(old.Annotations, podGroup.Annotations) {
 			p.mender.clusterChanged()
 		}
@@ -141,6 +164,7 @@ func (p *Plugin) podGroupHandler() cache.ResourceEventHandler {
 		UpdateFunc: func(before, after any) { changed(before.(*scheduling.PodGroup), after.(*scheduling.PodGroup)) },
 		DeleteFunc: func(object any) {
 			if podGroup, ok := objectOf[*scheduling.PodGroup](object); ok {
+				p.mender.clusterChanged()
 				p.effects.do(p.gangs.PodGroupDeleted(podGroup, p.clock.Now()))
 			}
 		},

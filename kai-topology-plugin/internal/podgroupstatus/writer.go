@@ -59,11 +59,6 @@ func (w *Writer) Enqueue(key gang.Key) {
 	w.queue.AddAfter(key, settling)
 }
 
-// EnqueueAfter has the status of a gang looked at some time from now, and sooner if something else asks for it.
-func (w *Writer) EnqueueAfter(key gang.Key, delay time.Duration) {
-	w.queue.AddAfter(key, delay)
-}
-
 // writers is how many statuses are written at the same time: one after the other, each would wait for the API server to
 // answer about all others.
 const writers = 8
