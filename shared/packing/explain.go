@@ -53,13 +53,16 @@ func (d *decision) explainIncomplete() []Explanation {
 		}
 		e := Explanation{Group: g.source.Name}
 		if g.leaf() {
-			e.Fit, e.Wanted = g.running+d.p.total(d.p.pending, i), g.source.MinMember
+			e.Fit, e.Wanted = d.has(i), g.source.MinMember
 			e.Sentence = fmt.Sprintf("%s has %d of the %d pods it needs", named(g.source), e.Fit, e.Wanted)
 			result = append(result, e)
 		}
 	}
 	return result
 }
+
+// has counts the pods of a leaf, wherever they are.
+func (d *decision) has(i int) int { return d.p.groups[i].running + d.p.total(d.p.pending, i) }
 
 func (d *decision) explainBlocked() []Explanation {
 	var result []Explanation
@@ -273,6 +276,11 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		}
 		e := d.about(i)
 		e.Wanted = groups[i].Waiting
+		if lacking := d.lackingPods(i); lacking != none {
+			e.Sentence = d.lackingSentence(i, lacking, &e)
+			result = append(result, e)
+			continue
+		}
 		rest := d.p.asked(d.p.pending, i)
 		for _, p := range l.of(g, i) {
 			at, _ := slices.BinarySearchFunc(rest, int(p.shape), func(a askedPods, kind int) int { return a.kind - kind })
@@ -297,6 +305,19 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 	}
 	d.undo(0)
 	return result
+}
+
+// lackingPods is a leaf for want of whose pods another one cannot be placed, which is that
+// itself if it has too few; none if there is no such leaf.
+func (d *decision) lackingPods(i int) int {
+	for up := i; up != none; up = d.p.groups[up].parent {
+		for leaf := up; !d.p.satisfiable(up) && leaf < d.p.groups[up].end; leaf++ {
+			if d.p.groups[leaf].leaf() && !d.p.satisfiable(leaf) {
+				return leaf
+			}
+		}
+	}
+	return none
 }
 
 func (d *decision) blockedAbove(i int) bool {

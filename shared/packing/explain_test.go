@@ -32,7 +32,7 @@ func deviceAndSlot(key string, tainted ...string) packing.Shape {
 // The numbers of a sentence must agree with each other: what is short, what the
 // pods without room need, and what is free but of no use to them.
 func TestNumbersOfExplanationsAgree(t *testing.T) {
-	two := 2
+	one, two := 1, 2
 	pods := func(prefix string, n int, s packing.Shape) packing.Pods {
 		return packing.Pods{Shape: s, Names: podNames(prefix, n)}
 	}
@@ -86,6 +86,33 @@ func TestNumbersOfExplanationsAgree(t *testing.T) {
 					pods("c", 9, shape(1))),
 			}},
 			message: "the gang: 4 of 5 pods fit into the cluster, short of 1 device",
+		},
+		"devices that no node has, beside what others have taken": {
+			site: site{"z/a": {2, 0}}, root: leaf("", 1, packing.Shape{
+				Key: "w", Requests: packing.Resources{"device": 4, "example.com/widget": 1},
+			}, packing.Constraint{}),
+			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 example.com/widget, of which no node has any",
+		},
+		"devices that no node has, beside what is used up": {
+			site: site{"z/a": {0}}, root: leaf("", 1, packing.Shape{
+				Key: "w", Requests: packing.Resources{"device": 1, "example.com/widget": 1},
+			}, packing.Constraint{}),
+			message: "the gang: 0 of 1 pods fit into the cluster, one asking for 1 example.com/widget, of which no node has any",
+		},
+		"a subgroup that it can do without, and that lacks pods": {
+			site: site{"z/a": {9}}, root: packing.Group{MinSubGroups: &one, Children: []packing.Group{
+				elastic("core", 1, pods("a", 1, shape(1))), elastic("more", 2, pods("b", 1, shape(1))),
+			}},
+			message: `group "more": 1 pod beyond the minimum waits, since it has 1 of the 2 pods it needs`,
+		},
+		"a subgroup that it can do without, of which another part lacks pods": {
+			site: site{"z/a": {9}}, root: packing.Group{MinSubGroups: &one, Children: []packing.Group{
+				elastic("core", 1, pods("a", 1, shape(1))),
+				{Name: "more", Children: []packing.Group{
+					elastic("lead", 1, pods("b", 1, shape(1))), elastic("workers", 3, pods("c", 2, shape(1))),
+				}},
+			}},
+			message: `group "lead": 1 pod beyond the minimum waits, since group "workers" has 2 of the 3 pods it needs`,
 		},
 		"one pod beyond the minimum": {
 			site:    site{"z/a": {3}},

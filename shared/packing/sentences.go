@@ -95,6 +95,16 @@ func (d *decision) waitingSentence(i int, e *Explanation, with, otherwise string
 	return fmt.Sprintf("%s, since %s has no room for more%s%s", d.waiting(i, e), where, with, shortText(e, otherwise))
 }
 
+// lackingSentence says of pods beyond the minimum that they wait for further pods of a leaf.
+func (d *decision) lackingSentence(i, lacking int, e *Explanation) string {
+	who := "it"
+	if lacking != i {
+		who = named(d.p.groups[lacking].source)
+	}
+	return fmt.Sprintf("%s, since %s has %d of the %d pods it needs", d.waiting(i, e), who, d.has(lacking),
+		d.p.groups[lacking].source.MinMember)
+}
+
 // tornSentence says of pods beyond the minimum that their group must not stand where those around it do.
 func (d *decision) tornSentence(i int, e *Explanation) string {
 	ties := d.ties(i)

@@ -3,6 +3,7 @@ package certificate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -128,7 +129,8 @@ func (v *verifier) lacking(s *state, group int) figures {
 }
 
 // lack is the resource that most of the nodes that are left to a kind have too little
-// of for one such pod.
+// of for one such pod. Of several that is the one of which no node has any, or least of
+// what is asked for; what every node has comes back when pods end, so devices go first.
 func (v *verifier) lack(r *region, kind int) Lack {
 	if r == nil {
 		return Lack{}
@@ -147,18 +149,17 @@ func (v *verifier) lack(r *region, kind int) Lack {
 			}
 		}
 	}
-	worst := 0
-	for i := range without {
-		if without[i] > without[worst] {
-			worst = i
+	share := func(i int) float64 { return float64(most[i]) / float64(max(1, requests[i])) }
+	worst := Lack{}
+	for _, name := range slices.Sorted(maps.Keys(v.resources)) {
+		i, than := v.resources[name], v.resources[worst.Resource]
+		scarcer := cmp.Or(cmp.Compare(without[i], without[than]), cmp.Compare(share(than), share(i)))
+		device := strings.Contains(name, "/") && !strings.Contains(worst.Resource, "/")
+		if without[i] > 0 && (worst.Resource == "" || scarcer > 0 || scarcer == 0 && device) {
+			worst = Lack{Resource: name, Asks: requests[i], Free: most[i]}
 		}
 	}
-	for name, i := range v.resources {
-		if i == worst && without[i] > 0 {
-			return Lack{Resource: name, Asks: requests[i], Free: most[i]}
-		}
-	}
-	return Lack{}
+	return worst
 }
 
 func (v *verifier) cut(s *state, rule int, c *Cut) (bool, error) {
