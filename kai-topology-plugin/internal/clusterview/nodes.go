@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"weak"
 
@@ -132,6 +133,10 @@ func (v *View) set(known *seen, offered *offer) {
 	v.versions++
 	v.house(known, offered.labels)
 	known.offer, known.version, known.taints = *offered, v.versions, offered.repels()
+	evicts := func(taint corev1.Taint) bool { return taint.Effect == corev1.TaintEffectNoExecute }
+	if v.evicting.Delete(known.name); slices.ContainsFunc(offered.taints, evicts) {
+		v.evicting.Insert(known.name)
+	}
 	v.cluster.SetNode(packing.Node{Name: known.name, Labels: offered.labels, Allocatable: offered.allocatable})
 }
 
@@ -182,6 +187,7 @@ func (v *View) reorder(nodes []fwk.NodeInfo) {
 			v.cluster.Release(usedOn(name))
 			v.cluster.RemoveNode(name)
 			v.repelling.drop(name)
+			v.evicting.Delete(name)
 			v.house(known, nil)
 			delete(v.byName, name)
 		}

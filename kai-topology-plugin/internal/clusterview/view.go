@@ -31,7 +31,9 @@ type View struct {
 	versions  int
 	moments   moments
 	repelling repelling
-	grown     topologies
+	// evicting are the nodes with a taint that evicts.
+	evicting sets.Set[string]
+	grown    topologies
 	// changed reports which nodes changed, and trusted are the nodes about which it does; nil if each has to be
 	// compared.
 	changed func() []int
@@ -62,7 +64,7 @@ func (v *View) renew() {
 	v.cluster = packing.NewCluster()
 	v.seen, v.given, v.trusted, v.byName = nil, nil, nil, map[string]*seen{}
 	v.byHost = map[string]sets.Set[string]{}
-	v.repelling = repelling{}
+	v.repelling, v.evicting = repelling{}, sets.New[string]()
 	v.grown = topologies{}
 	if v.moments.now == 0 {
 		v.moments = newMoments()
@@ -74,6 +76,12 @@ func (v *View) renew() {
 func (v *View) Version(nodes []fwk.NodeInfo) int {
 	v.follow(nodes)
 	return v.versions
+}
+
+// Evicting returns the names, sorted, of the nodes with a taint that evicts.
+func (v *View) Evicting(nodes []fwk.NodeInfo) []string {
+	v.follow(nodes)
+	return sets.List(v.evicting)
 }
 
 // Find implements eligibility.Nodes.

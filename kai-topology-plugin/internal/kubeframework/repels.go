@@ -2,6 +2,7 @@ package kubeframework
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,6 +19,20 @@ func Repels(node *corev1.Node, pod *corev1.Pod) bool {
 	return tainted || Cordoned(node, pod)
 }
 
+// Evicts reports whether a node is about to have a pod deleted that is put there: it has a taint that evicts, and the
+// pod tolerates that for some time only, if at all.
+func Evicts(node *corev1.Node, pod *corev1.Pod) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		if taint.Effect != corev1.TaintEffectNoExecute {
+			return false
+		}
+		first := slices.IndexFunc(pod.Spec.Tolerations, func(toleration corev1.Toleration) bool {
+			return toleration.ToleratesTaint(klog.Background(), &taint, true)
+		})
+		return first < 0 || pod.Spec.Tolerations[first].TolerationSeconds != nil
+	})
+}
+
 // Accepts reports whether a pod may stand on a node by what the node itself is: its labels, its taints and its cordon.
 func Accepts(node *corev1.Node, pod *corev1.Pod) bool {
 	if Repels(node, pod) {
@@ -30,8 +45,12 @@ func Accepts(node *corev1.Node, pod *corev1.Pod) bool {
 // AcceptedAlike reports whether the same nodes accept two pods.
 func AcceptedAlike(a, b *corev1.Pod) bool {
 	return maps.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
-		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity) &&
-		equality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
+		equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity) && ToleratesAlike(a, b)
+}
+
+// ToleratesAlike reports whether two pods have the same tolerations.
+func ToleratesAlike(a, b *corev1.Pod) bool {
+	return equality.Semantic.DeepEqual(a.Spec.Tolerations, b.Spec.Tolerations)
 }
 
 // Cordoned reports whether a node is cordoned, and a pod does not tolerate that.

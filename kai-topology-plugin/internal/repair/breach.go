@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -42,7 +43,7 @@ func (p *planner) hurt(asked []Asked) (all []*breach) {
 		if !found || turn.Hold != nil || turn.Gang.Tree == nil || len(turn.Gang.Standing) == 0 {
 			continue
 		}
-		hit := p.breachOf(turn, stops)
+		hit := p.breachOf(turn, kubeframework.Evicts)
 		hit.Asked = one
 		if hit.lost = append(hit.lost, turn.Gang.Pending...); len(hit.lost) > 0 {
 			hit.climb()

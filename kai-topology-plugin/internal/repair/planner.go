@@ -11,6 +11,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/packing"
 )
@@ -111,7 +112,7 @@ func (p *planner) fits(hit *breach, found *option) bool {
 	spare := map[string]int{}
 	for _, seat := range found.seats {
 		node := p.nodes[seat.Node]
-		if node == nil || stops(node, seat.Pod) || p.rules.closes(hit.turn.Rank, node) {
+		if node == nil || kubeframework.Evicts(node, seat.Pod) || p.rules.closes(hit.turn.Rank, node) {
 			return false
 		}
 		spare[gang.LeafOf(seat.Pod)]++

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -65,18 +64,4 @@ func (b *breach) needs(moved []*group) string {
 		}
 	}
 	return scheduling.RepairMoveSubGroup
-}
-
-// stops reports whether a node is about to have a pod deleted: it has a taint that evicts, and the pod tolerates that
-// for some time only, if at all.
-func stops(node *corev1.Node, pod *corev1.Pod) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
-		if taint.Effect != corev1.TaintEffectNoExecute {
-			return false
-		}
-		first := slices.IndexFunc(pod.Spec.Tolerations, func(toleration corev1.Toleration) bool {
-			return toleration.ToleratesTaint(klog.Background(), &taint, true)
-		})
-		return first < 0 || pod.Spec.Tolerations[first].TolerationSeconds != nil
-	})
 }

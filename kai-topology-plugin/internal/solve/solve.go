@@ -29,9 +29,13 @@ type Request struct {
 }
 
 // Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
-// it prefers those with room for as many as possible of the pods that it is expected to have. It changes nothing.
+// it prefers those with room for as many as possible of the pods that it is expected to have, and to these nodes that
+// will not evict its pods. It changes nothing.
 func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
-	answer, err := place(ctx, request)
+	answer, err := lasting(ctx, request)
+	if answer == nil && err == nil {
+		answer, err = place(ctx, request)
+	}
 	if err == nil && request.Note != "" && answer.Message != "" {
 		answer.Message += "; " + request.Note
 	}

@@ -1,0 +1,84 @@
+package solve
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// lasting places a gang on nodes that do not evict its pods after a while; nil if not all pods have a place there, or
+// no node does that. Filters let a pod on a node with a NoExecute taint that it tolerates for some time only.
+func lasting(ctx context.Context, request Request) (*decision.Answer, error) {
+	passing := evicting(request.Question)
+	if len(passing) == 0 {
+		return nil, nil
+	}
+	request.Absent, request.Unproved = append(slices.Clip(request.Absent), passing...), true
+	answer, err := place(ctx, request)
+	if err != nil || answer.Verdict != scheduling.ReasonPlaced || len(answer.Nodes) < len(request.Gang.Pending) {
+		return nil, err
+	}
+	answer.Optimal = false // The other nodes might do with fewer domains.
+	return answer, nil
+}
+
+// evicting names the nodes that take a pod which waits and evict it later. Where a pod stands that has a say in where
+// the gang goes, the node stays: its domain counts.
+func evicting(question decision.Question) (names []string) {
+	var asking []*corev1.Pod // One of those that tolerate the same.
+	counted, verdicts := counting(question.Gang), map[string]bool{}
+	for _, name := range question.View.Evicting(question.Nodes) {
+		node, found := question.View.Find(name)
+		if !found || counted.Has(name) {
+			continue
+		}
+		if asking == nil {
+			asking = unlike(question.Gang.Pending)
+		}
+		evicts, known := verdicts[node.Taints]
+		if !known {
+			evicts = slices.ContainsFunc(asking, func(pod *corev1.Pod) bool {
+				return !kubeframework.Repels(node.Info.Node(), pod) && kubeframework.Evicts(node.Info.Node(), pod)
+			})
+			verdicts[node.Taints] = evicts
+		}
+		if evicts {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unlike returns a pod for each list of tolerations.
+func unlike(pods []*corev1.Pod) (found []*corev1.Pod) {
+	for _, pod := range pods {
+		same := func(other *corev1.Pod) bool { return kubeframework.ToleratesAlike(pod, other) }
+		if !slices.ContainsFunc(found, same) {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// counting names the nodes on which pods stand, or will, that a gang has to be with or apart from.
+func counting(g *gang.Gang) sets.Set[string] {
+	nodes := sets.New(gang.NodesOf(g.Standing)...)
+	if g.Shared != nil {
+		for _, other := range g.Shared.Others {
+			nodes.Insert(other.Nodes...)
+		}
+	}
+	for i := range g.Relations {
+		for _, other := range g.Relations[i].Others {
+			nodes.Insert(slices.Concat(other.Nodes...)...)
+		}
+	}
+	return nodes
+}
