@@ -101,6 +101,7 @@ func (s *State) assumedFor(key gang.Key, pod types.UID) gang.Key {
 
 // comesOff is for a pod that is not on its node after all.
 func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
+	s.dropClaim(e, r, pod)
 	lost := r.assumed[pod]
 	if delete(r.assumed, pod); lost != nil {
 		s.stand(lost.pod, false)

@@ -21,6 +21,8 @@ type Effects struct {
 	Reject []Rejection
 	// Released is set if all that a gang needs has just got its node.
 	Released *Released
+	// Provided is set if pods that wait for volumes of others of their gang need not any more.
+	Provided bool
 	// Broken are plans that do not come true.
 	Broken []Broken
 	// WriteStatus are gangs whose status is to be looked at.

@@ -211,6 +211,12 @@ func (s *State) settle(e *Effects, r *record, pod types.UID, on string, now time
 			s.stand(known.pod, false)
 		}
 	}
+	if on == "" {
+		s.dropClaim(e, r, pod)
+	} else if r.claims[pod] != "" {
+		delete(r.claims, pod)
+		e.Provided = true
+	}
 	delete(r.assumed, pod)
 	switch {
 	case on != "" && r.fillSeat(pod, now.Add(cacheLag)):

@@ -206,6 +206,9 @@ func (s *State) podMoved(e *Effects, old, pod *corev1.Pod, now time.Time) {
 func (s *State) handOver(e *Effects, from *record, known *assumed, pod *corev1.Pod, now time.Time) {
 	s.stand(known.pod, false)
 	delete(from.assumed, pod.UID)
+	claim := from.claims[pod.UID]
+	delete(from.claims, pod.UID)
+	e.Provided = e.Provided || claim != ""
 	key, member := gang.KeyOf(pod)
 	if !member {
 		return
@@ -215,6 +218,9 @@ func (s *State) handOver(e *Effects, from *record, known *assumed, pod *corev1.P
 	to := s.record(key)
 	to.assumed[pod.UID] = known
 	to.members.Assume(pod, s.ours)
+	if claim != "" {
+		to.claims[pod.UID] = claim
+	}
 	s.gangChanged(e, to, now)
 }
 
@@ -260,6 +266,7 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	s.endPreemption(e, r)
 	s.settleDebt(e, r)
 	r.last = nil
+	e.Provided = e.Provided || len(r.claims) > 0
 	e.writeStatus(r.key)
 	if r.overtaken != nil && s.waitsInVain(r) {
 		s.stopWaiting(e, r)

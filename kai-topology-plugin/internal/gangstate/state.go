@@ -91,6 +91,8 @@ type record struct {
 	assumed map[types.UID]*assumed
 	// kept is the room that is kept for the gang, and for those that follow it.
 	kept []*reservation
+	// claims are those of pods on their way to a node whose volumes are yet to be made.
+	claims map[types.UID]string
 	// ranks are those of pods that are being bound.
 	ranks map[types.UID]int
 
@@ -172,7 +174,7 @@ func (s *State) record(key gang.Key) *record {
 		known = &record{
 			key: key, members: gang.NewMembers(),
 			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
-			ranks: map[types.UID]int{},
+			ranks: map[types.UID]int{}, claims: map[types.UID]string{},
 		}
 		s.gangs[key] = known
 	}

@@ -3,6 +3,7 @@ package plugin
 import (
 	corev1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 )
 
 // claims finds the claims of pods that plans for moves do not look at.
@@ -24,6 +25,27 @@ func (c claims) tied(pod *corev1.Pod) string {
 			return "volume " + volume.Name
 		case volume.PersistentVolumeClaim != nil && c.isTied(pod.Namespace, volume.PersistentVolumeClaim.ClaimName):
 			return "volume claim " + volume.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return ""
+}
+
+// unbound names a claim of a pod for a volume that is made, or chosen, once the pod has a node; empty if there is none.
+func (c claims) unbound(pod *corev1.Pod) string {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		name := ""
+		switch {
+		case volume.Ephemeral != nil:
+			name = ephemeral.VolumeClaimName(pod, volume)
+		case volume.PersistentVolumeClaim != nil:
+			name = volume.PersistentVolumeClaim.ClaimName
+		default:
+			continue
+		}
+		claim, err := c.volumeClaims.PersistentVolumeClaims(pod.Namespace).Get(name)
+		if err == nil && claim.Spec.VolumeName == "" {
+			return name
 		}
 	}
 	return ""

@@ -30,6 +30,8 @@ type executor struct {
 	status    *podgroupstatus.Writer
 	announcer *gangevents.Announcer
 	alarms    alarms
+	// provided is sent when pods need not wait for volumes of others any more.
+	provided broadcast
 	// leads is set once this process schedules.
 	leads atomic.Bool
 	// roomChanged is called when room is kept, or kept no more, other than by pods on nodes.
@@ -63,6 +65,9 @@ func (e *executor) do(effects gangstate.Effects) {
 		if pod := e.handle.GetWaitingPod(rejected.Pod); pod != nil {
 			pod.Reject(Name, rejected.Reason)
 		}
+	}
+	if effects.Provided {
+		e.provided.send()
 	}
 	e.activate(effects.Activate)
 	e.reportSeats(effects.Seats)

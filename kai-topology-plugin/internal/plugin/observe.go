@@ -34,6 +34,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	assembled, held := gang.AssembleFor(p.profiles.have, podGroup, pods, p.lister.Levels)
 	observed := podgroupstatus.Observed{Gang: assembled, Hold: held, Last: p.gangs.Last(key), Seats: p.gangs.Seats(key)}
 	observed.Reservations = p.gangs.Reservations(key)
+	observed.Claim = p.gangs.Unprovided(key)
 	observed.Placement = p.gangs.PlacementOf(podGroup)
 	planned, begun := p.gangs.RepairOf(podGroup)
 	observed.Repair, observed.Unplanned = planned, !begun

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 )
 
 // bindingsInFlight is how many bindings are under way at a time. All pods of a gang are let go together, and the API
@@ -52,6 +54,9 @@ func (p *Plugin) PreBindPreFlight(
 // PreBind waits until the pod may be bound, after what other plugins do before that and may take long, such as making
 // a volume; and then looks whether its node is still what it was planned for.
 func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	if status := p.awaitVolumes(ctx, pod); !status.IsSuccess() {
+		return status
+	}
 	begun, err := p.bindings.begin(ctx)
 	if err != nil {
 		return fwk.AsStatus(err)
@@ -61,6 +66,55 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *corev1.
 		return fwk.NewStatus(fwk.Unschedulable, reason)
 	}
 	return nil
+}
+
+// awaitVolumes waits until as many pods of a gang that starts as it needs have their volumes. What makes those is done
+// for each pod before this.
+func (p *Plugin) awaitVolumes(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	key, member := p.lister.KeyOf(pod)
+	for member {
+		provided := p.effects.provided.next()
+		permission, effects := p.gangs.Provided(key, pod.UID)
+		p.effects.do(effects)
+		switch permission {
+		case gangstate.Go:
+			return nil
+		case gangstate.Return:
+			return fwk.NewStatus(fwk.Unschedulable, "a pod of the gang has no volume")
+		case gangstate.Wait:
+		}
+		select {
+		case <-provided:
+		case <-ctx.Done():
+			return fwk.AsStatus(context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// broadcast tells all that wait for its next message at once.
+type broadcast struct {
+	mu   sync.Mutex
+	sent chan struct{}
+}
+
+// next returns what is closed by the next message.
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sent == nil {
+		b.sent = make(chan struct{})
+	}
+	return b.sent
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sent != nil {
+		close(b.sent)
+		b.sent = nil
+	}
 }
 
 // PostBind lets the next binding begin.

@@ -28,6 +28,8 @@ type Observed struct {
 	Groups []decision.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
 	Last *decision.Answer
+	// Claim is one whose volume the gang waits for before any pod is bound; empty if there is none.
+	Claim string
 	// Placement is how close together the last plan placed the gang; nil if there is none that came true.
 	Placement *scheduling.PlacementStatus
 	// Seats are those that are held for successors of pods of the gang.
@@ -110,6 +112,9 @@ func conditionOf(observed Observed) metav1.Condition {
 		return waits(observed.Hold.Reason, observed.Hold.Message)
 	case observed.Last != nil && observed.Last.Verdict != scheduling.ReasonPlaced:
 		return waits(observed.Last.Verdict, observed.Last.Message)
+	case observed.Claim != "":
+		return waits(scheduling.ReasonWaiting, fmt.Sprintf("waiting for the volume of claim %s: no pod of the gang is "+
+			"bound before as many as it needs have their volumes", observed.Claim))
 	default:
 		return waits(scheduling.ReasonWaiting, fmt.Sprintf("pods that have a node: %d, pods that wait: %d",
 			len(observed.Gang.Standing), len(observed.Gang.Pending)))

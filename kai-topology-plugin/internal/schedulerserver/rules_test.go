@@ -140,6 +140,24 @@ var _ = Describe("a gang whose pods have rules about each other", Ordered, Conti
 		Expect(placementOf(namespace, gangOf("stored")).domains(rackLevel)).To(Equal([]string{"/r2"}))
 	})
 
+	It("has no pod bound before all have their volumes, and names the claim that it waits for", func() {
+		givenRack("z1", "r3", 2, 8)
+		givenLocalVolume("z1-r3-0") // Volumes that are deleted keep their names.
+		givenGang("half", 2, func(i int, pod *corev1.Pod) {
+			if i == 1 {
+				givenVolumeClaim(pod)
+			}
+		})
+		Eventually(scheduled(namespace, "half")).Should(And(withReason(scheduling.ReasonWaiting),
+			HaveField("Message", ContainSubstring("waiting for the volume of claim half-1"))))
+		Expect(placementOf(namespace, gangOf("half"))).To(BeEmpty())
+		Eventually(func() placement {
+			bindVolumes(namespace)
+			return placementOf(namespace, gangOf("half"))
+		}).Should(HaveLen(2))
+		Eventually(scheduled(namespace, "half")).Should(withReason(scheduling.ReasonPlaced))
+	})
+
 	It("shares a node if its host ports are on different addresses of it", func() {
 		givenRack("z1", "r1", 1, 8)
 		givenGang("ports", 2, func(i int, pod *corev1.Pod) {
