@@ -34,7 +34,7 @@ func (c claims) tied(pod *corev1.Pod) string {
 func (c claims) unbound(pod *corev1.Pod) string {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
-		name := ""
+		var name string
 		switch {
 		case volume.Ephemeral != nil:
 			name = ephemeral.VolumeClaimName(pod, volume)

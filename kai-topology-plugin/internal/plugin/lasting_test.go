@@ -43,7 +43,7 @@ func TestAStandbyRemembersNoGangThatIsGone(t *testing.T) {
 				t.Fatalf("gang %s is looked at", name)
 			}
 		case <-time.After(time.Minute):
-			t.Fatal("the gang that there is is not looked at")
+			t.Fatal("the gang that exists is not looked at")
 		}
 	}
 	end()
