@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
@@ -361,8 +362,18 @@ type question struct {
 	here *corev1.Pod
 	// nodes were free when it was read, and open are those that were not kept from it.
 	nodes, open []string
+	// kept is set if anything is kept from it that the nodes do not show.
+	kept bool
 	// ahead counts the gangs that were tried before this one.
 	ahead int
+}
+
+// seen is what a refusal rests on.
+func (q *question) seen() []string {
+	if q.kept {
+		return append(slices.Clone(q.open), "kept")
+	}
+	return q.open
 }
 
 // read reads a gang; nil if it cannot be planned.
@@ -425,7 +436,8 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 		return
 	}
 	refusedWith, refused := s.refusedWith[key]
-	if refused && s.state.Current(key, asked.version) != nil && slices.Equal(asked.open, refusedWith) {
+	asked.kept = s.keptFrom(asked)
+	if refused && s.state.Current(key, asked.version) != nil && slices.Equal(asked.seen(), refusedWith) {
 		return
 	}
 	answer, placements := s.answer(asked)
@@ -436,7 +448,7 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 	if len(placements) == 0 {
 		_, effects := s.state.Refused(asked.Gang, asked.version, here, answer, asked.began)
 		s.do(effects)
-		s.refusedWith[key] = asked.open
+		s.refusedWith[key] = asked.seen()
 		return
 	}
 	if !s.open(asked, answer, placements) {
@@ -447,6 +459,7 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 // answer decides a gang on the nodes that nothing keeps from it.
 func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
 	asked.open = s.openTo(asked)
+	asked.kept = s.keptFrom(asked)
 	s.meanwhile(asked.Key())
 	defer func() { asked.began.Room += s.state.RoomSeen(s.bettered) }()
 	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
@@ -464,10 +477,37 @@ func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
 	case asked.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) && count > 0:
 		return answer, placements
 	case further:
-		return &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, nil
+		answer = &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
 	default:
-		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, nil
+		answer = &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
 	}
+	answer.Basis = basis(asked.kept)
+	return answer, nil
+}
+
+// keptFrom reports whether anything is kept from a gang that the nodes do not show.
+func (s *scheduler) keptFrom(asked *question) bool {
+	for node, pods := range s.state.Reserved(asked.Key(), priorityOf(asked.Key())) {
+		shown := s.taken(node)
+		if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return shown == nil || shown.UID != pod.UID }) {
+			return true
+		}
+	}
+	return s.closedTo(s.state.KeptDomains(asked.Rank()))
+}
+
+// basis is one of nodes alone, and of what is kept for others if that had a say.
+func basis(reserved bool) clusterview.Basis {
+	trial, err := clusterview.New(nil).Begin(nil, nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	if reserved {
+		if err := trial.Reserve(clusterview.Reserved{"node": {pod("reserved")}}); err != nil {
+			panic(err)
+		}
+	}
+	return trial.Basis()
 }
 
 func (s *scheduler) account(asked *question, answer *decision.Answer, placements []Placement) {
