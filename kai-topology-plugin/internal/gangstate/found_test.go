@@ -538,3 +538,24 @@ func TestAPodThatIsHeldAfterItIsGoneIsForgotten(t *testing.T) {
 		t.Errorf("%d gangs are remembered", len(state.gangs))
 	}
 }
+
+// Word of the moves of a pod comes late: it is on its way for one gang, and had a seat in the other, when it is in that
+// again.
+func TestAPodThatComesBackToAGangHasOnePlace(t *testing.T) {
+	state := known(1, memberPod("a", ""))
+	state.open(mine, 1, false, Placement{Pod: memberPod("a", ""), Node: "n1"})
+	state.Assumed(mine, memberPod("a", "n1"))
+	state.Permit(mine, "a", version(1))
+	state.Unassumed(mine, "a", start)
+	state.PodGroupChanged(nil, otherGroup(), start)
+	state.open(other, 1, false, Placement{Pod: ofOther(memberPod("a", "")), Node: "n2"})
+	state.Assumed(other, ofOther(memberPod("a", "n2")))
+	state.Permit(other, "a", version(1))
+	state.PodChanged(ofOther(memberPod("a", "")), memberPod("a", ""), start)
+	if got := reservedNames(state, gang.Key{Name: "third"}); len(got) > 0 {
+		t.Errorf("room is kept for a pod that is on its way elsewhere: %v", got)
+	}
+	if diff := cmp.Diff(map[types.UID]string{"a": "n2"}, state.NodeOf(mine)); diff != "" {
+		t.Error(diff)
+	}
+}

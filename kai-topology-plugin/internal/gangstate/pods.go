@@ -216,6 +216,9 @@ func (s *State) handOver(e *Effects, from *record, known *assumed, pod *corev1.P
 	known.pod = gang.On(known.pod.Spec.NodeName, pod)
 	s.stand(known.pod, true)
 	to := s.record(key)
+	if to.leaveSeat(pod.UID) { // It was in that gang before, and its binding failed then.
+		s.givenBack(e, to.key)
+	}
 	to.assumed[pod.UID] = known
 	to.members.Assume(pod, s.ours)
 	if claim != "" {
