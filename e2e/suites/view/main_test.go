@@ -33,12 +33,12 @@ func packtree(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	return command
 }
 
-// export returns the page of a dump as a file, made with further flags.
-func export(t *testing.T, d *dump, flags ...string) string {
+// export returns the page of a dump as a file.
+func export(t *testing.T, d *dump) string {
 	t.Helper()
 	page := filepath.Join(t.TempDir(), "page.html")
-	args := append([]string{"view", "-f", d.write(t), "--export", page}, flags...)
-	if said, err := packtree(t.Context(), t, args...).CombinedOutput(); err != nil {
+	command := packtree(t.Context(), t, "view", "-f", d.write(t), "--export", page)
+	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
 	return page

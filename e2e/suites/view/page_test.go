@@ -19,8 +19,7 @@ const drawn = `performance.getEntriesByName("packtree:picture").length > 0 &&
 // TestThePage uses the page of a small cluster, as one file.
 func TestThePage(t *testing.T) {
 	chromium := browser.Start(t)
-	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack",
-		"--shape", "one=1 x nvidia.com/gpu=1 in one rack", "--shape", "wide=9 x nvidia.com/gpu=8 in one rack")
+	file := "file://" + export(t, small())
 	open := func(t *testing.T, hash string) *browser.Page {
 		t.Helper()
 		page := chromium.Open(t, file+hash, false)
@@ -232,48 +231,9 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
-	t.Run("slots of a shape are in the details, on the map and in what is spoken", func(t *testing.T) {
-		page := open(t, "#domain=z/r1")
-		room := "[...document.querySelectorAll('aside tr')].map((row) => row.innerText.replace(/\\s+/g, ' ').trim())"
-		page.Until("the slots of the rack", room+".includes('pair: 2 x nvidia.com/gpu=4 in one example.com/rack 1')")
-		page = open(t, "#node=bare&by=slots&shape=pair")
-		full := pixel(page, 100, 200)
-		page = open(t, "")
-		page.Until("the slots of all", room+".includes('pair: 2 x nvidia.com/gpu=4 in one example.com/rack 2')")
-		page.Until("the shape is chosen",
-			"[...document.querySelectorAll('aside .link')].find((b) => b.innerText.startsWith('pair')).click() || true")
-		page.Until("the address says so", "location.hash === '#shape=pair&by=slots'")
-		if chosen := pixel(page, 100, 200); chosen != full || chosen == pixel(open(t, ""), 100, 200) {
-			t.Errorf("a rack with the most slots is %v by choice and %v by address", chosen, full)
-		}
-		browser.Evaluate[bool](page, "document.getElementById('map').focus() || true")
-		page.Shortcut("ArrowRight")
-		page.Until("the zone", "document.querySelector('.picture [aria-live]').innerText === 'zone z, 6 nodes: 17 of 48 nvidia.com/gpu used, 2 slots'")
-		screenshot(t, page, "slots")
-		browser.Evaluate[bool](page, `(() => {
-			const select = document.querySelector(".shape select");
-			select.value = select.options[2].value;
-			return select.dispatchEvent(new Event("change", {bubbles: true}));
-		})()`)
-		page.Until("none of the next",
-			"document.querySelector('.shape select').selectedIndex === 2 && location.hash.includes('by=slots')")
-		if none := pixel(page, 100, 200); none == full {
-			t.Errorf("a rack without slots is %v, like one with the most", none)
-		}
-	})
-
-	t.Run("without a shape nothing is coloured by slots", func(t *testing.T) {
-		page := chromium.Open(t, "file://"+export(t, small())+"#by=slots", false)
-		page.Until("two ways to colour, and the first", fmt.Sprintf("%s.join() === 'Gangs,Use' && %s.join() === 'Gangs'",
-			listed("[aria-label='Colour by'] button"), listed("[aria-label='Colour by'] [aria-pressed=true]")))
-		page.Shortcut("t")
-		page.Until("the other tables", listed(".tables nav button")+".join() === 'Domains,Nodes,Gangs,Pods,Reservations'")
-	})
-
 	t.Run("tables have all that is drawn", func(t *testing.T) {
 		page := open(t, "#page=tables")
-		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Slots": 30,
-			"Reservations": 2} {
+		for table, want := range map[string]int{"Domains": 5, "Nodes": 7, "Gangs": 2, "Pods": 9, "Reservations": 2} {
 			page.Until(
 				table, fmt.Sprintf(
 					"[...document.querySelectorAll('.tables nav button')].find((b) => b.innerText === %q)?.click() || true",
@@ -285,10 +245,6 @@ func TestThePage(t *testing.T) {
 				t.Errorf("%s has %d rows, want %d", table, rows, want)
 			}
 		}
-		page = open(t, "#page=tables&table=slots")
-		page.Click(".filter input")
-		page.Press("z/r2")
-		page.Until("the rack and its hosts", "document.querySelectorAll('.tables tbody tr').length === 12")
 		page = open(t, "#page=tables&table=nodes")
 		page.Says("dedicated=" + hostile)
 		page.Click("thead th:nth-child(2) button")
@@ -327,14 +283,13 @@ func pixel(page *browser.Page, x, y int) [3]int {
 func TestEverybodyCanReadIt(t *testing.T) {
 	script := axe(t)
 	chromium := browser.Start(t)
-	file := "file://" + export(t, small(), "--shape", "pair=2 x nvidia.com/gpu=4 in one rack")
+	file := "file://" + export(t, small())
 	for _, dark := range []bool{false, true} {
 		for name, hash := range map[string]string{
 			"start": "", "gang": "#gang=team/wide", "group": "#gang=team/runs", "node": "#node=bare",
 			"domain": "#domain=z/r1", "use": "#by=use",
 			"domains": "#page=tables", "nodes": "#page=tables&table=nodes", "gangs": "#page=tables&table=gangs",
-			"pods":     "#page=tables&table=pods",
-			"by slots": "#by=slots", "slots": "#page=tables&table=slots",
+			"pods":         "#page=tables&table=pods",
 			"reservations": "#page=tables&table=reservations",
 		} {
 			t.Run(fmt.Sprintf("%s, dark %v", name, dark), func(t *testing.T) {

@@ -33,8 +33,6 @@ type LevelSlots struct {
 	Shape, Topology, Key string
 	// Slots is the sum over all domains of the level.
 	Slots int64
-	// Cluster is how many fit into the whole cluster at the same time, the same at every level.
-	Cluster int64
 	// Domains are all of the level, sorted by path; nil if there are too many.
 	Domains []DomainSlots
 }
@@ -64,9 +62,9 @@ func Slots(trial *clusterview.Trial, topologies map[string][]string, shapes []Sh
 			}
 			room := trial.Cluster.Room(asked, name)
 			count := count{pods: shape.Pods, required: required, levels: make([]LevelSlots, len(keys))}
-			cluster := count.in(&room, -1)
+			count.in(&room, -1)
 			for l, level := range count.levels {
-				level.Shape, level.Topology, level.Key, level.Cluster = shape.Name, name, keys[l], cluster
+				level.Shape, level.Topology, level.Key = shape.Name, name, keys[l]
 				if domains := len(level.Domains); domains <= bounds.PerLevel && listed+domains <= bounds.InAll {
 					listed += domains
 				} else {

@@ -85,11 +85,11 @@ func lay(t *testing.T, cluster *inventory.Inventory) *turns.Table {
 	return table
 }
 
-// flat has the slots of each level by its key, of each domain by its path, and of the cluster.
+// flat has the slots of each level by its key, and of each domain by its path.
 func flat(levels []capacity.LevelSlots) map[string]int64 {
 	found := map[string]int64{}
 	for _, level := range levels {
-		found["cluster"], found[level.Key] = level.Cluster, level.Slots
+		found[level.Key] = level.Slots
 		for _, domain := range level.Domains {
 			found[domain.Path.String()] = domain.Slots
 		}
@@ -106,26 +106,26 @@ func TestSlots(t *testing.T) {
 	}{
 		"a gang that may stand anywhere is counted in each domain by itself": {
 			shape: capacity.Shape{Pods: 2, Requests: asking(4)},
-			want:  map[string]int64{"cluster": 4, "zone": 4, "z1": 2, "z2": 2, "rack": 2, "z1/r1": 1, "z1/r2": 0, "z2/r1": 1},
+			want:  map[string]int64{"zone": 4, "z1": 2, "z2": 2, "rack": 2, "z1/r1": 1, "z1/r2": 0, "z2/r1": 1},
 		},
 		"one that requires a rack does not use what is left over in two of them": {
 			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "rack"},
-			want:  map[string]int64{"cluster": 4, "zone": 4, "z1": 3, "z2": 1, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
+			want:  map[string]int64{"zone": 4, "z1": 3, "z2": 1, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
 		},
 		"one that requires a zone does, and takes nodes without a rack": {
 			shape: capacity.Shape{Pods: 3, Requests: asking(2), RequiredLevel: "zone"},
-			want:  map[string]int64{"cluster": 5, "zone": 5, "z1": 3, "z2": 2, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
+			want:  map[string]int64{"zone": 5, "z1": 3, "z2": 2, "rack": 4, "z1/r1": 2, "z1/r2": 1, "z2/r1": 1},
 		},
 		"what there is least of counts": {
 			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{gpu: 1, "cpu": 16000}},
-			want:  map[string]int64{"cluster": 10, "zone": 10, "z1": 6, "z2": 4, "rack": 8, "z1/r1": 4, "z1/r2": 2, "z2/r1": 2},
+			want:  map[string]int64{"zone": 10, "z1": 6, "z2": 4, "rack": 8, "z1/r1": 4, "z1/r2": 2, "z2/r1": 2},
 		},
 		"what pods take is not free": {
 			shape: capacity.Shape{Pods: 1, Requests: asking(4)},
 			change: func(cluster *inventory.Inventory) {
 				cluster.Pods = []*corev1.Pod{pod("x", "a", packing.Resources{gpu: 2}), pod("y", "b", packing.Resources{gpu: 3})}
 			},
-			want: map[string]int64{"cluster": 6, "zone": 6, "z1": 2, "z2": 4, "rack": 4, "z1/r1": 1, "z1/r2": 1, "z2/r1": 2},
+			want: map[string]int64{"zone": 6, "z1": 2, "z2": 4, "rack": 4, "z1/r1": 1, "z1/r2": 1, "z2/r1": 2},
 		},
 		"nodes that are cordoned, out of service, refused or gone have no room": {
 			shape: capacity.Shape{
@@ -142,11 +142,11 @@ func TestSlots(t *testing.T) {
 				taint(4, gpu, corev1.TaintEffectNoSchedule)
 				cluster.Nodes = slices.Delete(cluster.Nodes, 3, 4)
 			},
-			want: map[string]int64{"cluster": 8, "zone": 8, "z1": 0, "z2": 8, "rack": 0, "z1/r1": 0, "z1/r2": 0},
+			want: map[string]int64{"zone": 8, "z1": 0, "z2": 8, "rack": 0, "z1/r1": 0, "z1/r2": 0},
 		},
 		"a resource that no node has leaves no room": {
 			shape: capacity.Shape{Pods: 1, Requests: packing.Resources{"example.com/other": 1}},
-			want:  map[string]int64{"cluster": 0, "zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
+			want:  map[string]int64{"zone": 0, "z1": 0, "z2": 0, "rack": 0, "z1/r1": 0, "z1/r2": 0, "z2/r1": 0},
 		},
 		"a topology without the level is not told of": {
 			shape: capacity.Shape{Pods: 1, Requests: asking(1), RequiredLevel: "block"},
@@ -310,7 +310,7 @@ func (s *search) most(lacks int64, domain string) (best int64) {
 
 // want has what flat should have of a shape.
 func (m *model) want(shape capacity.Shape) map[string]int64 {
-	want := map[string]int64{"cluster": m.slots(shape, []string{}), "zone": 0, "rack": 0}
+	want := map[string]int64{"zone": 0, "rack": 0}
 	for _, node := range m.nodes {
 		for depth, key := range zonesAndRacks["t"] {
 			path := pathOf(node.Labels, depth+1)

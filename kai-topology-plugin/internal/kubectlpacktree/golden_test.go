@@ -14,7 +14,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/live"
 	"packtree.dev/kai-topology-plugin/internal/overview"
-	"packtree.dev/kai-topology-plugin/internal/shapes"
 )
 
 var update = flag.Bool("update", false, "write what is printed to the golden files")
@@ -63,7 +62,6 @@ func TestGolden(t *testing.T) {
 		"tree.txt":            {"tree"},
 		"tree-host.txt":       {"tree", "--topology", "racks", "--level", "host"},
 		"tree-zone-cpu.txt":   {"tree", "--level", "zone", "--resource", "cpu", "-n", "research"},
-		"tree-shape.txt":      {"tree", "--topology", "racks", "--shape", "big=2 x nvidia.com/gpu=4 in one rack"},
 		"tree.json":           {"tree", "--topology", "racks", "-o", "json"},
 		"tree-colours.ansi":   {"tree", "--topology", "racks", "--color", "always"},
 		"explain-dgd.txt":     {"explain", "dgd/deployment"},
@@ -99,11 +97,7 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, err := shapes.Parse([]string{"z1=1 x cpu=1", "z2=2 x cpu=1", "z3=3 x cpu=1", "z4=4 x cpu=1", "z5=5 x cpu=1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks", Shapes: asked})
+	report, err := overview.Of(t.Context(), read.Inventory, overview.Question{Topology: "racks"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,9 +114,6 @@ func TestOnATerminalLinesAreNoWiderThanItIs(t *testing.T) {
 				t.Errorf("%d columns: a line of %d: %s", columns, drawing.Width(line), line)
 			}
 		}
-		if shown := strings.Count(drawn, "\n  z"); shown != map[int]int{70: 0, 80: 0, 100: 2, 170: 4}[columns] {
-			t.Errorf("%d columns: slots of %d shapes:\n%s", columns, shown, drawn)
-		}
 	}
 }
 
@@ -137,12 +128,6 @@ func TestWhatIsWrongIsSaidWithItsRemedy(t *testing.T) {
 			`--level: no Topology has level "row", there is: example.com/rack, host`},
 		"no such resource": {[]string{"tree", "--resource", "amd.com/gpu", "-f", dump},
 			"--resource: no node has amd.com/gpu, they have: cpu, memory"},
-		"no shape": {[]string{"tree", "--shape", "4 gpus", "-f", dump},
-			`--shape: "4 gpus" is not NAME=PODS x RESOURCE=AMOUNT`},
-		"a level of a shape": {[]string{"tree", "--shape", "a=1 x cpu=1 in one row", "-f", dump},
-			`--shape a: no Topology has level "row", there is: example.com/rack`},
-		"a shape for view": {[]string{"view", "--shape", "a", "--export", "-", "-f", dump},
-			`--shape: "a" is not NAME=PODS`},
 		"no such colour": {[]string{"tree", "--color", "blue", "-f", dump},
 			`--color is auto, always or never, not "blue"`},
 		"no such format": {[]string{"tree", "-o", "yaml", "-f", dump}, "-o is json"},

@@ -18,17 +18,13 @@ import (
 func (p *plugin) treeCommand() *cobra.Command {
 	asked := overview.Question{}
 	level, output := "", ""
-	var named shapesFlag
 	from := &source{plugin: p}
 	command := &cobra.Command{
-		Use:   "tree [--topology NAME] [--level LEVEL] [--resource NAME] [--shape SHAPE]... [-n NAMESPACE]",
+		Use:   "tree [--topology NAME] [--level LEVEL] [--resource NAME] [-n NAMESPACE]",
 		Short: "Draw the topologies: used and free in each domain, and which gang stands where",
 		Long: `tree draws every Topology with its domains from the broadest to the narrowest: what is used of what there
 is of a resource, how many nodes, and the gangs (PodGroups) that stand there with the amount that each of them has.
 Hosts are left out unless --level host asks for them. Free domains that are alike are drawn in one line.
-
-The columns behind the nodes are slots: how many more gangs fit into a domain at the same time, of the shapes that
---shape names. What the columns are of is below the drawing.
 
 Below the drawing are the gangs that wait, those of which nobody knows whether they are in the fewest domains possible
 of the levels that they prefer, the relations of those that stand, each with a tick if it holds, the seats that are held
@@ -36,7 +32,7 @@ for the successors of pods that left, the room that is kept for gangs that wait,
 that lack a label of the topology are drawn where their labels end.
 
 -o json prints all of it, hosts included:
-  resource, topologies[]{name, levels[], shapes[]{name, asks, level}, cluster},
+  resource, topologies[]{name, levels[], cluster},
   waiting[]{namespace, name, pending, reason, message},
   relations[]{namespace, gang, name, rule, required, lacks},
   seats[]{namespace, gang, subGroup, node, until},
@@ -46,25 +42,19 @@ that lack a label of the topology are drawn where their labels end.
   pods[]{namespace, name, node, gang, subGroup, amount, scheduler, gated, leaving}
 where cluster and each of its domains[] has
   name, level, path, nodes, used, free, unavailable, total, cordoned, notReady, otherPods,
-  gangs[]{namespace, name, pods, amount}, slots[] in the order of the shapes, domains[],
+  gangs[]{namespace, name, pods, amount}, domains[],
   unlabelled{level, nodeNames[], ...}
 Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 		Example: `  kubectl packtree tree
   kubectl packtree tree --level host --topology gb200 -n inference
-  kubectl packtree tree --shape 'big=4 x nvidia.com/gpu=8 in one rack'
   kubectl packtree tree -o json | jq '.topologies[].cluster.domains[] | {name, free}'
   kubectl get nodes,pods,topologies,podgroups -A -o yaml | kubectl packtree tree -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			var err error
-			if asked.Shapes, err = named.parse(command); err != nil {
-				return err
-			}
 			return p.tree(command, from, asked, level, output)
 		},
 	}
 	from.bind(command)
-	named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&asked.Topology, "topology", "", "draw this Topology only")
 	flags.StringVar(&level, "level", "",

@@ -2,7 +2,6 @@ package kubectlpacktree
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -80,14 +79,9 @@ func drawTopology(
 	rows = appendRows(rows, topology.Cluster, "", narrowest(topology.Levels, level))
 	rows[0].leaf = len(rows) == 1
 	layout := layoutOf(pen, rows, resourceName)
-	layout.slots = layout.slotColumns(topology.Shapes, rows)
-	if len(layout.slots) > 0 {
-		b.WriteString(pen.Dim(layout.head()) + "\n")
-	}
 	for _, row := range rows {
 		layout.draw(b, row)
 	}
-	drawShapes(b, pen, layout.slots, len(topology.Shapes))
 }
 
 // narrowest returns the level below which nothing is drawn: the one that is asked for, or the last above the hosts.
@@ -180,7 +174,6 @@ func rowOf(run []*occupancy.Domain) row {
 	sum := *first
 	sum.Total, sum.Free = first.Total*float64(len(run)), first.Free*float64(len(run))
 	sum.Nodes = first.Nodes * len(run)
-	sum.Slots = sumOfSlots(run)
 	return row{
 		title:  fmt.Sprintf("%s … %s", title, run[len(run)-1].Name),
 		domain: &sum, nodes: fmt.Sprintf("%d free %ss", len(run), level), leaf: true,
@@ -195,7 +188,6 @@ type layout struct {
 	resource                     string
 	titles, used, totals, counts int
 	cells                        int
-	slots                        []slotColumn
 	// namespace is that of all gangs, which then need not say it.
 	namespace string
 }
@@ -249,8 +241,11 @@ func (l *layout) draw(b *strings.Builder, row row) {
 	} else {
 		line += strings.Repeat(" ", l.used) + l.pen.Dim("-") + strings.Repeat(" ", l.totals)
 	}
-	line += "  " + l.pen.Dim(drawing.Pad(row.nodes, l.counts)) + slotCells(l.slots, row.domain)
-	width := l.width() + widthOf(l.slots)
+	line += "  " + l.pen.Dim(drawing.Pad(row.nodes, l.counts))
+	width := l.titles + 2 + l.used + 1 + l.totals + 2 + l.counts
+	if l.pen.Bars {
+		width += l.cells + 2
+	}
 	if out := outText(row.domain); out != "" {
 		line += "  " + l.pen.Careful(out)
 		width += 2 + drawing.Width(out)
@@ -259,15 +254,6 @@ func (l *layout) draw(b *strings.Builder, row row) {
 		line += l.gangs(row.domain, width)
 	}
 	b.WriteString(strings.TrimRight(line, " ") + "\n")
-}
-
-// width is how wide the columns before the slots are together.
-func (l *layout) width() int {
-	width := l.titles + 2 + l.used + 1 + l.totals + 2 + l.counts
-	if l.pen.Bars {
-		width += l.cells + 2
-	}
-	return width
 }
 
 func outText(d *occupancy.Domain) string {
@@ -331,84 +317,4 @@ func amountText(name string, value float64) string {
 		const thousandths = 1000
 		return strconv.FormatFloat(math.Round(value*thousandths)/thousandths, 'f', -1, 64)
 	}
-}
-
-// drawLines draws a part of the drawing, with a line for each element as long as there are not too many.
-func drawLines[T any](b *strings.Builder, pen *drawing.Pen, title string, all []T, line func(T) string) {
-	if len(all) == 0 {
-		return
-	}
-	fmt.Fprintln(b, pen.Bold(title))
-	listLines(b, pen, all, line)
-}
-
-func listLines[T any](b *strings.Builder, pen *drawing.Pen, all []T, line func(T) string) {
-	for _, element := range all[:min(len(all), maxLines)] {
-		b.WriteString(pen.Wrap("  ", "    ", line(element)))
-	}
-	if rest := len(all) - maxLines; rest > 0 {
-		fmt.Fprintf(b, "  %s\n", pen.Dim(fmt.Sprintf("… and %d more", rest)))
-	}
-	b.WriteString("\n")
-}
-
-func drawWaiting(b *strings.Builder, pen *drawing.Pen, waiting []overview.Waiting) {
-	drawLines(b, pen, "Waiting", waiting, func(gang overview.Waiting) string {
-		name := gang.Namespace + "/" + gang.Name
-		text := fmt.Sprintf("%s  %s without a node", pen.Own(name, name), count(gang.Pending, "pod"))
-		if gang.Reason != "" {
-			text += "  " + pen.Careful(gang.Reason)
-		}
-		if gang.Message != "" {
-			text += ": " + gang.Message
-		}
-		return text
-	})
-}
-
-// drawUnlabelled names the nodes that stand in no domain of some drawn level.
-func drawUnlabelled(b *strings.Builder, pen *drawing.Pen, report *overview.Overview) {
-	lacking := map[string][]string{}
-	var collect func(*occupancy.Domain)
-	collect = func(domain *occupancy.Domain) {
-		if rest := domain.Unlabelled; rest != nil {
-			lacking[rest.Level] = append(lacking[rest.Level], rest.NodeNames...)
-		}
-		for _, child := range domain.Domains {
-			collect(child)
-		}
-	}
-	for _, topology := range report.Topologies {
-		collect(topology.Cluster)
-	}
-	for _, label := range slices.Sorted(maps.Keys(lacking)) {
-		slices.Sort(lacking[label])
-		names := overview.NodeNames(slices.Compact(lacking[label]))
-		b.WriteString(pen.Wrap("", "  ", pen.Careful("Without label "+label)+"  "+names))
-	}
-}
-
-func drawOutOfService(b *strings.Builder, pen *drawing.Pen, nodes []overview.OutOfService) {
-	var cordoned, notReady []string
-	for _, node := range nodes {
-		if node.Cordoned {
-			cordoned = append(cordoned, node.Name)
-		}
-		if node.NotReady {
-			notReady = append(notReady, node.Name)
-		}
-	}
-	if len(cordoned) > 0 {
-		fmt.Fprintf(b, "%s  %s\n", pen.Careful("Cordoned"), overview.NodeNames(cordoned))
-	}
-	if len(notReady) > 0 {
-		fmt.Fprintf(b, "%s  %s\n", pen.Bad("Not ready"), overview.NodeNames(notReady))
-	}
-}
-
-func count(number int, noun string) string {
-	if number == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", number, noun)
 }

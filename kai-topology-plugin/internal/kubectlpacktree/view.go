@@ -30,7 +30,6 @@ const deciding = 10 * time.Second
 type viewOptions struct {
 	from      *source
 	asked     overview.Question
-	named     shapesFlag
 	export    string
 	port      int
 	noBrowser bool
@@ -39,7 +38,7 @@ type viewOptions struct {
 func (p *plugin) viewCommand() *cobra.Command {
 	options := &viewOptions{from: &source{plugin: p}}
 	command := &cobra.Command{
-		Use:   "view [-f BUNDLE] [--export FILE] [--shape SHAPE]...",
+		Use:   "view [-f BUNDLE] [--export FILE]",
 		Short: "Show every domain, node and gang on a page: live, of a dump, or as one file",
 		Long: `view opens a page in the browser: a map of the domains of each Topology, as large as their devices are
 many, with a colour for each gang; what waits, why, and what would help; and all of it in tables. It follows the cluster
@@ -58,10 +57,6 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
   kubectl packtree support-bundle | kubectl packtree view -f - --export - > page.html`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			var err error
-			if options.asked.Shapes, err = options.named.parse(command); err != nil {
-				return err
-			}
 			if name, given, err := p.namespace(); err == nil && given {
 				options.asked.Namespace = name
 			}
@@ -75,7 +70,6 @@ Keys: / search, t map or tables, c colours, esc back; on the map the arrows, pag
 		},
 	}
 	options.from.bind(command)
-	options.named.bind(command)
 	flags := command.Flags()
 	flags.StringVar(&options.export, "export", "", "write the page to this file, - for standard output, and quit")
 	flags.StringVar(&options.asked.Topology, "topology", "", "show this Topology only")

@@ -36,8 +36,6 @@ type Domain struct {
 	Unlabelled *Domain `json:"unlabelled,omitempty"`
 	// NodeNames are the nodes of an Unlabelled.
 	NodeNames []string `json:"nodeNames,omitempty"`
-	// Slots has how many more gangs fit here of each shape that the topology counts; nil where none is counted.
-	Slots []int64 `json:"slots,omitempty"`
 	// Domains are the next narrower ones, by name.
 	Domains []*Domain `json:"domains,omitempty"`
 

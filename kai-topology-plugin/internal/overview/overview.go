@@ -17,7 +17,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
-	"packtree.dev/kai-topology-plugin/internal/shapes"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -52,9 +51,6 @@ type Topology struct {
 	// Name is empty for nodes without a topology.
 	Name   string   `json:"name"`
 	Levels []string `json:"levels"`
-	// Shapes are those that gangs have which could stand here: the named ones, then those that most groups have. Each
-	// domain says how many more gangs of each of them fit.
-	Shapes []Shape `json:"shapes"`
 	// Cluster is the whole cluster, with its domains below it.
 	Cluster *occupancy.Domain `json:"cluster"`
 }
@@ -84,8 +80,6 @@ type Question struct {
 	Resource string
 	// Namespace is the only one whose gangs and pods are listed; all if it is empty. Amounts are those of everybody.
 	Namespace string
-	// Shapes are counted besides those that gangs have. Their levels may be written by the last part of the label key.
-	Shapes []shapes.Named
 }
 
 // Of answers a question about a cluster. The error names what the question asks for and the cluster does not have.
@@ -121,16 +115,13 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 	for _, name := range names {
 		levels := cluster.LevelKeys(name)
 		drawn := occupancy.Of(cluster, levels, resource, asked.shows)
-		topology := Topology{Name: name, Levels: append([]string{}, levels...), Shapes: []Shape{}, Cluster: drawn}
+		topology := Topology{Name: name, Levels: append([]string{}, levels...), Cluster: drawn}
 		seen.Topologies = append(seen.Topologies, topology)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	table, err := turns.Set(ctx, cluster)
 	if err != nil {
-		return nil, err
-	}
-	if err := countSlots(cluster, table, seen, asked); err != nil {
 		return nil, err
 	}
 	seen.Gangs, err = gangs(cluster, table, asked.shows)
@@ -165,6 +156,14 @@ func gangs(cluster *inventory.Inventory, table *turns.Table, shows func(gang.Key
 		g.Nodes = nil
 	}
 	return all, nil
+}
+
+// LevelName is what people call a level: the last part of the label key, and host for the host.
+func LevelName(key string) string {
+	if key == corev1.LabelHostname {
+		return "host"
+	}
+	return key[strings.LastIndex(key, "/")+1:]
 }
 
 func offered(nodes []*corev1.Node, resource corev1.ResourceName) error {

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/shared/packing"
 )
+
+// maxNamed is how many shapes may be named: each is a series for every domain.
+const maxNamed = 16
 
 // Named is a shape that somebody asks about.
 type Named struct {
@@ -30,9 +32,53 @@ type Named struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 }
 
+// FromConfiguration returns the shapes that somebody named. The error has the path of the field that is wrong, without
+// what is above the list.
+func FromConfiguration(named []Named) ([]capacity.Shape, error) {
+	if len(named) > maxNamed {
+		return nil, fmt.Errorf("shapes: at most %d may be named, not %d", maxNamed, len(named))
+	}
+	var found []capacity.Shape
+	for i := range named {
+		if wrong := named[i].wrong(named[:i]); wrong != "" {
+			return nil, fmt.Errorf("shapes[%d].%s", i, wrong)
+		}
+		shape, err := named[i].shape()
+		if err != nil {
+			return nil, fmt.Errorf("shapes[%d].resources: %w", i, err)
+		}
+		found = append(found, shape)
+	}
+	return found, nil
+}
+
+// wrong says what is wrong with a shape among those before it, and where; empty if nothing is.
+func (n *Named) wrong(before []Named) string {
+	if faults := validation.IsDNS1123Label(n.Name); len(faults) > 0 {
+		return "name: " + strings.Join(faults, "; ")
+	}
+	if slices.ContainsFunc(before, func(other Named) bool { return other.Name == n.Name }) {
+		return fmt.Sprintf("name: %s is named already", n.Name)
+	}
+	if n.Pods < 1 {
+		return fmt.Sprintf("pods: must be at least 1, not %d", n.Pods)
+	}
+	if len(n.Resources) == 0 {
+		return "resources: must have at least one, such as cpu"
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Resources)) {
+		if amount := n.Resources[name]; amount.Sign() <= 0 {
+			return fmt.Sprintf("resources.%s: must be above 0, not %s", name, amount.String())
+		}
+	}
+	return ""
+}
+
 // shape returns the shape of what is valid.
 func (n *Named) shape() (capacity.Shape, error) {
-	requests, err := n.requests()
+	pod := &corev1.Pod{}
+	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: n.Resources}}}
+	requests, err := kubeframework.Requests(pod)
 	if err != nil {
 		return capacity.Shape{}, err
 	}
@@ -41,50 +87,4 @@ func (n *Named) shape() (capacity.Shape, error) {
 		Name: n.Name, Pods: n.Pods, Requests: requests, RequiredLevel: n.RequiredLevel,
 		Takes: func(node *corev1.Node) bool { return selected.Matches(labels.Set(node.Labels)) },
 	}, nil
-}
-
-// requests returns what a pod of the shape takes of a node.
-func (n *Named) requests() (packing.Resources, error) {
-	pod := &corev1.Pod{}
-	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: n.Resources}}}
-	return kubeframework.Requests(pod)
-}
-
-// Asks is what the gangs of the shape ask for, as Form has it, without the name.
-func (n *Named) Asks() (string, error) {
-	requests, err := n.requests()
-	if err != nil {
-		return "", err
-	}
-	asks := fmt.Sprintf("%d x %s", n.Pods, amounts(requests))
-	if n.RequiredLevel != "" {
-		asks += " in one " + n.RequiredLevel
-	}
-	for _, key := range slices.Sorted(maps.Keys(n.NodeSelector)) {
-		asks += fmt.Sprintf(" on %s=%s", key, n.NodeSelector[key])
-	}
-	return asks, nil
-}
-
-// amounts is as people write requests: sorted, without the pod itself.
-func amounts(requests packing.Resources) string {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		if amount := requests[name]; amount > 0 && name != kubeframework.ResourcePods {
-			texts = append(texts, name+"="+quantity(name, amount))
-		}
-	}
-	return strings.Join(texts, ",")
-}
-
-func quantity(name string, amount int64) string {
-	switch {
-	case name == string(corev1.ResourceCPU):
-		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
-	case name == string(corev1.ResourceMemory), name == string(corev1.ResourceEphemeralStorage),
-		strings.HasPrefix(name, corev1.ResourceHugePagesPrefix):
-		return resource.NewQuantity(amount, resource.BinarySI).String()
-	default:
-		return resource.NewQuantity(amount, resource.DecimalSI).String()
-	}
 }

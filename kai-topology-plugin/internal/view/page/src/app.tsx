@@ -1,18 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { clusterOf, key, shapeOf, titleOf } from "./cluster";
+import { clusterOf, key } from "./cluster";
 import { choiceOf, hashOf, nothing, type Choice } from "./choice";
 import { coloursFor, useColour } from "./colours";
 import { Map as Picture } from "./map";
 import { Panel } from "./panel";
 import { Search } from "./search";
 import { Tables } from "./tables";
-import type { Overview, Topology } from "./model";
+import type { Overview } from "./model";
 import type { Source } from "./source";
-
-/** By what a map can be coloured: by slots only if a shape is named. */
-function colouringsOf(topology: Topology | undefined): Choice["by"][] {
-  return topology?.shapes.length ? ["gangs", "use", "slots"] : ["gangs", "use"];
-}
 
 function useDark(): boolean {
   const asked = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
@@ -73,15 +68,15 @@ function useAnswer<T>(of: string, changed: unknown, breath: number, ask: () => P
 export function App({ source }: { source: Source }) {
   const [overview, setOverview] = useState<Overview>();
   const [state, setState] = useState({ text: "Reading…", live: false });
-  const [address, choose] = useChoice();
+  const [choice, choose] = useChoice();
   const dark = useDark();
 
   useEffect(() => source.open(setOverview, (text, live) => setState({ text, live })), [source]);
 
-  const chosen = overview?.gangs.find((gang) => key(gang) === address.gang);
+  const chosen = overview?.gangs.find((gang) => key(gang) === choice.gang);
   const waits = chosen !== undefined && chosen.state !== "Runs";
-  const [namespace = "", name = ""] = (address.gang ?? "").split("/");
-  const asking = (waits && address.gang) || "";
+  const [namespace = "", name = ""] = (choice.gang ?? "").split("/");
+  const asking = (waits && choice.gang) || "";
   const said = useAnswer(asking, overview, breaths.explain, () => source.explain(namespace, name));
 
   const cluster = useMemo(() => {
@@ -92,28 +87,24 @@ export function App({ source }: { source: Source }) {
     return found;
   }, [overview, said]);
 
-  const told = overview !== undefined && !overview.histories ? address.gang : undefined;
+  const told = overview !== undefined && !overview.histories ? choice.gang : undefined;
   const history = useAnswer(told ?? "", overview, breaths.history, () =>
     source.history(namespace, name).catch((error: unknown) => (error instanceof Error ? error.message : String(error))),
   );
 
   const topologies = cluster?.overview.topologies ?? [];
-  const topology = topologies.find(({ name }) => name === address.topology) ?? topologies[0];
-  const colourings = colouringsOf(topology);
-  const choice = colourings.includes(address.by) ? address : { ...address, by: "gangs" as const };
-  const latest = useRef({ choice, colourings });
-  latest.current = { choice, colourings };
+  const topology = topologies.find(({ name }) => name === choice.topology) ?? topologies[0];
+  const latest = useRef(choice);
+  latest.current = choice;
   useEffect(() => {
     const keys = (event: KeyboardEvent) => {
       const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "/") document.getElementById("search")?.focus();
       else if (event.key === "Escape") choose(nothing);
-      else if (event.key === "t") choose({ page: latest.current.choice.page === "map" ? "tables" : "map" });
-      else if (event.key === "c") {
-        const { choice, colourings } = latest.current;
-        choose({ by: colourings[(colourings.indexOf(choice.by) + 1) % colourings.length] });
-      } else return;
+      else if (event.key === "t") choose({ page: latest.current.page === "map" ? "tables" : "map" });
+      else if (event.key === "c") choose({ by: latest.current.by === "gangs" ? "use" : "gangs" });
+      else return;
       event.preventDefault();
     };
     addEventListener("keydown", keys);
@@ -144,15 +135,7 @@ export function App({ source }: { source: Source }) {
         <div role="group" aria-label="Colour by" class="switch">
           <button aria-pressed={choice.by === "gangs"} onClick={() => choose({ by: "gangs" })}>Gangs</button>
           <button aria-pressed={choice.by === "use"} onClick={() => choose({ by: "use" })}>Use</button>
-          {colourings.includes("slots") && <button aria-pressed={choice.by === "slots"} onClick={() => choose({ by: "slots" })}>Slots</button>}
         </div>
-        {choice.by === "slots" && (
-          <label class="shape">for{" "}
-            <select value={shapeOf(topology, choice.shape)?.shape.name} onChange={(event) => choose({ shape: event.currentTarget.value })}>
-              {topology.shapes.map((shape) => <option value={shape.name}>{titleOf(shape)}</option>)}
-            </select>
-          </label>
-        )}
         <Search {...shared} />
         <p class={state.live ? "state live" : "state"} role="status">{state.text}</p>
       </header>
@@ -168,9 +151,7 @@ function Legend({ dark, by, kept }: { dark: boolean; by: Choice["by"]; kept: boo
   const colours = coloursFor(dark);
   return (
     <ul class="legend" aria-label="Legend">
-      {by === "slots"
-        ? <li><i class="wide" style={{ background: `linear-gradient(90deg, ${useColour(0, dark)}, ${useColour(1, dark)})` }} /> no slot to the most slots</li>
-        : by === "gangs"
+      {by === "gangs"
         ? <><li><i class="many" /> a colour for each gang</li><li><i style={{ background: colours.others }} /> other pods</li><li><i style={{ background: colours.level[1] }} /> free</li></>
         : <li><i class="wide" style={{ background: `linear-gradient(90deg, ${useColour(0, dark)}, ${useColour(1, dark)})` }} /> nothing to all used</li>}
       <li><i class="hatch" /> cordoned</li>

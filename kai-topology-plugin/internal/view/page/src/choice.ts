@@ -7,24 +7,22 @@ export interface Choice {
   node?: string;
   /** The path of a domain. */
   domain?: string;
-  by: "gangs" | "use" | "slots";
-  /** The name of the shape whose slots are meant. */
-  shape?: string;
+  by: "gangs" | "use";
   page: "map" | "tables";
-  table: "domains" | "nodes" | "gangs" | "pods" | "slots" | "reservations";
+  table: "domains" | "nodes" | "gangs" | "pods" | "reservations";
 }
 
 /** What leads back to the start. */
 export const nothing: Partial<Choice> = { gang: undefined, group: undefined, node: undefined, domain: undefined };
 
-const texts = ["topology", "gang", "group", "node", "domain", "shape"] as const;
+const texts = ["topology", "gang", "group", "node", "domain"] as const;
 
 export function choiceOf(hash: string): Choice {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));
   const choice: Choice = {
-    by: (["use", "slots"] as const).find((by) => by === asked.get("by")) ?? "gangs",
+    by: asked.get("by") === "use" ? "use" : "gangs",
     page: asked.get("page") === "tables" ? "tables" : "map",
-    table: (["nodes", "gangs", "pods", "slots", "reservations"] as const).find((table) => table === asked.get("table")) ?? "domains",
+    table: (["nodes", "gangs", "pods", "reservations"] as const).find((table) => table === asked.get("table")) ?? "domains",
   };
   for (const name of texts) {
     const value = asked.get(name);

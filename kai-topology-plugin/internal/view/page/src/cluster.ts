@@ -1,6 +1,6 @@
 // What is asked of an overview again and again, found once.
 
-import type { Domain, Gang, History, Node, Overview, Pod, Relation, Reservation, Seat, Shape, SubGroup, Topology, Waiting } from "./model";
+import type { Domain, Gang, History, Node, Overview, Pod, Relation, Reservation, Seat, SubGroup, Topology, Waiting } from "./model";
 
 export interface Cluster {
   overview: Overview;
@@ -94,18 +94,6 @@ export function short(level: string): string {
 export function topologyOf(overview: Overview, gang: Gang): Topology | undefined {
   const named = gang.subGroups.find((group) => group.topology)?.topology;
   return overview.topologies.find((topology) => topology.name === named) ?? overview.topologies[0];
-}
-
-/** The shape whose slots are meant, and its place among those of a topology; the first unless another one is chosen. */
-export function shapeOf(topology: Topology, name: string | undefined): { shape: Shape; at: number } | undefined {
-  const at = Math.max(0, topology.shapes.findIndex((shape) => shape.name === name));
-  const shape = topology.shapes[at];
-  return shape && { shape, at };
-}
-
-/** A shape as people read it: its name, and what it asks for. */
-export function titleOf(shape: Shape): string {
-  return `${shape.name}: ${shape.asks}`;
 }
 
 export interface Constraint {

@@ -1,11 +1,11 @@
 // The map: a canvas that is zoomed and moved with mouse, touch pad and keyboard. All that it shows is in the tables too.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { amount, counted, key, shapeOf, short, type Cluster } from "./cluster";
+import { amount, counted, key, short, type Cluster } from "./cluster";
 import { coloursFor, Palette } from "./colours";
 import { boxAt, layout, placesOf, type Box } from "./layout";
 import type { Topology } from "./model";
-import { paint, pathOf, type Slots, type View } from "./paint";
+import { paint, pathOf, type View } from "./paint";
 import { Bitmaps } from "./bitmaps";
 import type { Choice } from "./choice";
 
@@ -50,7 +50,6 @@ export function Map(props: Props) {
   const root = useMemo(() => layout(placesOf(cluster, topology), size.width, size.height), [cluster, topology, size]);
   const boxes = useMemo(() => root.descendants(), [root]);
   const nearest = useMemo(() => nearestOf(cluster, choice), [cluster, choice]);
-  const slots = useMemo(() => slotsOf(topology, root, choice), [topology, root, choice.by, choice.shape]);
 
   const domain = choice.domain;
   // Before anybody sees it: whoever is quick and asks for all of it, sees all of it.
@@ -76,7 +75,7 @@ export function Map(props: Props) {
       if (bitmaps.current.stretch(context, of, view, colours.ground)) {
         sharp = setTimeout(() => setSettled((times) => times + 1), rest);
       } else {
-        paint(context, { cluster, root, view, ...size, colours, palette, by, slots, gang, group, node, domain, nearest, cursor }, ratio);
+        paint(context, { cluster, root, view, ...size, colours, palette, by, gang, group, node, domain, nearest, cursor }, ratio);
         bitmaps.current.keep(element, of, view, performance.now() - started);
       }
       performance.measure("packtree:frame", { start: started });
@@ -85,7 +84,7 @@ export function Map(props: Props) {
       cancelAnimationFrame(frame);
       clearTimeout(sharp);
     };
-  }, [cluster, root, view, size, dark, choice, nearest, slots, cursor, settled]);
+  }, [cluster, root, view, size, dark, choice, nearest, cursor, settled]);
 
   useEffect(() => {
     // Preact listens passively to wheels, and the page must not scroll.
@@ -168,8 +167,8 @@ export function Map(props: Props) {
         onPointerLeave={() => setHovered(undefined)}
         onDblClick={home}
       />
-      {hovered && <Tip cluster={cluster} {...hovered} size={size} slots={slots} />}
-      <p class="unseen" aria-live="polite">{current ? describe(cluster, current, slots) : ""}</p>
+      {hovered && <Tip cluster={cluster} {...hovered} size={size} />}
+      <p class="unseen" aria-live="polite">{current ? describe(cluster, current) : ""}</p>
       {view !== whole && <button class="home" onClick={home}>Show all</button>}
     </div>
   );
@@ -178,18 +177,6 @@ export function Map(props: Props) {
 function nearestOf(cluster: Cluster, choice: Choice): Set<string> {
   const reasons = (choice.gang ? cluster.gangs.get(choice.gang)?.decision?.reasons : undefined) ?? [];
   return new Set(reasons.flatMap((reason) => (reason.domain ? [reason.domain] : [])));
-}
-
-/** What the map says of slots, where it is coloured by them: the most of a domain of the shape's level, or of the broadest. */
-function slotsOf(topology: Topology, root: Box, { by, shape }: Choice): Slots | undefined {
-  const chosen = by === "slots" ? shapeOf(topology, shape) : undefined;
-  if (!chosen) return undefined;
-  const level = chosen.shape.level ?? topology.levels[0] ?? "";
-  let most = 0;
-  root.each((box) => {
-    if (box.data.domain.level === level) most = Math.max(most, box.data.domain.slots?.[chosen.at] ?? 0);
-  });
-  return { at: chosen.at, level, most };
 }
 
 interface Size {
@@ -242,23 +229,21 @@ function neighbour(boxes: Box[], from: Box, direction: string): Box | undefined 
   return best ?? from;
 }
 
-function describe(cluster: Cluster, box: Box, slots?: Slots): string {
+function describe(cluster: Cluster, box: Box): string {
   const { domain, node, title } = box.data;
   const what = node === undefined ? `${domain.name && domain.level ? short(domain.level) : ""} ${title}, ${counted(domain.nodes, "node")}` : `node ${title}`;
   const resource = cluster.overview.resource;
-  const fitting = slots && domain.slots?.[slots.at];
-  const more = fitting === undefined ? "" : `, ${counted(fitting, "slot")}`;
-  return `${what}: ${amount(domain.used, resource)} of ${amount(domain.total, resource)} ${resource} used${more}`.trim();
+  return `${what}: ${amount(domain.used, resource)} of ${amount(domain.total, resource)} ${resource} used`.trim();
 }
 
-function Tip({ cluster, box, x, y, size, slots }: { cluster: Cluster; box: Box; x: number; y: number; size: Size; slots?: Slots }) {
+function Tip({ cluster, box, x, y, size }: { cluster: Cluster; box: Box; x: number; y: number; size: Size }) {
   const node = box.data.node === undefined ? undefined : cluster.nodes.get(box.data.node);
   const pods = node ? (cluster.podsOnNode.get(node.name) ?? []) : [];
   const names = [...new Set(pods.map((pod) => (pod.gang ? key({ namespace: pod.namespace, name: pod.gang }) : "other pods")))];
   const side = { left: x > size.width - 300 ? "auto" : `${x + 14}px`, right: x > size.width - 300 ? `${size.width - x + 14}px` : "auto" };
   return (
     <div class="tip" aria-hidden="true" style={{ ...side, top: `${Math.min(y + 14, size.height - 90)}px` }}>
-      <b>{describe(cluster, box, slots)}</b>
+      <b>{describe(cluster, box)}</b>
       {node?.cordoned && <div class="careful">cordoned</div>}
       {node?.notReady && <div class="bad">not ready</div>}
       {names.slice(0, 5).map((name) => <div>{name}</div>)}

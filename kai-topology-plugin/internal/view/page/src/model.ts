@@ -38,16 +38,7 @@ export interface Happened {
 export interface Topology {
   name: string;
   levels: string[];
-  shapes: Shape[];
   cluster: Domain;
-}
-
-/** What gangs that are alike ask for; domains have their slots in the order of the shapes. */
-export interface Shape {
-  name: string;
-  asks: string;
-  /** The level in one domain of which a gang has to stand. */
-  level?: string;
 }
 
 export interface Domain {
@@ -64,7 +55,6 @@ export interface Domain {
   otherPods?: number;
   unlabelled?: Domain;
   nodeNames?: string[];
-  slots?: number[];
   domains?: Domain[];
 }
 

@@ -1,6 +1,6 @@
 // Draws the map on a canvas. What is outside the canvas is not drawn, and what is the same colour is drawn at once.
 
-import { amount, counted, gangOf, placeOf, short, type Cluster } from "./cluster";
+import { amount, gangOf, placeOf, short, type Cluster } from "./cluster";
 import { useColour, type Colours, type Palette } from "./colours";
 import { headerHeight, type Box } from "./layout";
 
@@ -11,15 +11,6 @@ export interface View {
   y: number;
 }
 
-/** Whose slots are drawn. */
-export interface Slots {
-  /** The place of the shape among the slots of a domain. */
-  at: number;
-  /** The level whose domains are coloured, and the most slots that one of them has. */
-  level: string;
-  most: number;
-}
-
 export interface Scene {
   cluster: Cluster;
   root: Box;
@@ -28,9 +19,7 @@ export interface Scene {
   height: number;
   colours: Colours;
   palette: Palette;
-  by: "gangs" | "use" | "slots";
-  /** Set where the map is coloured by slots. */
-  slots?: Slots;
+  by: "gangs" | "use";
   /** The key of the gang that is chosen; everything else is drawn faintly. */
   gang?: string;
   /** The group of it whose pods alone are meant. */
@@ -115,15 +104,13 @@ class Painting {
     return { x: box.x0 * k + x, y: box.y0 * k + y, w: (box.x1 - box.x0) * k, h: (box.y1 - box.y0) * k };
   }
 
-  /** Draws a box and what is in it; share is how many slots the domain around it has, of the most. */
-  visit(box: Box, share = 0): void {
+  /** Draws a box and what is in it. */
+  visit(box: Box): void {
     const rect = this.rect(box);
     if (rect.x > this.scene.width || rect.y > this.scene.height || rect.x + rect.w < 0 || rect.y + rect.h < 0) return;
-    const { slots } = this.scene;
-    if (slots && box.data.domain.level === slots.level) share = (box.data.domain.slots?.[slots.at] ?? 0) / Math.max(1, slots.most);
     if (box.data.node === undefined) this.domain(box, rect);
-    else this.node(box, rect, box.data.node, share);
-    for (const child of box.children ?? []) this.visit(child, share);
+    else this.node(box, rect, box.data.node);
+    for (const child of box.children ?? []) this.visit(child);
     this.marks(box, rect);
   }
 
@@ -157,8 +144,7 @@ class Painting {
     const level = named ? `${short(domain.level as string)} ` : "";
     const left = Math.max(rect.x, 0) + 5;
     const right = Math.min(rect.x + rect.w, this.scene.width) - 5;
-    const fitting = this.scene.slots && domain.slots?.[this.scene.slots.at];
-    const used = fitting !== undefined ? counted(fitting, "slot") : `${amount(domain.used, cluster.overview.resource)}/${amount(domain.total, cluster.overview.resource)}`;
+    const used = `${amount(domain.used, cluster.overview.resource)}/${amount(domain.total, cluster.overview.resource)}`;
     const room = right - left;
     const full = this.measure(level + title, size, true);
     const name = full + 4 < room ? level + title : title;
@@ -178,7 +164,7 @@ class Painting {
     return text.length <= most ? text : most < 2 ? "" : `${text.slice(0, most - 1)}…`;
   }
 
-  private node(box: Box, rect: Rect, name: string, share: number): void {
+  private node(box: Box, rect: Rect, name: string): void {
     const { scene } = this;
     const seen = scene.cluster.nodes.get(name);
     this.cells.add(scene.colours.cell, rect.x, rect.y, rect.w, rect.h);
@@ -191,9 +177,7 @@ class Painting {
     const inner = { x: rect.x + edge, y: rect.y + edge + top, w: rect.w - 2 * edge, h: rect.h - 2 * edge - top };
     if (inner.w <= 0.5 || inner.h <= 0.5) return;
     const { used, total } = box.data.domain;
-    if (scene.slots && !scene.gang) {
-      this.cells.add(useColour(share, scene.colours.dark), inner.x, inner.y, inner.w, inner.h);
-    } else if (scene.by === "use" && !scene.gang) {
+    if (scene.by === "use" && !scene.gang) {
       if (total > 0) this.cells.add(useColour(used / total, scene.colours.dark), inner.x, inner.y, inner.w, inner.h);
     } else {
       this.seats(inner, name, total);

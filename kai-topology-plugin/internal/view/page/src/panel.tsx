@@ -1,6 +1,6 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, shapeOf, short, standsIn, titleOf, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
 import type { Domain, Gang, History, Pod, Reservation, Seat, SubGroup, Topology } from "./model";
@@ -56,7 +56,6 @@ function Start(props: Props) {
         {waiting.length > 200 && <p class="quiet">and {waiting.length - 200} more: see the table of gangs</p>}
       </section>
       <Kept {...props} kept={overview.reservations} of="all" />
-      <Slots {...props} domain={total} of="h2" />
       <section>
         <h2>Running <span class="count">{running.length}</span></h2>
         <ul class="rows">
@@ -67,33 +66,6 @@ function Start(props: Props) {
         {running.length > 60 && <p class="quiet">and {running.length - 60} more: see the table of gangs</p>}
       </section>
     </>
-  );
-}
-
-/** How many more gangs fit into a domain; a shape that is chosen colours the map. */
-function Slots({ topology, domain, choice, choose, of: Heading }: Props & { domain: Domain; of: "h2" | "h3" }) {
-  if (!domain.slots?.length) return null;
-  const shown = choice.by === "slots" ? shapeOf(topology, choice.shape)?.at : undefined;
-  return (
-    <section>
-      <Heading>Slots: how many more gangs fit</Heading>
-      <table>
-        <thead><tr><th scope="col">Of the shape</th><th scope="col" class="number">Slots</th></tr></thead>
-        <tbody>
-          {domain.slots.map((slots, at) => {
-            const shape = topology.shapes[at];
-            return shape && (
-              <tr>
-                <th scope="row">
-                  <button class="link" aria-pressed={shown === at} onClick={() => choose(shown === at ? { by: "gangs", shape: undefined } : { by: "slots", shape: shape.name })}>{titleOf(shape)}</button>
-                </th>
-                <td class={slots ? "number" : "number careful"}>{slots.toLocaleString("en")}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
   );
 }
 
@@ -383,7 +355,6 @@ function DomainView(props: Props & { path: string }) {
         </p>
       </section>
       <Kept {...props} kept={cluster.reservations.ofDomain.get(placeOf(domain.level, domain.path))} of="place" />
-      <Slots {...props} domain={domain} of="h3" />
       <section>
         <h3>Stands here</h3>
         <ul class="rows">

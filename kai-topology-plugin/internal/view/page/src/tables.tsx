@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { amount, constraintsOf, gangOf, keptText, key, ruleOf, stateOf, sentenceOf, short, titleOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, gangOf, keptText, key, ruleOf, stateOf, sentenceOf, short, withoutLabel, type Cluster } from "./cluster";
 import type { Choice } from "./choice";
 import type { Domain, Topology } from "./model";
 
@@ -25,17 +25,16 @@ interface Row {
   open?: Partial<Choice>;
 }
 
-const names = ["domains", "nodes", "gangs", "pods", "slots", "reservations"] as const;
+const names = ["domains", "nodes", "gangs", "pods", "reservations"] as const;
 const page = 100;
 
 export function Tables(props: Props) {
-  const { choice, choose, topology } = props;
-  const shown = names.filter((name) => name !== "slots" || topology.shapes.length > 0 || choice.table === name);
+  const { choice, choose } = props;
   const [columns, rows] = useMemo(() => tables[choice.table](props), [props.cluster, props.topology, choice.table]);
   return (
     <div class="tables">
       <nav aria-label="Tables">
-        {shown.map((name) => (
+        {names.map((name) => (
           <button aria-current={choice.table === name ? "true" : undefined} onClick={() => choose({ table: name })}>{name[0]!.toUpperCase() + name.slice(1)}</button>
         ))}
       </nav>
@@ -109,21 +108,6 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
     visit(topology.cluster, "");
     const numbers = ["Nodes", "Used", "Free", "Out of service", "Total", "Cordoned", "Not ready"].map((head) => ({ head, number: true }));
     return [[{ head: "Domain" }, { head: "Level" }, ...numbers], rows];
-  },
-
-  slots({ topology }) {
-    const rows: Row[] = [];
-    const visit = (domain: Domain) => {
-      domain.slots?.forEach((slots, at) => {
-        const shape = topology.shapes[at];
-        if (!shape) return;
-        const cells = [domain.path ?? "(all)", domain.level ? short(domain.level) : "", slots, titleOf(shape)];
-        rows.push({ cells, open: { ...nothing, domain: domain.path, by: "slots", shape: shape.name } });
-      });
-      domain.domains?.forEach(visit);
-    };
-    visit(topology.cluster);
-    return [[{ head: "Domain" }, { head: "Level" }, { head: "Slots", number: true }, { head: "More gangs of" }], rows];
   },
 
   nodes({ cluster }) {
