@@ -76,13 +76,17 @@ func TestAPodIsTurnedAwayOnceInACycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	taken, err := bench.SnapshotSharedLister().NodeInfos().Get("n0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	bench.planFor(t, key, planned, "n0")
 	if _, status := bench.plugin.PreFilter(t.Context(), state, plain, all); !status.IsSuccess() {
 		t.Fatal(status.Message())
 	}
 	for _, called := range []bool{true, false} {
 		bench.activator.reset()
-		if bench.plugin.Filter(t.Context(), state, plain, all[0]).IsSuccess() {
+		if bench.plugin.Filter(t.Context(), state, plain, taken).IsSuccess() {
 			t.Fatal("the room is taken")
 		}
 		bench.planFor(t, key, planned, "n0")

@@ -70,12 +70,13 @@ func (m Membership) Fits(podGroup *scheduling.PodGroup) bool {
 }
 
 // TakenElsewhere reports whether somebody has put the pod into another PodGroup, which the pod grouper respects. A
-// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above. So is any that
-// it wrote itself, from a time when the pod had other owners: whoever deletes a StatefulSet without its pods and makes
-// it again has pods of the new one.
+// PodGroup of an owner below the workload is its own, from a time when it could not read the owners above. So is any
+// that it wrote itself, from a time when the pod had other owners: whoever deletes a StatefulSet without its pods and
+// makes it again has pods of the new one.
 func (m Membership) TakenElsewhere(pod *corev1.Pod) bool {
 	group := pod.Annotations[scheduling.AnnotationPodGroupName]
-	return group != "" && group != m.PodGroup && !slices.Contains(m.Outgrown, group) && !(m.Known && GroupedHere(pod))
+	ours := group == "" || group == m.PodGroup || slices.Contains(m.Outgrown, group) || m.Known && GroupedHere(pod)
+	return !ours
 }
 
 // Members returns the pods of a workload whose labels count for its PodGroup: those that belong to it and those that
