@@ -100,12 +100,6 @@ func (b *bench) measure(ctx context.Context, by scheduler, w workload, name stri
 	return nil
 }
 
-// add reports a figure, and prints it.
-func (b *bench) add(by scheduler, w workload, figure string, value float64) {
-	b.say("%s, %s: %.4g %s", by.program, w.name, value, figure)
-	b.report.add(by, w.name, figure, value)
-}
-
 // bound waits until all pods of a workload have a node, and returns the moment in which the last one got it. It fails
 // when the scheduler ends.
 func (b *bench) bound(ctx context.Context, by scheduler, workload string, pods int) (time.Time, error) {
