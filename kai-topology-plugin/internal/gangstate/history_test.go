@@ -364,8 +364,6 @@ type question struct {
 	nodes, open []string
 	// kept is set if anything is kept from it that the nodes do not show.
 	kept bool
-	// ahead counts the gangs that were tried before this one.
-	ahead int
 }
 
 // seen is what a refusal rests on.
@@ -540,10 +538,6 @@ func (s *scheduler) planAhead(asked *question, placements []Placement) bool {
 		key, ok := s.state.Ahead(taking, room)
 		s.checkTurn(key, taking.Rank, room)
 		if !ok {
-			break
-		}
-		if asked.ahead++; asked.ahead > 2 {
-			s.do(s.state.CallAhead(taking, room))
 			break
 		}
 		if s.planWaiting(key, asked.nodes, room) {

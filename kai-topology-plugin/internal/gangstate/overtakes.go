@@ -221,31 +221,16 @@ func (s *State) Ahead(taking Taking, room int64) (key gang.Key, ok bool) {
 	defer s.mu.RUnlock()
 	var first *overtaken
 	for _, r := range s.waiting {
-		before := first == nil || r.overtaken.claim.Rank.Compare(first.claim.Rank) < 0
-		if before && s.isAhead(r, &taking, room) {
-			first = r.overtaken
+		known := r.overtaken
+		before := first == nil || known.claim.Rank.Compare(first.claim.Rank) < 0
+		if known.tried < room && before && s.goesFirst(r, taking.Rank) && known.couldUse(&taking) {
+			first = known
 		}
 	}
 	if first == nil {
 		return gang.Key{}, false
 	}
 	return first.claim.Rank.Gang, true
-}
-
-// CallAhead has all gangs try again by themselves whose turn it is by Ahead.
-func (s *State) CallAhead(taking Taking, room int64) (effects Effects) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.waiting {
-		if s.isAhead(r, &taking, room) {
-			r.call(&effects)
-		}
-	}
-	return effects
-}
-
-func (s *State) isAhead(waits *record, taking *Taking, room int64) bool {
-	return waits.overtaken.tried < room && s.goesFirst(waits, taking.Rank) && waits.overtaken.couldUse(taking)
 }
 
 // pass counts how often the gang was overtaken in a domain by now.

@@ -28,13 +28,7 @@ type request struct {
 	// pod is the one that asks for it; nil if none does.
 	pod   *corev1.Pod
 	nodes []fwk.NodeInfo
-	// ahead counts the gangs that were decided before this one: see planAhead.
-	ahead int
 }
-
-// mostAhead is how many gangs that wait are decided in the scheduling cycle of another one. Nobody else is scheduled
-// meanwhile.
-const mostAhead = 4
 
 // read assembles a gang that is to be decided, and what keeps it from being.
 func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*request, *gang.Hold, error) {
@@ -109,21 +103,14 @@ const noRoom = "no node has room for a further pod of the gang"
 // planAhead plans a gang that ranks higher, waits for room that an answer would take, and has not been tried since room
 // became free. It reports whether there is one that is planned now, so that the answer is of no use any more. The queue
 // alone does not see to that: a pod that was turned away comes back after a backoff, which grows with the time that it
-// waits. Of many such gangs those that rank highest are decided, and the others are called: whoever asks next goes on
-// with them.
+// waits.
 func (p *Plugin) planAhead(ctx context.Context, asked *request, answer *decision.Answer) (bool, error) {
 	for answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
 		room := p.gangs.Now().Room
-		taking := overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle)
-		ahead, ok := p.gangs.Ahead(taking, room)
+		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle), room)
 		if !ok {
 			break
 		}
-		if asked.ahead == mostAhead {
-			p.effects.do(p.gangs.CallAhead(taking, room))
-			break
-		}
-		asked.ahead++
 		if planned, err := p.planWaiting(ctx, ahead, asked.nodes, room); planned || err != nil {
 			return planned, err
 		}

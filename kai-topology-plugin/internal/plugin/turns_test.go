@@ -1,19 +1,15 @@
 package plugin
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Whose pods come back first after a failure is a matter of their backoff. Who is given room that becomes free is a
@@ -117,38 +113,5 @@ func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
 				t.Errorf("it is woken: %t", woken)
 			}
 		})
-	}
-}
-
-// Nobody is scheduled while one cycle decides every gang that waits.
-func TestACycleDecidesAFewOfTheGangsThatWait(t *testing.T) {
-	const waiting = 3 * mostAhead
-	objects, pods := []kruntime.Object{podGroup("young", 1)}, []*corev1.Pod{newPod("young", "young")}
-	objects[0].(*scheduling.PodGroup).CreationTimestamp = metav1.NewTime(time.Unix(200, 0))
-	for i := range waiting {
-		old := podGroup(fmt.Sprintf("old-%02d", i), 2)
-		old.CreationTimestamp = metav1.NewTime(time.Unix(100, 0))
-		objects = append(objects, old)
-		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
-	}
-	bench := newBench(t, nodes(1), pods, objects...)
-	for _, pod := range pods[1:] {
-		if _, status := bench.schedule(t, pod); status.IsSuccess() {
-			t.Fatal("one node holds two pods")
-		}
-	}
-	bench.plugin.gangs.RoomGrew()
-	bench.activator.reset()
-	if _, status := bench.schedule(t, pods[0]); !status.IsSuccess() {
-		t.Errorf("held up: %s", status.Message())
-	}
-	var called []string
-	for _, pod := range pods[1:] {
-		if bench.activator.called(pod.Name) {
-			called = append(called, pod.Name)
-		}
-	}
-	if len(called) != waiting-mostAhead || slices.Contains(called, "old-00-a") {
-		t.Errorf("%d gangs have to ask by themselves: %v", len(called), called)
 	}
 }
