@@ -24,7 +24,7 @@ func (d *decision) prefer() {
 	}
 	d.large = false
 	allowance := d.p.allowanceFor(d.p.total(d.chosen.want, 0))
-	if d.p.cluster.topologies[0].domains[whole].size > maxExactNodes && len(d.snapshot().nodes) > maxExactNodes {
+	if d.p.large() {
 		d.optimal = false
 		d.within(allowance, preferShare, func() { d.elsewhere(best, bound.leastCost(d.chosen)) })
 		return
@@ -46,6 +46,20 @@ func (d *decision) prefer() {
 		}
 	})
 	d.optimal = d.optimal && !d.large && !d.p.partial
+}
+
+// large reports whether more nodes take pods of the gang than an exact search looks at.
+func (p *problem) large() bool {
+	takes, taking := p.takesAny(p.kindsOf(0)), 0
+	for node := range p.cluster.nodes {
+		if takes(int32(node)) {
+			taking++
+		}
+		if taking > maxExactNodes {
+			return true
+		}
+	}
+	return false
 }
 
 // approach looks for a placement of as many pods that costs no more and of which
@@ -105,7 +119,8 @@ const preferShare, growShare, smallCluster = 8, 4, 64
 // domain that the gang could choose, until a bound says that nothing is better.
 func (d *decision) elsewhere(best, least cost) {
 	candidates := d.candidates(0)
-	if len(candidates) == 1 && d.packed == d.chosen {
+	if _, counted := newGreedy(d.trial, d.chosen).counted(0); d.packed == d.chosen &&
+		(len(candidates) == 1 || counted && d.p.groups[0].leaf()) {
 		return // It stands there, as it would again.
 	}
 	for _, r := range candidates {

@@ -39,7 +39,8 @@
 //
 //	relax.go       what the minima need at least, against what each domain offers
 //	offers.go      what the nodes of a domain offer at most
-//	fewest.go      how many preferred units the pods need at least
+//	fewest.go      how many preferred units the pods need at least; units.go counts
+//	               them for pods of one kind
 //	bounds.go      the same for one selection, quickly
 //
 // The search:

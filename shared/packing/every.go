@@ -70,11 +70,8 @@ func (e *every) few() bool {
 				continue
 			}
 			kind := int(e.p.kindsOf(i)[k])
-			nodes := e.taking(kind)
-			for pod := range int64(n) {
-				ways = timesSaturating(ways, int64(len(nodes))+pod+1) / (pod + 1)
-			}
-			if ways > manyWays {
+			nodes := e.taking(kind, int64(n))
+			if ways = timesSaturating(ways, waysTo(len(nodes), int64(n))); ways > manyWays {
 				return false
 			}
 			e.pods, e.nodes, e.left = append(e.pods, leafPods{i, kind}), append(e.nodes, nodes), append(e.left, int(n))
@@ -86,20 +83,30 @@ func (e *every) few() bool {
 	return true
 }
 
-// taking are the nodes that take a pod of a kind.
-func (e *every) taking(kind int) []int32 {
+// waysTo is in how many ways alike pods are given to nodes, or none, as far as these are not too many.
+func waysTo(nodes int, pods int64) int64 {
+	ways := int64(1)
+	for pod := int64(0); pod < pods && ways <= manyWays; pod++ {
+		ways = timesSaturating(ways, int64(nodes)+pod+1) / (pod + 1)
+	}
+	return ways
+}
+
+// taking are the nodes that take a pod of a kind, as far as there are not too many for so many pods.
+func (e *every) taking(kind int, pods int64) []int32 {
 	if e.p.shapes[kind].in(e.p.cluster, e.p.tree, whole) == 0 {
 		return nil
 	}
 	var nodes []int32
+	seen := 0
 	takes := e.p.takesAny([]int32{int32(kind)})
 	e.p.cluster.topologies[e.p.tree].nodesOf(whole, func(node int32) bool {
-		if takes(node) {
+		if seen++; takes(node) {
 			nodes = append(nodes, node)
 		}
-		return true
+		return waysTo(len(nodes), pods) <= manyWays
 	})
-	e.Steps += len(e.p.cluster.nodes) / 64
+	e.Steps += seen / 64
 	return nodes
 }
 

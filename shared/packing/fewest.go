@@ -56,14 +56,20 @@ func (f *fewest) units(i, level int) int {
 	if len(g.joined.units) > 0 {
 		floor = 0
 	}
-	in := func(at int32) bool {
-		least = min(least, f.unitsIn(i, level, at))
-		return least > floor
+	t, asked := f.p.cluster.topologies[g.slot], f.p.asked(f.s.want, i)
+	bound := f.unitsIn
+	if f.counts(i, asked) {
+		bound = f.unitsOfKinds
+		lower, exact := f.unitsAtLeast(asked[0].kind, int64(asked[0].pods), place{g.slot, whole}, level)
+		if floor = lower; exact && g.required == none && len(asked) == 1 {
+			least = floor
+		}
 	}
-	t := f.p.cluster.topologies[g.slot]
-	if g.required == none {
-		in(whole)
-	} else {
+	in := func(at int32) bool {
+		least = min(least, bound(i, level, at, asked))
+		return least > floor && f.Steps <= f.stop
+	}
+	if least > floor {
 		t.domainsAt(whole, g.required, in)
 	}
 	if least == math.MaxInt || f.Steps > f.stop {
@@ -73,10 +79,30 @@ func (f *fewest) units(i, level int) int {
 	return f.known[key]
 }
 
+// counts reports whether units are counted kind by kind: that is exact for one kind, and in a large cluster all that
+// there is time for.
+func (f *fewest) counts(i int, asked []askedPods) bool {
+	return len(f.p.groups[i].joined.units) == 0 && f.p.shapes[asked[0].kind].few == nil &&
+		(len(asked) == 1 || len(f.p.cluster.nodes) > maxExactNodes)
+}
+
+// unitsOfKinds is unitsIn where units are counted kind by kind.
+func (f *fewest) unitsOfKinds(i, level int, at int32, asked []askedPods) int {
+	in, most := place{f.p.groups[i].slot, at}, 0
+	for _, a := range asked {
+		if s := f.p.shapes[a.kind]; s.few == nil {
+			if s.in(f.p.cluster, in.slot, at) < int64(a.pods) {
+				return math.MaxInt
+			}
+			most = max(most, f.unitsFor(a.kind, int64(a.pods), in, level))
+		}
+	}
+	return most
+}
+
 // unitsIn is units inside one domain; math.MaxInt where the pods do not fit.
-func (f *fewest) unitsIn(i, level int, at int32) int {
+func (f *fewest) unitsIn(i, level int, at int32, asked []askedPods) int {
 	g := &f.p.groups[i]
-	asked := f.p.asked(f.s.want, i)
 	taking := f.p.taking(asked)
 	offers := make([][]int64, len(f.measures))
 	given := make([]int64, len(f.measures))

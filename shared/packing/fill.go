@@ -130,18 +130,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
 		g.pour(leaf, shape, pods, in.slot, best)
 		return
 	}
-	mark := len(g.bins)
-	g.Steps += (len(d.nodes) + len(d.children)) / 16
-	for _, node := range d.nodes {
-		g.addNode(shape, node)
-	}
-	sums := g.p.shapes[shape].sums[in.slot]
-	for _, child := range d.children {
-		if sums[child] > 0 {
-			g.bins = append(g.bins, bin{fit: sums[child], domain: child, node: none})
-		}
-	}
-	g.fillBins(leaf, shape, pods, in.slot, mark)
+	g.fillUnits(leaf, shape, pods, in, d.level+1)
 }
 
 // passed is how many domains or nodes are passed in a step where nothing but a number

@@ -2,6 +2,9 @@ package packing_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"packtree.dev/shared/packing"
@@ -128,5 +131,59 @@ func TestHardGangsAreSolved(t *testing.T) {
 	}
 	if solved < tries*99/100 {
 		t.Errorf("solved %d of %d", solved, tries)
+	}
+}
+
+// fewestUnits is how many units of a level the pods of a gang need in the best domain that it may require, by the room
+// in each unit.
+func fewestUnits(rooms map[string][]int, pods int) int {
+	best := math.MaxInt
+	for _, units := range rooms {
+		slices.Sort(units)
+		left, used := pods, 0
+		for k := len(units) - 1; k >= 0 && left > 0; k-- {
+			left -= units[k]
+			used++
+		}
+		if left <= 0 {
+			best = min(best, used)
+		}
+	}
+	return best
+}
+
+// Whatever a gang of alike pods requires, it gets the fewest domains that it prefers, in a cluster too large for an
+// exact search, too.
+func TestAlikePodsUseTheFewestPreferredDomains(t *testing.T) {
+	const nodes = 10_000
+	random := rand.New(rand.NewPCG(0, 5))
+	c := newYard(t, nodes, 0)
+	free, labels := make([]int, nodes), make([]map[string]string, nodes)
+	for i := range free {
+		labels[i], free[i] = yardNode(i).Labels, random.IntN(podsPerNode+1)
+		for k := free[i]; k < podsPerNode; k++ {
+			c.Assign(packing.Pod{ID: fmt.Sprint(i, "/", k), Node: yardNodeName(i), Requests: workerRequests})
+		}
+	}
+	for _, levels := range [][2]string{{"rack", "host"}, {"block", "host"}, {"block", "rack"}, {"", "host"}, {"", "rack"}} {
+		rooms := map[string][]int{}
+		for i := 0; i < nodes; {
+			required, unit, room := labels[i]["block"]+labels[i]["rack"], labels[i][levels[1]], 0
+			if levels[0] != "rack" {
+				required = labels[i][levels[0]]
+			}
+			for ; i < nodes && labels[i][levels[1]] == unit; i++ {
+				room += free[i]
+			}
+			rooms[required] = append(rooms[required], room)
+		}
+		for _, pods := range []int{1, 9, 40, 75, 300, 3_000} {
+			gang := flat(pods, levels[0])
+			gang.Root.Constraint.Preferred = levels[1]
+			want, d := fewestUnits(rooms, pods), c.Decide(gang, packing.Options{Terse: true})
+			if placed := d.Verdict == packing.Placed; placed != (want < math.MaxInt) || placed && d.Groups[0].Used != want {
+				t.Errorf("%d pods, %q: %s with %d units, want %d", pods, levels, d.Verdict, d.Groups[0].Used, want)
+			}
+		}
 	}
 }

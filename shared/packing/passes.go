@@ -17,6 +17,8 @@ type pass struct {
 	count int
 	spare int64
 	order int
+	// units are how many of its preferred level the group needs in the last domain, where they are counted.
+	units int
 	// all says that no further domain has room.
 	all bool
 	// smallest is a shape whose pods fit wherever one of any does, and pods how many
@@ -67,6 +69,7 @@ func (p *pass) met(r region) bool { return slices.Contains(p.tried[:p.count], r.
 // O(domains), a nanosecond each if these are all of the level.
 func (g *greedy) next(p *pass) bool {
 	i := p.group
+	level, counted := g.counted(i)
 	var best int32
 	switch {
 	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
@@ -75,6 +78,8 @@ func (g *greedy) next(p *pass) bool {
 		return false
 	case p.count == len(p.tried) || p.count > 0 && g.emptiest:
 		return false
+	case counted && p.of.level < level:
+		best = g.nextClosest(p, level)
 	case p.in.at == whole || g.p.cluster.topologies[p.of.slot].domains[p.in.at].size > passed:
 		best = g.nextOfLevel(p)
 	default:

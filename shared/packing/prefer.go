@@ -11,10 +11,14 @@ func (g *greedy) prefer(i int, r region) bool {
 		return g.inOneOf(i, members) || g.spread(i, r, nil)
 	}
 	of := levelOf{g.p.groups[i].slot, g.p.groups[i].preferred}
-	for p := g.newPass(i, r, of); g.next(&p); {
+	p := g.newPass(i, r, of)
+	for g.next(&p) {
 		if g.unit(i, p.found()) {
 			return true
 		}
+	}
+	if level, ok := g.counted(i); ok && p.all && g.p.groups[i].leaf() {
+		return g.inUnits(i, g.closest(i, r, level), level)
 	}
 	units := g.regions(i, r, of)
 	g.sortByTightness(i, units)

@@ -21,6 +21,8 @@ type trial struct {
 	// sorting has room for regions that are sorted, positions for kinds of a group.
 	sorting   []candidate
 	positions []int32
+	// rooms has room for what units take.
+	rooms []int64
 }
 
 // spare is how many steps are left beside those for placing each pod.
