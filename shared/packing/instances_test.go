@@ -32,11 +32,6 @@ func TestRandomInstances(t *testing.T) {
 			options.Placement = packing.Spread
 		}
 		decided := cluster.Decide(&scene.Gang, options)
-		if decided.Verdict == packing.Unknown {
-			// What is refused without words has to be proved.
-			options.Terse = true
-			decided.Verdict = cluster.Decide(&scene.Gang, options).Verdict
-		}
 		verdicts[decided.Verdict]++
 		// Not all placements are proved to be the best within the budget.
 		if fault, err := oracle.Check(scene, &decided); fault != "" && fault != oracle.NotImproved {
@@ -46,5 +41,7 @@ func TestRandomInstances(t *testing.T) {
 			t.Errorf("seed %d: %s: %v", seed, fault, err)
 		}
 	}
-	t.Log(verdicts)
+	if t.Log(verdicts); verdicts[packing.Unknown] > *instances/200 {
+		t.Errorf("%d of %d are unknown", verdicts[packing.Unknown], *instances)
+	}
 }

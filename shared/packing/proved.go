@@ -53,8 +53,7 @@ func (d *decision) explainProof() Explanation {
 func (d *decision) related(c *claim) (with string) {
 	for i := range d.p.relations {
 		r := &d.p.relations[i]
-		every := c.rule != nil && c.rule.Every != nil
-		if r.source.Preferred || !every && (r.near == nil || !d.p.about(r, c.group)) {
+		if r.source.Preferred || r.near == nil || !d.p.about(r, c.group) {
 			continue
 		}
 		with += ", with " + r.source.rule()

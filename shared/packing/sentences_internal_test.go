@@ -51,7 +51,6 @@ func TestEachRuleThatDecidesHasWords(t *testing.T) {
 	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
 	for want, c := range map[string]claim{
 		"too few pods fit into the cluster, as the certificate shows case by case": {},
-		"too few pods fit into the cluster, whichever share a node":                {rule: &certificate.Rule{Search: &certificate.Search{Patterns: 7}}},
 		"1 of 2 subgroups fit into the cluster":                                    {rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2}}},
 		"1 of 2 pods fit into any rack, one asking for 2 cpu, no node having more than 0.5": {
 			rule: &certificate.Rule{Few: &certificate.Few{Has: 1, Needs: 2, Lack: certificate.Lack{Resource: "cpu", Asks: 2000,

@@ -16,10 +16,6 @@ func (c *claim) words(e *Explanation) (fits, lacks string) {
 		lacks = ", as the certificate shows case by case"
 	case c.rule.Few != nil:
 		fits, lacks = c.fewWords(e)
-	case c.rule.Search != nil:
-		lacks = ", whichever share a node"
-	case c.rule.Every != nil:
-		lacks = ", whichever nodes they get"
 	case c.rule.Cut.Resource != "":
 		fits, lacks = c.resourceWords(e)
 	default:

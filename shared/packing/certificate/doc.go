@@ -46,17 +46,8 @@
 //   - branch: a group with pods placed stands in one domain of the level that it
 //     requires, and so in one domain of each broader level. In each case its region
 //     shrinks to the domain; without pods placed it shrinks to nothing.
-//     Two domains below one domain are alike if one becomes the other by swapping
-//     nodes that have equal amounts, bar the same kinds, are in the same regions and
-//     in the same domains of other topologies. Swapping them changes nothing that
-//     matters, so a proof for one is a proof for the other.
 //   - without: a group with pods placed is satisfied. If it cannot be, then it has
 //     none, and does not count for its parent.
-//   - search: the pods that nodes can take together, as counts of each kind by
-//     region, are listed node by node; of two lists only the one that is not
-//     contained in the other matters, since more pods never satisfy less.
-//   - every: each way to give pods nodes, some pods or none, is gone through, and none
-//     of them is a placement.
 //
 // Every rule ignores constraints at most, never adds one, but for those that the
 // branches around it have split into cases.

@@ -3,7 +3,6 @@ package certificate_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"syscall"
@@ -79,17 +78,6 @@ func joining(racks int) *certificate.Input {
 	return of(in, certificate.Relation{Level: "rack", Max: 1}, all...)
 }
 
-// choosing is a gang of one of so many pods of different kinds, of which any may be placed together.
-func choosing(kinds int) *certificate.Input {
-	in := only(site([]int64{1 << 40}), leaf("all", "", 0, 0))
-	for i := range kinds {
-		in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": int64(3 + i)}})
-		in.Groups[0].Pending = append(in.Groups[0].Pending, certificate.Pods{Kind: 2 + i, Names: []string{fmt.Sprint(i)}})
-	}
-	in.Groups[0].MinMember = 1
-	return in
-}
-
 // computing is the time for which this process has computed, however busy the machine is with others.
 func computing(t *testing.T) time.Duration {
 	var used syscall.Rusage
@@ -124,24 +112,6 @@ func TestAHostileCertificateEnds(t *testing.T) {
 			func() *certificate.Proof { return forked(0, cut(gpu())) }},
 		"items": {func() *certificate.Input { return joining(10000) },
 			func() *certificate.Proof { return forked(0, cut(certificate.Measure{Relation: "r"})) }},
-		"groups that a search goes through": {func() *certificate.Input {
-			in := gang(site([]int64{4}), 1, leaf("a", "", 0, 1))
-			in.Groups = append(in.Groups, certificate.Group{Name: "b", MinSubGroups: math.MaxInt},
-				certificate.Group{Name: "c", Parent: 2})
-			return in
-		}, func() *certificate.Proof { return proofOf(search()) }},
-		"kinds that a search goes through": {func() *certificate.Input { return choosing(200) },
-			func() *certificate.Proof { return proofOf(search()) }},
-		"ways to place groups inside each other": {func() *certificate.Input {
-			in := nested(5000)
-			in.Nodes = site(slices.Repeat([][]int64{{1}}, 20)...).Nodes
-			for i := range in.Groups[:len(in.Groups)-1] {
-				in.Groups[i].Required = "rack"
-			}
-			last := &in.Groups[len(in.Groups)-1]
-			last.MinMember, last.Pending[0].Names = 2, []string{"a", "b"}
-			return in
-		}, func() *certificate.Proof { return proofOf(every()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := certificate.Read(test.in())

@@ -84,8 +84,6 @@ func figuresOf(proof *certificate.Proof) []int64 {
 			figures = append(figures, r.Cut.Need, r.Cut.Offer)
 		case r.Branch != nil:
 			figures = append(figures, r.Branch.Domains)
-		case r.Search != nil:
-			figures = append(figures, r.Search.Patterns)
 		}
 	}
 	return figures
@@ -187,7 +185,7 @@ func TestACertificateForAnotherInputIsNamed(t *testing.T) {
 			`group "" weighs 1, or need not stand in one rack`},
 		"an unconfined branch": {certificate.Rule{Branch: &certificate.Branch{Topology: "net", Level: "rack"}},
 			`group "" need not stand in one rack`},
-		"two rules in one": {certificate.Rule{Few: &certificate.Few{}, Search: &certificate.Search{}},
+		"two rules in one": {certificate.Rule{Few: &certificate.Few{}, Without: &certificate.Without{}},
 			`rule 0 says 2 things and not one`},
 		"no rule": {certificate.Rule{}, `rule 0 says 0 things and not one`},
 		"pods that have levels": {cut(certificate.Measure{Resource: "gpu", Level: "rack"}),

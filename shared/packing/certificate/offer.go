@@ -225,8 +225,8 @@ func (v *verifier) offer(node int, w *weighing) int64 {
 		a := &w.asking[i]
 		v.items = append(v.items, item{weight: a.weight, count: a.pods, takes: v.kinds[a.kind].requests})
 	}
-	weight, tries := heaviest(v.items, v.row(node))
-	v.spend(tries * (1 + len(users)) * (1 + len(v.resources)/16))
+	weight := heaviest(v.items, v.row(node))
+	v.spend((1 + len(users)) * (1 + len(v.resources)/16))
 	if v.heaviest == nil {
 		v.heaviest = map[offerOf]int64{}
 	}
@@ -288,8 +288,8 @@ func (v *verifier) offersOfDomains(s *state, by *scale, give func(node int, weig
 			}
 		}
 		room := capacity[k*len(by.by) : (k+1)*len(by.by)]
-		weight, tries := heaviest(unlimited(items, room), room)
-		v.spend(tries * (1 + len(items)) * (1 + len(room)/16))
+		weight := heaviest(unlimited(items, room), room)
+		v.spend((1 + len(items)) * (1 + len(room)/16))
 		if weight > 0 {
 			give(int(nodes[0]), weight)
 		}

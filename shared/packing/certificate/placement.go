@@ -56,9 +56,6 @@ type placement struct {
 	// asked is what the pods on a node ask for, at most tooMuch.
 	asked map[int][]uint64
 	errs  []error
-	// quiet counts what is wrong, and does not say it.
-	quiet  bool
-	faults int
 }
 
 // tooMuch is more than any node has.
@@ -70,9 +67,6 @@ func newPlacement(m *Model) *placement {
 }
 
 func (p *placement) wrong(format string, args ...any) {
-	if p.faults++; p.quiet {
-		return
-	}
 	p.errs = append(p.errs, fmt.Errorf(format, args...))
 }
 

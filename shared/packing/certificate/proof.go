@@ -19,8 +19,6 @@ type Rule struct {
 	Cut     *Cut     `json:"cut,omitempty"`
 	Branch  *Branch  `json:"branch,omitempty"`
 	Without *Without `json:"without,omitempty"`
-	Search  *Search  `json:"search,omitempty"`
-	Every   *Every   `json:"every,omitempty"`
 }
 
 // Few says that too few pods, or too few children that can be satisfied, are
@@ -110,18 +108,4 @@ type Without struct {
 	Each []int `json:"each"`
 	// Then has rules of which at least one holds for what remains.
 	Then []int `json:"then"`
-}
-
-// Search says that no way to fill the nodes, one after the other, reaches the
-// minima: the verifier goes through all that matter by itself.
-type Search struct {
-	// Patterns is how many it sees.
-	Patterns int64 `json:"patterns"`
-}
-
-// Every says that none of the ways to give pods of the gang nodes that have room for
-// them is a placement: the verifier goes through all by itself.
-type Every struct {
-	// Ways is how many there are.
-	Ways int64 `json:"ways"`
 }

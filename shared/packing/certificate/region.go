@@ -124,3 +124,24 @@ type regionIn struct {
 	division *division
 	domain   int
 }
+
+// domainsOf are the domains of a level that have nodes of a region.
+func (v *verifier) domainsOf(division *division, r *region) []int {
+	if r == nil {
+		return nil
+	}
+	v.spend(1 + len(r.nodes) + len(division.paths))
+	met := make([]bool, len(division.paths))
+	for _, node := range r.nodes {
+		if at := division.of[node]; at >= 0 {
+			met[at] = true
+		}
+	}
+	var domains []int
+	for domain, meets := range met {
+		if meets {
+			domains = append(domains, domain)
+		}
+	}
+	return domains
+}

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -268,33 +267,4 @@ func (v *verifier) reachable(r *region, kind int, division *division, met []bool
 			met[domain] = true
 		}
 	}
-}
-
-// relatedAs numbers, for a group, the items that it is in or is.
-func (v *verifier) relatedAs(text []byte, group int) []byte {
-	for i, r := range v.relations {
-		if item := v.itemOf(r, group); item >= 0 {
-			if r.source.PerPod {
-				item = -1
-			}
-			text = binary.AppendVarint(binary.AppendVarint(text, int64(i)), int64(item))
-		}
-	}
-	return text
-}
-
-// standsAs says what relations know of a node's domains, but for which they are.
-func (v *verifier) standsAs(text []byte, node int) []byte {
-	for i, r := range v.relations {
-		domain := r.division.of[node]
-		if domain < 0 {
-			continue
-		}
-		text = binary.AppendVarint(binary.AppendUvarint(text, uint64(i)), r.room[domain])
-		text = binary.AppendUvarint(text, uint64(len(r.standing[domain])))
-		for _, item := range r.standing[domain] {
-			text = binary.AppendVarint(text, int64(item))
-		}
-	}
-	return text
 }

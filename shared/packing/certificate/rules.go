@@ -58,19 +58,14 @@ func (v *verifier) holds(s *state, i int) (bool, error) {
 		return v.cut(s, i, r.Cut)
 	case r.Branch != nil:
 		return v.branch(s, i, r.Branch)
-	case r.Without != nil:
-		return v.without(s, i, r.Without)
-	case r.Every != nil:
-		return v.every(s, i), nil
 	default:
-		return v.search(s, i), nil
+		return v.without(s, i, r.Without)
 	}
 }
 
 func (r *Rule) fields() int {
 	n := 0
-	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil, r.Search != nil,
-		r.Every != nil} {
+	for _, set := range []bool{r.Few != nil, r.Cut != nil, r.Branch != nil, r.Without != nil} {
 		if set {
 			n++
 		}
@@ -200,20 +195,14 @@ func (v *verifier) branch(s *state, rule int, b *Branch) (bool, error) {
 	}
 	division := v.divide(b.Topology, b.Level)
 	domains := v.domainsOf(division, v.region(s, group))
-	all, deep := len(domains), v.deep(b.Each)
-	if deep {
-		domains = v.unlike(s, b.Topology, level, division, domains)
-	}
 	each := b.Each
 	for _, domain := range domains {
 		if holds, err := v.any(v.confined(s, group, division, domain), inEach, rule, each); !holds {
 			return false, err
 		}
-		if !deep {
-			each = v.lastFirst(each)
-		}
+		each = v.lastFirst(each)
 	}
-	v.note(rule, figures{first: int64(all)})
+	v.note(rule, figures{first: int64(len(domains))})
 	return true, nil
 }
 
@@ -227,15 +216,6 @@ func (v *verifier) lastFirst(rules []int) []int {
 	v.spend(len(rules) / 16)
 	at := slices.Index(rules, last)
 	return append([]int{last}, slices.Delete(slices.Clone(rules), at, at+1)...)
-}
-
-// deep reports whether any of some rules takes so long that alike domains are worth
-// looking for.
-func (v *verifier) deep(rules []int) bool {
-	v.spend(len(rules) / 16)
-	return slices.ContainsFunc(rules, func(i int) bool {
-		return i < 0 || i >= len(v.proof.Rules) || v.proof.Rules[i].Few == nil && v.proof.Rules[i].Cut == nil
-	})
 }
 
 // without sets groups aside that cannot be satisfied. Groups that are alike share
@@ -370,7 +350,7 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 		b := *r.Branch
 		b.Domains, b.Each, b.None = f.first, used(inEach, b.Each), used(inNone, b.None)
 		return Rule{Branch: &b}
-	case r.Without != nil:
+	default:
 		w := Without{Each: used(inEach, r.Without.Each), Then: used(inThen, r.Without.Then)}
 		for _, name := range r.Without.Groups {
 			if groups[name] {
@@ -378,9 +358,5 @@ func (r *Rule) with(f *figures, groups map[string]bool, used func(in list, rules
 			}
 		}
 		return Rule{Without: &w}
-	case r.Every != nil:
-		return Rule{Every: &Every{Ways: f.first}}
-	default:
-		return Rule{Search: &Search{Patterns: f.first}}
 	}
 }

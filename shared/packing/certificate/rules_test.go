@@ -173,10 +173,6 @@ func without(each, then int, groups ...string) certificate.Rule {
 	return certificate.Rule{Without: &certificate.Without{Groups: groups, Each: []int{each}, Then: []int{then}}}
 }
 
-func search() certificate.Rule { return certificate.Rule{Search: &certificate.Search{}} }
-
-func every() certificate.Rule { return certificate.Rule{Every: &certificate.Every{}} }
-
 // Each proof is one of the first input, and not of the second, which differs in one thing and has a placement.
 func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 	ab := []string{"a", "b"}
@@ -302,31 +298,11 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			both(site([]int64{2}, []int64{1}), "rack", 0, 2),
 			both(site([]int64{2}, []int64{2}), "rack", 0, 2),
 		},
-		"branch: domains that only look alike": {
-			proofOf(branch("", "rack", 1, 2), search(), few()),
-			only(site([]int64{3, 0}, []int64{3, 0}), leaf("", "rack", 1, 2)),
-			only(site([]int64{3, 0}, []int64{2, 2}), leaf("", "rack", 1, 2)),
-		},
-		"branch: domains that filters tell apart": {
-			proofOf(branch("", "rack", 1, 2), search(), few()),
-			barred(only(site([]int64{2, 2}, []int64{2, 2}), leaf("", "rack", 1, 2)), 0, 2),
-			barred(only(site([]int64{2, 2}, []int64{2, 2}), leaf("", "rack", 1, 2)), 0),
-		},
 		"branch: domains that another topology divides": {
 			proofOf(branch("", "rack", 1, 3), certificate.Rule{Branch: &certificate.Branch{Group: "a",
 				Topology: "power", Level: "rail",
 				Each: []int{2}, None: []int{3}}}, cut(gpu()), few()),
 			rails("p0", "p1", "p0", "p1"), rails("p0", "p1", "p2", "p2"),
-		},
-		"branch: domains in which others stand": {
-			proofOf(branch("", "rack", 1, 2), search(), few()),
-			of(only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2)),
-				certificate.Relation{Level: "rack", Max: 2, PerPod: true, Others: [][]string{{"n0"}, {"n1"}}}, 0),
-			of(only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2)),
-				certificate.Relation{Level: "rack", Max: 2, PerPod: true, Others: [][]string{{"n0"}}}, 0),
-		},
-		"branch: domains in which others stand, by the second of two relations": {
-			proofOf(branch("", "rack", 1, 2), search(), few()), second("n0", "n1"), second("n0"),
 		},
 		"few: near others, or where it stands": {
 			proofOf(few()),
@@ -356,22 +332,6 @@ func TestAProofHoldsUntilThereIsAPlacement(t *testing.T) {
 			proofOf(without(1, 2, "a"), branch("a", "rack", 3, 2), few(), cut(gpu())),
 			gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
 			gang(site([]int64{1}, []int64{1}), 1, leaf("a", "rack", 0, 2), leaf("b", "", 0, 1)),
-		},
-		"search: kinds that get into each other's way": {
-			proofOf(search()), gang(site([]int64{3, 3}), 2, leaf("a", "", 0, 3), leaf("b", "", 1, 2)),
-			gang(site([]int64{3, 4}), 2, leaf("a", "", 0, 3), leaf("b", "", 1, 2)),
-		},
-		"search: groups that stand apart": {
-			proofOf(search()), of(both(site([]int64{9}, []int64{1}), "", 1, 1), apart, 1, 2),
-			of(both(site([]int64{9}, []int64{2}), "", 1, 1), apart, 1, 2),
-		},
-		"search: a group may enter where it stands": {
-			proofOf(search()), running(of(both(site([]int64{1}, []int64{0}), "", 0, 1), apart, 1, 2), 2, "n1"),
-			running(of(both(site([]int64{1}, []int64{1}), "", 0, 1), apart, 1, 2), 2, "n1"),
-		},
-		"every: a rule that no other looks at": {
-			proofOf(every()), gang(site([]int64{1, 0}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
-			gang(site([]int64{1, 1}, []int64{1}), 1, leaf("a", "rack", 0, 2)),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -409,13 +369,13 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			running(running(of(gang(site([]int64{4}, []int64{0}), 1, leaf("a", "zone", 0, 1),
 				leaf("b", "zone", 0, 1)), apart, 1, 2),
 				1, "n0"), 2, "n1"),
-			proofOf(without(2, 1, "b", "a"), few(), search()), map[string]string{"a-0": "n0"},
+			proofOf(without(2, 1, "b", "a"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"a-0": "n0"},
 		},
 		"a group inside an item and one in none": {
 			of(gang(site([]int64{4}), 1, certificate.Group{Name: "outer", MinSubGroups: 1},
 				inside(1, leaf("a", "", 0, 1)),
 				leaf("b", "", 0, 1)), full, 1),
-			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b-0": "n0"},
+			proofOf(without(2, 1, "a", "b"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b-0": "n0"},
 		},
 		"an item, and a group with items inside": {
 			func() *certificate.Input {
@@ -427,20 +387,12 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 				in.Groups[4].Relations = []string{"r"}
 				return in
 			}(),
-			proofOf(without(2, 1, "a", "b"), few(), search()), map[string]string{"b1-0": "n0", "b2-0": "n0"},
+			proofOf(without(2, 1, "a", "b"), few(), cut(certificate.Measure{Relation: "r"})), map[string]string{"b1-0": "n0", "b2-0": "n0"},
 		},
 		"groups of which a measure inside weighs one": {
 			gang(site([]int64{4}), 2, leaf("a", "rack", 1, 1), leaf("b", "rack", 1, 1)),
 			proofOf(cut(count("rack", []string{"a", "b"}, certificate.Measure{Resource: "gpu", Of: []string{"a"}}))),
 			map[string]string{"a-0": "n0", "b-0": "n0"},
-		},
-		"a rack like one whose number was asked for first": {
-			func() *certificate.Input {
-				in := only(site([]int64{2}, []int64{0}, []int64{2}), leaf("", "rack", 0, 2))
-				in.Nodes[0].Domains = nil
-				return in
-			}(),
-			proofOf(deep("", "rack")...), map[string]string{"-0": "n2", "-1": "n2"},
 		},
 		"zones with other racks": {
 			func() *certificate.Input {
@@ -456,31 +408,6 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 			moved(gang(site([]int64{1}, []int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "zone", 0, 2)), "y", 0, 1),
 			proofOf(branch("a", "rack", 1, 3), branch("b", "zone", 2, 3), cut(gpu()), few()),
 			map[string]string{"a-0": "n2", "b-0": "n0", "b-1": "n1"},
-		},
-		"racks of which one is that of another group": {
-			func() *certificate.Input {
-				in := gang(site([]int64{1}, []int64{1}), 2, leaf("a", "rack", 0, 1), leaf("b", "", 0, 1))
-				in.Groups[2].Follow = []certificate.Anchor{{Topology: "net", Level: "rack", Nodes: []string{"n0"}}}
-				return in
-			}(),
-			proofOf(deep("a", "rack")...), map[string]string{"a-0": "n1", "b-0": "n0"},
-		},
-		"racks of which the nodes are on one rail and on two": {
-			func() *certificate.Input {
-				in := of(only(site([]int64{1, 1}, []int64{1, 1}), leaf("", "rack", 0, 2)),
-					certificate.Relation{Level: "rail", Max: 1, PerPod: true}, 0)
-				in.Relations[0].Topology = "power"
-				for i, rail := range []string{"p", "p", "q", "r"} {
-					in.Nodes[i].Domains["power"] = []string{rail}
-				}
-				return in
-			}(),
-			proofOf(deep("", "rack")...), map[string]string{"-0": "n2", "-1": "n3"},
-		},
-		"racks where another item stands, and this one": {
-			of(only(site([]int64{1}, []int64{1}), leaf("", "rack", 0, 1)),
-				certificate.Relation{Level: "rack", Max: 1, Joined: []string{"n1"}, Others: [][]string{{"n0"}}}, 0),
-			proofOf(deep("", "rack")...), map[string]string{"-0": "n1"},
 		},
 		"pods of two measures": {
 			func() *certificate.Input {
@@ -535,13 +462,6 @@ func TestWhatIsAlikeInPartIsNotAlike(t *testing.T) {
 	}
 }
 
-// deep goes through the nodes of each domain.
-func deep(group, level string) []certificate.Rule {
-	r := branch(group, level, 1, 2)
-	r.Branch.Each = []int{1, 2}
-	return []certificate.Rule{r, search(), few()}
-}
-
 // moved has nodes be in another zone.
 func moved(in *certificate.Input, zone string, nodes ...int) *certificate.Input {
 	for _, node := range nodes {
@@ -593,7 +513,7 @@ func TestGroupsBoundGroupsOfBroaderDomainsOnly(t *testing.T) {
 
 // A group that needs less than nothing needs nothing, whatever runs of it.
 func TestNoMinimumIsBelowNothing(t *testing.T) {
-	for _, rule := range []certificate.Rule{few(), cut(gpu()), search(), every()} {
+	for _, rule := range []certificate.Rule{few(), cut(gpu())} {
 		in := running(only(site([]int64{1}), leaf("all", "", 0, 1)), 0, "n0", "n0")
 		in.Groups[0].MinMember = math.MinInt + 1
 		if _, err := certificate.Complete(in, proofOf(rule)); err == nil || err.Error() != certificate.ErrNotProved.Error() {
@@ -623,7 +543,7 @@ func TestWhatIsWrongInsideAProofIsNamed(t *testing.T) {
 		"a level":                  {[]certificate.Rule{branch("a", "row", 1, 1), few()}, `topology "net" has no level "row" in the input`},
 		"a level by another name":  {[]certificate.Rule{another, few()}, `group "a" need not stand in one rack`},
 		"a group of any level":     {[]certificate.Rule{branch("b", "zone", 1, 1), few()}, `group "b" need not stand in one zone`},
-		"two rules in one":         {[]certificate.Rule{{Few: &certificate.Few{}, Every: &certificate.Every{}}}, "rule 0 says 2 things and not one"},
+		"two rules in one":         {[]certificate.Rule{{Few: &certificate.Few{}, Without: &certificate.Without{}}}, "rule 0 says 2 things and not one"},
 		"none":                     {[]certificate.Rule{{}}, "rule 0 says 0 things and not one"},
 		"a pod of negative weight": {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"a-0": -1}})}, `pod "a-0" weighs -1`},
 		"a pod that is none":       {[]certificate.Rule{cut(certificate.Measure{Pods: map[string]int64{"z": 1}})}, `pod "z" is not in the input`},
@@ -635,50 +555,6 @@ func TestWhatIsWrongInsideAProofIsNamed(t *testing.T) {
 			}
 			if _, err := certificate.Complete(in, proofOf(test.rules...)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)
-			}
-		})
-	}
-}
-
-// Figures are those that counting by hand gives, whatever the order of the nodes.
-func TestFiguresAreCounted(t *testing.T) {
-	ab := func(in *certificate.Input) *certificate.Input {
-		return gang(in, 2, leaf("a", "", 0, 2), leaf("b", "", 1, 1))
-	}
-	for name, test := range map[string]struct {
-		in   *certificate.Input
-		rule certificate.Rule
-		want certificate.Rule
-	}{
-		// One node after the other takes one pod; after the first there is no room for two more.
-		"patterns of one kind": {only(site([]int64{1}, []int64{1}, []int64{0}), leaf("", "", 0, 3)), search(),
-			certificate.Rule{Search: &certificate.Search{Patterns: 1}}},
-		// The first node takes one of a, the second two of a or one of b.
-		"patterns of two kinds": {ab(site([]int64{1}, []int64{2})), search(),
-			certificate.Rule{Search: &certificate.Search{Patterns: 3}}},
-		// A node takes no pod or one: of the first rack 2 lists, and then 4 of which those with two pods are too many;
-		// of the second one 2. What a rack takes most is added to what those before do.
-		"patterns inside domains": {of(only(site([]int64{1, 1}, []int64{1}), leaf("", "", 0, 3)),
-			certificate.Relation{Level: "rack", Max: 1, PerPod: true}, 0), search(),
-			certificate.Rule{Search: &certificate.Search{Patterns: 10}}},
-		// No pod, one on either node, or both.
-		"ways": {of(only(site([]int64{1}, []int64{1}), leaf("", "", 0, 2)),
-			certificate.Relation{Level: "rack", Max: 1, PerPod: true, Others: [][]string{{"n0"}}}, 0), every(),
-			certificate.Rule{Every: &certificate.Every{Ways: 4}}},
-		"ways of pods of which none is left": {of(only(site([]int64{2}), leaf("", "", 0, 1)),
-			certificate.Relation{Level: "rack", Max: 1, PerPod: true, Others: [][]string{{"n0"}}}, 0), every(),
-			certificate.Rule{Every: &certificate.Every{Ways: 2}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for range 2 {
-				completed, err := certificate.Complete(test.in, proofOf(test.rule))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(test.want, completed.Rules[0]); diff != "" {
-					t.Error(diff)
-				}
-				slices.Reverse(test.in.Nodes)
 			}
 		})
 	}
@@ -715,33 +591,6 @@ func TestACutIsAboutTheNearestDomain(t *testing.T) {
 	}
 }
 
-// A search that takes too long proves nothing, and leaves other rules their steps.
-func TestASearchThatTakesTooLongIsGivenUp(t *testing.T) {
-	in := choosing(60)
-	for i := range in.Kinds {
-		in.Kinds[i].Requests["cpu"] = 1
-	}
-	in.Nodes[0].Free["cpu"], in.Groups[0].MinMember = 20, 30
-	for _, limit := range []int{certificate.MaxSteps, certificate.MaxSteps / 32} {
-		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof := &certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{search(), cut(certificate.Measure{Resource: "cpu"})}}
-		completed, steps, err := m.Complete(proof, limit)
-		if err != nil || len(completed.Rules) != 1 || steps < limit/16 {
-			t.Errorf("of %d steps %d: %+v, %v", limit, steps, completed, err)
-		}
-	}
-	m, err := certificate.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err = m.Complete(proofOf(search()), certificate.MaxSteps/128); err == nil || !strings.Contains(err.Error(), "within") {
-		t.Errorf("a search that has fewer steps: %v", err)
-	}
-}
-
 // A rule that sets no group aside says nothing, even if what it leads to holds.
 func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 	in := gang(site([]int64{2}), 2, leaf("a", "", 0, 2), leaf("b", "", 0, 1))
@@ -758,49 +607,13 @@ func TestWhatSetsNothingAsideProvesNothing(t *testing.T) {
 // What stands first of rules that hold is kept, and what does not hold is not.
 func TestRulesThatDoNotHoldAreLeftOut(t *testing.T) {
 	in := only(site([]int64{1, 1}, []int64{2}), leaf("", "rack", 0, 3))
-	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), search(),
-		cut(gpu()), few()}}
+	proof := &certificate.Proof{Start: []int{3, 0}, Rules: []certificate.Rule{branch("", "rack", 2, 3), few(), cut(gpu()),
+		few()}}
 	completed, err := certificate.Complete(in, proof)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(completed.Rules) != 3 || !slices.Equal(completed.Start, []int{0}) {
 		t.Errorf("%+v", completed)
-	}
-}
-
-// Racks that are alike are searched once, however many there are.
-func TestDomainsThatAreAlikeAreLookedAtOnce(t *testing.T) {
-	steps := func(racks int) int {
-		in := gang(site(slices.Repeat([][]int64{{3, 3, 3, 3, 3}}, racks)...), 2, leaf("a", "", 0, 6),
-			leaf("b", "", 1, 5))
-		in.Groups[0].Topology, in.Groups[0].Required = "net", "rack"
-		m, err := certificate.Read(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		completed, steps, err := m.Complete(proofOf(branch("all", "rack", 1, 2), search(), few()), certificate.MaxSteps)
-		if err != nil || completed.Rules[0].Branch.Domains != int64(racks) {
-			t.Fatalf("%+v, %v", completed, err)
-		}
-		return steps
-	}
-	if one, many := steps(1), steps(100); many > 30*one {
-		t.Errorf("%d steps for one rack, and %d for a hundred", one, many)
-	}
-}
-
-// Lists of pods that cannot become enough with all the nodes that are left are dropped.
-func TestASearchDropsWhatCannotBecomeEnough(t *testing.T) {
-	in := gang(site([]int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}), 3, leaf("a", "", 0, 10), leaf("b", "", 1, 9),
-		leaf("c", "", 2, 1))
-	in.Kinds = append(in.Kinds, certificate.Kind{Requests: map[string]int64{"gpu": 3}})
-	m, err := certificate.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, steps, err := m.Complete(proofOf(search()), certificate.MaxSteps)
-	if err != nil || steps > 2000 {
-		t.Errorf("%d steps, %v", steps, err)
 	}
 }

@@ -53,7 +53,7 @@ func TestProofsAtRandomProveSomething(t *testing.T) {
 			}
 		}
 	}
-	for _, rule := range []string{"few", "cut", "branch", "without", "search", "every"} {
+	for _, rule := range []string{"few", "cut", "branch", "without"} {
 		if accepted[rule] < 10 {
 			t.Errorf("of %d inputs %d rules %s prove something", refuted, accepted[rule], rule)
 		}
@@ -68,12 +68,8 @@ func ruleOf(r *certificate.Rule) string {
 		return "cut"
 	case r.Branch != nil:
 		return "branch"
-	case r.Without != nil:
-		return "without"
-	case r.Search != nil:
-		return "search"
 	}
-	return "every"
+	return "without"
 }
 
 // maker makes inputs and proofs at random.
@@ -285,12 +281,8 @@ func (m maker) rule(in *certificate.Input, i, count int) certificate.Rule {
 		return certificate.Rule{Without: w}
 	case kind < 8:
 		return cut(m.measure(in, 2))
-	case kind == 8:
-		return certificate.Rule{Search: &certificate.Search{}}
-	case kind == 9:
-		return few()
 	default:
-		return certificate.Rule{Every: &certificate.Every{}}
+		return few()
 	}
 }
 

@@ -93,11 +93,9 @@ type memory struct {
 	tops []int64
 	// opened are the nodes that filters leave to any pod; nil until asked for.
 	opened set
-	// rows number the nodes by what is free on them from 1 on; alikes by the kinds that
-	// are barred there too.
+	// rows number the nodes by what is free on them from 1 on.
 	rows       []int32
 	rowNumbers numbering
-	alikes     []int
 }
 
 func newMemory(kinds, nodes int) memory {

@@ -20,7 +20,8 @@ const (
 )
 
 // Check compares a decision with the best that there is. An instance that the
-// oracle can judge is small, so Unknown is a refusal, for what does not fit too.
+// oracle can judge is small, so Unknown is a refusal if it fits; of what does not
+// fit it says that no certificate was found.
 func Check(s *Scene, d *packing.Decision) (Fault, error) {
 	best := Judge(s)
 	switch d.Verdict {
@@ -37,8 +38,10 @@ func Check(s *Scene, d *packing.Decision) (Fault, error) {
 			return NotImproved, fmt.Errorf("placed %v\n got %+v\nbest %+v", d.Assignments, got, best)
 		}
 		return "", nil
-	case packing.Infeasible, packing.Incomplete:
+	case packing.Infeasible, packing.Incomplete, packing.Unknown:
 		switch {
+		case best.Feasible && d.Verdict == packing.Unknown:
+			return Refusal, fmt.Errorf("%s, but there is %+v", d.Message(), best)
 		case best.Feasible:
 			return FalseInfeasible, fmt.Errorf("%s (%s), but there is %+v", d.Verdict, d.Message(), best)
 		case d.Message() == "":

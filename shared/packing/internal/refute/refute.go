@@ -6,7 +6,6 @@
 package refute
 
 import (
-	"reflect"
 	"slices"
 
 	"packtree.dev/shared/packing/certificate"
@@ -48,9 +47,9 @@ func Prove(m *certificate.Model, steps int, hints Hints) *certificate.Proof {
 		}
 	}
 	if proof := try(thorough(in)); proof != nil {
-		return settled(smaller(proof, try), try)
+		return smaller(proof, try)
 	}
-	return try(&certificate.Proof{Start: []int{0}, Rules: []certificate.Rule{{Every: &certificate.Every{}}}})
+	return nil
 }
 
 // sums weighs what all nodes offer before groups are looked at, of which there may be too many:
@@ -97,19 +96,6 @@ func asking(m *certificate.Model, steps int, hints Hints) (*question, try) {
 	}
 }
 
-// settled completes a proof until that changes nothing, as nothing may change for who
-// verifies it: a branch of which the rules that search are gone looks at all domains, and
-// other rules hold first in some. nil if it does not come to an end.
-func settled(proof *certificate.Proof, try try) *certificate.Proof {
-	for range 8 {
-		before := proof
-		if proof = try(before); proof == nil || reflect.DeepEqual(proof, before) {
-			return proof
-		}
-	}
-	return nil
-}
-
 // alone proves that one group, and each that is like it, fits into none of the domains
 // where it could go, and that the others do not suffice.
 func alone(in *question, group groups) *certificate.Proof {
@@ -145,9 +131,8 @@ func smaller(proof *certificate.Proof, try try) *certificate.Proof {
 	return proof
 }
 
-// thorough has all rules: groups are set aside that cannot be satisfied, one
-// group after the other is followed into each domain, and at last the nodes are
-// searched.
+// thorough has all rules: groups are set aside that cannot be satisfied, and one
+// group after the other is followed into each domain.
 func thorough(in *question) *certificate.Proof {
 	confined := confined(in)
 	var below []string
@@ -160,7 +145,7 @@ func thorough(in *question) *certificate.Proof {
 	cuts := append(podCuts(in), cutsBelow(in)...)
 	cuts = slices.Concat(cuts, groupCuts(in), relationCuts(in))
 	few := 1 + len(confined)
-	anywhere := from(few, len(cuts)+1) // with the search, which stands last
+	anywhere := from(few, len(cuts))
 	start := append(slices.Clone(anywhere), from(1, len(confined))...)
 	rules := []certificate.Rule{{Without: &certificate.Without{Groups: below, Each: start, Then: start}}}
 	for i, group := range confined {
@@ -170,7 +155,7 @@ func thorough(in *question) *certificate.Proof {
 		}
 		rules = append(rules, branch(in, group, next, next))
 	}
-	rules = append(append(rules, cuts...), certificate.Rule{Search: &certificate.Search{}})
+	rules = append(rules, cuts...)
 	if len(confined) > 0 {
 		start = append(slices.Clone(anywhere), 0, 1)
 	}

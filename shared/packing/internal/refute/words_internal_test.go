@@ -67,10 +67,6 @@ func textOf(r certificate.Rule) string {
 			r.Branch.Each, r.Branch.None)
 	case r.Without != nil:
 		return fmt.Sprintf("without %v each %v then %v", r.Without.Groups, r.Without.Each, r.Without.Then)
-	case r.Search != nil:
-		return "search"
-	case r.Every != nil:
-		return "every"
 	}
 	return "nothing"
 }
