@@ -12,8 +12,6 @@ import (
 const (
 	// measuredKinds is up to how many kinds pods of single kinds are counted.
 	measuredKinds = 12
-	// measuredGroups is up to how many groups each is looked at by itself.
-	measuredGroups = 64
 	// manyGroups are so many that to go through them for each domain takes long.
 	manyGroups = 256
 )
@@ -91,24 +89,6 @@ func cutsOf(measures []certificate.Measure) []certificate.Rule {
 	rules := []certificate.Rule{{Few: &certificate.Few{}}}
 	for _, m := range measures {
 		rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
-	}
-	return rules
-}
-
-// cutsBelow are cuts by the pods of single groups.
-func cutsBelow(in *question) []certificate.Rule {
-	if len(in.Groups) > measuredGroups {
-		return nil
-	}
-	var rules []certificate.Rule
-	for i := 1; i < len(in.Groups); i++ {
-		if len(in.Groups[i].Follow) == 0 && in.Groups[i].Required == "" {
-			continue
-		}
-		for _, m := range podMeasures(in) {
-			m.Of = leaves(in, i)
-			rules = append(rules, certificate.Rule{Cut: &certificate.Cut{Measure: m}})
-		}
 	}
 	return rules
 }
@@ -289,17 +269,6 @@ func end(in *question, group int) int {
 		i++
 	}
 	return i
-}
-
-// leaves are the names of the leaves of a group.
-func leaves(in *question, group int) []string {
-	var names []string
-	for i, last := group, end(in, group); i < last; i++ {
-		if i+1 == last || in.Groups[i+1].Parent != i {
-			names = append(names, in.Groups[i].Name)
-		}
-	}
-	return names
 }
 
 // fewest is how many new pods a group needs at least, by its minima alone.

@@ -142,8 +142,7 @@ func thorough(in *question) *certificate.Proof {
 		}
 	}
 	slices.Reverse(below)
-	cuts := append(podCuts(in), cutsBelow(in)...)
-	cuts = slices.Concat(cuts, groupCuts(in), relationCuts(in))
+	cuts := slices.Concat(podCuts(in), groupCuts(in), relationCuts(in))
 	few := 1 + len(confined)
 	anywhere := from(few, len(cuts))
 	start := append(slices.Clone(anywhere), from(1, len(confined))...)

@@ -57,13 +57,6 @@ func TestGroupsBelowStandBehind(t *testing.T) {
 			t.Errorf("%s ends at %d, want %d", in.Groups[group].Name, got, want)
 		}
 	}
-	want := []string{"team-0-leader", "team-0-worker-0", "team-0-worker-1"}
-	if diff := cmp.Diff(want, leaves(in, team0)); diff != "" {
-		t.Errorf("leaves of a team (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"team-1-leader"}, leaves(in, leader1)); diff != "" {
-		t.Errorf("leaves of a leaf (-want +got):\n%s", diff)
-	}
 }
 
 func TestTheFewestPodsThatSatisfyAGroup(t *testing.T) {

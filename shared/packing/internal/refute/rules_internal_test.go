@@ -1,7 +1,6 @@
 package refute
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,37 +140,6 @@ func TestGroupsAreCountedByLevel(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// A group is weighed by itself, by the pods of its leaves, if it may not use all nodes; the whole gang never is.
-func TestPodsOfSingleGroupsAreWeighed(t *testing.T) {
-	in := yard()
-	in.Groups[all].Topology, in.Groups[all].Required = "net", "zone"
-	in.Groups[right].Required = ""
-	in.Groups[loose].Follow = []certificate.Anchor{{Topology: "net", Level: "zone", Nodes: []string{"a"}}}
-	want := []string{
-		"cut gpu of [left right]", "cut pods l-0 of [left right]",
-		"cut gpu of [left]", "cut pods l-0 of [left]",
-		"cut gpu of [lone]", "cut pods l-0 of [lone]",
-		"cut gpu of [loose]", "cut pods l-0 of [loose]",
-	}
-	if diff := cmp.Diff(want, texts(cutsBelow(in))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestSingleGroupsAreWeighedUpToSixtyFour(t *testing.T) {
-	in := yard()
-	for len(in.Groups) < 64 {
-		in.Groups = append(in.Groups, certificate.Group{Name: fmt.Sprint("group-", len(in.Groups)), Parent: 0})
-	}
-	if n := len(cutsBelow(in)); n != 8 {
-		t.Errorf("%d cuts of 64 groups, want 2 for each of 4", n)
-	}
-	in.Groups = append(in.Groups, certificate.Group{Name: "one more", Parent: 0})
-	if n := len(cutsBelow(in)); n != 0 {
-		t.Errorf("%d cuts of 65 groups", n)
 	}
 }
 
