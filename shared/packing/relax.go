@@ -2,12 +2,11 @@ package packing
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
 // relaxation bounds what groups need at least against what domains offer at most,
-// by several measures at once. It knows nothing of who takes which node, so what
+// by several measures at once: each resource, and the number of pods. It knows nothing of who takes which node, so what
 // it refuses is proved not to fit, whichever pods and children are chosen.
 type relaxation struct {
 	*trial
@@ -34,8 +33,7 @@ type wanted struct {
 	least lower
 }
 
-// measure gives pods of each kind a weight: what they request of a resource, or
-// 1 for those of some kinds.
+// measure gives pods of each kind a weight: what they request of a resource, or 1.
 type measure struct {
 	// column is the resource; none when pods are counted.
 	column int
@@ -59,8 +57,6 @@ type lower struct {
 }
 
 const (
-	// measuredKinds is up to how many kinds pods of some kinds only are counted.
-	measuredKinds = 12
 	// relaxShare is the part of the budget that bounds may take.
 	relaxShare = 2
 	// closely is up to how many nodes what they offer is added up for every group.
@@ -80,16 +76,13 @@ func newRelaxation(t *trial) *relaxation {
 		}
 	}
 	slices.Sort(columns)
-	x.count(slices.Repeat([]int64{1}, len(t.p.shapes)))
+	x.add(none, slices.Repeat([]int64{1}, len(t.p.shapes)))
 	for _, column := range columns {
 		amounts := make([]int64, len(t.p.shapes))
 		for k, s := range t.p.shapes {
 			amounts[k] = s.requested(column)
 		}
 		x.add(column, amounts)
-		if len(t.p.shapes) <= measuredKinds {
-			x.countLarge(amounts)
-		}
 	}
 	return x
 }
@@ -102,31 +95,6 @@ func (s *shapeCounts) requested(column int) int64 {
 		}
 	}
 	return 0
-}
-
-// countLarge adds measures that count the pods of at least a size.
-func (x *relaxation) countLarge(amounts []int64) {
-	for _, size := range amounts {
-		if size == 0 {
-			continue
-		}
-		large := make([]int64, len(amounts))
-		for k, amount := range amounts {
-			if amount >= size {
-				large[k] = 1
-			}
-		}
-		x.count(large)
-	}
-}
-
-func (x *relaxation) count(weight []int64) {
-	for _, m := range x.measures {
-		if m.column == none && slices.Equal(m.weight, weight) {
-			return
-		}
-	}
-	x.add(none, weight)
 }
 
 func (x *relaxation) add(column int, weight []int64) {
@@ -229,7 +197,7 @@ func (x *relaxation) here(i int, in place) lower {
 		if x.p.groups[i].leaf() {
 			l = x.leaf(i, in)
 		} else {
-			l = x.parent(i, in)
+			l = x.enough(i, func(child int) lower { return x.within(child, in) })
 		}
 		l.fits = l.fits && x.offered(i, in, l)
 	}
@@ -284,7 +252,7 @@ func (x *relaxation) wanted(i int) *wanted {
 	w := &wanted{asked: x.p.asked(x.p.pending, i), least: x.anything()}
 	x.wants[g.class] = w
 	if !g.leaf() {
-		w.least, _, _ = x.enough(i, x.anywhere)
+		w.least = x.enough(i, x.anywhere)
 		return w
 	}
 	all := int64(0)
@@ -357,17 +325,10 @@ func (x *relaxation) anywhere(i int) lower {
 	return x.wanted(i).least
 }
 
-func (x *relaxation) parent(i int, in place) lower {
-	l, needy, left := x.enough(i, func(child int) lower { return x.within(child, in) })
-	l.fits = l.fits && (!l.some || x.units(needy, left, in))
-	return l
-}
-
-// enough bounds a parent by what each of its children needs, and gives those that need
-// anything and how many of them it needs.
-func (x *relaxation) enough(i int, each func(child int) lower) (l lower, needy []run, left int) {
-	l = lower{fits: true, weights: make([]int64, len(x.measures))}
-	left = x.p.groups[i].minChildren
+// enough bounds a parent by what each of its children needs.
+func (x *relaxation) enough(i int, each func(child int) lower) lower {
+	l, left := lower{fits: true, weights: make([]int64, len(x.measures))}, x.p.groups[i].minChildren
+	var needy []run
 	possible, runs := 0, x.runs(i)
 	x.Steps += len(runs) / 4
 	for _, r := range runs {
@@ -379,15 +340,15 @@ func (x *relaxation) enough(i int, each func(child int) lower) (l lower, needy [
 			possible += r.count
 		}
 		if x.Steps > x.stop {
-			return l, nil, 0
+			return l
 		}
 	}
 	if left <= 0 {
-		return l, nil, 0
+		return l
 	}
 	l.some = true
 	if l.fits = left <= possible; !l.fits {
-		return l, nil, 0
+		return l
 	}
 	for m := range x.measures {
 		slices.SortFunc(needy, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
@@ -398,67 +359,5 @@ func (x *relaxation) enough(i int, each func(child int) lower) (l lower, needy [
 			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(int64(n), r.lower.weights[m]))
 		}
 	}
-	return l, needy, left
-}
-
-// units reports whether the domains that children must stand in, one each, may
-// take so many of them: each domain takes the smallest that it could take alone.
-func (x *relaxation) units(children []run, left int, in place) bool {
-	p := x.p
-	level, slot := math.MaxInt, in.slot
-	for _, r := range children {
-		g := &p.groups[r.child]
-		if in.at == whole && slot == 0 && g.slot != none {
-			slot = g.slot
-		}
-		if g.slot != slot || g.required == none || len(g.fixed) > 0 {
-			return true
-		}
-		level = min(level, g.required)
-	}
-	t := p.cluster.topologies[slot]
-	if level <= t.domains[in.at].level {
-		return true
-	}
-	t.domainsAt(in.at, level, func(at int32) bool {
-		if x.Steps > x.stop {
-			left = 0
-		} else {
-			left -= x.takes(children, place{slot, at})
-		}
-		return left > 0
-	})
-	return left <= 0
-}
-
-// takes bounds how many of some groups one domain takes together.
-func (x *relaxation) takes(children []run, in place) int {
-	var fitting []run
-	x.Steps += 1 + len(children)/4
-	most := 0
-	for _, r := range children {
-		if r.lower = x.within(r.child, in); r.lower.fits {
-			fitting = append(fitting, r)
-			most += r.count
-		}
-	}
-	for m := range x.measures {
-		if x.measures[m].column == none {
-			continue
-		}
-		slices.SortFunc(fitting, func(a, b run) int { return cmp.Compare(a.lower.weights[m], b.lower.weights[m]) })
-		free, fit := x.free(x.measures[m].column, in), 0
-		for _, r := range fitting {
-			n := r.count
-			if w := r.lower.weights[m]; w > 0 {
-				n = int(min(int64(n), free/w))
-			}
-			free -= int64(n) * r.lower.weights[m]
-			if fit += n; n < r.count {
-				break
-			}
-		}
-		most = min(most, fit)
-	}
-	return most
+	return l
 }
