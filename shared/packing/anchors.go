@@ -15,9 +15,6 @@ func (p *problem) anchor() {
 			p.follow(g, &g.source.Follow[k])
 		}
 		p.join(g, p.knownNodes(g.source.Beside))
-		if len(g.fixed) > 0 {
-			p.tied = append(p.tied, i)
-		}
 	}
 }
 

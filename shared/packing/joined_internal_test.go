@@ -157,7 +157,7 @@ func TestGroupsWithAFixedDomainAreTied(t *testing.T) {
 			{Name: "inner", Running: []string{"d1"}}, {Name: "deep", Constraint: inHall("rack", ""), Running: []string{"d1"}}}},
 	}}
 	p, got := stated(t, fourRacks(t), root).p, map[string][]string{}
-	for _, i := range p.tied {
+	for i := range p.groups {
 		g := &p.groups[i]
 		for _, f := range g.fixed {
 			got[g.source.Name] = append(got[g.source.Name], p.nameOf(f.slot, unit{at: f.at, node: none}))
@@ -166,39 +166,6 @@ func TestGroupsWithAFixedDomainAreTied(t *testing.T) {
 	want := map[string][]string{"anchored": {"x/a"}, "follows": {"y/c"}, "outer": {"y"}, "deep": {"y/d"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tied groups (-want +got):\n%s", diff)
-	}
-}
-
-func TestADomainIsAdmittedIfItHasSomethingOfEachFixedDomain(t *testing.T) {
-	anchored := Group{Name: "anchored", Constraint: inHall("rack", ""), Running: []string{"a1"},
-		Pending: []Pods{ofGPU("a", 1, 1)}}
-	other := Group{Name: "other", Constraint: inHall("rack", ""), Running: []string{"c1"},
-		Pending: []Pods{ofGPU("c", 1, 1)}}
-	idle := Group{Name: "idle", Constraint: inHall("rack", ""), Running: []string{"d1"}}
-	loose := Group{Name: "loose", Pending: []Pods{ofGPU("l", 1, 1)}}
-	for name, test := range map[string]struct {
-		children []Group
-		want     []string
-	}{
-		"that of an anchored group":           {children: []Group{anchored, loose}, want: []string{"x/a"}},
-		"none for groups with unlike domains": {children: []Group{anchored, other}},
-		"any for groups that go anywhere":     {children: []Group{loose}, want: []string{"x/a", "x/b", "y/c", "y/d"}},
-		"any for anchored groups without pending": {children: []Group{idle, loose},
-			want: []string{"x/a", "x/b", "y/c", "y/d"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := stated(t, fourRacks(t), Group{Name: "gang", Children: []Group{
-				{Name: "group", Constraint: inHall("", "rack"), Children: test.children}, other}})
-			var got []string
-			for _, u := range g.p.domainsIn(wholeCluster, g.p.groups[1].slot, g.p.groups[1].preferred) {
-				if g.admits(1, u) {
-					got = append(got, g.p.nameOf(u.slot, unit{at: u.at, node: none}))
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("admitted (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -67,7 +67,7 @@ func (g *greedy) nearestFirst(i int, units []region) []region {
 // unit places a group inside one unit of its preferred level, or nothing.
 func (g *greedy) unit(i int, u region) bool {
 	g.Steps += g.looks(i) / 2
-	if g.Exhausted() || !g.admits(i, u) || !g.holds(g.s, i, u) {
+	if g.Exhausted() || !g.holds(g.s, i, u) {
 		return false
 	}
 	g.Steps++
@@ -77,21 +77,6 @@ func (g *greedy) unit(i int, u region) bool {
 	}
 	g.undo(mark)
 	return false
-}
-
-// admits is a bound: whether a domain has something of every domain that is fixed for a group and its descendants.
-func (g *greedy) admits(i int, u region) bool {
-	for n, k := range g.p.tied {
-		if k < i || k >= g.p.groups[i].end || g.p.total(g.s.want, k) == 0 {
-			continue
-		}
-		if _, ok := g.p.enter(k, u); !ok {
-			g.Steps += n / 64
-			return false
-		}
-	}
-	g.Steps += len(g.p.tied) / 64
-	return true
 }
 
 // strange reports whether running members of a group use nothing of a domain.

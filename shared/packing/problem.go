@@ -20,8 +20,6 @@ type problem struct {
 	// and nodes are found without looking at each.
 	tree  int
 	notes []string
-	// tied are the groups with a fixed domain.
-	tied []int
 	// pending has the pods that wait, by group and shape; parents have the sums.
 	layout
 	pending []int32
