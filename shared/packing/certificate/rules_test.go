@@ -81,18 +81,6 @@ func following(in *certificate.Input, level string, nodes ...string) *certificat
 	return in
 }
 
-// second is two pods in one of two racks, of which each takes two beside those of others; no node has a host.
-func second(others ...string) *certificate.Input {
-	in := only(site([]int64{2}, []int64{2}), leaf("", "rack", 0, 2))
-	in.Topologies[0].Levels = append(in.Topologies[0].Levels, "host")
-	in.Relations = []certificate.Relation{{Name: "first", Topology: "net", Level: "host", Max: 1}}
-	r := certificate.Relation{Level: "rack", Max: 2, PerPod: true}
-	for _, node := range others {
-		r.Others = append(r.Others, []string{node})
-	}
-	return of(in, r, 0)
-}
-
 // joined is a gang of one rack with a pod that runs on a node and one that takes two.
 func joined(in *certificate.Input, node string) *certificate.Input {
 	in = gang(in, 2, leaf("a", "", 0, 0), leaf("b", "", 1, 1))

@@ -147,9 +147,6 @@ func TestSumsThatAreTried(t *testing.T) {
 	}
 }
 
-// numbered is a proof that tells by its number whether it is another one.
-func numbered(n int) *certificate.Proof { return &certificate.Proof{Start: []int{n}} }
-
 // Each bound of a cut is left out if the rest proves as much by as many rules.
 func TestBoundsAreLeftOutOneByOne(t *testing.T) {
 	by := []certificate.Measure{{Resource: "a"}, {Resource: "b"}, {Resource: "c"}}
