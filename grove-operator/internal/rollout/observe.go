@@ -121,9 +121,15 @@ func (o Objects) outdated(podClique *grovev1alpha1.PodClique, member layout.Memb
 	if podClique == nil {
 		return true
 	}
-	return !o.prepared(podClique, member) || !status.Complete(podClique) ||
+	return !o.prepared(podClique, member) || !status.Complete(podClique) && !refused(podClique) ||
 		*podClique.Status.CurrentPodTemplateHash != podClique.Labels[grovev1alpha1.LabelPodTemplateHash] ||
 		slices.ContainsFunc(o.podsOf(podClique), func(pod *corev1.Pod) bool { return !o.prepared(pod, member) })
+}
+
+// refused reports whether the pods that a PodClique lacks could not be created: those that exist are all there is to
+// update.
+func refused(podClique *grovev1alpha1.PodClique) bool {
+	return podClique.Status.CurrentPodTemplateHash != nil && len(podClique.Status.LastErrors) > 0
 }
 
 // podsOf returns the active pods of a PodClique.
@@ -210,7 +216,7 @@ func (o Objects) cliques(members []layout.Member) (cliques []Clique, missing []s
 			clique.Pods = append(clique.Pods, Pod{
 				Index:   index,
 				Current: o.prepared(pod, member),
-				Ready:   pods.Ready(pod), Scheduled: pods.Scheduled(pod),
+				Ready:   pods.Ready(pod), Scheduled: pods.Scheduled(pod), NoRoom: unschedulable(pod) != nil,
 				Object: pod,
 			})
 		}
@@ -231,13 +237,22 @@ func (o Objects) unscheduled(podClique *grovev1alpha1.PodClique, existing []Pod)
 		}
 	}
 	for _, pod := range existing {
-		for _, condition := range pod.Object.Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
-				return fmt.Sprintf("pod %s waits: %s", pod.Object.Name, condition.Message)
-			}
+		if condition := unschedulable(pod.Object); condition != nil {
+			return fmt.Sprintf("pod %s waits: %s", pod.Object.Name, condition.Message)
 		}
 	}
 	return ""
+}
+
+// unschedulable is the condition in which the scheduler says that it has no node for a pod; nil if there is none.
+func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		condition := &pod.Status.Conditions[i]
+		if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+			return condition
+		}
+	}
+	return nil
 }
 
 // Progress counts the wanted pods, and those that the PodCliques' statuses count with the set's current template.

@@ -52,6 +52,36 @@ spec:
 	}
 }
 
+// TestPodsThatAQuotaRefusesAreNotWaitedFor: otherwise an update that leaves deletions to the user would never end.
+func TestPodsThatAQuotaRefusesAreNotWaitedFor(t *testing.T) {
+	set := fixture.Set(t, `
+metadata: {name: s, namespace: n, uid: s}
+spec:
+  replicas: 1
+  template: {cliques: [{name: a, spec: {replicas: 2, podSpec: {containers: [{name: main, image: x}]}}}]}
+`)
+	member := layout.Standalone(set, 0)[0]
+	podClique := children.PodClique(set, member, nil)
+	maker := pods.Maker{Set: set, Member: member, PodClique: podClique}
+	made, old := maker.Make("p0", 0), maker.Make("p0", 0)
+	old.Labels[grovev1alpha1.LabelPodTemplateHash] = "old"
+	for _, c := range []struct {
+		pod  *corev1.Pod
+		errs []grovev1alpha1.LastError
+		want bool
+	}{
+		{old, []grovev1alpha1.LastError{{Description: "exceeded quota"}}, true}, {made, nil, true},
+		{made, []grovev1alpha1.LastError{{Description: "exceeded quota"}}, false},
+	} {
+		podClique.Status = status.OfPodClique(podClique, []*corev1.Pod{c.pod}, "", status.Update{})
+		podClique.Status.LastErrors = c.errs
+		objects := rollout.Of(set, map[string]*grovev1alpha1.PodClique{podClique.Name: podClique}, nil)
+		if got := objects.States()[0].Outdated; got != c.want {
+			t.Errorf("with %v: outdated: %v, want %v", c.errs, got, c.want)
+		}
+	}
+}
+
 // TestWhyPodsHaveNoRoom: what a scheduler says of the gang, or else of the first pod.
 func TestWhyPodsHaveNoRoom(t *testing.T) {
 	set := fixture.Set(t, `

@@ -18,6 +18,8 @@ type Pod struct {
 	Current bool
 	// Ready reports whether the pod is ready, Scheduled whether it is on a node. How often it restarted does not count.
 	Ready, Scheduled bool
+	// NoRoom reports whether the scheduler looked for a node and found none.
+	NoRoom bool
 	// Object is the pod itself.
 	Object *corev1.Pod
 }
@@ -106,6 +108,39 @@ func (c *Clique) available() bool {
 func (c *Clique) neverStood() bool {
 	return !c.Reached && c.Prepared && c.outdated() == 0 &&
 		c.count(func(pod Pod) bool { return pod.Scheduled }) < c.Minimum
+}
+
+// lacksRoom reports whether a clique has its minimum, and lacks nothing but pods that cannot come: the scheduler has no
+// node for them, or the API server does not take them. Without such pods it is ready.
+func (c *Clique) lacksRoom() bool {
+	absent := c.absent()
+	return c.Prepared && c.available() && (absent == 0 || absent > 0 && c.Refused != "") &&
+		c.count(func(pod Pod) bool { return !pod.Ready && !pod.NoRoom }) == 0
+}
+
+// absent is how many pods are wanted and do not exist.
+func (c *Clique) absent() int { return int(c.Replicas) - len(c.Pods) }
+
+// takenAreBack reports whether all pods of a clique that the update took are back, or as many others came instead. It
+// takes the lowest index first, so that it cannot have taken a pod above the first old one.
+func (c *Clique) takenAreBack() bool {
+	first := slices.IndexFunc(c.Pods, func(pod Pod) bool { return !pod.Current })
+	if first < 0 {
+		return true
+	}
+	away := min(c.absent(), int(c.Pods[first].Index)-first)
+	for _, pod := range c.Pods[:first] {
+		if !pod.Ready {
+			away++
+		}
+	}
+	came := 0
+	for _, pod := range c.Pods[first:] {
+		if pod.Current && pod.Ready {
+			came++
+		}
+	}
+	return away <= came
 }
 
 func (c *Copy) all(is func(*Clique) bool) bool {

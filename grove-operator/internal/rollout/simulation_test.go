@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -189,11 +190,57 @@ func (w *world) notBack() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.replaced)) {
 		podClique := w.podCliques[name]
 		if len(w.replaced[name]) > 0 && w.wanted(podClique) && podClique.Status.ReachedMinAvailable &&
-			w.ready(name) < int(podClique.Spec.Replicas) {
+			w.ready(name) < int(podClique.Spec.Replicas) && (!w.lacksRoom(podClique) || !w.madeUpFor(podClique)) {
 			missing = append(missing, name)
 		}
 	}
 	return missing
+}
+
+// lacksRoom reports whether a PodClique has its minimum, and all that it lacks was refused by the scheduler or a quota.
+func (w *world) lacksRoom(podClique *grovev1alpha1.PodClique) bool {
+	existing := 0
+	for _, pod := range w.podsWith(podClique.Name) {
+		switch {
+		case !pods.Active(pod):
+			continue
+		case !pods.Ready(pod) && (pod.Spec.NodeName != "" || len(pod.Status.Conditions) == 0):
+			return false
+		}
+		existing++
+	}
+	return w.ready(podClique.Name) >= int(status.Minimum(podClique)) &&
+		(existing == int(podClique.Spec.Replicas) || len(podClique.Status.LastErrors) > 0)
+}
+
+// madeUpFor reports whether a PodClique has no old pods left, or behind the first of them as many ready new ones as
+// serving ones were replaced and are not back.
+func (w *world) madeUpFor(podClique *grovev1alpha1.PodClique) bool {
+	active := w.podsThat(func(pod *corev1.Pod) bool {
+		return pod.Labels[grovev1alpha1.LabelPodClique] == podClique.Name && pods.Active(pod)
+	})
+	slices.SortFunc(active, func(a, b *corev1.Pod) int { return cmp.Compare(indexOf(a), indexOf(b)) })
+	first := slices.IndexFunc(active, w.old)
+	if first < 0 {
+		return true
+	}
+	away, came := 0, 0
+	for _, wasReady := range w.replaced[podClique.Name] {
+		if wasReady {
+			away++
+		}
+	}
+	for _, pod := range active[first:] {
+		if !w.old(pod) && pods.Ready(pod) {
+			came++
+		}
+	}
+	return away <= came
+}
+
+func indexOf(pod *corev1.Pod) int32 {
+	index, _ := layout.PodIndexOf(pod)
+	return index
 }
 
 // wanted reports whether a PodClique was not scaled in.
@@ -222,7 +269,7 @@ func (w *world) checkServing(units map[string]bool, replica int32) {
 		copyIndex, inGroup := layout.CopyOf(podClique)
 		of, _ := layout.ReplicaOf(podClique)
 		if inGroup && of == replica && w.wanted(podClique) && w.stoodOnce(podClique, copyIndex) &&
-			w.ready(name) < int(podClique.Spec.Replicas) {
+			w.ready(name) < int(podClique.Spec.Replicas) && !w.lacksRoom(podClique) {
 			away[fmt.Sprintf("%s/%d", podClique.Labels[grovev1alpha1.LabelPodCliqueScalingGroup], copyIndex)] = true
 		}
 	}
@@ -268,8 +315,12 @@ func (w *world) checkMinimum(name string, units map[string]bool) {
 			left--
 		}
 	}
-	if least := min(status.Minimum(podClique), podClique.Spec.Replicas-1); podClique.Status.ReachedMinAvailable &&
-		left < int(least) {
+	most := int(podClique.Spec.Replicas)
+	if w.lacksRoom(podClique) {
+		most = w.ready(name)
+	}
+	if least := min(int(status.Minimum(podClique)), most-1); podClique.Status.ReachedMinAvailable &&
+		left < least {
 		w.t.Fatalf("%s is left with %d ready pods, %d are needed", name, left, least)
 	}
 }

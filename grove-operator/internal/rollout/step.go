@@ -20,7 +20,8 @@ type Step struct {
 	Waiting string
 	// Why says why the pods that it waits for are not ready, as far as that is known.
 	Why string
-	// Done reports whether every pod has the template, and all that once ran is ready again.
+	// Done reports whether every pod has the template, and all that once ran is ready again, but for pods beyond a
+	// minimum that cannot come.
 	Done bool
 }
 
@@ -32,7 +33,8 @@ type Step struct {
 // with more than its minimum never falls below it, and one without any spare lacks a single pod or copy. A group with
 // maxSurge gets further copies first, and as many copies are replaced at a time as further ones are ready. Replacements
 // and further copies that find no room or do not become ready stop everything, as soon as they are as many as may be
-// unavailable.
+// unavailable. Pods beyond a minimum that cannot come, for want of room or by a quota, stop nothing unless the update
+// took them: of a clique it takes the lowest index first, and a copy is back with its minimum.
 func Next(replica Replica) Step {
 	step := replica.next()
 	for i := range replica.Groups {
@@ -244,7 +246,7 @@ func (r *Replica) unsettled() wait {
 		return missing("PodClique", r.Missing[0])
 	}
 	for i := range r.Cliques {
-		if clique := &r.Cliques[i]; !clique.neverStood() {
+		if clique := &r.Cliques[i]; !clique.neverStood() && (!clique.lacksRoom() || !clique.takenAreBack()) {
 			if wait := clique.unsettled(); wait.what != "" {
 				return wait
 			}
@@ -297,8 +299,8 @@ func (c *Copy) lacks() wait {
 		return missing("PodClique", c.Missing[0])
 	}
 	for i := range c.Cliques {
-		if wait := c.Cliques[i].unsettled(); wait.what != "" {
-			return wait
+		if clique := &c.Cliques[i]; !clique.lacksRoom() {
+			return clique.unsettled()
 		}
 	}
 	return wait{}

@@ -12,17 +12,22 @@ import (
 )
 
 // clique makes a PodClique that once had its minimum, with a pod of each letter: o old and ready, x old and not ready,
-// p old and on no node; O, X and P the same of the new template.
+// p old and on no node; O, X and P the same of the new template. N is new, and the scheduler has no node for it; - is
+// an index without a pod.
 func clique(name string, replicas, minimum int32, letters string) rollout.Clique {
 	made := rollout.Clique{Name: name, Prepared: true, Replicas: replicas, Minimum: minimum, Reached: true}
 	for i, letter := range letters {
+		if letter == '-' {
+			continue
+		}
 		pod := &corev1.Pod{}
 		pod.Name = fmt.Sprintf("%s%d", name, i)
 		made.Pods = append(made.Pods, rollout.Pod{
 			Index: int32(i), Object: pod,
-			Current:   strings.ContainsRune("OXP", letter),
+			Current:   strings.ContainsRune("OXPN", letter),
 			Ready:     strings.ContainsRune("oO", letter),
-			Scheduled: !strings.ContainsRune("pP", letter),
+			Scheduled: !strings.ContainsRune("pPN", letter),
+			NoRoom:    letter == 'N',
 		})
 	}
 	return made
@@ -150,6 +155,10 @@ func TestNextWithCopiesBeyondReplicas(t *testing.T) {
 		"a copy whose pods a quota does not let come holds, and the quota is reported": {
 			group: surging(1, group(clique("c", 1, 1, "o"), clique("d", 1, 1, "o"), overQuota("e"))), surge: "3 of g",
 			waiting: waits + ": PodClique e has 0 of 1 pods", why: "creating pods: exceeded quota",
+		},
+		"a further copy whose pods beyond the minimum have no room serves": {
+			group: surging(1, group(clique("c", 2, 1, "oo"), clique("d", 2, 1, "ON"))), deletes: "c0 c1",
+			surge: "2 of g", waiting: "copy 0 of PodCliqueScalingGroup g is being updated",
 		},
 		"for each copy that came one goes": {
 			group: surging(2, copies("oooOO")), deletes: "c0-0 c1-0", surge: "5 of g",
@@ -375,6 +384,53 @@ func TestNext(t *testing.T) {
 			replica: rollout.Replica{Cliques: []rollout.Clique{neverReached(clique("a", 1, 1, "X")),
 				clique("b", 1, 1, "o")}},
 			waiting: "PodClique a has 0 of 1 ready pods",
+		},
+		"a pod beyond the minimum without room, which the update has not taken, holds nobody": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 2, "ooN")}},
+			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
+		},
+		"nor does one that a quota does not let come": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{refused(clique("a", 3, 1, "Oo"))}},
+			deletes: "a1", waiting: "pod 1 of PodClique a is being updated",
+		},
+		"nor one in the middle": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{refused(clique("a", 4, 1, "o-oo"))}},
+			deletes: "a0", waiting: "pod 0 of PodClique a is being updated",
+		},
+		"one of which nobody knows whether it has room holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 1, "ooP")}},
+			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
+		},
+		"the pod that the update took holds the next, while it has no room": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 4, 1, "NooN")}},
+			waiting: "PodClique a has 2 of 4 ready pods; some of them stand on no node yet",
+		},
+		"so it does while a quota does not let it come": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{refused(clique("a", 4, 1, "O-oo"))}},
+			waiting: "PodClique a has 3 of 4 pods", why: "creating pods: exceeded quota",
+		},
+		"it holds no longer when another pod came in its place": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 4, 1, "NooO")}},
+			deletes: "a1", waiting: "pod 1 of PodClique a is being updated",
+		},
+		"a pod without room that belongs to the minimum holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 3, 3, "ooN")}},
+			waiting: "PodClique a has 2 of 3 ready pods; some of them stand on no node yet",
+		},
+		"beside a pod without room, one that does not become ready holds": {
+			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 4, 1, "ooXN")}},
+			waiting: "PodClique a has 2 of 4 ready pods; some of them stand on no node yet",
+		},
+		"a copy whose pods beyond the minimum have no room goes, and holds nobody when it is back": {
+			replica: rollout.Replica{Groups: []rollout.Group{group(clique("c", 2, 1, "ON"), clique("d", 2, 1, "oN"))}},
+			deletes: "d0", waiting: "copy 1 of PodCliqueScalingGroup g is being updated",
+		},
+		"what is new and has its minimum is done, if the rest has no room": {
+			replica: rollout.Replica{
+				Cliques: []rollout.Clique{clique("a", 3, 2, "OON")},
+				Groups:  []rollout.Group{group(refused(clique("c", 2, 1, "O")))},
+			},
+			done: true,
 		},
 		"a clique that was scaled to zero is done": {
 			replica: rollout.Replica{Cliques: []rollout.Clique{clique("a", 0, 0, "")}}, done: true,

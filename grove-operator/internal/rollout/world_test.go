@@ -42,6 +42,7 @@ type world struct {
 	lifetime int
 	edits    int
 	// replaced are the pods that the operator deleted and whose successors are not ready yet, by PodClique and index.
+	// Those that were ready are true.
 	replaced map[string]map[string]bool
 	// deletions counts those of a pod's index for one edit.
 	deletions map[string]int
@@ -283,8 +284,10 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 		plan.Create = nil
 	}
 	maker := pods.Maker{Set: w.set, Member: member, PodClique: podClique}
+	var refused []grovev1alpha1.LastError
 	for _, addition := range plan.Create {
 		if len(w.pods) >= w.quota {
+			refused = []grovev1alpha1.LastError{{Description: "exceeded quota"}}
 			break
 		}
 		w.pods[addition.Name] = maker.Make(addition.Name, addition.Index)
@@ -295,6 +298,7 @@ func (w *world) podCliquePass(podClique *grovev1alpha1.PodClique) {
 	}
 	podClique.Status = status.OfPodClique(podClique, w.podsWith(podClique.Name), "",
 		rollout.UpdateOfPodClique(w.set, member, w.now))
+	podClique.Status.LastErrors = refused
 	w.checkCounts(podClique, member)
 	w.checkUpdated(podClique)
 }
@@ -321,8 +325,13 @@ func (w *world) schedule(t *rapid.T) {
 
 func (w *world) place(pod *corev1.Pod) {
 	standing := w.podsThat(pods.Scheduled)
-	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(standing) < w.room {
-		pod.Spec.NodeName = "node"
+	switch {
+	case pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil:
+	case len(standing) < w.room:
+		pod.Spec.NodeName, pod.Status.Conditions = "node", nil
+	default:
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable}}
 	}
 }
 
@@ -395,7 +404,7 @@ func (w *world) noteReplaced(pod *corev1.Pod) {
 	if w.replaced[podClique] == nil {
 		w.replaced[podClique] = map[string]bool{}
 	}
-	w.replaced[podClique][index] = true
+	w.replaced[podClique][index] = pods.Ready(pod)
 	key := fmt.Sprintf("%s/%s for edit %d", podClique, index, w.edits)
 	if w.deletions[key]++; w.deletions[key] > 1 && w.podCliques[podClique] != nil {
 		w.t.Fatalf("%s: replaced twice", key)

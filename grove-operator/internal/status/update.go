@@ -101,7 +101,14 @@ func Complete(podClique *grovev1alpha1.PodClique) bool {
 	return podClique.Status.CurrentPodTemplateHash != nil && podClique.Status.CurrentPodCliqueSetGenerationHash != nil
 }
 
-// podCliqueProgress begins with the turn of a clique that has old pods, and ends when all its pods are new and ready.
+// settles reports whether an update has ended that left no old pods: with the turn, where pods may lack that cannot
+// come; or when no pod lacks, and all are ready if it is the operator that replaces them.
+func (u Update) settles(complete, ready bool) bool {
+	return !u.Turn && !u.OnDelete || complete && (ready || !u.Turn)
+}
+
+// podCliqueProgress begins with the turn of a clique that has old pods, and ends when all its pods are new and ready,
+// or with the turn.
 // The counts of the last status show an update that was over before it could be recorded.
 func podCliqueProgress(
 	podClique *grovev1alpha1.PodClique, status grovev1alpha1.PodCliqueStatus, existing []*corev1.Pod, update Update,
@@ -109,8 +116,6 @@ func podCliqueProgress(
 	progress, now := status.UpdateProgress.DeepCopy(), metav1.NewTime(update.Now)
 	template := podClique.Labels[grovev1alpha1.LabelPodTemplateHash]
 	isNew := status.UpdatedReplicas == status.Replicas
-	settled := isNew && status.Replicas == podClique.Spec.Replicas &&
-		(status.ReadyReplicas == status.Replicas || !update.Turn)
 	begun := isNew && hadOldPods(podClique) || !isNew && (update.Turn || update.OnDelete)
 	if begun && update.reached(podClique) &&
 		(progress == nil || progress.PodTemplateHash != template || progress.UpdateEndedAt != nil) {
@@ -123,7 +128,7 @@ func podCliqueProgress(
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
-	if settled {
+	if isNew && update.settles(status.Replicas == podClique.Spec.Replicas, status.ReadyReplicas == status.Replicas) {
 		progress.ReadyPodsSelectedToUpdate, progress.UpdateEndedAt = nil, &now
 		return progress
 	}
@@ -200,8 +205,9 @@ func (c copies) available(replicas int32) bool {
 	return true
 }
 
-// groupProgress begins with the turn of a group that has old pods, and ends when all copies are new and available. An
-// update that its PodCliques had was one of the group as well, even if the turn was over before it could be recorded.
+// groupProgress begins with the turn of a group that has old pods, and ends when all copies are new and available, or
+// with the turn. An update that its PodCliques had was one of the group as well, even if the turn was over before it
+// could be recorded.
 func groupProgress(
 	group *grovev1alpha1.PodCliqueScalingGroup, status grovev1alpha1.PodCliqueScalingGroupStatus, all copies,
 	update Update,
@@ -221,7 +227,8 @@ func groupProgress(
 	if progress == nil || progress.UpdateEndedAt != nil {
 		return progress
 	}
-	done := status.UpdatedReplicas == group.Spec.Replicas && (all.available(group.Spec.Replicas) || !update.Turn)
+	done := !all.any(outdated) &&
+		update.settles(status.UpdatedReplicas == group.Spec.Replicas, all.available(group.Spec.Replicas))
 	progress.UpdatedPodCliques, progress.ReadyReplicaIndicesSelectedToUpdate = selectedCopies(all, hash,
 		update.Turn, done)
 	if done {
@@ -260,6 +267,11 @@ func updatedNames(podCliques []*grovev1alpha1.PodClique, hash string) []string {
 		}
 	}
 	return names
+}
+
+// outdated reports whether a PodClique has pods of another template than its own, or has not counted them.
+func outdated(podClique *grovev1alpha1.PodClique) bool {
+	return podClique.Status.ObservedGeneration != podClique.Generation || hadOldPods(podClique)
 }
 
 // begun reports whether pods of a PodClique are being replaced.

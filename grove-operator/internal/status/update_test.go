@@ -62,6 +62,8 @@ func TestUpdateOfAPodClique(t *testing.T) {
 			{existing("rs"), turn, "to new"}, {existing("rr"), turn, "to new, ended"}},
 		"an update ends with the turn of its replica": {{existing("or"), turn, "to new"},
 			{existing("rs"), other, "to new, ended"}},
+		"also if a pod cannot come": {{existing("or"), turn, "to new"}, {existing("r"), turn, "to new"},
+			{existing("r"), other, "to new, ended"}},
 		"a clique without old pods has nothing to update": {{existing("rr"), turn, "none"}},
 		"the user's deletions are an update as well": {{existing("oo"), onDelete, "to new"},
 			{existing("or"), onDelete, "to new"}, {existing("rs"), onDelete, "to new, ended"}},
@@ -242,6 +244,29 @@ func TestUpdateOfAScalingGroup(t *testing.T) {
 		group.Status = status.OfScalingGroup(group, members, step.update)
 		if got := groupWords(group.Status.UpdateProgress); got != step.want {
 			t.Errorf("step %d: got %s, want %s", i, got, step.want)
+		}
+	}
+}
+
+// TestUpdateOfAScalingGroupEndsWithTheTurn: a copy may lack a pod that a quota does not let come.
+func TestUpdateOfAScalingGroupEndsWithTheTurn(t *testing.T) {
+	_, observed, members := world(t)
+	group, next := observed.ScalingGroups["s-0-g"], "next"
+	group.Annotations[grovev1alpha1.AnnotationGenerationHash] = next
+	for _, member := range members {
+		member.Labels[grovev1alpha1.LabelPodTemplateHash] = next
+	}
+	group.Status = status.OfScalingGroup(group, members, status.Update{Turn: true})
+	for _, member := range members {
+		member.Status.CurrentPodTemplateHash, member.Status.CurrentPodCliqueSetGenerationHash = &next, nil
+	}
+	for _, c := range []struct {
+		turn  bool
+		ended bool
+	}{{true, false}, {false, true}} {
+		group.Status = status.OfScalingGroup(group, members, status.Update{Turn: c.turn})
+		if got := group.Status.UpdateProgress; got == nil || got.UpdateEndedAt != nil != c.ended {
+			t.Errorf("turn %v: %+v, ended is to be %v", c.turn, got, c.ended)
 		}
 	}
 }
