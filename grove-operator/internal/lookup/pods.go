@@ -3,6 +3,9 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,22 +18,58 @@ import (
 	"packtree.dev/grove-operator/internal/pods"
 )
 
-// ReadyPods counts the ready pods of the PodCliques of one replica of a set, by the pods themselves.
-func ReadyPods(
-	ctx context.Context, reader client.Reader, set *grovev1alpha1.PodCliqueSet, replica int32,
-) (func(podClique *grovev1alpha1.PodClique) int32, error) {
-	var list corev1.PodList
-	if err := reader.List(ctx, &list, OfReplica(set.Namespace, set.Name, replica)...); err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
-	}
-	ready := map[types.UID]int32{}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if owner := metav1.GetControllerOf(pod); owner != nil && pods.Active(pod) && pods.Ready(pod) {
-			ready[owner.UID]++
+// Replica is one replica of a set as the API server has it.
+type Replica struct {
+	PodCliques    map[string]*grovev1alpha1.PodClique
+	ScalingGroups map[string]*grovev1alpha1.PodCliqueScalingGroup
+	ready         map[types.UID]int32
+}
+
+// LiveReplica reads one replica of a set without a cache.
+func LiveReplica(
+	ctx context.Context, live client.Reader, set *grovev1alpha1.PodCliqueSet, index int32,
+) (Replica, error) {
+	read := Replica{PodCliques: map[string]*grovev1alpha1.PodClique{},
+		ScalingGroups: map[string]*grovev1alpha1.PodCliqueScalingGroup{}, ready: map[types.UID]int32{}}
+	var podCliques grovev1alpha1.PodCliqueList
+	var groups grovev1alpha1.PodCliqueScalingGroupList
+	var existing corev1.PodList
+	for _, list := range []client.ObjectList{&podCliques, &groups, &existing} {
+		err := live.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels{
+			grovev1alpha1.LabelPartOf:                   set.Name,
+			grovev1alpha1.LabelPodCliqueSetReplicaIndex: strconv.Itoa(int(index)),
+		})
+		if err != nil {
+			return Replica{}, fmt.Errorf("reading replica %d: %w", index, err)
 		}
 	}
-	return func(podClique *grovev1alpha1.PodClique) int32 { return ready[podClique.UID] }, nil
+	for i := range podCliques.Items {
+		read.PodCliques[podCliques.Items[i].Name] = &podCliques.Items[i]
+	}
+	for i := range groups.Items {
+		read.ScalingGroups[groups.Items[i].Name] = &groups.Items[i]
+	}
+	for i := range existing.Items {
+		pod := &existing.Items[i]
+		if owner := metav1.GetControllerOf(pod); owner != nil && pods.Active(pod) && pods.Ready(pod) {
+			read.ready[owner.UID]++
+		}
+	}
+	return read, nil
+}
+
+// Ready counts the ready pods of a PodClique.
+func (r Replica) Ready(podClique *grovev1alpha1.PodClique) int32 { return r.ready[podClique.UID] }
+
+// Members are the PodCliques of a scaling group, by name.
+func (r Replica) Members(group string) []*grovev1alpha1.PodClique {
+	var members []*grovev1alpha1.PodClique
+	for _, name := range slices.Sorted(maps.Keys(r.PodCliques)) {
+		if r.PodCliques[name].Labels[grovev1alpha1.LabelPodCliqueScalingGroup] == group {
+			members = append(members, r.PodCliques[name])
+		}
+	}
+	return members
 }
 
 // BoundPods counts the pods of a set that are on nodes and not leaving, by the pods themselves.

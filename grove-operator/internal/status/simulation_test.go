@@ -223,10 +223,15 @@ func (s *simulation) pass(writes int) {
 	for _, unit := range situation.Due() {
 		situation.Confirmed[unit.Index] = unit.Without(
 			func(_, name string) bool { return termination.HasMinimum(s.live[name], ready) })
+		situation.Untouched = termination.Untouched(situation.Record, unit.Objects)
 	}
 	plan := termination.Decide(situation)
 	if plan.Begun {
 		s.judge(plan.Record)
+	}
+	if len(plan.Delete) == len(s.set.Spec.Template.Cliques) && !slices.ContainsFunc(plan.Delete,
+		func(object termination.Object) bool { return s.broken(s.live[object.Name]) }) {
+		s.complain("replica %d is recreated, of which nothing is deleted and everything is well", plan.Record.Index)
 	}
 	for _, object := range plan.Delete {
 		if writes--; writes < 0 {

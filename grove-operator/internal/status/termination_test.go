@@ -108,6 +108,16 @@ func TestDecide(t *testing.T) {
 				Units: []termination.Unit{unit(1, time.Hour, object("b", "1"), object("c", "2"))}},
 			want: 1, delete: []string{"b", "c"},
 		},
+		"what has recovered since it was recorded, and before any of it was deleted, is left alone": {
+			situation: termination.Situation{Record: half, Delay: time.Hour, Untouched: true,
+				Units: []termination.Unit{unit(1, time.Hour, object("b", "1"), object("c", "2"))}},
+			recovered: []int32{1}, want: -1,
+		},
+		"it goes if the API server knows of a deletion that the cache does not show": {
+			situation: termination.Situation{Record: half, Delay: time.Hour,
+				Units: []termination.Unit{unit(1, time.Hour, object("b", "1"), object("c", "2"))}},
+			recovered: []int32{1}, want: 1, delete: []string{"b", "c"},
+		},
 		"the same unit is finished half-way, whoever else is due by now": {
 			situation: termination.Situation{Record: half, Delay: time.Hour, Units: []termination.Unit{
 				unit(0, 9*time.Hour, object("a", "0")), unit(1, 0, going(object("b", "1")), object("c", "2")),

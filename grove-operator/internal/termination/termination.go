@@ -53,9 +53,11 @@ type Situation struct {
 	Updating bool
 	// Units are all wanted ones.
 	Units []Unit
-	// Confirmed are the breaches of the units in Due, by their pods. Conditions may be out of date: while no operator
-	// runs, pods recover and no status is written.
+	// Confirmed are the breaches of the units in Due, by what the API server has. Conditions may be out of date: while
+	// no operator runs, pods recover and no status is written; and what the cache shows may be late.
 	Confirmed map[int32][]Breach
+	// Untouched reports whether nothing of the recorded unit is deleted yet, by what the API server has.
+	Untouched bool
 	// Now is the time to compare deadlines with.
 	Now time.Time
 }
@@ -76,14 +78,16 @@ func (p Plan) Holds(unit int32) bool {
 	return len(p.Delete) > 0 && p.Record.Index == unit
 }
 
-// Decide returns what to do next. One unit is recreated at a time, and a unit that was begun is finished whatever
-// happens to it in between.
+// Decide returns what to do next. One unit is recreated at a time. A unit that has recovered before any object of it
+// was deleted is left alone; after that it is finished whatever happens to it.
 func Decide(situation Situation) Plan {
 	if record := situation.Record; record != nil {
-		if leaving, unfinished := remaining(record, situation.Units); unfinished {
-			return Plan{Record: record, Delete: leaving}
+		leaving, unfinished := remaining(record, situation.Units)
+		recovered := situation.Untouched && len(situation.Confirmed[record.Index]) == 0
+		if !unfinished || recovered {
+			return Plan{}
 		}
-		return Plan{}
+		return Plan{Record: record, Delete: leaving}
 	}
 	due, recheck := situation.due()
 	for _, unit := range due {
@@ -95,8 +99,13 @@ func Decide(situation Situation) Plan {
 	return Plan{Recheck: recheck}
 }
 
-// Due are the units that Decide may recreate. Their pods have to be counted first.
+// Due are the units that Decide may recreate, or may still leave alone. They have to be read past the cache first.
 func (s *Situation) Due() []Unit {
+	if record := s.Record; record != nil {
+		return slices.DeleteFunc(slices.Clone(s.Units), func(unit Unit) bool {
+			return unit.Index != record.Index || !Untouched(record, unit.Objects)
+		})
+	}
 	due, _ := s.due()
 	return due
 }
@@ -153,6 +162,15 @@ func (s *Situation) record(unit Unit) *grovev1alpha1.GangTermination {
 		})
 	}
 	return record
+}
+
+// Untouched reports whether all recorded objects exist and are not going.
+func Untouched(record *grovev1alpha1.GangTermination, existing []Object) bool {
+	unit := Unit{Objects: existing}
+	return record != nil && !slices.ContainsFunc(record.Objects, func(recorded grovev1alpha1.TerminatedObject) bool {
+		object := unit.find(recorded.Kind, recorded.Name)
+		return object == nil || object.UID != recorded.UID || object.Going
+	})
 }
 
 // remaining are the recorded objects that are not deleted yet. The record is finished when each has been replaced by

@@ -122,8 +122,9 @@ func (u *Unit) add(object Object, generation, observed int64, conditions []metav
 	if object.Going || generation != observed || condition == nil || condition.Status != metav1.ConditionTrue {
 		return
 	}
-	u.Breaches = append(u.Breaches,
-		Breach{What: object.Kind + " " + object.Name, Since: condition.LastTransitionTime.Time})
+	// The time is that of the second in which the breach began.
+	since := condition.LastTransitionTime.Add(time.Second)
+	u.Breaches = append(u.Breaches, Breach{What: object.Kind + " " + object.Name, Since: since})
 }
 
 // Without returns the breaches of a unit except those of objects that have recovered.

@@ -28,11 +28,22 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 		Now:       r.Clock.Now(),
 	}
 	for _, unit := range situation.Due() {
-		breaches, err := r.confirm(ctx, scope, unit.Index)
+		live, err := lookup.LiveReplica(ctx, r.Writer.Live, scope.set, scope.replica)
 		if err != nil {
 			return err
 		}
-		situation.Confirmed[unit.Index] = breaches
+		group := live.ScalingGroups[scope.group.Name]
+		if group == nil {
+			continue
+		}
+		existing := termination.Copies(group, live.Members(group.Name), live.Ready)
+		if int(unit.Index) >= len(existing) {
+			continue // It was scaled in.
+		}
+		found := existing[unit.Index]
+		situation.Untouched = termination.Untouched(situation.Record, found.Objects)
+		situation.Confirmed[unit.Index] = found.Without(
+			func(_, name string) bool { return termination.HasMinimum(live.PodCliques[name], live.Ready) })
 	}
 	scope.termination = termination.Decide(situation)
 	var errs []error
@@ -40,17 +51,6 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 		errs = append(errs, r.Writer.Delete(ctx, scope.podCliques[object.Name]))
 	}
 	return errors.Join(errs...)
-}
-
-// confirm counts the pods of a copy that is due by its conditions, and of the copies that keep the group's minimum
-// without it.
-func (r *Reconciler) confirm(ctx context.Context, scope *scope, copyIndex int32) ([]termination.Breach, error) {
-	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, scope.replica)
-	if err != nil {
-		return nil, err
-	}
-	unit := termination.Copies(scope.group, scope.members(), ready)[copyIndex]
-	return unit.Without(func(_, name string) bool { return termination.HasMinimum(scope.podCliques[name], ready) }), nil
 }
 
 // members are the PodCliques of the group.

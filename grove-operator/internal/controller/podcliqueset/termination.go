@@ -3,12 +3,9 @@ package podcliqueset
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 
 	"packtree.dev/grove-operator/internal/events"
 	"packtree.dev/grove-operator/internal/layout"
@@ -31,11 +28,20 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 	}
 	situation.Confirmed = map[int32][]termination.Breach{}
 	for _, unit := range situation.Due() {
-		breaches, err := r.confirm(ctx, scope, unit)
+		live, err := lookup.LiveReplica(ctx, r.Writer.Live, scope.set, unit.Index)
 		if err != nil {
 			return err
 		}
-		situation.Confirmed[unit.Index] = breaches
+		existing := termination.Replica(scope.set, unit.Index, live.PodCliques, live.ScalingGroups)
+		situation.Untouched = termination.Untouched(situation.Record, existing.Objects)
+		situation.Confirmed[unit.Index] = unit.Without(func(kind, name string) bool {
+			if kind == termination.KindScalingGroup {
+				group := live.ScalingGroups[name]
+				return group != nil && termination.KeepsMinimum(group, live.Members(name), live.Ready)
+			}
+			podClique := live.PodCliques[name]
+			return podClique != nil && termination.HasMinimum(podClique, live.Ready)
+		})
 	}
 	scope.termination = termination.Decide(situation)
 	var errs []error
@@ -50,30 +56,6 @@ func (s *scope) object(object termination.Object) client.Object {
 		return s.scalingGroups[object.Name]
 	}
 	return s.podCliques[object.Name]
-}
-
-// confirm counts the pods of a replica that is due by its conditions.
-func (r *Reconciler) confirm(ctx context.Context, scope *scope, unit termination.Unit) ([]termination.Breach, error) {
-	ready, err := lookup.ReadyPods(ctx, r.Client, scope.set, unit.Index)
-	if err != nil {
-		return nil, err
-	}
-	var list grovev1alpha1.PodCliqueList
-	if err := r.Client.List(ctx, &list, lookup.OfReplica(scope.set.Namespace, scope.set.Name,
-		unit.Index)...); err != nil {
-		return nil, fmt.Errorf("listing PodCliques: %w", err)
-	}
-	members := map[string][]*grovev1alpha1.PodClique{}
-	for i := range list.Items {
-		group := list.Items[i].Labels[grovev1alpha1.LabelPodCliqueScalingGroup]
-		members[group] = append(members[group], &list.Items[i])
-	}
-	return unit.Without(func(kind, name string) bool {
-		if kind == termination.KindScalingGroup {
-			return termination.KeepsMinimum(scope.scalingGroups[name], members[name], ready)
-		}
-		return termination.HasMinimum(scope.podCliques[name], ready)
-	}), nil
 }
 
 // announce emits an event for a replica that is going to be recreated, once that is recorded.
