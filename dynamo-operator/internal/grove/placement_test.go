@@ -31,9 +31,18 @@ func TestThePlacementOfADeploymentIsThatOfItsWorstGang(t *testing.T) {
 			for _, score := range test.scores {
 				gangs = append(gangs, grovev1alpha1.PodGangStatus{PlacementScore: score})
 			}
-			if diff := cmp.Diff(&test.want, placement(gangs)); diff != "" {
+			if diff := cmp.Diff(&test.want, placement(
+				grovev1alpha1.PodCliqueSetStatus{PodGangStatuses: gangs})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+	counted := grovev1alpha1.PodCliqueSetStatus{
+		PodGangs:        &grovev1alpha1.PodGangCounts{Total: 500, Scored: 400, LowestPlacementScore: less},
+		PodGangStatuses: []grovev1alpha1.PodGangStatus{{PlacementScore: one}},
+	}
+	want := &v1beta1.PlacementStatus{State: "Partial", Score: less}
+	if diff := cmp.Diff(want, placement(counted)); diff != "" {
+		t.Errorf("of a set that lists the first of its gangs (-want +got):\n%s", diff)
 	}
 }

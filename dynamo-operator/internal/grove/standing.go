@@ -115,7 +115,7 @@ func (s Standing) Observation() backend.Observation {
 		return observed
 	}
 	observed.Exists = true
-	observed.Placement = placement(set.Status.PodGangStatuses)
+	observed.Placement = placement(set.Status)
 	observed.Current = set.Status.ObservedGeneration == set.Generation
 	progress := set.Status.UpdateProgress
 	observed.Settled = progress == nil || progress.UpdateEndedAt != nil

@@ -88,7 +88,7 @@ func (s Standing) waitingGang(prefix string) string {
 }
 
 // saidOf is the message about a gang, and whether its minimum has nodes. For a placed gang the message is about pods
-// beyond the minimum.
+// beyond the minimum. A set that does not list all its gangs leaves out placed ones first.
 func (s Standing) saidOf(name string) (sentence string, placed bool) {
 	for _, gang := range s.PodCliqueSet.Status.PodGangStatuses {
 		if gang.Name != name {
@@ -103,5 +103,6 @@ func (s Standing) saidOf(name string) (sentence string, placed bool) {
 			return initialized.Message, false
 		}
 	}
-	return "", false
+	status := s.PodCliqueSet.Status
+	return "", status.PodGangs != nil && int(status.PodGangs.Total) > len(status.PodGangStatuses)
 }

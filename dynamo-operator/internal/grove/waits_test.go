@@ -31,6 +31,7 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 	for name, c := range map[string]struct {
 		gangs                        []grovev1alpha1.PodGangStatus
 		frontendPlaced, workerPlaced int32
+		total                        int32
 		hold                         bool
 		want                         map[string]string
 	}{
@@ -54,6 +55,11 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 				gang("d-0-worker-1", "", "False", short),
 				gang("d-0-worker-10", "", "False", "later"), gang("d-0-worker-2", "", "False", "later"),
 			},
+			frontendPlaced: 2, workerPlaced: 2,
+			want: map[string]string{"Worker": short},
+		},
+		"a further replica finds no room, and the set lists only the first of its gangs": {
+			gangs: []grovev1alpha1.PodGangStatus{gang("d-0-worker-1", "", "False", short)}, total: 500,
 			frontendPlaced: 2, workerPlaced: 2,
 			want: map[string]string{"Worker": short},
 		},
@@ -91,6 +97,7 @@ func TestWaitsRepeatWhatTheSchedulerSaysOfTheGang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := &grovev1alpha1.PodCliqueSet{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
 			set.Status.PodGangStatuses = c.gangs
+			set.Status.PodGangs = &grovev1alpha1.PodGangCounts{Total: max(c.total, int32(len(c.gangs)))}
 			set.Status.Conditions = []metav1.Condition{
 				{Type: grovev1alpha1.ConditionTopologyLevelsUnavailable, Status: "True",
 					Message: "no level rack, so that pods wait"},

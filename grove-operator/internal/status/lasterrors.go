@@ -14,11 +14,15 @@ import (
 	"packtree.dev/shared/apply"
 )
 
-// LastErrors converts the error of a pass to lastErrors. An error that was there before keeps its time. Errors that the
-// next pass heals are left out: see realErrors.
+// listedErrors is how many errors a status lists: a pass over thousands of children may have as many.
+const listedErrors = 20
+
+// LastErrors converts the error of a pass to lastErrors, the first of many. An error that was there before keeps its
+// time. Errors that the next pass heals are left out: see realErrors.
 func LastErrors(before []grovev1alpha1.LastError, outcome error, now time.Time) []grovev1alpha1.LastError {
 	var all []grovev1alpha1.LastError
-	for _, err := range realErrors(outcome) {
+	found := realErrors(outcome)
+	for _, err := range found[:min(len(found), listedErrors)] {
 		entry := grovev1alpha1.LastError{Code: code(err), Description: err.Error(), ObservedAt: metav1.NewTime(now)}
 		for _, known := range before {
 			if known.Code == entry.Code && known.Description == entry.Description {

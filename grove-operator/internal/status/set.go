@@ -55,7 +55,7 @@ func OfSet(set *grovev1alpha1.PodCliqueSet, observed Observed, outcome error) gr
 		addIf(&status.AvailableReplicas, judged.available)
 		addIf(&status.UpdatedReplicas, judged.updated)
 	}
-	status.PodGangStatuses = gangStatuses(observed.Gangs)
+	recordGangs(&status, gangStatuses(observed.Gangs))
 	meta.SetStatusCondition(&status.Conditions, observed.Topology.Condition(set.Generation))
 	meta.SetStatusCondition(&status.Conditions, topologyKept(observed.Topology.Name, observed.Gangs,
 		observed.PlacedElsewhere, set.Generation))
@@ -230,11 +230,10 @@ func setReady(
 func withoutRoom(gangs []grovev1alpha1.PodGangStatus) string {
 	words, others := "", 0
 	for _, gang := range gangs {
-		scheduled := meta.FindStatusCondition(gang.Conditions, schedulerv1alpha1.ConditionScheduled)
-		switch {
-		case scheduled == nil || scheduled.Status != metav1.ConditionTrue || scheduled.Message == "":
+		switch message := lacksPods(gang); {
+		case message == "":
 		case words == "":
-			words = fmt.Sprintf("; of PodGang %s, %s", gang.Name, scheduled.Message)
+			words = fmt.Sprintf("; of PodGang %s, %s", gang.Name, message)
 		default:
 			others++
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -422,5 +423,8 @@ func TestLastErrors(t *testing.T) {
 	}
 	if left := status.LastErrors(got, nil, now); len(left) > 0 {
 		t.Errorf("errors stay although all went well: %v", left)
+	}
+	if many := status.LastErrors(nil, errors.Join(slices.Repeat([]error{refused}, 2000)...), now); len(many) != 20 {
+		t.Errorf("of 2000 errors, %d are listed, want 20", len(many))
 	}
 }

@@ -58,8 +58,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager, workers int32, bindin
 		Complete(r)
 }
 
-// A set's status lists its gangs, so that a write of it costs as much as there are gangs: with 500 it takes the API
-// server a tenth of a second, and while they all start each pass would have news.
+// A pass looks at all gangs of a set, and while they start each would have news to write.
 const (
 	windowOfGang  = 4 * time.Millisecond
 	longestWindow = 2 * time.Second
@@ -73,7 +72,10 @@ func (r *Reconciler) window(ctx context.Context, request reconcile.Request) time
 	if err != nil || updating(set) || set.Status.GangTermination != nil {
 		return passes.Window
 	}
-	return min(max(passes.Window, time.Duration(len(set.Status.PodGangStatuses))*windowOfGang), longestWindow)
+	if set.Status.PodGangs == nil {
+		return passes.Window
+	}
+	return min(max(passes.Window, time.Duration(set.Status.PodGangs.Total)*windowOfGang), longestWindow)
 }
 
 // relook is when a written status is looked at again.

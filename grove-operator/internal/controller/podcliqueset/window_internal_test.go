@@ -14,8 +14,8 @@ import (
 )
 
 func TestChildrenOfALargeSetWaitForEachOther(t *testing.T) {
-	withGangs := func(count int) grovev1alpha1.PodCliqueSetStatus {
-		return grovev1alpha1.PodCliqueSetStatus{PodGangStatuses: make([]grovev1alpha1.PodGangStatus, count)}
+	withGangs := func(count int32) grovev1alpha1.PodCliqueSetStatus {
+		return grovev1alpha1.PodCliqueSetStatus{PodGangs: &grovev1alpha1.PodGangCounts{Total: count}}
 	}
 	updating, updated, terminating := withGangs(500), withGangs(500), withGangs(500)
 	updating.UpdateProgress = &grovev1alpha1.PodCliqueSetUpdateProgress{}

@@ -71,7 +71,7 @@ type PodCliqueScalingGroupStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// LastErrors are the errors of the last reconciliation; empty if there were none.
+	// LastErrors are the errors of the last reconciliation, at most 20; empty if there were none.
 	// +listType=atomic
 	// +optional
 	LastErrors []LastError `json:"lastErrors,omitempty"`

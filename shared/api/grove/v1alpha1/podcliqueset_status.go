@@ -15,7 +15,7 @@ type PodCliqueSetStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// LastErrors are the errors of the last reconciliation; empty if there were none.
+	// LastErrors are the errors of the last reconciliation, at most 20; empty if there were none.
 	// +listType=atomic
 	// +optional
 	LastErrors []LastError `json:"lastErrors,omitempty"`
@@ -41,10 +41,14 @@ type PodCliqueSetStatus struct {
 	// The operator writes the list as a whole: owned field by field, the record of who owns what would be larger, in a
 	// set of a thousand gangs, than an object may be.
 
-	// PodGangStatuses says how each gang of the set is doing.
+	// PodGangStatuses says how gangs of the set are doing, at most 100 of them: those that failed, wait or start first,
+	// then those with pods that have no node, then those with the lowest placement scores, each by name.
 	// +listType=atomic
 	// +optional
 	PodGangStatuses []PodGangStatus `json:"podGangStatuses,omitempty"`
+	// PodGangs counts all gangs of the set. Unset: nobody has counted them.
+	// +optional
+	PodGangs *PodGangCounts `json:"podGangs,omitempty"`
 	// CurrentGenerationHash is a hash of the parts of the template that a pod is made from. It changes when pods have
 	// to be replaced.
 	// +optional
@@ -94,6 +98,36 @@ type PodGangStatus struct {
 	// +kubebuilder:validation:Maximum=1
 	// +optional
 	PlacementScore *float64 `json:"placementScore,omitempty"`
+}
+
+// PodGangCounts counts the gangs of a set, by phase and by their placement scores.
+type PodGangCounts struct {
+	// Total is how many gangs there are.
+	// +required
+	Total int32 `json:"total"`
+	// Pending is how many lack a minimum on nodes.
+	// +optional
+	Pending int32 `json:"pending"`
+	// Starting is how many have all minima on nodes, and some not ready yet.
+	// +optional
+	Starting int32 `json:"starting"`
+	// Running is how many have all minima ready.
+	// +optional
+	Running int32 `json:"running"`
+	// Failed is how many failed.
+	// +optional
+	Failed int32 `json:"failed"`
+	// Succeeded is how many ended well.
+	// +optional
+	Succeeded int32 `json:"succeeded"`
+	// Scored is how many have a placement score.
+	// +optional
+	Scored int32 `json:"scored"`
+	// LowestPlacementScore is the lowest of these scores. Unset: none has one.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	// +optional
+	LowestPlacementScore *float64 `json:"lowestPlacementScore,omitempty"`
 }
 
 // LastError is an error of a reconciliation.
