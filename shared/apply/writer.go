@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +98,7 @@ func (w Writer) applyNew(ctx context.Context, wanted *unstructured.Unstructured)
 // create makes an object if the cache may lack objects of others with that name. The creation fails if the name is
 // taken, so that no read is needed before, and costs the API server less than an apply. If the object exists already
 // with the same owner, and the cache does not show it yet, it is left as it is: its appearance in the cache brings the
-// next pass.
+// next pass. But without the wanted labels, by which the cache finds it, it would never appear.
 func (w Writer) create(ctx context.Context, wanted *unstructured.Unstructured) error {
 	err := w.Client.Create(ctx, wanted, w.FieldOwner)
 	if !apierrors.IsAlreadyExists(err) {
@@ -105,7 +106,13 @@ func (w Writer) create(ctx context.Context, wanted *unstructured.Unstructured) e
 	}
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(wanted.GroupVersionKind())
-	return w.checkName(ctx, w.Live, wanted, found)
+	err = w.checkName(ctx, w.Live, wanted, found)
+	has := labels.SelectorFromSet(wanted.GetLabels()).Matches(labels.Set(found.Labels))
+	if err != nil || found.UID == "" || found.DeletionTimestamp != nil || has {
+		return err
+	}
+	wanted.SetUID(found.UID)
+	return w.applyChanged(ctx, wanted)
 }
 
 // applyChanged writes an object of the operator's own.

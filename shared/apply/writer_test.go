@@ -288,6 +288,21 @@ func TestAnObjectThatTheCacheLacksIsNotOverwritten(t *testing.T) {
 	}
 }
 
+func TestAnObjectThatLostItsLabelGetsItBack(t *testing.T) {
+	owner := newOwner(t)
+	w := writer(&requests{})
+	mustApply(t, w, service(owner, owner.Name), nil, true)
+	lost := read(t, owner.Name, &corev1.Service{})
+	delete(lost.Labels, "wanted")
+	if err := cluster.Update(t.Context(), lost, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, w, service(owner, owner.Name), nil, true) // The cache finds it by the label.
+	if stored := read(t, owner.Name, &corev1.Service{}); stored.Labels["wanted"] != "yes" || stored.UID != lost.UID {
+		t.Errorf("labels %v of %s, want the lost one on %s", stored.Labels, stored.UID, lost.UID)
+	}
+}
+
 func TestWhatHasChangedSinceIsAConflict(t *testing.T) {
 	owner := newOwner(t)
 	w := writer(&requests{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,12 +34,26 @@ func (r *Reconciler) apply(
 	if err != nil {
 		return false, err
 	}
+	keepExpanded(object, seen)
 	changed, err := r.writer.Apply(ctx, object, seen)
 	if changed {
 		log.FromContext(ctx).Info("applied", "kind", object.GetObjectKind().GroupVersionKind().Kind, "name",
 			object.GetName())
 	}
 	return changed, whoseName(deployment, err)
+}
+
+// keepExpanded keeps the size of a claim that somebody has expanded: Kubernetes makes no claim smaller.
+func keepExpanded(wanted, seen client.Object) {
+	claim, is := wanted.(*corev1.PersistentVolumeClaim)
+	existing, has := seen.(*corev1.PersistentVolumeClaim)
+	if !is || !has {
+		return
+	}
+	size := existing.Spec.Resources.Requests[corev1.ResourceStorage]
+	if size.Cmp(claim.Spec.Resources.Requests[corev1.ResourceStorage]) > 0 {
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
+	}
 }
 
 // seen returns an object as the cache has it; nil if the cache has none.

@@ -8,9 +8,11 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/shared/api/dynamo/v1beta1"
@@ -104,6 +106,52 @@ var _ = Describe("What a deployment becomes", func() {
 			Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "components-frontend"}, service)).To(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
+	})
+
+	It("keeps the size of a claim that somebody has expanded", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Provisioner: "example.com/disk",
+			AllowVolumeExpansion: new(true)}
+		Expect(k8s.Create(ctx, class)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, class)).To(Succeed()) })
+		Expect(k8s.Create(ctx, written(namespace,
+			strings.Replace(withClaim, "size: 1Gi", "size: 1Gi, storageClass: "+namespace, 1)))).To(Succeed())
+		set := eventuallySet(ctx, namespace, "components")
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "models"}}
+		Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
+		bound := `{"spec":{"volumeName":"disk"}}`
+		Expect(k8s.Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(bound)))).To(Succeed())
+		held := `{"status":{"phase":"Bound","capacity":{"storage":"5Gi"}}}`
+		Expect(k8s.Status().Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(held)))).To(Succeed())
+		expanded := `{"spec":{"resources":{"requests":{"storage":"5Gi"}}}}`
+		Expect(k8s.Patch(ctx, claim, client.RawPatch(types.MergePatchType, []byte(expanded)))).To(Succeed())
+
+		edit := `[{"op":"add","path":"/spec/env","value":[{"name":"A","value":"1"}]}]`
+		Expect(k8s.Patch(ctx, deployment(ctx, namespace, "components"),
+			client.RawPatch(types.JSONPatchType, []byte(edit)))).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+			g.Expect(set.Spec.Template.Cliques[0].Spec.PodSpec.Containers[0].Env).To(
+				ContainElement(corev1.EnvVar{Name: "A", Value: "1"}))
+			ready := meta.FindStatusCondition(deployment(ctx, namespace, "components").Status.Conditions,
+				v1beta1.ConditionReady)
+			g.Expect(ready).To(HaveField("Reason", Not(Equal(v1beta1.ReasonRejected))))
+		}).Should(Succeed(), "a pass has looked at the claim and gone on")
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		Expect(claim.Spec.Resources.Requests.Storage().String()).To(Equal("5Gi"))
+	})
+
+	It("gets a label back by which it is found", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		Expect(k8s.Create(ctx, written(namespace, asComponents))).To(Succeed())
+		eventuallyObserved(ctx, namespace, "components")
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "components-frontend"}}
+		lost := `{"metadata":{"labels":{"` + v1beta1.LabelDeploymentName + `":null}}}`
+		Expect(k8s.Patch(ctx, service, client.RawPatch(types.MergePatchType, []byte(lost)))).To(Succeed())
+		Eventually(func() map[string]string {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+			return service.Labels
+		}).Should(HaveKeyWithValue(v1beta1.LabelDeploymentName, "components"))
 	})
 
 	It("is updated in the way that somebody has chosen", func(ctx SpecContext) {
