@@ -35,6 +35,7 @@ const (
 	eventUnwritten  = "PodGroupUnwritten"
 	eventCycle      = "OwnerCycle"
 	eventNoGroup    = "NoGroup"
+	eventUnread     = "OtherGroupUnread"
 	actionGroup     = "GroupPods"
 )
 
@@ -116,8 +117,7 @@ func (k *podGroups) write(
 	wrong := slices.Concat(decision.Problems, decision.Fatal)
 	switch {
 	case len(decision.Fatal) > 0:
-		k.warn(witness, eventInvalid, sentence(wrong))
-		return kept{wrong: wrong}, nil
+		return k.unfit(ctx, live, wrong, witness)
 	case live != nil && !podgroups.MadeHere(live):
 		k.warn(witness, eventForeign, fmt.Sprintf("PodGroup %s was made by somebody else and is left as it is",
 			live.Name))
@@ -128,7 +128,7 @@ func (k *podGroups) write(
 	}
 	applied, err := k.apply(ctx, live, decision.PodGroup)
 	if err != nil {
-		return k.refused(err, decision.PodGroup, wrong, witness)
+		return k.refused(ctx, err, live, decision.PodGroup, wrong, witness)
 	}
 	if wait := k.unsettled(applied, decision.Unresolved); wait > 0 {
 		return kept{podGroup: applied, wrong: wrong, again: wait}, nil
@@ -147,22 +147,33 @@ func (k *podGroups) unsettled(podGroup *scheduling.PodGroup, unresolved field.Er
 	return k.doubts.wait(key, k.clock.Now())
 }
 
-// refused returns the result for a workload whose PodGroup could not be written.
+// unfit reports mistakes for which the PodGroup is not written: in the condition of the one that is there, if there is
+// one, which stays as it was before the mistake.
+func (k *podGroups) unfit(
+	ctx context.Context, live *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
+) (kept, error) {
+	if live != nil && podgroups.MadeHere(live) {
+		return kept{wrong: wrong}, k.state(ctx, witness, live, wrong)
+	}
+	k.warn(witness, eventInvalid, sentence(wrong))
+	return kept{wrong: wrong}, nil
+}
+
+// refused returns the result for a workload whose PodGroup could not be written. Live is the one that is there.
 func (k *podGroups) refused(
-	err error, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
+	ctx context.Context, err error, live, podGroup *scheduling.PodGroup, wrong field.ErrorList, witness grouping.Owner,
 ) (kept, error) {
 	switch {
 	case apierrors.IsInvalid(err):
-		// The schema is stricter than Decide, for example about the length of a level. Only a change of the workload
-		// helps.
-		k.warn(witness, eventInvalid, shortened(err.Error()))
-		return kept{wrong: append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup.Name, err.Error()))}, nil
+		// The schema is stricter than Decide, for example about the length of a level, and the webhook refuses relations
+		// that cannot be read. Only a change of the workload helps.
+		wrong = append(wrong, field.Invalid(field.NewPath("PodGroup"), podGroup.Name, err.Error()))
+		return k.unfit(ctx, live, wrong, witness)
 	case tooLargeToStore(err):
 		tooLarge := field.Forbidden(field.NewPath("PodGroup"),
 			fmt.Sprintf("%d groups, with the constraints that they have, are more than "+
 				"the API server can store: %s", len(podGroup.Spec.SubGroups), podgroups.FewerGroups))
-		k.warn(witness, eventInvalid, tooLarge.Error())
-		return kept{wrong: append(wrong, tooLarge)}, nil
+		return k.unfit(ctx, live, append(wrong, tooLarge), witness)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return kept{}, nil
 	case apierrors.IsConflict(err), errors.As(err, new(apply.ForeignError)):

@@ -80,9 +80,13 @@ func (r *podReconciler) group(
 			fmt.Sprintf("the pod is not grouped: %s %s has no group for it", workload.Owner.Kind.Kind,
 				workload.Owner.GetName()))
 		return reconcile.Result{RequeueAfter: result.again}, nil
-	default:
-		return reconcile.Result{RequeueAfter: result.again}, r.state(ctx, pod, membership)
 	}
+	if other := podgroups.OtherGroup(pod); other != "" {
+		r.podGroups.warn(workload.Owner, eventUnread, fmt.Sprintf(
+			"%s of its pods means another scheduler's group, and is not read: they belong to PodGroup %s", other,
+			membership.PodGroup))
+	}
+	return reconcile.Result{RequeueAfter: result.again}, r.state(ctx, pod, membership)
 }
 
 func (r *podReconciler) labelledPods(ctx context.Context, namespace, podGroup string) ([]*corev1.Pod, error) {

@@ -41,6 +41,34 @@ var _ = Describe("A pod of a Job", func() {
 			condition(metav1.ConditionTrue, scheduling.ReasonAccepted, "")))
 	})
 
+	It("names a label of another scheduler's group, which is not read", func(ctx SpecContext) {
+		pod := newPod("train-0", job)
+		pod.Labels["scheduling.x-k8s.io/pod-group"] = "other"
+		create(ctx, pod)
+		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(
+			"OtherGroupUnread: label scheduling.x-k8s.io/pod-group of its pods means another scheduler's group, and is " +
+				"not read: they belong to PodGroup " + podGroupOfJob(job)))
+		Eventually(podGroupNameOf(ctx, "train-0")).Should(Equal(podGroupOfJob(job)))
+	})
+
+	It("has its PodGroup say so when a relation gets a mistake, and when that is mended", func(ctx SpecContext) {
+		relation := func(field string) string {
+			return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, scheduling.AnnotationRelations,
+				fmt.Sprintf(`[{"name":"apart","podsOf":"","level":"kubernetes.io/hostname",%q:1}]`, field))
+		}
+		patch(ctx, job, relation("maxPerDomain"))
+		create(ctx, newPod("train-0", job))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(HaveField("Annotations",
+			HaveKeyWithValue(scheduling.AnnotationRelations, ContainSubstring("maxPerDomain"))))
+		patch(ctx, job, relation("maxPerDomian"))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity,
+			condition(metav1.ConditionFalse, scheduling.ReasonInvalidOwner, "unknown field")))
+		Eventually(eventsOn(ctx, "Job", "train")).Should(ContainElement(ContainSubstring("unknown field")))
+		patch(ctx, job, relation("maxPerDomain"))
+		Eventually(podGroup(ctx, podGroupOfJob(job))).Should(WithTransform(validity,
+			condition(metav1.ConditionTrue, scheduling.ReasonAccepted, "")))
+	})
+
 	It("shares one PodGroup with all its siblings, which is written once", func(ctx SpecContext) {
 		const pods = 50
 		patch(ctx, job, `{"metadata":{"labels":{"kai.scheduler/queue":"a"}}}`)

@@ -34,6 +34,20 @@ func SkipStated(object metav1.Object) bool {
 	return object.GetAnnotations()[kai.AnnotationSkipPodGrouper] == "true"
 }
 
+// OtherGroup names a label or annotation of a pod that puts it into a group of another scheduler: of the coscheduling
+// plugin, or of Volcano. It is empty if there is none. Kueue's label is about quota, and goes together with a PodGroup.
+func OtherGroup(pod *corev1.Pod) string {
+	for _, key := range []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io"} {
+		if pod.Labels[key] != "" {
+			return "label " + key
+		}
+	}
+	if key := "scheduling.k8s.io/group-name"; pod.Annotations[key] != "" {
+		return "annotation " + key
+	}
+	return ""
+}
+
 // Membership is a pod's place in a PodGroup.
 type Membership struct {
 	// PodGroup is the name of the PodGroup.

@@ -97,6 +97,29 @@ func TestAPodThatTheGrouperPutElsewhereItself(t *testing.T) {
 	}
 }
 
+func TestOtherGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels, annotations map[string]string
+		want                string
+	}{
+		"none": {labels: map[string]string{"app": "x"}},
+		"of the coscheduling plugin": {
+			labels: map[string]string{"scheduling.x-k8s.io/pod-group": "x"}, want: "label scheduling.x-k8s.io/pod-group",
+		},
+		"of Volcano": {
+			annotations: map[string]string{"scheduling.k8s.io/group-name": "x"},
+			want:        "annotation scheduling.k8s.io/group-name",
+		},
+		"Kueue's is about quota": {labels: map[string]string{"kueue.x-k8s.io/pod-group-name": "x"}},
+	} {
+		pod := podIn("")
+		pod.Labels, pod.Annotations = c.labels, c.annotations
+		if got := podgroups.OtherGroup(pod); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestMembers(t *testing.T) {
 	w := grouping.Workload{Owner: ownerNamed("job")}
 	skipped := podIn("")
