@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -48,6 +49,24 @@ func TestHowLongAGangIsComplete(t *testing.T) {
 		if before, got := state.Concluded(mine, ""); !got.Equal(test.want) || before != test.before {
 			t.Errorf("%s: %s, want %s; waited for %q, want %q", name, got, test.want, before, test.before)
 		}
+	}
+}
+
+// Another process has placed it, and reported how long that took.
+func TestAGangThatAnotherProcessPlacedIsNotReportedAgain(t *testing.T) {
+	member := pod("a")
+	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
+	state, group := New(anyone), asking().PodGroup
+	state.Opened(start)
+	state.PodGroupChanged(nil, group, start)
+	state.PodAdded(member, start)
+	state.Queued(mine, member, start)
+	placed := group.DeepCopy()
+	placed.Status.Conditions = []metav1.Condition{{Type: scheduling.ConditionScheduled, Status: metav1.ConditionTrue}}
+	state.PodGroupChanged(group, placed, start)
+	state.Leads(start.Add(time.Hour))
+	if _, complete := state.Concluded(mine, ""); !complete.IsZero() {
+		t.Errorf("it is complete since %s", complete)
 	}
 }
 

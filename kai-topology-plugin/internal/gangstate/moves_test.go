@@ -220,6 +220,38 @@ func TestSeatsOfAMoveOutliveTheScheduler(t *testing.T) {
 	}
 }
 
+// A process that has waited to lead holds what the one before it held last, whatever there was when it started.
+func TestSeatsOfAMoveAreHeldByTheNextToLead(t *testing.T) {
+	before, stands := moved(t)
+	standby := New(anyone)
+	for _, node := range []string{"n1", "n3", "n4"} {
+		standby.NodeSeen(nodeNamed(node))
+	}
+	standby.PodGroupChanged(nil, movedGroup(), start)
+	standby.PodAdded(stands, start)
+	standby.Opened(start)
+	hold(before, stands)
+	later := start.Add(time.Hour)
+	before.ExtendMove(mine, later.Add(time.Minute))
+	written := movedGroup()
+	written.Status.Seats = before.Seats(mine)
+	written.Status.Conditions = []metav1.Condition{
+		{Type: scheduling.ConditionRepairPlanned, Status: "True", Reason: scheduling.ReasonMoving},
+	}
+	standby.PodGroupChanged(movedGroup(), written, later)
+	for range 2 {
+		standby.Leads(later)
+		if seats, until := standby.MoveSeats(mine); len(seats) != 2 || !until.Equal(later.Add(time.Minute)) {
+			t.Errorf("%d seats until %s", len(seats), until)
+		}
+	}
+	standby.PodGroupChanged(written, movedGroup(), later)
+	standby.Leads(later)
+	if seats, _ := standby.MoveSeats(mine); len(seats) > 0 {
+		t.Errorf("%d seats of a move that is over", len(seats))
+	}
+}
+
 // The move was decided without the pod, which may have taken the room.
 func TestAMoveGivesUpTheNodeOnWhichSomebodyElseBindsAPod(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -22,6 +23,9 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, podGroup)
 		s.trimSeats(e, r)
+		if meta.IsStatusConditionTrue(podGroup.Status.Conditions, scheduling.ConditionScheduled) {
+			r.complete = time.Time{} // Another process may have placed the gang, and reported how long that took.
+		}
 		switch {
 		case old == nil:
 			s.gangChanged(e, r, now)

@@ -63,14 +63,37 @@ func statusOf(seat *reservation) scheduling.SeatsStatus {
 	return one
 }
 
+// Leads records that this process schedules from now on. What it holds for moves is from when it started: statuses tell
+// what the process before it did meanwhile.
+func (s *State) Leads(now time.Time) (effects Effects) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.gangs {
+		if r.podGroup == nil {
+			continue
+		}
+		s.dropMove(&effects, r)
+		if moves(r.podGroup) {
+			s.restoreSeats(&effects, r, now)
+		}
+		s.tidy(r)
+	}
+	return effects
+}
+
+// moves reports whether the seats that a status lists are held for a move.
+func moves(podGroup *scheduling.PodGroup) bool {
+	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
+	return planned != nil && planned.Reason == scheduling.ReasonMoving
+}
+
 // restoreSeats holds those that the status of a PodGroup lists: the scheduler that held them has ended.
 func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
 	}
 	hold, purpose := holdOf(r.podGroup), vacated
-	moved := meta.FindStatusCondition(r.podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
-	if moved != nil && moved.Reason == scheduling.ReasonMoving {
+	if moves(r.podGroup) {
 		hold, purpose = MoveHold(r.podGroup), moving
 	}
 	if hold <= 0 {

@@ -84,6 +84,7 @@ func (p *Plugin) begin(ctx context.Context, known func() bool, leading <-chan st
 	p.effects.do(p.gangs.Opened(p.clock.Now()))
 	select {
 	case <-leading:
+		p.effects.do(p.gangs.Leads(p.clock.Now()))
 		if err := p.lookAtAll(); err != nil {
 			klog.FromContext(ctx).Error(err, "Beginning to lead")
 		}
