@@ -69,6 +69,8 @@ type mender struct {
 	// unset is the policy of gangs that do not say what may be moved.
 	unset repairpolicy.Policy
 	wake  chan struct{}
+	// took is how long the last look took.
+	took time.Duration
 	// any is set if the last look found a gang that has lost pods.
 	any atomic.Bool
 	// moves are those for which this process holds seats, and resting the gangs that are left alone. They belong to the
@@ -162,7 +164,8 @@ func (m *mender) run(ctx context.Context) {
 		if again > 0 {
 			rest = min(rest, again)
 		}
-		sleep(ctx, max(rest, m.clock.Now().Sub(began)*(repairShare-1)))
+		m.took = m.clock.Now().Sub(began)
+		sleep(ctx, max(rest, m.took*(repairShare-1)))
 		var timer <-chan time.Time
 		if again > 0 {
 			timer = time.After(again - rest)
@@ -288,7 +291,7 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	policy, errs := repairpolicy.Parse(podGroup.Annotations, m.unset)
 	r.policies[key] = policy
 	r.said[key] = m.saidOf(podGroup)
-	if hold := gangstate.MoveHold(podGroup); until.Sub(r.now) < hold/2 && m.leaves(key) {
+	if hold := m.holdFor(r, podGroup); until.Sub(r.now) < hold/2 && m.leaves(key) {
 		m.effects.do(m.gangs.ExtendMove(key, r.now.Add(hold))) // It does nothing where no seats are held.
 	}
 	switch {
@@ -305,6 +308,12 @@ func (m *mender) look(r *round, podGroup *scheduling.PodGroup) {
 	default:
 		r.ask(key, policy, seats, lost.LastTransitionTime.Time)
 	}
+}
+
+// holdFor is for how long seats of a move are held from now on, so that the next look finds them and can confirm them:
+// the longer looks take, the rarer they are.
+func (m *mender) holdFor(r *round, podGroup *scheduling.PodGroup) time.Duration {
+	return gangstate.MoveHold(podGroup) + 2*repairShare*max(m.took, m.clock.Now().Sub(r.now))
 }
 
 // rest leaves a gang alone for some time.

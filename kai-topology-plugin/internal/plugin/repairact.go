@@ -83,7 +83,7 @@ func (m *mender) hold(r *round, key gang.Key, plan repair.Plan) {
 		}
 	}
 	metrics.RepairMove(metrics.MoveHeld)
-	move := gangstate.Move{Seats: seats, Until: r.now.Add(gangstate.MoveHold(podGroup)), Began: r.began}
+	move := gangstate.Move{Seats: seats, Until: m.clock.Now().Add(m.holdFor(r, podGroup)), Began: r.began}
 	m.effects.do(m.gangs.HoldMove(key, move, r.now))
 }
 
