@@ -20,9 +20,10 @@ import (
 
 // showing is a cluster that is followed, as it was read last.
 type showing struct {
-	plugin  *plugin
-	asked   overview.Question
-	seen    func(*overview.Overview)
+	plugin *plugin
+	asked  overview.Question
+	// seen is called with what makes an overview, which may be made later or never.
+	seen    func(see func() (*overview.Overview, error))
 	trouble func(string)
 
 	// reader is that of the cluster, nil for a dump.
@@ -58,21 +59,22 @@ func (s *showing) follow(command *cobra.Command, from *source) (func(context.Con
 	}
 	return func(ctx context.Context) error {
 		s.read.Store(read)
-		s.seen(seen)
+		s.seen(func() (*overview.Overview, error) { return seen, nil })
 		<-ctx.Done()
 		return nil
 	}, nil
 }
 
 func (s *showing) show(ctx context.Context, read *live.Cluster) {
-	seen, err := overview.Of(ctx, read.Inventory, s.asked)
-	if err != nil {
-		s.trouble(strings.TrimPrefix(err.Error(), "--"))
-		return
-	}
-	seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
 	s.read.Store(read)
-	s.seen(seen)
+	s.seen(func() (*overview.Overview, error) {
+		seen, err := overview.Of(ctx, read.Inventory, s.asked)
+		if err != nil {
+			return nil, errors.New(strings.TrimPrefix(err.Error(), "--"))
+		}
+		seen.Notes = append(append([]string{}, read.Notes...), seen.Notes...)
+		return seen, nil
+	})
 }
 
 // answers are those to the questions of a page.

@@ -177,13 +177,14 @@ func (p *plugin) serveView(command *cobra.Command, options *viewOptions) error {
 func (p *plugin) shown(
 	command *cobra.Command, options *viewOptions, feed *view.Feed,
 ) (follow func(context.Context) error, answers view.Answers, err error) {
-	publish := func(seen *overview.Overview) {
-		content, err := json.Marshal(seen)
-		if err != nil {
-			feed.Trouble(err.Error())
-			return
-		}
-		feed.Publish(content)
+	publish := func(see func() (*overview.Overview, error)) {
+		feed.Publish(func() ([]byte, error) {
+			seen, err := see()
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(seen)
+		})
 	}
 	shown := &showing{plugin: p, asked: options.asked, trouble: feed.Trouble, seen: publish}
 	follow, err = shown.follow(command, options.from)

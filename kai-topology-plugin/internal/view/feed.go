@@ -8,19 +8,24 @@ import (
 // Feed has the latest overview for everybody who looks. Watches of several kinds may report trouble at once.
 type Feed struct {
 	now atomic.Pointer[moment]
-	// changing is held by whoever changes it.
-	changing sync.Mutex
+	// changing is held by whoever changes it, and making while an overview is made: one after the other, so that only
+	// the latest is made for those who wait.
+	changing, making sync.Mutex
 }
 
 // moment is not changed any more.
 type moment struct {
-	overview []byte
+	// overview makes it the first time that somebody looks; nil if there is none.
+	overview Overview
 	// revision counts the overviews.
 	revision int
 	trouble  string
 	// over is closed when there is something else.
 	over chan struct{}
 }
+
+// Overview makes an overview, as JSON.
+type Overview func() ([]byte, error)
 
 // NewFeed returns a feed without an overview.
 func NewFeed() *Feed {
@@ -29,10 +34,10 @@ func NewFeed() *Feed {
 	return feed
 }
 
-// Publish has everybody see an overview, as JSON. What was in its way is over.
-func (f *Feed) Publish(overview []byte) {
+// Publish has everybody see an overview, which is made once somebody looks. What was in its way is over.
+func (f *Feed) Publish(overview Overview) {
 	f.change(func(now *moment) {
-		now.overview, now.trouble = overview, ""
+		now.overview, now.trouble = sync.OnceValues(overview), ""
 		now.revision++
 	})
 }
@@ -54,3 +59,18 @@ func (f *Feed) change(change func(*moment)) {
 }
 
 func (f *Feed) latest() *moment { return f.now.Load() }
+
+// read returns the latest overview; nil if there is none.
+func (f *Feed) read() ([]byte, error) {
+	f.making.Lock()
+	defer f.making.Unlock()
+	overview := f.latest().overview
+	if overview == nil {
+		return nil, nil
+	}
+	content, err := overview()
+	if err != nil {
+		f.Trouble(err.Error())
+	}
+	return content, err
+}

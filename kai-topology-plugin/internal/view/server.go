@@ -143,12 +143,15 @@ func send(w http.ResponseWriter, kind string, content []byte) {
 }
 
 func (s *Server) overview(w http.ResponseWriter) {
-	latest := s.Feed.latest()
-	if latest.overview == nil {
+	overview, err := s.Feed.read()
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	case overview == nil:
 		http.Error(w, "the cluster has not been read yet", http.StatusServiceUnavailable)
-		return
+	default:
+		send(w, "application/json", overview)
 	}
-	send(w, "application/json", latest.overview)
 }
 
 // events reports each further overview, or a reason why there is none.

@@ -90,6 +90,9 @@ func serve(t *testing.T) *Server {
 	return server
 }
 
+// says is an overview.
+func says(text string) Overview { return func() ([]byte, error) { return []byte(text), nil } }
+
 // ask sends one request and follows nobody elsewhere.
 func ask(t *testing.T, address string, adjust func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
@@ -137,7 +140,7 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusServiceUnavailable {
 		t.Errorf("nothing has been read: %d, %s", status, body)
 	}
-	server.Feed.Publish([]byte(`{"nodes":[]}`))
+	server.Feed.Publish(says(`{"nodes":[]}`))
 	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{"nodes":[]}` {
 		t.Errorf("overview: %d, %s", status, body)
 	}
@@ -151,7 +154,7 @@ func TestThePageAndWhatItIsMadeOf(t *testing.T) {
 
 func TestStrangersAreRefused(t *testing.T) {
 	server := serve(t)
-	server.Feed.Publish([]byte(`{"secret":true}`))
+	server.Feed.Publish(says(`{"secret":true}`))
 	address, err := url.Parse(server.Address())
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +201,7 @@ func with(name, value string) func(*http.Request) {
 
 func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 	server := serve(t)
-	server.Feed.Publish([]byte(`{}`))
+	server.Feed.Publish(says(`{}`))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.Address()+"events", nil)
@@ -220,11 +223,11 @@ func TestEventsTellOfOverviewsAndOfTrouble(t *testing.T) {
 		}
 	}
 	expect("event: overview", "data: 1")
-	server.Feed.Publish([]byte(`{}`))
+	server.Feed.Publish(says(`{}`))
 	expect("event: overview", "data: 2")
 	server.Feed.Trouble("you may not\nwatch")
 	expect("event: trouble", "data: you may not watch")
-	server.Feed.Publish([]byte(`{}`))
+	server.Feed.Publish(says(`{}`))
 	expect("event: overview", "data: 3")
 }
 
@@ -254,5 +257,30 @@ func TestTheServerEndsThoughSomebodyWaitsForEvents(t *testing.T) {
 	}
 	if _, err := http.Get(server.Address()); err == nil {
 		t.Error("it still answers")
+	}
+}
+
+// However often the cluster changes, what nobody looks at is not made; and what several look at is made once.
+func TestAnOverviewIsMadeForThoseWhoLook(t *testing.T) {
+	server := serve(t)
+	made := 0
+	for range 3 {
+		server.Feed.Publish(func() ([]byte, error) { made++; return []byte(`{}`), nil })
+	}
+	if made > 0 {
+		t.Errorf("%d are made for nobody", made)
+	}
+	for range 2 {
+		if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusOK || body != `{}` {
+			t.Errorf("%d, %s", status, body)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d are made for two who look at one", made)
+	}
+	server.Feed.Publish(func() ([]byte, error) { return nil, errors.New("there is no Topology t") })
+	if status, _, body := ask(t, server.Address()+"overview", plain); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "no Topology t") || server.Feed.latest().trouble != "there is no Topology t" {
+		t.Errorf("%d, %s", status, body)
 	}
 }
