@@ -254,8 +254,8 @@ func (r *Run) judge(ctx context.Context, rested error) (*Report, error) {
 	return report, nil
 }
 
-// keptFor matches, in the message of a gang, the gang for which room is kept.
-var keptFor = regexp.MustCompile(`is kept for gang [^/ ]+/([^ ,]+),`)
+// keptFor matches, in the message of a gang, the gang for which room is reserved.
+var keptFor = regexp.MustCompile(`is reserved for gang [^/ ]+/([^ ,]+),`)
 
 // keptInVain reports a gang that waits for the sake of another one which does not wait itself.
 func keptInVain(s standing, whose string, all []standing) []string {

@@ -102,6 +102,7 @@ profiles:
           repair:
             move: {{ .Values.repair.move }}
             after: {{ .Values.repair.after }}
+          reserveFor: {{ .Values.reserveFor }}
           {{- with .Values.shapes }}
           shapes:
             {{- toYaml . | nindent 12 }}

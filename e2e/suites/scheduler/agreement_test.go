@@ -170,7 +170,8 @@ func (a *agreement) simulate(ctx context.Context, t *testing.T) {
 	t.Helper()
 	output, err := exec.CommandContext(ctx, filepath.Join(cluster.Machine.Root(), "bin", schedulerProgram), "simulate",
 		"-f", a.world.Store(t, "cluster.yaml", a.cluster.String()), "--jobs",
-		a.world.Store(t, "stream.jsonl", a.stream.String()), "-o", "json").Output()
+		a.world.Store(t, "stream.jsonl", a.stream.String()), "--reserve-for", reserveFor,
+		"-o", "json").Output()
 	a.world.Must(ctx, t, err)
 	var result struct {
 		Gangs []struct {

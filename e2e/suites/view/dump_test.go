@@ -132,7 +132,7 @@ func small() *dump {
 	}
 	wide := d.podGroup("team", "wide", 4, "net", rack)
 	wide["status"] = object{"reservations": []object{
-		{"reason": "Overtaken", "level": rack, "domain": "z/r2", "resources": []string{"nvidia.com/gpu"}},
+		{"reason": "Overtaken", "nodes": []string{"r2-n0"}, "until": "2026-01-01T00:05:00Z"},
 		{"reason": "Preempting", "nodes": []string{"r2-n0", "r2-n1"}},
 	}}
 	for i := range 4 {

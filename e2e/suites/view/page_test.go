@@ -103,13 +103,13 @@ func TestThePage(t *testing.T) {
 		}
 	})
 
-	t.Run("room that is kept for a gang is shown with gang, domain, node, and on the map", func(t *testing.T) {
-		domain := "team/wide: rack z/r2, from those that want nvidia.com/gpu: it was overtaken too often"
+	t.Run("room that is kept for a gang is shown with gang, node, and on the map", func(t *testing.T) {
+		overdue := "team/wide: room for 1 pod on r2-n0, because other gangs have overtaken it, until 2026-01-01T00:05:00Z"
 		nodes := "team/wide: room for 2 pods on r2-n0, r2-n1, which others leave for it"
 		for hash, want := range map[string][]string{
-			"": {domain, nodes}, "#domain=z/r2": {domain}, "#node=r2-n1": {nodes}, "#node=r2-n2": {},
-			"#domain=z/r1": {}, "#gang=team/runs": {},
-			"#gang=team/wide": {strings.TrimPrefix(domain, "team/wide: "), strings.TrimPrefix(nodes, "team/wide: ")},
+			"": {overdue, nodes}, "#node=r2-n0": {overdue, nodes}, "#node=r2-n1": {nodes}, "#node=r2-n2": {},
+			"#gang=team/runs": {},
+			"#gang=team/wide": {strings.TrimPrefix(overdue, "team/wide: "), strings.TrimPrefix(nodes, "team/wide: ")},
 		} {
 			page := open(t, hash)
 			page.Until("what is chosen", details+" !== ''")

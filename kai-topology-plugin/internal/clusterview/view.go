@@ -3,6 +3,7 @@
 package clusterview
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,6 +102,19 @@ func (v *View) Repelling() eligibility.Repelling { return v.repelling.all() }
 
 // Reserved are pods, by the name of a node, that will stand on it although the node does not show them yet.
 type Reserved map[string][]*corev1.Pod
+
+// And returns both reservations together.
+func (r Reserved) And(other Reserved) Reserved {
+	if len(other) == 0 {
+		return r
+	}
+	all := Reserved{}
+	maps.Copy(all, r)
+	for node, pods := range other {
+		all[node] = append(slices.Clip(all[node]), pods...)
+	}
+	return all
+}
 
 // On returns the pods that will stand on a node and that the node does not show. It shows those that are on their way
 // out, and whose room is held already for others.

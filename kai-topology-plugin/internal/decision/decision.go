@@ -63,6 +63,8 @@ func (q Question) placement() packing.Placement {
 type Answer struct {
 	// Verdict is Placed, Infeasible, Unknown, Incomplete or Invalid.
 	Verdict string
+	// Overtaking is set for a gang that would be placed, were no room reserved for gangs that it has overtaken.
+	Overtaking bool
 	// Message is one sentence that says why pods have no node; empty if all have one.
 	Message string
 	// Explanations say the same by group, domain and resource, the decisive one first. Empty for a gang that is held.

@@ -3,10 +3,12 @@ package explanation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -156,7 +158,9 @@ func judgeOne(
 		return nil, err
 	case answer == nil || g.State == RunsPartly:
 	case turns.Placed(answer):
-		g.Behind, err = behind(ctx, cluster, turn)
+		if g.Behind = reservedFor(cluster, turn, answer); g.Behind == nil {
+			g.Behind, err = behind(ctx, cluster, turn)
+		}
 	case remedied:
 		g.Remedies, err = remedies.Find(ctx, cluster, table, turn, answer)
 	}
@@ -305,6 +309,23 @@ func reasonOf(e *packing.Explanation) Reason {
 		r.Excluded = append(r.Excluded, Exclusion{Reason: excluded.Reason, Nodes: excluded.Nodes})
 	}
 	return r
+}
+
+// reservedFor names the gangs for which statuses say that nodes are reserved which a gang would get.
+func reservedFor(cluster *inventory.Inventory, turn turns.Turn, answer *decision.Answer) (first []string) {
+	wanted := sets.New(slices.Collect(maps.Values(answer.Nodes))...)
+	for _, other := range turns.In(cluster) {
+		if turn.Rank.Begun || other.Rank.Compare(turn.Rank) >= 0 {
+			break
+		}
+		overdue := func(room scheduling.ReservationStatus) bool {
+			return room.Reason == scheduling.ReservationOvertaken && wanted.HasAny(room.Nodes...)
+		}
+		if slices.ContainsFunc(other.Gang.PodGroup.Status.Reservations, overdue) {
+			first = append(first, other.Rank.Gang.String())
+		}
+	}
+	return first
 }
 
 // behind decides all that go before a gang that would fit by itself, and names those that get room if it then does not.

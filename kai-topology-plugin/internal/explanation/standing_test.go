@@ -178,6 +178,10 @@ func TestGangsAreCompletedUntilThereIsEnough(t *testing.T) {
 
 func TestWhoGoesFirstIsNamedOnlyIfItTakesTheRoom(t *testing.T) {
 	one := func(name string, gpus int) string { return podGroup(name, "", 1) + pods(name, name, gpus, "", "") }
+	reserved := func(name, on, reason string) string {
+		return podGroup(name, "", 1) + fmt.Sprintf("status: {reservations: [{reason: %s, nodes: [%s]}]}\n", reason, on) +
+			pods(name, name, 8, "", "")
+	}
 	for name, c := range map[string]struct {
 		before string
 		want   []string
@@ -185,6 +189,11 @@ func TestWhoGoesFirstIsNamedOnlyIfItTakesTheRoom(t *testing.T) {
 		"one does not fit itself":      {one("a", 8) + one("b", 4), []string{"ns/b"}},
 		"both are needed to fill it":   {one("a", 2) + one("b", 2), []string{"ns/a", "ns/b"}},
 		"one leaves room for this one": {one("a", 1), nil},
+
+		"the room is reserved for one that does not fit yet": {reserved("a", "n1", "Overtaken"), []string{"ns/a"}},
+		"another node is reserved":                           {reserved("a", "n2", "Overtaken"), nil},
+		"the room is made by preemption":                     {reserved("a", "n1", "Preempting"), nil},
+		"it is reserved for one that ranks lower":            {reserved("z", "n1", "Overtaken"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, only(t, node+c.before+one("g", 3), "g").Behind); diff != "" {

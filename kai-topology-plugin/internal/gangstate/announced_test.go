@@ -112,7 +112,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.NodeGone("n1") },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
-			state.KeptDomains(gang.Rank{Gang: other})
+			state.ReservedForOverdue(gang.Rank{Gang: other})
 		},
 		func() {
 			state.Announce(group, func(announced *Announced) { announced.Reasons.Insert("x") })

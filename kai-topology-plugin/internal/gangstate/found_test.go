@@ -45,11 +45,11 @@ func known(needs int32, pods ...*corev1.Pod) *State {
 	return state
 }
 
-var claimed = Claim{Rank: gang.Rank{Gang: mine, Since: start}, Scarce: []string{"gpu"}, Generation: 1}
+var claimed = Claim{Rank: gang.Rank{Gang: mine, Since: start}, Scarce: []string{"gpu"}}
 
 func TestAPodGroupIsDeletedWhileItsGangWaits(t *testing.T) {
 	state := known(2, memberPod("a", "n1"), memberPod("b", ""))
-	state.waits(claimed, 0)
+	tried(state, claimed, 0)
 	state.PodGroupDeleted(groupOf(2), start) // It looks at all gangs that wait.
 	if state.Waits(mine) {
 		t.Error("a gang without a PodGroup waits")
@@ -69,7 +69,7 @@ func TestNobodyWaitsForAGangThatStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := known(2, memberPod("a", "n1"), memberPod("b", ""), memberPod("c", ""))
-			state.waits(claimed, 0)
+			tried(state, claimed, 0)
 			event(state)
 			if state.Waits(mine) {
 				t.Error("others wait for a gang that has what it needs")

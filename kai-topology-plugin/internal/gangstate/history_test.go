@@ -398,32 +398,34 @@ func (s *scheduler) read(key gang.Key, here *corev1.Pod) *question {
 }
 
 func (s *scheduler) openTo(asked *question) []string {
-	if s.closedTo(s.state.KeptDomains(asked.Rank())) {
-		return nil
-	}
-	reserved := s.state.Reserved(asked.Key(), priorityOf(asked.Key()))
+	reserved := s.reservedFrom(asked)
 	return slices.DeleteFunc(slices.Clone(asked.nodes), func(node string) bool { return len(reserved[node]) > 0 })
 }
 
-// closedTo reports whether one of the domains could hold the gang for which it is kept: all of them are the cluster.
-func (s *scheduler) closedTo(kept []KeptDomain) bool {
-	takes := 0
-	for _, node := range s.nodes {
-		if !s.objects[node].Spec.Unschedulable {
-			takes++
-		}
-	}
-	return slices.ContainsFunc(kept, func(domain KeptDomain) bool {
-		group := s.groups[domain.For]
-		return group != nil && int(*group.Spec.MinMember) <= takes
-	})
+// reservedFrom returns all room that a gang has to leave to others.
+func (s *scheduler) reservedFrom(asked *question) clusterview.Reserved {
+	overdue, _ := s.state.ReservedForOverdue(asked.Rank())
+	return s.state.Reserved(asked.Key(), priorityOf(asked.Key())).And(overdue)
 }
 
-// overtake has a gang that waits have been overtaken as often as may be, by gangs that rank below all.
+// overtake has a gang that waits have been overtaken as often as may be, by gangs that rank below all, and reserves the
+// first nodes for it.
 func (s *scheduler) overtake(key gang.Key) {
 	last := gang.Rank{Gang: gang.Key{Name: "last"}, Since: s.now.Add(time.Hour), Priority: -1}
-	taking := Taking{Rank: last, Asks: sets.New("pods"), Nodes: make([]map[string]string, 1)}
+	taking := Taking{Rank: last, Asks: sets.New("pods")}
 	s.state.Recount(key, slices.Repeat([]Taking{taking}, MaxOvertakes))
+	if overdue, _ := s.state.Overdue(taking); overdue != key || s.groups[key] == nil {
+		return
+	}
+	asked := s.read(key, nil)
+	if asked == nil {
+		return
+	}
+	var placements []Placement
+	for i, pod := range asked.Pending[:min(len(asked.Pending), len(s.nodes))] {
+		placements = append(placements, Placement{Pod: pod, Node: s.nodes[i]})
+	}
+	s.do(s.state.ReserveOverdue(key, placements, len(placements), s.now, time.Minute))
 }
 
 // decide gives a gang free nodes, if there are as many as it needs. It does not look again at nodes on which it has
@@ -439,8 +441,15 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 		return
 	}
 	answer, placements := s.answer(asked)
-	for s.planAhead(asked, placements) {
-		answer, placements = s.answer(asked)
+	for again := true; again; {
+		var yields bool
+		if again, yields = s.planAhead(asked, placements); yields {
+			s.activate([]*corev1.Pod{here})
+			return
+		}
+		if again {
+			answer, placements = s.answer(asked)
+		}
 	}
 	s.account(asked, answer, placements)
 	if len(placements) == 0 {
@@ -485,13 +494,13 @@ func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
 
 // keptFrom reports whether anything is kept from a gang that the nodes do not show.
 func (s *scheduler) keptFrom(asked *question) bool {
-	for node, pods := range s.state.Reserved(asked.Key(), priorityOf(asked.Key())) {
+	for node, pods := range s.reservedFrom(asked) {
 		shown := s.taken(node)
 		if slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return shown == nil || shown.UID != pod.UID }) {
 			return true
 		}
 	}
-	return s.closedTo(s.state.KeptDomains(asked.Rank()))
+	return false
 }
 
 // basis is one of nodes alone, and of what is kept for others if that had a say.
@@ -513,13 +522,17 @@ func (s *scheduler) account(asked *question, answer *decision.Answer, placements
 		s.state.Placed(takingOf(asked, placements))
 		return
 	}
-	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}, Generation: asked.PodGroup.Generation}
+	claim := Claim{Rank: asked.Rank(), Scarce: []string{"pods"}}
 	_, effects := s.state.DidNotFit(asked.Gang, claim, asked.began)
 	s.do(effects)
 }
 
 func takingOf(asked *question, placements []Placement) Taking {
-	return Taking{Rank: asked.Rank(), Asks: sets.New("pods"), Nodes: make([]map[string]string, len(placements))}
+	taking := Taking{Rank: asked.Rank()}
+	if len(placements) > 0 {
+		taking.Asks = sets.New("pods")
+	}
+	return taking
 }
 
 // open makes an answer the plan of its gang, and reports whether it is as good as when the gang was read.
@@ -530,9 +543,10 @@ func (s *scheduler) open(asked *question, answer *decision.Answer, placements []
 	return changed == ""
 }
 
-// planAhead plans a gang whose turn it is before another takes room, and reports whether there is one.
-func (s *scheduler) planAhead(asked *question, placements []Placement) bool {
-	for len(placements) > 0 {
+// planAhead plans a gang whose turn it is before another takes room, and reports whether there is one. The other one
+// yields after one that has no place.
+func (s *scheduler) planAhead(asked *question, placements []Placement) (planned, yields bool) {
+	for tried := 0; len(placements) > 0; tried++ {
 		room := s.state.Now().Room
 		taking := takingOf(asked, placements)
 		key, ok := s.state.Ahead(taking, room)
@@ -540,11 +554,14 @@ func (s *scheduler) planAhead(asked *question, placements []Placement) bool {
 		if !ok {
 			break
 		}
+		if tried == 1 {
+			return false, s.state.Yield(asked.Key())
+		}
 		if s.planWaiting(key, asked.nodes, room) {
-			return true
+			return true, false
 		}
 	}
-	return false
+	return false, false
 }
 
 // planWaiting plans a gang that waits, without a pod of it here, on nodes as they were.
@@ -1175,7 +1192,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 			}
 		}
 		other := rapid.SampledFrom(ranks).Draw(t, "takes room")
-		ahead, _ := s.state.Ahead(Taking{Rank: other, Asks: sets.New("pods"), Nodes: []map[string]string{nil}}, 1)
+		ahead, _ := s.state.Ahead(Taking{Rank: other, Asks: sets.New("pods")}, 1)
 		s.checkTurn(ahead, other, 1)
 	})
 }

@@ -88,6 +88,8 @@ func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	case vacated:
 		return len(v.pods) == 1 && holdOf(r.podGroup) > 0 && !v.until.After(latest) &&
 			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, leaf, vacatedBy(r, leaf))
+	case overdue:
+		return r.overtaken != nil && v.until.After(now)
 	case moving:
 		return len(v.pods) == 1 && r.podGroup != nil && v.until.After(now) && !v.until.After(latest) &&
 			s.takes(v.placement().Node, v.placement().Pod)

@@ -1,11 +1,14 @@
 package gangstate
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,151 +17,209 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// waits has a gang wait, and returns which others are activated by that.
-func (s *State) waits(claim Claim, room int64) (first bool, again []gang.Key) {
-	effects := s.change(claim.Rank.Gang, func(r *record, e *Effects) { first = s.wait(e, r, claim, room) })
-	return first, gangsIn(effects)
+const life = time.Minute
+
+var big = Claim{Rank: rank("big", 0, 100), Scarce: []string{"gpu"}}
+
+// tried has a gang wait that was tried in some state of the room.
+func tried(s *State, claim Claim, room int64) {
+	s.change(claim.Rank.Gang, func(r *record, _ *Effects) {
+		r.overtaken = &overtaken{claim: claim, tried: room, limit: MaxOvertakes}
+	})
 }
-
-// done has a gang wait no more, and returns which others are activated by that.
-func (s *State) done(key gang.Key) []gang.Key { return gangsIn(s.StopWaiting(key)) }
-
-func gangsIn(effects Effects) (gangs []gang.Key) {
-	for _, pod := range effects.Activate {
-		gangs = append(gangs, gang.Key{Namespace: "ns", Name: pod.Name})
-	}
-	return gangs
-}
-
-// closedTo returns what is closed to a gang, and has it wait with a pod of its name.
-func (s *State) closedTo(rank gang.Rank, holds func(KeptDomain) bool) []KeptDomain {
-	member := pod(rank.Gang.Name)
-	member.ObjectMeta = metav1.ObjectMeta{Namespace: rank.Gang.Namespace, Name: rank.Gang.Name, UID: types.UID(rank.Gang.Name)}
-	s.change(rank.Gang, func(r *record, _ *Effects) { r.members.Show(member, anyone) })
-	full := s.KeptDomains(rank)
-	return slices.DeleteFunc(full, func(domain KeptDomain) bool { return !holds(domain) })
-}
-
-var (
-	big    = Claim{Rank: rank("big", 0, 100), Ground: Ground{Levels: []string{"zone", "rack"}}, Scarce: []string{"gpu"}}
-	inRack = map[string]string{"zone": "z1", "rack": "r1"}
-)
 
 func rank(name string, priority int32, since int64) gang.Rank {
 	return gang.Rank{Priority: priority, Since: time.Unix(since, 0), Gang: gang.Key{Namespace: "ns", Name: name}}
 }
 
-func taking(by gang.Rank, resource string, nodes ...map[string]string) Taking {
-	return Taking{Rank: by, Asks: sets.New(resource), Nodes: nodes}
-}
+func taking(by gang.Rank, resource string) Taking { return Taking{Rank: by, Asks: sets.New(resource)} }
 
-func always(KeptDomain) bool { return true }
-
-func domains(closed []KeptDomain) []string {
-	var names []string
-	for _, domain := range closed {
-		names = append(names, domain.For.Name+" "+domain.Domain)
+// overtake has so many gangs of the rank overtake those that wait.
+func overtake(s *State, by gang.Rank, resource string, times int) {
+	for i := range times {
+		by.Gang.Name = fmt.Sprint(by.Gang.Name, i)
+		s.Placed(taking(by, resource))
 	}
-	return names
 }
 
-func TestADomainIsClosedToThoseWhoPassedOftenEnough(t *testing.T) {
+// reserve reserves nodes for the big gang, on which so many pods stand.
+func reserve(s *State, pods int, now time.Time, nodes ...string) Effects {
+	var placements []Placement
+	for i, node := range nodes {
+		name := fmt.Sprint("big-", i)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		placements = append(placements, Placement{Pod: pod, Node: node})
+	}
+	return s.ReserveOverdue(big.Rank.Gang, placements, pods, now, life)
+}
+
+func TestAGangIsOverdueOnceItWasOvertakenOftenEnough(t *testing.T) {
 	younger := rank("younger", 0, 200)
 	for name, c := range map[string]struct {
 		times  int
 		taking Taking
-		asking gang.Rank
-		holds  func(KeptDomain) bool
-		want   []string
+		asking Taking
+		want   bool
 	}{
-		"at the bound":                  {MaxOvertakes, taking(younger, "gpu", inRack, inRack), younger, always, []string{"big z1/r1"}},
-		"not before":                    {MaxOvertakes - 1, taking(younger, "gpu", inRack), younger, always, nil},
-		"not to those who rank higher":  {MaxOvertakes, taking(younger, "gpu", inRack), rank("older", 0, 50), always, nil},
-		"not to the gang itself":        {MaxOvertakes, taking(younger, "gpu", inRack), big.Rank, always, nil},
-		"not for those who rank higher": {MaxOvertakes, taking(rank("urgent", 9, 200), "gpu", inRack), younger, always, nil},
-		"not for what is not scarce":    {MaxOvertakes, taking(younger, "cpu", inRack), younger, always, nil},
-		"not for nodes without a rack":  {MaxOvertakes, taking(younger, "gpu", map[string]string{"zone": "z1"}), younger, always, nil},
-		"not if it could not hold it":   {MaxOvertakes, taking(younger, "gpu", inRack), younger, func(KeptDomain) bool { return false }, nil},
+		"at the bound":                      {MaxOvertakes, taking(younger, "gpu"), taking(younger, "gpu"), true},
+		"not before":                        {MaxOvertakes - 1, taking(younger, "gpu"), taking(younger, "gpu"), false},
+		"not before one that ranks higher":  {MaxOvertakes, taking(younger, "gpu"), taking(rank("older", 0, 50), "gpu"), false},
+		"not before itself":                 {MaxOvertakes, taking(younger, "gpu"), taking(big.Rank, "gpu"), false},
+		"not before one that takes nothing": {MaxOvertakes, taking(younger, "gpu"), taking(younger, "cpu"), false},
+		"not by gangs that rank higher":     {MaxOvertakes, taking(rank("urgent", 9, 200), "gpu"), taking(younger, "gpu"), false},
+		"not by gangs that take no scarce":  {MaxOvertakes, taking(younger, "cpu"), taking(younger, "gpu"), false},
+		"not by gangs that replace lost pods": {
+			MaxOvertakes, taking(gang.Rank{Begun: true, Priority: -1, Gang: younger.Gang}, "gpu"), taking(younger, "gpu"), false,
+		},
+		"not before one that replaces lost pods": {
+			MaxOvertakes, taking(younger, "gpu"), taking(gang.Rank{Begun: true, Priority: -1, Gang: younger.Gang}, "gpu"), false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := New(anyone)
-			state.waits(big, 0)
+			tried(state, big, 0)
 			for range c.times {
-				state.take(c.taking)
+				state.Placed(c.taking)
 			}
-			if diff := cmp.Diff(c.want, domains(state.closedTo(c.asking, c.holds))); diff != "" {
-				t.Errorf("closed (-want +got):\n%s", diff)
+			key, by := state.Overdue(c.asking)
+			if got := key == big.Rank.Gang && by.Has(c.taking.Rank.Gang); got != c.want {
+				t.Errorf("gang %v is overdue, overtaken by %v", key, by)
 			}
 		})
 	}
 }
 
-func TestAGangWithoutALevelWaitsForTheCluster(t *testing.T) {
-	state := New(anyone)
-	claim := big
-	claim.Ground = Ground{}
-	state.waits(claim, 0)
-	for i := range MaxOvertakes {
-		state.take(taking(rank("small", 0, 200), "gpu", map[string]string{"zone": string(rune('a' + i))}))
-	}
-	closed := state.closedTo(rank("small", 0, 200), always)
-	if diff := cmp.Diff([]string{"big "}, domains(closed)); diff != "" {
-		t.Fatalf("closed (-want +got):\n%s", diff)
-	}
-	if !closed[0].Keeps(nil) {
-		t.Error("a node is not part of the cluster")
+func TestOvertakersAreCountedAfterARestart(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	tried(state, big, 0)
+	state.Recount(big.Rank.Gang, slices.Repeat([]Taking{small}, MaxOvertakes))
+	if key, _ := state.Overdue(small); key != big.Rank.Gang {
+		t.Error("it is not overdue")
 	}
 }
 
-func TestThoseKeptOutAreCalledWhenItOpens(t *testing.T) {
+func TestOnlyTheLatestOvertakersAreRemembered(t *testing.T) {
 	state := New(anyone)
-	state.waits(big, 0)
-	small := rank("small", 0, 200)
-	if state.closedTo(small, always); len(state.done(big.Rank.Gang)) > 0 {
-		t.Error("somebody is called although nothing was closed")
+	tried(state, big, 0)
+	overtake(state, rank("", 0, 200), "gpu", 1)
+	for i := range maxOvertakers {
+		state.Placed(taking(rank(fmt.Sprint("late", i), 0, 200), "gpu"))
 	}
-	state.waits(big, 0)
-	for range MaxOvertakes {
-		state.take(taking(small, "gpu", inRack))
-	}
-	state.closedTo(small, always)
-	if diff := cmp.Diff([]gang.Key{small.Gang}, state.done(big.Rank.Gang)); diff != "" {
-		t.Errorf("called (-want +got):\n%s", diff)
-	}
-	if closed := state.closedTo(small, always); len(closed) > 0 || state.Waits(big.Rank.Gang) {
-		t.Errorf("still closed: %v", domains(closed))
+	_, by := state.Overdue(taking(rank("small", 0, 200), "gpu"))
+	if by.Len() != maxOvertakers || by.Has(gang.Key{Namespace: "ns", Name: "0"}) {
+		t.Errorf("%d are remembered, the first one: %t", by.Len(), by.Has(gang.Key{Namespace: "ns", Name: "0"}))
 	}
 }
 
-// To try again and fail again is no new wait, but another level is another question.
-func TestTheCountOutlivesAttempts(t *testing.T) {
-	state := New(anyone)
-	state.waits(big, 0)
-	small := rank("small", 0, 200)
-	for range MaxOvertakes {
-		state.take(taking(small, "gpu", inRack))
+func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
+	state, small := New(anyone), rank("small", 0, 200)
+	tried(state, big, 0)
+	overtake(state, rank("by", 0, 200), "gpu", MaxOvertakes)
+	effects := reserve(state, 3, start, "n1", "n1", "n2")
+	if !slices.Contains(effects.WriteStatus, big.Rank.Gang) || effects.Again != life {
+		t.Errorf("effects are %+v", effects)
 	}
-	if first, _ := state.waits(big, 0); first || len(state.closedTo(small, always)) != 1 {
-		t.Error("forgotten with another attempt")
+	want := []scheduling.ReservationStatus{{
+		Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1", "n1", "n2"},
+		Until: &metav1.Time{Time: start.Add(life)},
+	}}
+	if diff := cmp.Diff(want, state.Reservations(big.Rank.Gang)); diff != "" {
+		t.Errorf("the status says (-want +got):\n%s", diff)
 	}
-	other := big
-	other.Ground = Ground{Levels: []string{"zone"}}
-	state.waits(other, 0)
-	if len(state.closedTo(small, always)) != 0 {
-		t.Error("racks are closed for a gang that wants a zone")
+	if diff := cmp.Diff([]string{"n1", "n2"}, state.ReservedNodes(big.Rank.Gang)); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	begun := small
+	begun.Begun = true
+	for name, c := range map[string]struct {
+		asking gang.Rank
+		want   int
+	}{
+		"a younger gang":               {small, 2},
+		"a gang of lower priority":     {rank("low", -1, 1), 2},
+		"an older gang":                {rank("older", 0, 50), 0},
+		"a gang of higher priority":    {rank("high", 1, 200), 0},
+		"the gang itself":              {big.Rank, 0},
+		"a gang that replaces its own": {begun, 0},
+	} {
+		reserved, first := state.ReservedForOverdue(c.asking)
+		if len(reserved) != c.want || (first == big.Rank.Gang) != (c.want > 0) {
+			t.Errorf("%s has to leave nodes %v to %v", name, slices.Collect(maps.Keys(reserved)), first)
+		}
+	}
+	if others := state.Reserved(small.Gang, 0); len(others) > 0 {
+		t.Errorf("it counts as other reservations, too: %v", others)
+	}
+	if key, _ := state.Overdue(taking(small, "gpu")); key == big.Rank.Gang {
+		t.Error("it has room, and is overdue all the same")
 	}
 }
 
-func TestAfterARestartThoseWhoStillStandAreCounted(t *testing.T) {
-	var standing []Taking
-	for range MaxOvertakes {
-		standing = append(standing, taking(rank("small", 0, 200), "gpu", inRack))
+func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		event func(*State) Effects
+		ends  bool
+	}{
+		"when no pod has left it in time": {func(s *State) Effects { return s.Tick(start.Add(life)) }, true},
+		"not before":                      {func(s *State) Effects { return s.Tick(start.Add(life - 1)) }, false},
+		"not when one has left it": {func(s *State) Effects {
+			s.Extend(big.Rank.Gang, 2, start.Add(life/2), life)
+			return s.Tick(start.Add(life))
+		}, false},
+		"when as many stand there": {func(s *State) Effects {
+			s.Extend(big.Rank.Gang, 3, start.Add(life/2), life)
+			return s.Tick(start.Add(life))
+		}, true},
+		"when the gang waits no more": {func(s *State) Effects { return s.StopWaiting(big.Rank.Gang) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := New(anyone)
+			tried(state, big, 0)
+			reserve(state, 3, start, "n1")
+			state.TurnAway(pod("turned-away"))
+			effects := c.event(state)
+			reserved, _ := state.ReservedForOverdue(rank("small", 0, 200))
+			if ended := len(reserved) == 0; ended != c.ends || (len(effects.Activate) == 1) != c.ends {
+				t.Errorf("room is reserved: %t, called are %d pods", !ended, len(effects.Activate))
+			}
+		})
 	}
-	state := New(anyone)
-	state.waits(big, 0)
-	state.Recount(big.Rank.Gang, standing)
-	if diff := cmp.Diff([]string{"big z1/r1"}, domains(state.closedTo(rank("another", 0, 300), always))); diff != "" {
-		t.Errorf("closed (-want +got):\n%s", diff)
+}
+
+func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	tried(state, big, 0)
+	for _, times := range []int{MaxOvertakes, 2 * MaxOvertakes, 4 * MaxOvertakes} {
+		overtake(state, small.Rank, "gpu", times-1)
+		if key, _ := state.Overdue(small); key == big.Rank.Gang {
+			t.Fatalf("it is overdue before %d overtakes", times)
+		}
+		overtake(state, small.Rank, "gpu", 1)
+		if key, _ := state.Overdue(small); key != big.Rank.Gang {
+			t.Fatalf("it is not overdue after %d overtakes", times)
+		}
+		reserve(state, 0, start)
+	}
+}
+
+func TestRoomIsReservedForSoManyGangsAtATime(t *testing.T) {
+	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
+	for i := range maxReserved + 1 {
+		claim := big
+		claim.Rank.Gang.Name = fmt.Sprint("big", i)
+		tried(state, claim, 0)
+	}
+	overtake(state, small.Rank, "gpu", MaxOvertakes)
+	for i := range maxReserved {
+		key, _ := state.Overdue(small)
+		if key == (gang.Key{}) {
+			t.Fatalf("none is overdue after %d", i)
+		}
+		member := Placement{Pod: pod(key.Name), Node: "n"}
+		state.ReserveOverdue(key, []Placement{member}, 1, start, life)
+	}
+	if key, _ := state.Overdue(small); key != (gang.Key{}) {
+		t.Errorf("%v is overdue beside %d that have room", key, maxReserved)
 	}
 }
 
@@ -166,9 +227,9 @@ func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
 	state := New(anyone)
 	older := big
 	older.Rank = rank("older", 0, 50)
-	state.waits(big, 1)
-	state.waits(older, 1)
-	small := taking(rank("small", 0, 200), "gpu", inRack)
+	tried(state, big, 1)
+	tried(state, older, 1)
+	small := taking(rank("small", 0, 200), "gpu")
 	if _, ok := state.Ahead(small, 1); ok {
 		t.Error("both have been tried since room became free")
 	}
@@ -179,7 +240,7 @@ func TestWhoRanksHigherIsTriedFirst(t *testing.T) {
 	if second, _ := state.Ahead(small, 2); second != big.Rank.Gang {
 		t.Errorf("second is %s", second)
 	}
-	if _, ok := state.Ahead(taking(small.Rank, "cpu", inRack), 2); ok {
+	if _, ok := state.Ahead(taking(small.Rank, "cpu"), 2); ok {
 		t.Error("what is not scarce is not theirs")
 	}
 }
@@ -206,8 +267,8 @@ func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
 			younger := big
 			younger.Rank = rank("younger", 0, 1<<40)
 			younger.Rank.Begun = true
-			state.waits(younger, 1)
-			if _, ahead := state.Ahead(taking(c.other, "gpu", inRack), 2); ahead != c.ahead {
+			tried(state, younger, 1)
+			if _, ahead := state.Ahead(taking(c.other, "gpu"), 2); ahead != c.ahead {
 				t.Errorf("the younger one goes first: %t", ahead)
 			}
 		})
@@ -216,93 +277,9 @@ func TestWhoHasRoomHeldElsewhereGoesLast(t *testing.T) {
 	hold(state, stands)
 	older := big
 	older.Rank = gang.Rank{Gang: mine, Begun: true}
-	state.waits(older, 1)
+	tried(state, older, 1)
 	nowhere := gang.Rank{Begun: true, Since: start, Gang: gang.Key{Name: "nowhere"}}
-	if _, ahead := state.Ahead(taking(nowhere, "gpu", inRack), 2); ahead {
+	if _, ahead := state.Ahead(taking(nowhere, "gpu"), 2); ahead {
 		t.Error("an older one that is to move goes before one that has nowhere to go")
 	}
-}
-
-func TestWhoWasKeptOutIsCalledWhenTheGangWaitsForSomethingElse(t *testing.T) {
-	elsewhere, changed, other := big, big, big
-	elsewhere.Ground = Ground{Levels: []string{"zone"}}
-	changed.Generation = 2
-	other.Scarce = []string{"cpu"}
-	younger := rank("younger", 0, 200)
-	for name, test := range map[string]struct {
-		now  Claim
-		want []gang.Key
-	}{
-		"nothing has changed":     {big, nil},
-		"for other domains":       {elsewhere, []gang.Key{younger.Gang}},
-		"with another spec":       {changed, []gang.Key{younger.Gang}},
-		"short of something else": {other, []gang.Key{younger.Gang}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			state := New(anyone)
-			state.waits(big, 0)
-			for range MaxOvertakes {
-				state.take(taking(younger, "gpu", inRack))
-			}
-			state.closedTo(younger, always)
-			if !state.known(younger.Gang).barred || state.known(big.Rank.Gang).barred {
-				t.Error("it is not known who was kept out")
-			}
-			_, again := state.waits(test.now, 1)
-			if diff := cmp.Diff(test.want, again); diff != "" {
-				t.Errorf("called (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// What the status says of domains follows from answers: one that nobody has asked about keeps nobody out.
-func TestReservationsTellOfDomainsThatAreClosed(t *testing.T) {
-	key := big.Rank.Gang
-	kept := scheduling.ReservationStatus{
-		Reason: scheduling.ReservationOvertaken, Level: "rack", Domain: "z1/r1", Resources: []string{"gpu"},
-	}
-	state := New(anyone)
-	state.waits(big, 0)
-	overtake := func(times int) {
-		for range times {
-			state.take(taking(rank("younger", 0, 200), "gpu", inRack))
-		}
-	}
-	asked := Emptied{Domain: "z1/r1", Generation: 1}
-	step := func(name string, effects Effects, written bool, want ...scheduling.ReservationStatus) {
-		t.Helper()
-		if got := slices.Contains(effects.WriteStatus, key); got != written {
-			t.Errorf("%s: the status is written: %v", name, got)
-		}
-		if diff := cmp.Diff(want, state.Reservations(key)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	overtake(MaxOvertakes - 1)
-	step("not overtaken often enough", state.SetHolds(key, Emptied{Domain: "z1/r2"}, false), false)
-	overtake(1)
-	step("nobody has asked yet", Effects{}, false)
-	step("it would hold the gang", state.SetHolds(key, asked, true), true, kept)
-	step("it still would", state.SetHolds(key, asked, true), false, kept)
-	asked.Terrain++
-	step("it would not any more", state.SetHolds(key, asked, false), true)
-	asked.Terrain++
-	step("it would again", state.SetHolds(key, asked, true), true, kept)
-	smaller := big
-	smaller.Scarce = []string{"cpu"}
-	state.waits(smaller, 1)
-	kept.Resources = smaller.Scarce
-	step("it is short of something else", Effects{}, false, kept)
-	step("it waits no more", state.StopWaiting(key), true)
-	step("it is not known any more", state.SetHolds(key, asked, true), false)
-
-	everywhere := big
-	everywhere.Ground = Ground{}
-	state.waits(everywhere, 2)
-	overtake(MaxOvertakes)
-	step("the cluster", state.SetHolds(key, Emptied{}, true), true,
-		scheduling.ReservationStatus{Reason: scheduling.ReservationOvertaken, Resources: []string{"gpu"}})
-	state.waits(big, 3)
-	step("another level", Effects{}, false)
 }

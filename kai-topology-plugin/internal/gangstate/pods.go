@@ -267,6 +267,7 @@ func (s *State) gangChanged(e *Effects, r *record, now time.Time) {
 	s.breakPlan(e, r, metrics.GangChanged, "the gang was changed")
 	s.forgetForeseen(e, r.key)
 	s.endPreemption(e, r)
+	s.endOverdue(e, r)
 	s.settleDebt(e, r)
 	r.last = nil
 	e.Provided = e.Provided || len(r.claims) > 0

@@ -35,6 +35,8 @@ const (
 	vacated
 	// moving: pods of the gang leave for it, and those that it has lost come there too: see moves.go.
 	moving
+	// overdue: other gangs have overtaken the gang too often: see overtakes.go.
+	overdue
 )
 
 // SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
@@ -62,6 +64,8 @@ type reservation struct {
 	pods  map[types.UID]Placement
 	// vacancy numbers the seats that pods have left; 0 for other room.
 	vacancy int64
+	// blockers is how many pods stood on the nodes of overdue room when last counted.
+	blockers int
 }
 
 // concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room

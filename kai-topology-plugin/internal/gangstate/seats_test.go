@@ -230,7 +230,7 @@ func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 	} {
 		state := released(t)
 		state.Unassumed(mine, "a", start)
-		state.waits(Claim{Rank: gang.Rank{Gang: other}}, 0)
+		tried(state, Claim{Rank: gang.Rank{Gang: other}}, 0)
 		state.Refused(waiting(), version(1), pod("w"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 		if effects := end(state); !slices.Contains(names(effects.Activate), "w") {
 			t.Errorf("%s: the pod that waits for room is not activated: %v", name, names(effects.Activate))

@@ -112,8 +112,9 @@ type record struct {
 	planned since
 	// overtaken has what the gang waits for, and who took it; nil if it does not wait.
 	overtaken *overtaken
-	// barred is set if the gang may have been kept out of a domain for the sake of another.
-	barred bool
+
+	// yields is how often gangs ahead were let go first since the gang was placed last.
+	yields int
 
 	// placement is how close together its pods were placed when it was planned last.
 	placement lastPlacement

@@ -35,9 +35,6 @@ func (s *State) NodeHelps(waiting *corev1.Pod, before, after *corev1.Node) bool 
 	switch {
 	case !s.asks(waiting):
 		return false
-	case r.barred:
-		// What is kept for a gang of higher rank is kept no more if the domain could not hold that.
-		return true
 	case after == nil:
 		// Pods may be level then that were not before.
 		return before == nil || r.last == nil || !r.last.given.Basis.Lasts()

@@ -7,7 +7,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
-// drawReservations draws a line for each domain that is kept for a gang, and for each gang that others leave nodes for.
+// drawReservations draws a line for each reservation of a gang.
 func drawReservations(b *strings.Builder, pen *drawing.Pen, kept []overview.Reservation) {
 	drawLines(b, pen, "Reservations", kept, func(one overview.Reservation) string {
 		name := one.Namespace + "/" + one.Gang

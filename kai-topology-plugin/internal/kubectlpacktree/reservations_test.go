@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
 	"packtree.dev/kai-topology-plugin/internal/overview"
@@ -18,8 +19,9 @@ func drawn[Row any](draw func(*strings.Builder, *drawing.Pen, []Row), rows []Row
 }
 
 func TestDrawReservations(t *testing.T) {
+	until := metav1.Unix(1000, 0)
 	kept := overview.Reservation{
-		Namespace: "n", Gang: "big", Reason: "Overtaken", Level: "example.com/rack", Domain: "z/r1", Resources: []string{"cpu", "gpu"},
+		Namespace: "n", Gang: "big", Reason: "Overtaken", Nodes: []string{"n1"}, Until: &until,
 	}
 	many := make([]overview.Reservation, maxLines+3)
 	for i := range many {
@@ -30,14 +32,15 @@ func TestDrawReservations(t *testing.T) {
 		want []string
 	}{
 		"none": {want: []string{""}},
-		"a domain, the cluster, and nodes": {
+		"because it was overtaken, and because others leave": {
 			kept: []overview.Reservation{
-				kept, {Namespace: "n", Gang: "wide", Reason: "Overtaken", Resources: []string{"gpu"}},
+				kept, {Namespace: "n", Gang: "wide", Reason: "Overtaken", Nodes: []string{"n1", "n2"}},
 				{Namespace: "n", Gang: "hot", Reason: "Preempting", Nodes: []string{"n1", "n2"}},
 			},
 			want: []string{
-				"Reservations", "  n/big  rack z/r1 is kept for it from those that want cpu, gpu: it was overtaken too often",
-				"  n/wide  the whole cluster is kept for it from those that want gpu: it was overtaken too often",
+				"Reservations",
+				"  n/big  room for 1 pod on n1, because other gangs have overtaken it, until 1970-01-01T00:16:40Z",
+				"  n/wide  room for 2 pods on n1, n2, because other gangs have overtaken it",
 				"  n/hot  room for 2 pods on n1, n2, which others leave for it", "", "",
 			},
 		},

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/drawing"
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/live"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/repair"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/didyoumean"
@@ -222,16 +222,15 @@ func domainsOf(
 			if domains == nil {
 				domains = map[string]sets.Set[string]{}
 			}
-			ground := gangstate.Ground{Levels: keys[:depth+1]}
 			for _, node := range cluster.Nodes {
-				path, stands := ground.Domain(node.Labels)
-				if !stands {
+				path := nodes.Path(node.Labels, keys[:depth+1])
+				if path == nil {
 					continue
 				}
-				if domains[path] == nil {
-					domains[path] = sets.New[string]()
+				if domains[path.String()] == nil {
+					domains[path.String()] = sets.New[string]()
 				}
-				domains[path].Insert(node.Name)
+				domains[path.String()].Insert(node.Name)
 			}
 		}
 	}

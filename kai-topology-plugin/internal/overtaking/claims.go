@@ -1,7 +1,6 @@
 package overtaking
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,28 +10,11 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// ClaimOf is what a gang waits for that does not fit. Levels has the node label keys of a Topology, the broadest first.
-func ClaimOf(assembled *gang.Gang, answer *decision.Answer, levels func(topology string) []string) gangstate.Claim {
-	constraint := sharedOrOwn(assembled)
-	keys := levels(constraint.Topology)
-	return gangstate.Claim{
-		Rank:       assembled.Rank(),
-		Ground:     gangstate.Ground{Levels: keys[:slices.Index(keys, constraint.RequiredTopologyLevel)+1]},
-		Scarce:     scarce(assembled, answer),
-		Generation: assembled.PodGroup.Generation,
-	}
-}
-
-// sharedOrOwn is the constraint that says where the gang could stand as a whole: its own, or that which it shares
-// with others.
-func sharedOrOwn(assembled *gang.Gang) scheduling.TopologyConstraint {
-	if root := assembled.Tree.Root.Constraint; root.RequiredTopologyLevel != "" || assembled.Shared == nil {
-		return root
-	}
-	return assembled.Shared.Constraint
+// ClaimOf is what a gang waits for that does not fit.
+func ClaimOf(assembled *gang.Gang, answer *decision.Answer) gangstate.Claim {
+	return gangstate.Claim{Rank: assembled.Rank(), Scarce: scarce(assembled, answer)}
 }
 
 // scarce returns the resources that the gang is short of: those that the answer names, else all that its pods ask for.
@@ -78,13 +60,11 @@ func Asks(pods []*corev1.Pod) sets.Set[string] {
 	return asked
 }
 
-// TakingOf is what a gang takes that gets nodes, given the labels of each by its name.
-func TakingOf(
-	assembled *gang.Gang, answer *decision.Answer, labels func(node string) map[string]string,
-) gangstate.Taking {
-	taking := gangstate.Taking{Rank: assembled.Rank(), Asks: Asks(assembled.Pending)}
-	for _, node := range slices.Compact(slices.Sorted(maps.Values(answer.Nodes))) {
-		taking.Nodes = append(taking.Nodes, labels(node))
+// TakingOf is what a gang takes by an answer.
+func TakingOf(assembled *gang.Gang, answer *decision.Answer) gangstate.Taking {
+	taking := gangstate.Taking{Rank: assembled.Rank()}
+	if len(answer.Nodes) > 0 {
+		taking.Asks = Asks(assembled.Pending)
 	}
 	return taking
 }

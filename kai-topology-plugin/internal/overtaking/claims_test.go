@@ -17,7 +17,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
-	"packtree.dev/shared/podgrouptree"
 )
 
 // asks is a pod that asks for amounts of resources.
@@ -40,53 +39,30 @@ func short(resources ...string) packing.Explanation {
 }
 
 func TestWhatAGangWaitsFor(t *testing.T) {
-	levels := func(topology string) []string {
-		return map[string][]string{"t": {"zone", "rack", "host"}, "u": {"block"}}[topology]
-	}
-	inRack := scheduling.TopologyConstraint{Topology: "t", RequiredTopologyLevel: "rack", PreferredTopologyLevel: "host"}
-	preferred := scheduling.TopologyConstraint{Topology: "t", PreferredTopologyLevel: "host"}
-	inBlock := &gang.Shared{Constraint: scheduling.TopologyConstraint{Topology: "u", RequiredTopologyLevel: "block"}}
 	all := []string{"cpu", gpus}
 	gpu, cpu := asks(map[string]string{gpus: "1", "memory": "0"}), asks(map[string]string{"cpu": "1", gpus: "2"})
 	for name, test := range map[string]struct {
-		own    scheduling.TopologyConstraint
-		shared *gang.Shared
 		why    []packing.Explanation
-		levels []string
 		scarce []string
 	}{
-		"anywhere, what its pods ask for": {scarce: all},
-		"a preferred level is no ground":  {own: preferred, scarce: all},
-		"one domain, down to its level":   {own: inRack, levels: []string{"zone", "rack"}, scarce: all},
-		"one that it shares":              {shared: inBlock, levels: []string{"block"}, scarce: all},
-		"its own before one that it shares": {
-			own: inRack, shared: inBlock, levels: []string{"zone", "rack"}, scarce: all,
-		},
+		"what its pods ask for": {scarce: all},
 		"what the answer names, each once and sorted": {
 			why: []packing.Explanation{short(gpus), short("memory", gpus)}, scarce: []string{"memory", gpus},
 		},
 		"an answer that names nothing": {why: []packing.Explanation{{}}, scarce: all},
 	} {
-		t.Run(name, func(t *testing.T) {
-			podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "ns", Name: "g", Generation: 3, CreationTimestamp: metav1.Unix(7, 0),
-			}}
-			assembled := &gang.Gang{
-				PodGroup: podGroup, Tree: &podgrouptree.Tree{Root: &podgrouptree.Group{Constraint: test.own}},
-				Shared: test.shared, Pending: []*corev1.Pod{gpu, gpu, cpu},
-			}
-			got := ClaimOf(assembled, &decision.Answer{Explanations: test.why}, levels)
-			want := gangstate.Claim{
-				Rank:   gang.Rank{Since: time.Unix(7, 0), Gang: gang.Key{Namespace: "ns", Name: "g"}},
-				Ground: gangstate.Ground{Levels: test.levels}, Scarce: test.scarce, Generation: 3,
-			}
-			if len(got.Ground.Levels) == 0 {
-				got.Ground.Levels = nil
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+		podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "g", CreationTimestamp: metav1.Unix(7, 0),
+		}}
+		assembled := &gang.Gang{PodGroup: podGroup, Pending: []*corev1.Pod{gpu, gpu, cpu}}
+		got := ClaimOf(assembled, &decision.Answer{Explanations: test.why})
+		want := gangstate.Claim{
+			Rank:   gang.Rank{Since: time.Unix(7, 0), Gang: gang.Key{Namespace: "ns", Name: "g"}},
+			Scarce: test.scarce,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -115,12 +91,11 @@ func TestWhatAGangTakes(t *testing.T) {
 		PodGroup: &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}},
 		Pending:  []*corev1.Pod{asks(map[string]string{gpus: "1"})},
 	}
-	answer := &decision.Answer{Nodes: map[string]string{"p0": "b", "p1": "a", "p2": "b"}}
-	got := TakingOf(assembled, answer, func(node string) map[string]string { return map[string]string{"host": node} })
+	got := TakingOf(assembled, &decision.Answer{Nodes: map[string]string{"p0": "b"}})
 	if got.Rank.Gang.Name != "g" || !got.Asks.Has(gpus) {
 		t.Errorf("%v takes %v", got.Rank, got.Asks)
 	}
-	if diff := cmp.Diff([]map[string]string{{"host": "a"}, {"host": "b"}}, got.Nodes); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	if got := TakingOf(assembled, &decision.Answer{}); got.Rank.Gang.Name != "g" || len(got.Asks) > 0 {
+		t.Errorf("%v takes %v without a node", got.Rank, got.Asks)
 	}
 }

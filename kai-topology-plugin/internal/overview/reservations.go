@@ -5,42 +5,41 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Reservation is room that others have to leave to a gang that waits: a domain, or, with reason Overtaken and neither
-// level nor domain, the whole cluster; or places on nodes.
+// Reservation is room on nodes that others have to leave to a gang that waits.
 type Reservation struct {
 	Namespace string `json:"namespace"`
 	// Gang is the name of the PodGroup.
 	Gang   string                       `json:"gang"`
 	Reason scheduling.ReservationReason `json:"reason"`
-	Level  string                       `json:"level,omitempty"`
-	Domain string                       `json:"domain,omitempty"`
-	// Resources are those that the domain is kept for.
-	Resources []string `json:"resources,omitempty"`
 	// Nodes has a node once for each pod that will go there.
 	Nodes []string `json:"nodes,omitempty"`
+	// Until is when the room is given back unless pods leave it before; nil if there is no such time.
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// Text says what is kept, and from whom.
+// Text says what is kept, and why.
 func (r *Reservation) Text() string {
-	if r.Reason == scheduling.ReservationPreempting {
-		pods := "1 pod"
-		if len(r.Nodes) > 1 {
-			pods = fmt.Sprintf("%d pods", len(r.Nodes))
+	why := "which others leave for it"
+	if r.Reason == scheduling.ReservationOvertaken {
+		why = "because other gangs have overtaken it"
+		if r.Until != nil {
+			why += ", until " + r.Until.UTC().Format(time.RFC3339)
 		}
-		return fmt.Sprintf("room for %s on %s, which others leave for it", pods, NodeNames(r.Nodes))
 	}
-	where := "the whole cluster"
-	if r.Level != "" {
-		where = LevelName(r.Level) + " " + r.Domain
+	pods := "1 pod"
+	if len(r.Nodes) > 1 {
+		pods = fmt.Sprintf("%d pods", len(r.Nodes))
 	}
-	return fmt.Sprintf("%s is kept for it from those that want %s: it was overtaken too often",
-		where, cmp.Or(strings.Join(r.Resources, ", "), "anything"))
+	return fmt.Sprintf("room for %s on %s, %s", pods, NodeNames(r.Nodes), why)
 }
 
 // namedNodes is how many nodes are named before the rest is counted.
@@ -61,8 +60,7 @@ func reservations(read *inventory.Inventory) (kept []Reservation) {
 		key := gang.KeyOfPodGroup(podGroup)
 		for _, room := range podGroup.Status.Reservations {
 			kept = append(kept, Reservation{
-				Namespace: key.Namespace, Gang: key.Name, Reason: room.Reason, Level: room.Level, Domain: room.Domain,
-				Resources: room.Resources, Nodes: room.Nodes,
+				Namespace: key.Namespace, Gang: key.Name, Reason: room.Reason, Nodes: room.Nodes, Until: room.Until,
 			})
 		}
 	}

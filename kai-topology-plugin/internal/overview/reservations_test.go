@@ -11,12 +11,13 @@ import (
 )
 
 func TestReservationsAreThoseOfAllGangsWhoeverAsks(t *testing.T) {
+	until := metav1.Unix(1000, 0)
 	cluster := inventory.New()
 	for _, name := range []string{"b", "a"} {
 		cluster.PodGroups = append(cluster.PodGroups, &scheduling.PodGroup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "of-" + name, Name: name},
 			Status: scheduling.PodGroupStatus{Reservations: []scheduling.ReservationStatus{
-				{Reason: scheduling.ReservationOvertaken, Level: "rack", Domain: "z/r1", Resources: []string{"gpu"}},
+				{Reason: scheduling.ReservationOvertaken, Nodes: []string{"n0"}, Until: &until},
 				{Reason: scheduling.ReservationPreempting, Nodes: []string{"n1", "n1"}},
 			}},
 		})
@@ -24,7 +25,7 @@ func TestReservationsAreThoseOfAllGangsWhoeverAsks(t *testing.T) {
 	var want []Reservation
 	for _, name := range []string{"a", "b"} {
 		want = append(want,
-			Reservation{Namespace: "of-" + name, Gang: name, Reason: "Overtaken", Level: "rack", Domain: "z/r1", Resources: []string{"gpu"}},
+			Reservation{Namespace: "of-" + name, Gang: name, Reason: "Overtaken", Nodes: []string{"n0"}, Until: &until},
 			Reservation{Namespace: "of-" + name, Gang: name, Reason: "Preempting", Nodes: []string{"n1", "n1"}})
 	}
 	for _, namespace := range []string{"", "of-b"} {

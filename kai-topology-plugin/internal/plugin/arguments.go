@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"packtree.dev/kai-topology-plugin/internal/capacity"
@@ -22,6 +23,9 @@ type arguments struct {
 	Shapes []shapes.Named `json:"shapes,omitempty"`
 	// Repair is what may be moved for gangs that have lost pods and do not say so themselves.
 	Repair repairArguments `json:"repair,omitzero"`
+	// ReserveFor is how long room is reserved for a gang that was overtaken too often while no pod leaves it; unset is
+	// five minutes, and 0s never.
+	ReserveFor *metav1.Duration `json:"reserveFor,omitempty"`
 	// repair is what Repair says.
 	repair repairpolicy.Policy
 	// shapes are what Shapes say.
@@ -71,6 +75,9 @@ func argumentsOf(configured runtime.Object) (arguments, error) {
 		return arguments{}, err
 	}
 	var err error
+	if read.ReserveFor != nil && read.ReserveFor.Duration < 0 {
+		return arguments{}, fmt.Errorf("pluginConfig of %s: args.reserveFor: %s is negative", Name, read.ReserveFor.Duration)
+	}
 	if read.repair, err = read.Repair.policy(); err != nil {
 		return arguments{}, fmt.Errorf("pluginConfig of %s: args.%w", Name, err)
 	}

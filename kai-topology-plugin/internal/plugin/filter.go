@@ -29,6 +29,11 @@ func (r *reservations) Clone() fwk.StateData { return r }
 // reports whether any does.
 func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *corev1.Pod) bool {
 	reserved := p.gangs.Reserved(key, kubeframework.Priority(pod))
+	if key == (gang.Key{}) {
+		rank := gang.Rank{Priority: kubeframework.Priority(pod), Since: pod.CreationTimestamp.Time}
+		overdue, _ := p.gangs.ReservedForOverdue(rank)
+		reserved = reserved.And(overdue)
+	}
 	if len(reserved) > 0 {
 		state.Write(reservationsKey, &reservations{
 			kept: reserved, turnAway: sync.OnceFunc(func() { p.gangs.TurnAway(pod) }),

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,26 +15,34 @@ import (
 
 // account records what a decision means for those who wait: the gang waits itself, or it overtakes others.
 func (p *Plugin) account(asked *request, answer *decision.Answer) {
-	switch answer.Verdict {
-	case scheduling.ReasonInfeasible, scheduling.ReasonUnknown:
-		claim := overtaking.ClaimOf(asked.Gang, answer, p.lister.LevelKeys)
+	switch {
+	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:
+		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer))
+	case refused(answer):
+		claim := overtaking.ClaimOf(asked.Gang, answer)
 		first, effects := p.gangs.DidNotFit(asked.Gang, claim, asked.began)
 		if first && asked.PodGroup.CreationTimestamp.Time.Before(p.started) {
 			p.gangs.Recount(asked.Key(), p.tookSince(claim))
 		}
 		p.effects.do(effects)
-	case scheduling.ReasonPlaced:
-		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle))
+		p.effects.do(p.reader.reserver.Extend(asked.Key(), p.clock.Now()))
 	}
 }
 
-// labelsInCycle returns the labels of a node of the cycle's snapshot.
-func (p *Plugin) labelsInCycle(name string) map[string]string {
-	node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
-	if err != nil {
-		return nil // Gone: nobody stands there, and nobody is overtaken there.
+// afterReserving returns an answer, or another one after room was reserved for a gang that would be overtaken once too
+// often if this one became the plan of its gang.
+func (p *Plugin) afterReserving(
+	ctx context.Context, asked *request, answer *decision.Answer,
+) (*decision.Answer, error) {
+	if len(answer.Nodes) == 0 {
+		return answer, nil
 	}
-	return node.Node().Labels
+	reserved, effects, err := p.reader.reserver.Before(ctx, overtaking.TakingOf(asked.Gang, answer), p.clock.Now())
+	p.effects.do(effects)
+	if err != nil || !reserved {
+		return answer, err
+	}
+	return p.answer(ctx, asked)
 }
 
 // tookSince returns the gangs that stand and were given nodes after the gang of a claim was created.
@@ -46,13 +55,7 @@ func (p *Plugin) tookSince(claim gangstate.Claim) []gangstate.Taking {
 			continue
 		}
 		standing := &gang.Gang{PodGroup: podGroup, Standing: members}
-		taking := gangstate.Taking{Rank: standing.Rank(), Asks: overtaking.Asks(members)}
-		for _, name := range gang.NodesOf(members) {
-			if node, err := p.lister.Nodes.Get(name); err == nil {
-				taking.Nodes = append(taking.Nodes, node.Labels)
-			}
-		}
-		takings = append(takings, taking)
+		takings = append(takings, gangstate.Taking{Rank: standing.Rank(), Asks: overtaking.Asks(members)})
 	}
 	return takings
 }

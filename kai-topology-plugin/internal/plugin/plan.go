@@ -17,7 +17,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // request is a gang that is being decided, as it was read, and the state of things when it was.
@@ -28,7 +27,12 @@ type request struct {
 	// pod is the one that asks for it; nil if none does.
 	pod   *corev1.Pod
 	nodes []fwk.NodeInfo
+	// ahead counts the gangs of higher rank that were decided first: see planAhead.
+	ahead int
 }
+
+// maxAhead is how many gangs of higher rank are decided in the scheduling cycle of another one.
+const maxAhead = 4
 
 // read assembles a gang that is to be decided, and what keeps it from being.
 func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*request, *gang.Hold, error) {
@@ -54,7 +58,7 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 		p.holdUntilPlannable(key, pod)
 		return "", hold(held.Message)
 	}
-	if answer := p.stillTrue(ctx, asked); answer != nil {
+	if answer := p.stillTrue(asked); answer != nil {
 		if p.gangs.AskedBy(key, pod.UID) != nil {
 			p.account(asked, answer) // Another round in which the gang was tried.
 		}
@@ -62,10 +66,18 @@ func (p *Plugin) plan(ctx context.Context, key gang.Key, pod *corev1.Pod, nodes 
 	}
 	began := time.Now()
 	answer, err := p.answer(ctx, asked)
-	for ahead := true; ahead && err == nil; {
-		if ahead, err = p.planAhead(ctx, asked, answer); ahead && err == nil {
+	for again := true; again && err == nil; {
+		var yields bool
+		if again, yields, err = p.planAhead(ctx, asked, answer); yields {
+			p.effects.activate([]*corev1.Pod{pod})
+			return "", hold("gangs that rank higher are decided first")
+		}
+		if again && err == nil {
 			answer, err = p.answer(ctx, asked)
 		}
+	}
+	if err == nil {
+		answer, err = p.afterReserving(ctx, asked, answer)
 	}
 	if err != nil {
 		return "", fwk.AsStatus(fmt.Errorf("planning gang %s: %w", key, err))
@@ -104,18 +116,26 @@ const noRoom = "no node has room for a further pod of the gang"
 // became free. It reports whether there is one that is planned now, so that the answer is of no use any more. The queue
 // alone does not see to that: a pod that was turned away comes back after a backoff, which grows with the time that it
 // waits.
-func (p *Plugin) planAhead(ctx context.Context, asked *request, answer *decision.Answer) (bool, error) {
-	for answer.Verdict == scheduling.ReasonPlaced && len(answer.Nodes) > 0 {
+//
+// After maxAhead gangs the gang yields: its pod goes back to the queue, and the next cycle goes on with the others.
+func (p *Plugin) planAhead(
+	ctx context.Context, asked *request, answer *decision.Answer,
+) (planned, yields bool, err error) {
+	for len(answer.Nodes) > 0 {
 		room := p.gangs.Now().Room
-		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer, p.labelsInCycle), room)
+		ahead, ok := p.gangs.Ahead(overtaking.TakingOf(asked.Gang, answer), room)
 		if !ok {
 			break
 		}
+		if asked.ahead == maxAhead {
+			return false, p.gangs.Yield(asked.Key()), nil
+		}
+		asked.ahead++
 		if planned, err := p.planWaiting(ctx, ahead, asked.nodes, room); planned || err != nil {
-			return planned, err
+			return planned, false, err
 		}
 	}
-	return false, nil
+	return false, false, nil
 }
 
 // planWaiting plans a gang that waits, without a pod of it here. It reports whether there is a plan.
@@ -131,6 +151,9 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 	}
 	asked.began.Room = room
 	answer, err := p.answer(ctx, asked)
+	if err == nil {
+		answer, err = p.afterReserving(ctx, asked, answer)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -144,7 +167,7 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 // answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
 // that report room, or behind them: whose turn it is depends on the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
-	question, from, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
+	question, from, err := p.reader.ask(asked.Gang, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +216,16 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 
 // stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken
 // by an event that turned out to be of no use, or because it has waited for long.
-func (p *Plugin) stillTrue(ctx context.Context, asked *request) *decision.Answer {
+func (p *Plugin) stillTrue(asked *request) *decision.Answer {
 	answer := p.gangs.Current(asked.Key(), asked.version)
 	if answer == nil || asked.Shared != nil || asked.LooksAtOthers() {
 		return nil // It rests on where other gangs stand, too.
 	}
 	var from kept
 	if answer.Basis.Reserves() {
-		from = p.reader.keptFrom(ctx, asked.Gang, asked.nodes)
+		if from = p.reader.keptFrom(asked.Gang, asked.nodes); answer.Overtaking {
+			from.room = from.room.And(from.overdue)
+		}
 	}
 	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
 		return nil

@@ -10,7 +10,6 @@
 //	prefilter.go   the first pod plans the whole gang, the others look their node up
 //	plan.go        from the pod that asks to the plan of its gang
 //	question.go    what a decision is made of
-//	keptdomains.go  the domains that are closed to a gang for the sake of another
 //	overtakes.go   what a decision means for those who wait
 //	filter.go      the room that planned pods will take is kept from others
 //	reserve.go     a pod is put on its node, or taken off it
@@ -114,6 +113,9 @@ func Factory(leading <-chan struct{}) (factory frameworkruntime.PluginFactory, m
 		}
 		made.reader.placement = arguments.Placement
 		made.mender.unset = arguments.repair
+		if arguments.ReserveFor != nil {
+			made.reader.reserver.For = arguments.ReserveFor.Duration
+		}
 		shared.name(arguments.shapes)
 		return made, nil
 	}
@@ -185,7 +187,6 @@ func newPluginAmong(
 			volumeClaims: core.PersistentVolumeClaims().Lister(), volumes: core.PersistentVolumes().Lister(),
 		},
 	}
-	plugin.reader.keeper.Do = plugin.effects.do
 	plugin.mender = newMender(plugin)
 	plugin.effects.roomChanged = plugin.mender.clusterChanged
 	if plugin.plain, err = newPreemptForPlain(ctx, plugin, filters); err != nil {

@@ -71,14 +71,14 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 		p.effects.do(p.gangs.EndPreemption(asked.Key()))
 		return nil
 	}
-	question, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
+	question, _, err := p.reader.ask(asked.Gang, asked.nodes)
 	if err != nil {
 		return err
 	}
 	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: question.Question, Snapshot: nodes, Candidates: candidates,
+		Question: question.Keeping(), Snapshot: nodes, Candidates: candidates,
 		Decide: func() (*decision.Answer, error) {
-			without, _, err := p.reader.ask(ctx, asked.Gang, asked.nodes)
+			without, _, err := p.reader.ask(asked.Gang, asked.nodes)
 			if err != nil {
 				return nil, err
 			}

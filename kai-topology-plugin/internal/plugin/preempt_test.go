@@ -256,12 +256,11 @@ func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
 	}
 }
 
-// A question is asked of gangs that are decided, and of those that would fit if others left. Whoever asks hears of room
-// that is not kept from it any more, also if that happens before it is decided.
-func TestAQuestionHasNoOtherConsequences(t *testing.T) {
-	young := asking("young", "young", corev1.ResourceCPU, "100m")
-	bench := keptFor(t, []*corev1.Pod{young}, asking("first", "first", corev1.ResourceCPU, "1"))
-	told, err := framework.NewPodInfo(asking("first", "first", corev1.ResourceCPU, "1"))
+// A question is asked of gangs that are decided, and of those that would fit if others left.
+func TestAQuestionLeavesNominationsAlone(t *testing.T) {
+	young, first := askingCPU("young", "young", "100m"), askingCPU("first", "first", "1")
+	bench := newBench(t, nodes(1), []*corev1.Pod{young, first}, created("young", 0), created("first", 10))
+	told, err := framework.NewPodInfo(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,24 +270,12 @@ func TestAQuestionHasNoOtherConsequences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := gang.Key{Namespace: "default", Name: "young"}
-	// A change that gives nobody a place has those try again who may have been kept out.
-	keptOut := func() bool { return bench.plugin.gangs.NodeHelps(young, changed(cordoned), changed(cordoned)) }
-	if keptOut() {
-		t.Error("the gang counts as kept out before it asks")
+	_, kept, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, all)
+	if err != nil || len(kept.stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
+		t.Fatalf("stale are %d nominations, and left %d: %v", len(kept.stale), len(bench.NominatedPodsForNode("n0")), err)
 	}
-	question, kept, err := bench.plugin.reader.ask(t.Context(), bench.read(t, key, young).Gang, all)
-	if err != nil || len(question.Reserved["n0"]) == 0 || len(kept.stale) != 1 {
-		t.Fatalf("the question does not say what is kept from the gang: %+v, %v", kept, err)
-	}
-	if !keptOut() || len(bench.NominatedPodsForNode("n0")) != 1 {
-		t.Errorf("the gang counts as kept out: %v; nominated: %d", keptOut(), len(bench.NominatedPodsForNode("n0")))
-	}
-	if _, status := bench.schedule(t, young); status.IsSuccess() {
-		t.Fatal("the gang is not kept out")
-	}
-	if !keptOut() || len(bench.NominatedPodsForNode("n0")) != 0 {
-		t.Errorf("its decision has no consequences: %v; nominated: %d", keptOut(), len(bench.NominatedPodsForNode("n0")))
+	if bench.schedule(t, young); len(bench.NominatedPodsForNode("n0")) != 0 {
+		t.Error("its decision leaves what does not count any more")
 	}
 }
 

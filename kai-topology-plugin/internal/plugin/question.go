@@ -1,10 +1,11 @@
 package plugin
 
 import (
-	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -15,7 +16,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -27,7 +27,7 @@ type reader struct {
 	view   *clusterview.View
 	// placement is for gangs that do not say which domains they would rather have.
 	placement packing.Placement
-	keeper    overtaking.Keeper
+	reserver  overtaking.Reserver
 	names     nodeNames
 }
 
@@ -51,30 +51,38 @@ func (n *nodeNames) of(nodes []fwk.NodeInfo) []string {
 
 func newReader(handle fwk.Handle, lister *ganglister.Lister, gangs *gangstate.State, view *clusterview.View) *reader {
 	r := &reader{handle: handle, lister: lister, gangs: gangs, view: view}
-	r.keeper = overtaking.Keeper{
-		Gangs: gangs, View: view, PodGroup: lister.PodGroup, Question: r.question,
+	r.reserver = overtaking.Reserver{
+		Gangs: gangs, Request: r.waiting, For: overtaking.DefaultReserveFor,
+		Snapshot: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
 	return r
 }
 
-// question is what is asked about a gang that waits, without nodes; nil if it cannot be planned.
-func (r *reader) question(podGroup *scheduling.PodGroup) (*decision.Question, error) {
+// waiting reads what the decision about a gang that waits is made of; nil if it cannot be planned.
+func (r *reader) waiting(key gang.Key) (*solve.Request, error) {
+	podGroup, err := r.lister.PodGroup(key)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading PodGroup %s: %w", key, err)
+	}
 	assembled, held, err := r.lister.Assemble(podGroup)
 	if err != nil || held != nil {
 		return nil, err
 	}
-	topologies, err := r.lister.TopologiesOf(assembled)
+	nodes, err := r.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	r.meetRelated(assembled)
-	return &decision.Question{Gang: assembled, Topologies: topologies}, nil
+	request, _, err := r.ask(assembled, nodes)
+	return &request, err
 }
 
 // ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
-// and the room that is kept from it. It changes nothing but of what the gang hears from now on: see Relate and
-// KeptDomains of gangstate.
-func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
+// and the room that is kept from it. It changes nothing but of what the gang hears from now on: see Relate of
+// gangstate.
+func (r *reader) ask(assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
 	r.meetRelated(assembled)
 	followers, err := r.followersOf(assembled)
 	if err != nil {
@@ -84,13 +92,13 @@ func (r *reader) ask(ctx context.Context, assembled *gang.Gang, nodes []fwk.Node
 	if err != nil {
 		return solve.Request{}, kept{}, err
 	}
-	from := r.keptFrom(ctx, assembled, nodes)
+	from := r.keptFrom(assembled, nodes)
 	return solve.Request{
 		Question: decision.Question{
 			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
 			Placement: r.placement,
 		},
-		Followers: followers, Note: from.note,
+		Followers: followers, Overdue: from.overdue, Note: from.note,
 	}, from, nil
 }
 
@@ -130,16 +138,16 @@ func (r *reader) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
 // kept is the room that is kept from a gang.
 type kept struct {
 	room clusterview.Reserved
-	// note says what is kept for those that the gang must not overtake any more.
-	note string
+	// overdue is that of gangs which the gang must not overtake any more, and note says so.
+	overdue clusterview.Reserved
+	note    string
 	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
 
 // keptFrom returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower
-// pods have been asked to clear for others of at least the gang's priority, and that of gangs which it must not
-// overtake any more.
-func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
+// pods have been asked to clear for others of at least the gang's priority, and that of gangs which are overdue.
+func (r *reader) keptFrom(assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
 	rank := assembled.Rank()
 	result, reserved := kept{room: clusterview.Reserved{}}, r.gangs.Reserved(rank.Gang, rank.Priority)
 	for i, name := range r.names.of(nodes) {
@@ -163,11 +171,9 @@ func (r *reader) keptFrom(ctx context.Context, assembled *gang.Gang, nodes []fwk
 			}
 		}
 	}
-	closed := r.keeper.ClosedTo(ctx, assembled, nodes)
-	result.note = closed.Note
-	for name, fillers := range closed.Room(nodes) {
-		result.room[name] = append(result.room[name], fillers...)
-	}
+	var first gang.Key
+	result.overdue, first = r.gangs.ReservedForOverdue(rank)
+	result.note = r.reserver.Note(first)
 	return result
 }
 

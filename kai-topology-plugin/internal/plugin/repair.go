@@ -347,7 +347,8 @@ func (m *mender) goOn(r *round, key gang.Key, seats int) {
 
 // refused reports whether the last answer is that a gang has no place where it stands.
 func refused(last *decision.Answer) bool {
-	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
+	return last != nil && len(last.Nodes) == 0 &&
+		(last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown || last.Overtaking)
 }
 
 // saidOf returns what was said of a gang last, by an earlier process if this one has said nothing yet.
@@ -411,10 +412,6 @@ func (m *mender) plan(ctx context.Context, r *round) (plans map[gang.Key]repair.
 	rules := repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
 			return elsewhere.beside(m.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
-		},
-		Closed: func(rank gang.Rank, node *corev1.Node) bool {
-			keeps := func(kept gangstate.KeptDomain) bool { return kept.Keeps(node.Labels) }
-			return slices.ContainsFunc(m.gangs.KeptDomains(rank), keeps)
 		},
 		Tied:    m.claims.tied,
 		Budgets: budgets,

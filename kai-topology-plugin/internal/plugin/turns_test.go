@@ -1,13 +1,16 @@
 package plugin
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
@@ -114,4 +117,53 @@ func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While one cycle decides gangs, no other pod is scheduled.
+func TestACycleDecidesAFewOfTheGangsThatRankHigher(t *testing.T) {
+	const waiting = 3*maxAhead - 1
+	objects, pods := []kruntime.Object{created("young", 0)}, []*corev1.Pod{newPod("young", "young")}
+	for i := range waiting {
+		old := created(fmt.Sprintf("old-%02d", i), 100)
+		old.Spec.MinMember = ptr.To[int32](2)
+		objects = append(objects, old)
+		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
+	}
+	bench := newBench(t, nodes(1), pods, objects...)
+	for _, pod := range pods[1:] {
+		if _, status := bench.schedule(t, pod); status.IsSuccess() {
+			t.Fatal("one node holds two pods")
+		}
+	}
+	bench.plugin.gangs.RoomGrew()
+	for _, cycle := range []string{"first", "second"} {
+		bench.activator.reset()
+		if _, status := bench.schedule(t, pods[0]); status.IsSuccess() || !bench.activator.called("young") {
+			t.Errorf("the %s cycle tries all, or the gang is not to come back: %v", cycle, status)
+		}
+	}
+	if _, status := bench.schedule(t, pods[0]); !status.IsSuccess() {
+		t.Errorf("all have been tried, and the gang is held up: %s", status.Message())
+	}
+}
+
+func TestAGangDoesNotYieldWithoutEnd(t *testing.T) {
+	objects, pods := []kruntime.Object{created("young", 0)}, []*corev1.Pod{newPod("young", "young")}
+	for i := range maxAhead + 1 {
+		old := created(fmt.Sprintf("old-%02d", i), 100)
+		old.Spec.MinMember = ptr.To[int32](2)
+		objects = append(objects, old)
+		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
+	}
+	bench := newBench(t, nodes(1), pods, objects...)
+	for _, pod := range pods[1:] {
+		bench.schedule(t, pod)
+	}
+	for range maxAhead + 2 {
+		bench.plugin.gangs.RoomGrew()
+		if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
+			return
+		}
+	}
+	t.Error("it yields once more often than gangs wait")
 }

@@ -203,7 +203,7 @@ func TestNothingDiffersTheSecondTime(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
 	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
 	seen.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n1"}, Until: &now}}
-	seen.Reservations = []scheduling.ReservationStatus{{Reason: scheduling.ReservationOvertaken, Level: "rack", Domain: "z/r"}}
+	seen.Reservations = []scheduling.ReservationStatus{{Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1"}}}
 	status := &seen.Gang.PodGroup.Status
 
 	first := podgroupstatus.Of(seen, before)

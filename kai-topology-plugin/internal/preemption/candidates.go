@@ -3,10 +3,12 @@ package preemption
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
@@ -72,6 +74,27 @@ func CandidatesAmong(
 			return nil, err
 		}
 		add(key, workload, pods)
+	}
+	return c, c.sort()
+}
+
+// CandidatesOf returns pods of some gangs, of whatever priority, as if each gang could be asked to leave as a whole.
+func CandidatesOf(gangs sets.Set[gang.Key], nodes []fwk.NodeInfo) (*Candidates, error) {
+	c := &Candidates{below: math.MaxInt32}
+	pods := map[gang.Key][]*corev1.Pod{}
+	for _, node := range nodes {
+		for _, info := range node.GetPods() {
+			pod := info.GetPod()
+			switch key, _ := gang.KeyOf(pod); {
+			case pod.DeletionTimestamp != nil:
+				c.leaving = append(c.leaving, pod)
+			case gangs.Has(key):
+				pods[key] = append(pods[key], pod)
+			}
+		}
+	}
+	for key, standing := range pods {
+		c.add(key, Workload{Gang: true}, standing)
 	}
 	return c, c.sort()
 }

@@ -36,7 +36,7 @@ func (p *planner) confirm(ctx context.Context, hit *breach) error {
 			return err
 		}
 		again := &option{moved: moved, moving: moving, seats: seats}
-		if placed && len(seats) == len(hit.Held) && p.fits(hit, again) {
+		if placed && len(seats) == len(hit.Held) && p.fits(again) {
 			p.propose(hit, again)
 			again.plan.Confirmed = true
 			p.take(hit, again)

@@ -179,9 +179,6 @@ func TestPlans(t *testing.T) {
 				return clusterview.Reserved{"z-r2-n1": {other}}
 			}},
 			want: []string{"g: no place was found for the gang, even if all its pods moved"}},
-		"nor are nodes that are closed": {cluster: racks + hurt, move: all,
-			rules: repair.Rules{Closed: func(_ gang.Rank, node *corev1.Node) bool { return node.Name == "z-r2-n2" }},
-			want:  []string{"g: no place was found for the gang, even if all its pods moved"}},
 		"pods that are about to be stopped count as lost": {
 			cluster: racks + nodes(4, "z-r2-n3") + podGroup("g", "minMember: 3, "+oneRack) + pods("g", "", 2, "z-r1-n1", "z-r1-n1", ""), move: all,
 			change: func(cluster *inventory.Inventory) {

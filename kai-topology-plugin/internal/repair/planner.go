@@ -12,8 +12,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/turns"
-	"packtree.dev/shared/packing"
 )
 
 // planner makes plans for gangs one after the other, on what is left of a cluster.
@@ -108,11 +108,11 @@ func (p *planner) answer(
 
 // fits reports whether there are seats for as many pods of each leaf as would leave theirs, on nodes that are open to
 // the gang.
-func (p *planner) fits(hit *breach, found *option) bool {
+func (p *planner) fits(found *option) bool {
 	spare := map[string]int{}
 	for _, seat := range found.seats {
 		node := p.nodes[seat.Node]
-		if node == nil || kubeframework.Evicts(node, seat.Pod) || p.rules.closes(hit.turn.Rank, node) {
+		if node == nil || kubeframework.Evicts(node, seat.Pod) {
 			return false
 		}
 		spare[gang.LeafOf(seat.Pod)]++
@@ -147,17 +147,11 @@ func (p *planner) relocations(hit *breach, moved []*group, seats []Seat) (all []
 }
 
 // domainOf returns the domain in which nodes are, of the level that a group requires.
-func (p *planner) domainOf(of *group, nodes sets.Set[string]) string {
+func (p *planner) domainOf(of *group, names sets.Set[string]) string {
 	keys := p.cluster.LevelKeys(of.Constraint.Topology)
 	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
-	for _, name := range sets.List(nodes) {
-		var path packing.Path
-		for _, key := range keys[:depth+1] {
-			if value, ok := p.nodes[name].Labels[key]; ok {
-				path = append(path, value)
-			}
-		}
-		if len(path) == depth+1 {
+	for _, name := range sets.List(names) {
+		if path := nodes.Path(p.nodes[name].Labels, keys[:depth+1]); path != nil {
 			return path.String()
 		}
 	}

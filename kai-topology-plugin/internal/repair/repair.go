@@ -134,7 +134,7 @@ func (p *planner) stay(ctx context.Context, hit *breach) error {
 // move decides a gang of which groups move; nil if that does not help. Its plan says what moves, or what forbids it.
 func (p *planner) move(ctx context.Context, hit *breach, moved []*group) (*option, error) {
 	found, err := p.option(ctx, hit, moved)
-	if err != nil || found == nil || !p.fits(hit, found) {
+	if err != nil || found == nil || !p.fits(found) {
 		return nil, err
 	}
 	p.propose(hit, found)

@@ -16,16 +16,10 @@ import (
 type Rules struct {
 	// Kept returns the room that the scheduler keeps from a gang of some priority.
 	Kept func(asking gang.Key, priority int32) clusterview.Reserved
-	// Closed reports whether a node is closed to a gang for the sake of another; nil if none is.
-	Closed func(rank gang.Rank, node *corev1.Node) bool
 	// Tied names a claim of a pod that may be of no use on another node; empty if there is none. Nil if no pod has any.
 	Tied func(pod *corev1.Pod) string
 	// Budgets are those that evictions draw on.
 	Budgets preemption.Budgets
-}
-
-func (r *Rules) closes(rank gang.Rank, node *corev1.Node) bool {
-	return r != nil && r.Closed != nil && r.Closed(rank, node)
 }
 
 // forbids returns why pods must not be evicted; empty if they may.

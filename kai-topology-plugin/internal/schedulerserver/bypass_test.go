@@ -30,7 +30,7 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		create(made)
 	}
 
-	It("is passed by a few, and then its zone is kept for it, while others go on elsewhere", func() {
+	It("is overtaken by a few, and then its nodes are reserved for it, while others go on elsewhere", func() {
 		scheduler := startScheduler()
 		givenRack("z1", "r1", 2, 2)
 		small("first-0", "z1")
@@ -53,17 +53,20 @@ var _ = Describe("a big gang that waits among small ones", func() {
 			deletePods(namespace, gangOf(leaver))
 			eventuallyBound(namespace, gangOf(name), 1)
 		}
+		By("having the other node left, so that nothing but gangs that came later stand in the way")
+		last := gangOf(fmt.Sprintf("passer-%d", gangstate.MaxOvertakes-1))
 		small("kept-out", "z1")
-		deletePods(namespace, gangOf(fmt.Sprintf("passer-%d", gangstate.MaxOvertakes-1)))
-		Eventually(scheduled(namespace, "kept-out")).Should(HaveField("Message", ContainSubstring(
-			"room in topology/zone z1 is kept for gang "+namespace+"/big")))
+		Eventually(scheduled(namespace, "kept-out")).Should(withReason(scheduling.ReasonInfeasible))
+		deletePods(namespace, gangOf("first-1"))
+		Eventually(scheduled(namespace, "kept-out")).Should(And(withReason(scheduling.ReasonWaiting),
+			HaveField("Message", ContainSubstring("is reserved for gang "+namespace+"/big"))))
 		kept := func() []scheduling.ReservationStatus {
 			podGroup, err := packtree.SchedulingV2alpha2().PodGroups(namespace).Get(ctx, "big", metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred())
 			return podGroup.Status.Reservations
 		}
 		Eventually(kept).Should(ConsistOf(And(HaveField("Reason", scheduling.ReservationOvertaken),
-			HaveField("Level", zoneLevel), HaveField("Domain", "z1"), HaveField("Resources", Not(BeEmpty())))))
+			HaveField("Nodes", ConsistOf("z1-r1-0", "z1-r1-1")), HaveField("Until", Not(BeNil())))))
 
 		By("having room elsewhere")
 		givenRack("z2", "r1", 1, 2)
@@ -76,8 +79,9 @@ var _ = Describe("a big gang that waits among small ones", func() {
 		startScheduler()
 
 		By("making room for the big one")
+		eventuallyBound(namespace, gangOf("kept-out"), 1)
 		deletePods(namespace, gangOf("kept-out"))
-		deletePods(namespace, gangOf("first-1"))
+		deletePods(namespace, last)
 		Expect(eventuallyBound(namespace, gangOf("big"), 2).domains(zoneLevel)).To(Equal([]string{"/z1"}))
 		Eventually(kept).Should(BeEmpty())
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/render"
@@ -49,6 +50,7 @@ type asked struct {
 	files                   []string
 	jobs, output, placement string
 	until                   float64
+	reserveFor              time.Duration
 }
 
 var formats = map[string]func(*Result, io.Writer) error{
@@ -77,6 +79,8 @@ func Command() *cobra.Command {
 	flags.Float64Var(&asked.until, "until", 0,
 		"the last second; without it the simulation goes on until nothing more happens")
 	flags.StringVarP(&asked.output, "output", "o", "", "json, or csv with a line per gang; a summary without it")
+	flags.DurationVar(&asked.reserveFor, "reserve-for", overtaking.DefaultReserveFor,
+		"the scheduler's argument reserveFor; 0s reserves nothing for overtaken gangs")
 	place.BindPlacement(command, &asked.placement)
 	return command
 }
@@ -94,6 +98,8 @@ func (a *asked) check() error {
 		return errors.New("--jobs is missing: the file with the stream, - for standard input")
 	case a.jobs == "-" && slices.Contains(a.files, "-"):
 		return errors.New("-f and --jobs cannot both read standard input")
+	case a.reserveFor < 0:
+		return fmt.Errorf("--reserve-for is a duration such as 5m, not %s", a.reserveFor)
 	case !(a.until >= 0 && a.until <= maxSeconds):
 		return fmt.Errorf("--until is a number of seconds from 0 to %g, not %v", maxSeconds, a.until)
 	}
@@ -148,7 +154,7 @@ func (rejected) ExitCode() int { return render.ExitRejected }
 func (a *asked) simulate(
 	ctx context.Context, command *cobra.Command, cluster *inventory.Inventory, stream []Event,
 ) (*Result, error) {
-	options := Options{Progress: progress(command.ErrOrStderr())}
+	options := Options{Progress: progress(command.ErrOrStderr()), ReserveFor: &a.reserveFor}
 	if command.Flags().Changed("until") {
 		options.Until = &a.until
 	}

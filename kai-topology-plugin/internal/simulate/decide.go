@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
@@ -49,15 +49,18 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	if !r.queued || len(r.pending) == 0 || r.tried == s.gangs.Now().Room {
 		return false, nil
 	}
-	question, err := s.question(r.podGroup)
-	if err != nil || question == nil {
-		return false, err
+	question := s.question(r.podGroup)
+	if question == nil {
+		return false, nil
 	}
 	if question.Nodes, err = s.offline.Nodes(); err != nil {
 		return false, err
 	}
 	request := solve.Request{Question: *question}
 	answer, err := s.answer(ctx, r, &request)
+	if err == nil && len(answer.Nodes) > 0 {
+		answer, err = s.afterReserving(ctx, r, &request, answer)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -85,8 +88,9 @@ func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, a
 	if s.gangs.Waits(r.rank.Gang) {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
-		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer, s.cluster.LevelKeys), s.gangs.Now())
+		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer), s.gangs.Now())
 	}
+	s.wakeFor(s.reserver.Extend(r.rank.Gang, moment(s.now)))
 	if alike := s.alike(r.podGroup); alike != nil {
 		if last, known := s.refused[alike]; known && last.room == r.tried {
 			return false, nil
@@ -113,12 +117,7 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 			return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
 		}
 	}
-	closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
-	s.barred = s.barred || closed.Barred
-	if alike != nil && closed.Altogether(request.Gang.Pending) {
-		return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: shortOf(closed.On(nil))}, nil
-	}
-	s.complete(request, &closed)
+	s.complete(r, request)
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
 	request.Terse = s.gangs.Waits(r.rank.Gang) || r.asksForOne()
 	answer, err := solve.Solve(ctx, *request)
@@ -128,22 +127,39 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 	return answer, err
 }
 
-// complete adds to a request what is kept from the gang, and the gangs that follow it.
-func (s *simulator) complete(request *solve.Request, closed *overtaking.Closed) {
+// afterReserving returns the answer for a gang, or another one after room was reserved for a gang that it would
+// overtake once too often.
+func (s *simulator) afterReserving(
+	ctx context.Context, r *run, request *solve.Request, answer *decision.Answer,
+) (*decision.Answer, error) {
+	reserved, effects, err := s.reserver.Before(ctx, r.takes(answer), moment(s.now))
+	s.wakeFor(effects)
+	if err != nil || !reserved {
+		return answer, err
+	}
+	return s.answer(ctx, r, request)
+}
+
+// takes is what a gang takes by an answer. One that has lost pods replaces them.
+func (r *run) takes(answer *decision.Answer) gangstate.Taking {
+	taking := overtaking.TakingOf(r.assembled, answer)
+	taking.Rank.Begun = taking.Rank.Begun || r.lost > 0
+	return taking
+}
+
+// complete adds to a request the room that is kept from the gang, and the gangs that follow it.
+func (s *simulator) complete(r *run, request *solve.Request) {
 	rank := request.Gang.Rank()
 	request.Reserved = s.gangs.Reserved(rank.Gang, rank.Priority)
-	if request.Reserved == nil {
-		request.Reserved = clusterview.Reserved{} // Nil is that of a request that is not complete.
-	}
-	for node, pods := range closed.Room(request.Nodes) {
-		request.Reserved[node] = append(request.Reserved[node], pods...)
-	}
+	rank.Begun = rank.Begun || r.lost > 0
+	overdue, _ := s.gangs.ReservedForOverdue(rank)
+	request.Reserved = request.Reserved.And(overdue)
 	request.Followers = s.followersOf(request.Gang)
 }
 
 // refusedAlready reports without a search that a plain gang does not fit, and what it is short of: one like it was
-// refused, room only gets less within one state of the room, and what is closed to a gang is closed to those that rank
-// below it; or all that is free together is too little.
+// refused, room only gets less within one state of the room, and lower ranks have to leave more room to overdue gangs;
+// or all that is free together is too little.
 func (s *simulator) refusedAlready(r *run, alike any) (short []packing.Explanation, refused bool) {
 	if last, known := s.refused[alike]; known && last.room == s.gangs.Now().Room {
 		return last.short, true
@@ -161,19 +177,38 @@ func shortOf(resources []string) []packing.Explanation {
 }
 
 // question is what is asked about a gang, without nodes; nil if it cannot be planned.
-func (s *simulator) question(podGroup *scheduling.PodGroup) (*decision.Question, error) {
+func (s *simulator) question(podGroup *scheduling.PodGroup) *decision.Question {
 	r := s.by[gang.KeyOfPodGroup(podGroup)]
 	if r == nil {
-		return nil, nil
+		return nil
 	}
 	assembled := s.assemble(r)
 	if r.held != nil {
-		return nil, nil
+		return nil
 	}
 	s.meet(r)
 	return &decision.Question{
 		Gang: assembled, Topologies: s.cluster.Topologies, View: s.view, Placement: s.cluster.Placement, Terse: true,
-	}, nil
+	}
+}
+
+// request is what is asked about a gang that waits; nil if it cannot be planned.
+func (s *simulator) request(key gang.Key) (*solve.Request, error) {
+	r := s.by[key]
+	if r == nil || len(r.pending) == 0 {
+		return nil, nil
+	}
+	question := s.question(r.podGroup)
+	if question == nil {
+		return nil, nil
+	}
+	var err error
+	if question.Nodes, err = s.offline.Nodes(); err != nil {
+		return nil, err
+	}
+	request := &solve.Request{Question: *question}
+	s.complete(r, request)
+	return request, nil
 }
 
 // meet records for a gang where its related gangs stand.

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
 
@@ -36,12 +36,12 @@ type level struct {
 
 type roomKey struct{ requests, topology, level string }
 
-func newDomains(cluster *inventory.Inventory, nodes []fwk.NodeInfo) *domains {
+func newDomains(cluster *inventory.Inventory, all []fwk.NodeInfo) *domains {
 	d := &domains{
 		levels: map[string][]level{}, nodes: level{domainOf: map[string]string{}},
 		offers: map[string]packing.Resources{}, rooms: map[roomKey][]int64{},
 	}
-	for _, node := range nodes {
+	for _, node := range all {
 		name := node.Node().Name
 		d.nodes.domainOf[name], d.offers[name] = name, kubeframework.Allocatable(node)
 	}
@@ -49,10 +49,9 @@ func newDomains(cluster *inventory.Inventory, nodes []fwk.NodeInfo) *domains {
 		keys := cluster.LevelKeys(topology)
 		for depth, key := range keys {
 			made := level{topology: topology, key: key, domainOf: map[string]string{}}
-			ground := gangstate.Ground{Levels: keys[:depth+1]}
-			for _, node := range nodes {
-				if domain, ok := ground.Domain(node.Node().Labels); ok {
-					made.domainOf[node.Node().Name] = domain
+			for _, node := range all {
+				if path := nodes.Path(node.Node().Labels, keys[:depth+1]); path != nil {
+					made.domainOf[node.Node().Name] = path.String()
 				}
 			}
 			d.levels[topology] = append(d.levels[topology], made)

@@ -51,8 +51,7 @@ func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) 
 		return nil, err
 	}
 	if request.Reserved == nil {
-		closed := s.keeper.ClosedTo(ctx, request.Gang, request.Nodes)
-		s.complete(&request, &closed)
+		s.complete(r, &request)
 	}
 	choice, err := preemption.Find(ctx, preemption.Request{
 		Question: request.Question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,

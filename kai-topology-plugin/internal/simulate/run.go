@@ -12,7 +12,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -119,7 +118,8 @@ func (s *simulator) assemble(r *run) *gang.Gang {
 
 // start puts pods of a gang on the nodes that an answer gives them.
 func (s *simulator) start(r *run, nodes map[string]string) error {
-	s.gangs.Placed(overtaking.TakingOf(s.assemble(r), &decision.Answer{Nodes: nodes}, s.labels))
+	s.assemble(r)
+	s.gangs.Placed(r.takes(&decision.Answer{Nodes: nodes}))
 	var stand []*corev1.Pod
 	r.pending = slices.DeleteFunc(slices.Clone(r.pending), func(pod *corev1.Pod) bool {
 		node, ok := nodes[pod.Name]
@@ -157,8 +157,6 @@ func (s *simulator) locate(r *run) (err error) {
 	r.domains, r.least, err = s.domains.locate(r.topologies, r.standing)
 	return err
 }
-
-func (s *simulator) labels(node string) map[string]string { return s.nodes[node].Labels }
 
 // resume has a gang run for what is left of its duration.
 func (s *simulator) resume(r *run) {
@@ -210,11 +208,15 @@ func (s *simulator) forget(r *run) {
 	}
 }
 
-// stopWaiting opens what was kept for a gang.
+// stopWaiting gives back what was reserved for a gang.
 func (s *simulator) stopWaiting(r *run) {
-	s.gangs.StopWaiting(r.job.key())
-	if s.barred {
-		s.barred = false
+	s.opening(func() { s.gangs.StopWaiting(r.job.key()) })
+}
+
+// opening runs a function that may give reserved room back: those may fit then that did not.
+func (s *simulator) opening(run func()) {
+	before := s.gangs.Now()
+	if run(); s.gangs.Now() != before {
 		s.gangs.RoomGrew()
 	}
 }

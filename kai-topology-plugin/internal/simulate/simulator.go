@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -26,6 +28,8 @@ import (
 type Options struct {
 	// Until is the last second; nil goes on until nothing more happens.
 	Until *float64
+	// ReserveFor is the scheduler's argument of that name; nil is its default.
+	ReserveFor *time.Duration
 	// Progress gets the time that was reached, and how many events of the stream are done of how many.
 	Progress func(at float64, done, of int)
 }
@@ -46,14 +50,14 @@ func Run(ctx context.Context, cluster *inventory.Inventory, stream []Event, opti
 
 // simulator is a simulation under way.
 type simulator struct {
-	options Options
-	cluster *inventory.Inventory
-	offline *kubeframework.Offline
-	view    *clusterview.View
-	gangs   *gangstate.State
-	keeper  overtaking.Keeper
-	domains *domains
-	usage   *usage
+	options  Options
+	cluster  *inventory.Inventory
+	offline  *kubeframework.Offline
+	view     *clusterview.View
+	gangs    *gangstate.State
+	reserver overtaking.Reserver
+	domains  *domains
+	usage    *usage
 
 	now float64
 	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
@@ -66,9 +70,10 @@ type simulator struct {
 	ends             ends
 	// tooLarge counts the gangs that all nodes together are too small for. Their pods are never made.
 	tooLarge int
-	// suspects may be below their minimum, and barred is set if somebody may have been kept out of a domain.
+	// suspects may be below their minimum.
 	suspects []*run
-	barred   bool
+	// wake is when reserved room may be given back; infinity if none is.
+	wake float64
 	// refused has the answer to the last one of gangs that are alike that did not fit.
 	refused map[any]refusal
 	// alone is the cluster without the stream, made when it is first asked, and fits what it says of gangs that are
@@ -103,7 +108,7 @@ func newSimulator(
 		gangs: gangstate.New(func(string) bool { return true }),
 		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{},
 		counted: map[gang.Key][]*run{},
-		refused: map[any]refusal{}, fits: map[string]bool{},
+		refused: map[any]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
 	s.view.Trust(offline.Changed)
@@ -115,9 +120,10 @@ func newSimulator(
 			s.settled[pod.Spec.NodeName] = append(s.settled[pod.Spec.NodeName], pod)
 		}
 	}
-	s.keeper = overtaking.Keeper{
-		Gangs: s.gangs, View: s.view, PodGroup: s.podGroup, Question: s.question, Alike: s.alike,
-		Do: func(gangstate.Effects) {}, // Nobody reads a status.
+	s.reserver = overtaking.Reserver{
+		Gangs: s.gangs, Request: s.request,
+		For:      ptr.Deref(options.ReserveFor, overtaking.DefaultReserveFor),
+		Snapshot: func() fwk.NodeInfoLister { return offline.SnapshotSharedLister().NodeInfos() },
 	}
 	nodes, err := offline.Nodes()
 	if err != nil {
@@ -150,6 +156,10 @@ func (s *simulator) run(ctx context.Context, stream []Event) error {
 			if err := s.happen(&stream[at]); err != nil {
 				return err
 			}
+		}
+		if s.now >= s.wake {
+			s.wake = math.Inf(1)
+			s.opening(func() { s.wakeFor(s.gangs.Tick(moment(s.now))) })
 		}
 		if err := s.schedule(ctx); err != nil {
 			return fmt.Errorf("at second %v: %w", now, err)
@@ -189,7 +199,17 @@ func (s *simulator) next(stream []Event) (at float64, more bool) {
 	if len(s.ends) > 0 {
 		at = min(at, s.ends[0].at)
 	}
+	if !math.IsInf(at, 1) || len(s.waiting) > 0 {
+		at = min(at, s.wake)
+	}
 	return at, !math.IsInf(at, 1)
+}
+
+// wakeFor has the time be told to the state of the gangs when it asks for that.
+func (s *simulator) wakeFor(effects gangstate.Effects) {
+	if effects.Again > 0 {
+		s.wake = min(s.wake, s.now+effects.Again.Seconds())
+	}
 }
 
 // endAll ends the gangs whose time is over.

@@ -24,20 +24,52 @@ type Request struct {
 	decision.Question
 	// Followers are the gangs that have to go where the gang goes, if it decides that now.
 	Followers []*gang.Gang
-	// Note is added to what the answer says of pods that have no node.
-	Note string
+	// Overdue is room that is reserved for gangs which the gang would overtake once too often, and Note says so.
+	Overdue clusterview.Reserved
+	Note    string
+}
+
+// Keeping returns the question in which room for overdue gangs is reserved, too.
+func (r Request) Keeping() decision.Question {
+	question := r.Question
+	question.Reserved = r.Reserved.And(r.Overdue)
+	return question
 }
 
 // Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
 // it prefers those with room for as many as possible of the pods that it is expected to have, and to these nodes that
-// will not evict its pods. It changes nothing.
+// will not evict its pods. A gang that is kept out only by room for gangs that are overdue is Waiting. It changes
+// nothing.
 func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
+	if len(request.Overdue) == 0 {
+		return solve(ctx, request)
+	}
+	kept := request
+	kept.Question = request.Keeping()
+	answer, err := solve(ctx, kept)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Verdict == scheduling.ReasonPlaced {
+		if answer.Message != "" {
+			answer.Message += "; " + request.Note
+		}
+		return answer, nil
+	}
+	free, err := solve(ctx, request)
+	if err != nil || free.Verdict != scheduling.ReasonPlaced {
+		return free, err // Reservations make no difference to it.
+	}
+	return &decision.Answer{
+		Verdict: scheduling.ReasonWaiting, Message: request.Note, Overtaking: true, Basis: answer.Basis,
+		Groups: answer.Groups, Steps: answer.Steps + free.Steps,
+	}, nil
+}
+
+func solve(ctx context.Context, request Request) (*decision.Answer, error) {
 	answer, err := lasting(ctx, request)
 	if answer == nil && err == nil {
 		answer, err = place(ctx, request)
-	}
-	if err == nil && request.Note != "" && answer.Message != "" {
-		answer.Message += "; " + request.Note
 	}
 	return answer, err
 }

@@ -255,8 +255,8 @@ func (t *Table) Question(turn Turn) decision.Question {
 	return decision.Question{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement,
 		Terse: t.terse, Absent: t.absent,
-		Reserved: both(both(t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority), t.keptFrom(turn.Rank)),
-			both(t.reserved, t.SeatsFrom(turn.Rank))),
+		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority).And(t.keptFrom(turn.Rank)).
+			And(t.reserved).And(t.SeatsFrom(turn.Rank)),
 	}
 }
 

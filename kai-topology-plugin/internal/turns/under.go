@@ -31,7 +31,7 @@ type Change struct {
 func (t *Table) Under(change Change, run func(*Table) error) error {
 	under := *t
 	under.terse = true
-	under.reserved = both(both(t.reserved, change.Reserved), onNodes(change.Stand))
+	under.reserved = t.reserved.And(change.Reserved).And(onNodes(change.Stand))
 	under.members = with(without(t.members, change.Gone), change.Stand)
 	under.absent = slices.Concat(t.absent, change.Failed)
 	return t.view.Aside(t.nodes, func() error {
@@ -43,19 +43,6 @@ func (t *Table) Under(change Change, run func(*Table) error) error {
 				func() error { return run(&under) })
 		})
 	})
-}
-
-// both has the pods of two reservations.
-func both(a, b clusterview.Reserved) clusterview.Reserved {
-	if len(b) == 0 {
-		return a
-	}
-	all := clusterview.Reserved{}
-	maps.Copy(all, a)
-	for node, pods := range b {
-		all[node] = append(slices.Clip(all[node]), pods...)
-	}
-	return all
 }
 
 // without has the pods of each gang but for some.

@@ -65,8 +65,8 @@ type ReservationReason string
 
 // Values of ReservationReason.
 const (
-	// ReservationOvertaken: gangs of lower rank have taken room in the domain so often, which the gang could have used,
-	// that it is closed to them.
+	// ReservationOvertaken: other gangs have so often taken room that the gang could have used, that the next room on
+	// these nodes is reserved for it.
 	ReservationOvertaken ReservationReason = "Overtaken"
 	// ReservationPreempting: pods of lower priority leave the nodes for the gang.
 	ReservationPreempting ReservationReason = "Preempting"
@@ -79,29 +79,16 @@ type ReservationStatus struct {
 	// +required
 	Reason ReservationReason `json:"reason"`
 
-	// level is the node label key of the level of domain. Unset with reason Overtaken means that the whole cluster is
-	// kept.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=317
-	Level string `json:"level,omitempty"`
-
-	// domain is the domain that is kept, as its path of label values from the broadest level, joined by "/".
-	//
-	// +optional
-	Domain string `json:"domain,omitempty"`
-
-	// resources are those that the domain is kept for, sorted. Pods that request none of them are let in.
-	//
-	// +optional
-	// +listType=atomic
-	Resources []string `json:"resources,omitempty"`
-
 	// nodes are where the pods of the gang will go, sorted. A node is there once for each pod.
 	//
 	// +optional
 	// +listType=atomic
 	Nodes []string `json:"nodes,omitempty"`
+
+	// until is when the room is given back, unless pods leave it before that; unset means when the gang is placed.
+	//
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
 }
 
 // FewestDomains says whether a gang is in the fewest domains possible.

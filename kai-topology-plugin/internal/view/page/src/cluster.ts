@@ -12,8 +12,7 @@ export interface Cluster {
   relationsOfGang: Map<string, Relation[]>;
   seatsOfGang: Map<string, Seat[]>;
   seatsOnNode: Map<string, Seat[]>;
-  /** By gang, by node, and by what placeOf says of a domain. */
-  reservations: { ofGang: Map<string, Reservation[]>; onNode: Map<string, Reservation[]>; ofDomain: Map<string, Reservation[]> };
+  reservations: { ofGang: Map<string, Reservation[]>; onNode: Map<string, Reservation[]> };
   historyOfGang: Map<string, History>;
 }
 
@@ -28,7 +27,7 @@ export function clusterOf(overview: Overview): Cluster {
     relationsOfGang: new Map(),
     seatsOfGang: new Map(),
     seatsOnNode: new Map(),
-    reservations: { ofGang: new Map(), onNode: new Map(), ofDomain: new Map() },
+    reservations: { ofGang: new Map(), onNode: new Map() },
     historyOfGang: new Map((overview.histories ?? []).map((history) => [gangOf(history), history])),
   };
   for (const relation of overview.relations) append(cluster.relationsOfGang, gangOf(relation), relation);
@@ -38,7 +37,6 @@ export function clusterOf(overview: Overview): Cluster {
   }
   for (const kept of overview.reservations ?? []) {
     append(cluster.reservations.ofGang, gangOf(kept), kept);
-    if (kept.reason === "Overtaken") append(cluster.reservations.ofDomain, placeOf(kept.level, kept.domain), kept);
     for (const node of new Set(kept.nodes)) append(cluster.reservations.onNode, node, kept);
   }
   for (const pod of overview.pods) {
@@ -70,18 +68,11 @@ export function gangOf({ namespace, gang }: Pick<Pod, "namespace" | "gang">): st
   return gang ? `${namespace}/${gang}` : "";
 }
 
-/** A domain by its level and path, which are the same in each topology that has it. */
-export function placeOf(level = "", path = ""): string {
-  return `${level} ${path}`;
-}
-
 /** What is kept for a gang. */
 export function keptText(kept: Reservation): string {
-  if (kept.reason === "Preempting") {
-    return `room for ${counted(kept.nodes?.length ?? 0, "pod")} on ${[...new Set(kept.nodes)].join(", ")}, which others leave for it`;
-  }
-  const where = kept.level ? `${short(kept.level)} ${kept.domain}` : "the whole cluster";
-  return `${where}, from those that want ${kept.resources?.join(", ") || "anything"}: it was overtaken too often`;
+  const until = kept.until ? `, until ${kept.until}` : "";
+  const why = kept.reason === "Preempting" ? "which others leave for it" : `because other gangs have overtaken it${until}`;
+  return `room for ${counted(kept.nodes?.length ?? 0, "pod")} on ${[...new Set(kept.nodes)].join(", ")}, ${why}`;
 }
 
 /** The last part of a label key: rack of topology/rack. */

@@ -85,17 +85,15 @@ export interface Seat {
   until?: string;
 }
 
-/** Room that others have to leave to a gang that waits: a domain, the whole cluster if none is named, or places on nodes. */
+/** Room on nodes that others have to leave to a gang that waits. */
 export interface Reservation {
   namespace: string;
   gang: string;
   reason: "Overtaken" | "Preempting";
-  level?: string;
-  domain?: string;
-  /** What the domain is kept for. */
-  resources?: string[];
   /** A node is there once for each pod that will go there. */
   nodes?: string[];
+  /** When the room is given back unless pods leave it before. */
+  until?: string;
 }
 
 export interface Gang {

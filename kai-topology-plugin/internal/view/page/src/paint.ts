@@ -1,6 +1,6 @@
 // Draws the map on a canvas. What is outside the canvas is not drawn, and what is the same colour is drawn at once.
 
-import { amount, gangOf, placeOf, short, type Cluster } from "./cluster";
+import { amount, gangOf, short, type Cluster } from "./cluster";
 import { useColour, type Colours, type Palette } from "./colours";
 import { headerHeight, type Box } from "./layout";
 
@@ -126,9 +126,8 @@ class Painting {
   }
 
   /** Whether room is kept there for a gang. */
-  private kept({ data: { node, domain } }: Box): boolean {
-    const { onNode, ofDomain } = this.scene.cluster.reservations;
-    return node === undefined ? ofDomain.has(placeOf(domain.level, domain.path)) : onNode.has(node);
+  private kept({ data: { node } }: Box): boolean {
+    return node !== undefined && this.scene.cluster.reservations.onNode.has(node);
   }
 
   private domain(box: Box, rect: Rect): void {

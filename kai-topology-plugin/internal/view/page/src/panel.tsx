@@ -1,6 +1,6 @@
 // The side of the map: what waits, or what is chosen.
 
-import { amount, constraintsOf, counted, gangOf, keptText, key, placeOf, stateOf, placementOf, ruleOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
+import { amount, constraintsOf, counted, gangOf, keptText, key, stateOf, placementOf, ruleOf, sentenceOf, short, standsIn, topologyOf, withoutLabel, type Cluster } from "./cluster";
 import { gangColour } from "./map";
 import { nothing, type Choice } from "./choice";
 import type { Domain, Gang, History, Pod, Reservation, Seat, SubGroup, Topology } from "./model";
@@ -354,7 +354,6 @@ function DomainView(props: Props & { path: string }) {
           {domain.notReady ? <span class="bad"> · {domain.notReady} not ready</span> : null}
         </p>
       </section>
-      <Kept {...props} kept={cluster.reservations.ofDomain.get(placeOf(domain.level, domain.path))} of="place" />
       <section>
         <h3>Stands here</h3>
         <ul class="rows">

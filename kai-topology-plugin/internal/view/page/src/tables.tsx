@@ -145,10 +145,10 @@ const tables: Record<Choice["table"], (props: Props) => [Column[], Row[]]> = {
 
   reservations({ cluster }) {
     const rows = (cluster.overview.reservations ?? []).map((kept) => {
-      const cells = [gangOf(kept), kept.reason, kept.level ? short(kept.level) : "", kept.domain ?? "", kept.nodes?.length ?? 0, keptText(kept)];
+      const cells = [gangOf(kept), kept.reason, kept.nodes?.length ?? 0, keptText(kept)];
       return { cells, open: { ...nothing, gang: gangOf(kept) } };
     });
-    const heads = ["Gang", "Reason", "Level", "Domain"].map((head) => ({ head }));
+    const heads = ["Gang", "Reason"].map((head) => ({ head }));
     return [[...heads, { head: "Pods", number: true }, { head: "What is kept for it" }], rows];
   },
 
