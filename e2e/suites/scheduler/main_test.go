@@ -19,8 +19,8 @@ import (
 
 const schedulerProgram = "kai-topology-plugin"
 
-// reserveFor has neither the scheduler nor a simulation reserve room for overtaken gangs: for which gang that is depends
-// on whether its last overtaker shows its end already, and in a simulation pods end at once.
+// reserveFor has neither the scheduler nor a simulation reserve room for overtaken gangs: which room that is depends on
+// pods that are on their way out, and in a simulation there are none.
 const reserveFor = "0s"
 
 var cluster = &suite.Cluster{
