@@ -178,7 +178,7 @@ func (s *State) Overdue(taking Taking) (key gang.Key, by sets.Set[gang.Key]) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	reserved := 0
-	for _, r := range s.waiting {
+	for _, r := range s.holding {
 		if r.reservesOverdue() {
 			reserved++
 		}
@@ -283,16 +283,20 @@ func (s *State) ReservedForOverdue(rank gang.Rank) (reserved clusterview.Reserve
 	if s.replaces(rank) {
 		return reserved, first
 	}
-	before := func(r *record) bool { return r.reservesOverdue() && r.overtaken.claim.before(rank) }
-	for _, r := range s.waiting {
-		if !before(r) {
+	var leads *overtaken
+	for _, r := range s.holding {
+		// A plan and a preemption reserve room for the same pods.
+		if r.overtaken == nil || !r.reservesOverdue() || r.plan != nil || r.preempting != nil ||
+			!r.overtaken.claim.before(rank) {
 			continue
+		}
+		if leads == nil || r.overtaken.claim.Rank.Compare(leads.claim.Rank) < 0 {
+			leads, first = r.overtaken, r.key
 		}
 		for placement := range r.overdueRoom() {
 			reserved[placement.Node] = append(reserved[placement.Node], placement.Pod)
 		}
 	}
-	first, _ = s.first(before)
 	return reserved, first
 }
 

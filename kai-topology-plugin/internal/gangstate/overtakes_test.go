@@ -186,6 +186,31 @@ func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
 	}
 }
 
+// The plan reserves room for the same pods, which a decision can have in one place only.
+func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
+	state, small := New(anyone), rank("small", 0, 200)
+	tried(state, big, 0)
+	reserve(state, 1, start, "n1")
+	nodes := func() int {
+		reserved, _ := state.ReservedForOverdue(small)
+		return len(reserved)
+	}
+	for name, during := range map[string]func(r *record){
+		"a plan":       func(r *record) { r.plan = &plan{} },
+		"a preemption": func(r *record) { r.preempting = &preempting{} },
+	} {
+		r := state.record(big.Rank.Gang)
+		during(r)
+		if got := nodes(); got != 0 {
+			t.Errorf("beside %s room on %d nodes is reserved", name, got)
+		}
+		r.plan, r.preempting = nil, nil
+		if got := nodes(); got != 1 {
+			t.Errorf("after %s room on %d nodes is reserved", name, got)
+		}
+	}
+}
+
 func TestAGangThatNothingHelpsIsLookedAtAfterTwiceAsManyOvertakes(t *testing.T) {
 	state, small := New(anyone), taking(rank("small", 0, 200), "gpu")
 	tried(state, big, 0)

@@ -124,6 +124,6 @@ func (r *Reserver) Note(first gang.Key) string {
 	if len(nodes) > named {
 		where = fmt.Sprintf("%s and %d more nodes", where, len(nodes)-named)
 	}
-	return fmt.Sprintf("room on %s is reserved for gang %s, which ranks higher and was overtaken by %d gangs",
-		where, first, gangstate.MaxOvertakes)
+	return fmt.Sprintf("room on %s is reserved for gang %s, which ranks higher and has been overtaken too often",
+		where, first)
 }

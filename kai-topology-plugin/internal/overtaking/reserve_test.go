@@ -209,7 +209,7 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 		t.Errorf("before it says %q", got)
 	}
 	s.reserved(t)
-	const want = "room on r1-a, r1-b is reserved for gang ns/big, which ranks higher and was overtaken by 8 gangs"
+	const want = "room on r1-a, r1-b is reserved for gang ns/big, which ranks higher and has been overtaken too often"
 	if got := s.Note(s.big.Key()); got != want {
 		t.Errorf("it says %q", got)
 	}
