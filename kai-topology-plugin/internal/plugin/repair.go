@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -347,7 +346,7 @@ func (m *mender) goOn(r *round, key gang.Key, seats int) {
 
 // refused reports whether the last answer is that a gang has no place where it stands.
 func refused(last *decision.Answer) bool {
-	return last != nil && len(last.Nodes) == 0 &&
+	return last != nil &&
 		(last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown || last.Overtaking)
 }
 
@@ -365,34 +364,6 @@ func (m *mender) saidOf(podGroup *scheduling.PodGroup) gangstate.Repair {
 func (m *mender) rests(key gang.Key, policy repairpolicy.Policy, now time.Time) bool {
 	rest := m.resting[key]
 	return rest.of == policy && now.Before(rest.until)
-}
-
-// leaves reports whether pods of a gang have yet to leave for a move of it.
-func (m *mender) leaves(key gang.Key) bool {
-	under := m.moves[key]
-	return under != nil && len(m.stillStanding(under.leaving)) > 0
-}
-
-func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
-		found := m.shownAs(pod)
-		return found == nil || !gang.Standing(found)
-	})
-}
-
-// shownAs returns a pod as the API server shows it; nil if it is gone.
-func (m *mender) shownAs(pod *corev1.Pod) *corev1.Pod {
-	found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
-	if err != nil || found.UID != pod.UID {
-		return nil
-	}
-	return found
-}
-
-// left reports whether a pod has left its node or is about to, or will never get there.
-func (m *mender) left(pod *corev1.Pod) bool {
-	found := m.shownAs(pod)
-	return found == nil || !gang.Standing(found) && !gang.Pending(found)
 }
 
 // plan makes plans for the gangs of a round.

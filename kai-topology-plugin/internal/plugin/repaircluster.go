@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -61,4 +62,32 @@ func (m *mender) shownAndAssumed() (*inventory.Inventory, error) {
 		}
 	}
 	return cluster, nil
+}
+
+// leaves reports whether pods of a gang have yet to leave for a move of it.
+func (m *mender) leaves(key gang.Key) bool {
+	under := m.moves[key]
+	return under != nil && len(m.stillStanding(under.leaving)) > 0
+}
+
+func (m *mender) stillStanding(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		found := m.shownAs(pod)
+		return found == nil || !gang.Standing(found)
+	})
+}
+
+// shownAs returns a pod as the API server shows it; nil if it is gone.
+func (m *mender) shownAs(pod *corev1.Pod) *corev1.Pod {
+	found, err := m.lister.Pods.Pods(pod.Namespace).Get(pod.Name)
+	if err != nil || found.UID != pod.UID {
+		return nil
+	}
+	return found
+}
+
+// left reports whether a pod has left its node or is about to, or will never get there.
+func (m *mender) left(pod *corev1.Pod) bool {
+	found := m.shownAs(pod)
+	return found == nil || !gang.Standing(found) && !gang.Pending(found)
 }
