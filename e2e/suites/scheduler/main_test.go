@@ -19,8 +19,8 @@ import (
 
 const schedulerProgram = "kai-topology-plugin"
 
-// reserveFor has neither the scheduler nor a simulation reserve room for overtaken gangs: which room that is depends on
-// pods that are on their way out, and in a simulation there are none.
+// reserveFor has neither the scheduler nor a simulation reserve room for overtaken gangs. The test that compares the two
+// goes on once pods are where they were in the simulation, and a reservation moves no pod that it could wait for.
 const reserveFor = "0s"
 
 var cluster = &suite.Cluster{
