@@ -27,6 +27,7 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 		Confirmed: map[int32][]termination.Breach{},
 		Now:       r.Clock.Now(),
 	}
+	scope.termination.Record = situation.Record // It stays if it cannot be judged.
 	for _, unit := range situation.Due() {
 		live, err := lookup.LiveReplica(ctx, r.Writer.Live, scope.set, scope.replica)
 		if err != nil {

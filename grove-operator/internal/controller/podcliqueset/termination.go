@@ -27,6 +27,7 @@ func (r *Reconciler) terminate(ctx context.Context, scope *scope) error {
 			termination.Replica(scope.set, replica, scope.podCliques, scope.scalingGroups))
 	}
 	situation.Confirmed = map[int32][]termination.Breach{}
+	scope.termination.Record = situation.Record // It stays if it cannot be judged.
 	for _, unit := range situation.Due() {
 		live, err := lookup.LiveReplica(ctx, r.Writer.Live, scope.set, unit.Index)
 		if err != nil {
