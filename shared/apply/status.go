@@ -3,6 +3,8 @@ package apply
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +14,8 @@ import (
 
 // Status writes the status of an object if after differs from before, and reports whether it did. Before and after are
 // pointers to the kind's status type; the fields that after sets become the field owner's, and fields of others stay.
-// An object that is gone is left alone; another object of its name causes a conflict.
+// An object that is gone is left alone; another object of its name causes a conflict. Fields that the cluster's older
+// CRD does not declare are left out.
 func (w Writer) Status(ctx context.Context, object client.Object, before, after any) (bool, error) {
 	return w.status(ctx, object, before, after, "")
 }
@@ -54,6 +57,9 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		wanted.SetResourceVersion(resourceVersion)
 		err := w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner,
 			client.ForceOwnership)
+		if removeUndeclared(fields, err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -65,4 +71,40 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		}
 		resourceVersion = wanted.GetResourceVersion()
 	}
+}
+
+var (
+	undeclared = regexp.MustCompile(`\.status\.(\S+): field not declared in schema`)
+	listItem   = regexp.MustCompile(`\[[^\]]*\]`)
+)
+
+// removeUndeclared removes the fields of a status that an error of the API server calls undeclared, and reports whether
+// there were any.
+func removeUndeclared(status map[string]any, err error) bool {
+	if err == nil {
+		return false
+	}
+	removed := false
+	for _, match := range undeclared.FindAllStringSubmatch(listItem.ReplaceAllString(err.Error(), ""), -1) {
+		removed = remove(status, strings.Split(match[1], ".")) || removed
+	}
+	return removed
+}
+
+// remove removes the field at a path of names from an object, or from each object of a list.
+func remove(value any, path []string) bool {
+	removed := false
+	switch value := value.(type) {
+	case map[string]any:
+		if len(path) > 1 {
+			return remove(value[path[0]], path[1:])
+		}
+		_, removed = value[path[0]]
+		delete(value, path[0])
+	case []any:
+		for _, item := range value {
+			removed = remove(item, path) || removed
+		}
+	}
+	return removed
 }

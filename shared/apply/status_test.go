@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
@@ -38,6 +39,26 @@ func TestAStatusIsWrittenWhereItDiffers(t *testing.T) {
 	}
 	if counted.writes != 1 || object.Status.Replicas != 2 {
 		t.Errorf("%d writes, %d replicas in the status; want 1 and 2", counted.writes, object.Status.Replicas)
+	}
+}
+
+// A program that is newer than the cluster's CRD writes the fields that both know.
+func TestAStatusIsWrittenWithoutTheFieldsThatTheCRDLacks(t *testing.T) {
+	type newer struct {
+		Replicas   int32            `json:"replicas"`
+		Later      int32            `json:"later"`
+		Conditions []map[string]any `json:"conditions"`
+	}
+	object := newPodClique(t)
+	ours, err := runtime.DefaultUnstructuredConverter.ToUnstructured(new(condition("Ours")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours["later"] = map[string]any{"deeper": "x"}
+	written, err := writer(&requests{}).Status(t.Context(), object, nil, &newer{2, 3, []map[string]any{ours}})
+	found := read(t, object.Name, &grovev1alpha1.PodClique{}).Status
+	if err != nil || !written || found.Replicas != 2 || meta.FindStatusCondition(found.Conditions, "Ours") == nil {
+		t.Errorf("written %t, error %v, status %+v; want the replicas and the condition", written, err, found)
 	}
 }
 
