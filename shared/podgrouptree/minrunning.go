@@ -2,6 +2,7 @@ package podgrouptree
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -50,23 +51,65 @@ func CheckMinRunning(annotations map[string]string, spec *scheduling.PodGroupSpe
 
 // Started returns the tree with the minima that its leaves have once the gang has started. Wrong numbers are left out.
 func (t *Tree) Started(running MinRunning) *Tree {
-	started := &Tree{groups: make(map[string]*Group, len(t.order))}
-	for _, group := range t.order {
-		own := *group
-		own.Children = nil
-		if pods, said := running[own.Name]; said && group.Leaf() && pods >= 1 {
-			own.MinMember = min(own.MinMember, pods)
-		}
-		started.groups[own.Name] = &own
-		started.order = append(started.order, &own)
-	}
-	started.Root = started.groups[scheduling.RootGroup]
-	for _, group := range t.order {
-		for _, child := range group.Children {
-			started.groups[child.Name].Parent = started.groups[group.Name]
-			started.groups[group.Name].Children = append(started.groups[group.Name].Children,
-				started.groups[child.Name])
+	started := t.copied()
+	for _, group := range started.order {
+		if pods, said := running[group.Name]; said && group.Leaf() && pods >= 1 {
+			group.MinMember = min(group.MinMember, pods)
 		}
 	}
 	return started
+}
+
+// Mending returns the tree of a gang that goes on with what it has, given how many pods each leaf has: a group that has
+// pods needs no more than these. One without pods still starts as a whole, and the group around it does without.
+func (t *Tree) Mending(pods func(leaf *Group) int) *Tree {
+	mending := t.copied()
+	mending.Root.lower(pods)
+	return mending
+}
+
+// lower has a group that has pods need no more than it has. It reports whether the group has what it needs then.
+func (g *Group) lower(pods func(leaf *Group) int) (satisfied bool) {
+	switch {
+	case !g.any(pods):
+		return g.Satisfied(pods)
+	case g.Leaf():
+		g.MinMember = min(g.MinMember, int32(pods(g)))
+		return true
+	}
+	enough := int32(0)
+	for _, child := range g.Children {
+		if child.lower(pods) {
+			enough++
+		}
+	}
+	g.MinSubGroup = min(g.MinSubGroup, enough)
+	return true
+}
+
+// any reports whether the group has any pod.
+func (g *Group) any(pods func(leaf *Group) int) bool {
+	if g.Leaf() {
+		return pods(g) > 0
+	}
+	return slices.ContainsFunc(g.Children, func(child *Group) bool { return child.any(pods) })
+}
+
+// copied returns a tree of its own groups.
+func (t *Tree) copied() *Tree {
+	copied := &Tree{groups: make(map[string]*Group, len(t.order))}
+	for _, group := range t.order {
+		own := *group
+		own.Children = nil
+		copied.groups[own.Name] = &own
+		copied.order = append(copied.order, &own)
+	}
+	copied.Root = copied.groups[scheduling.RootGroup]
+	for _, group := range t.order {
+		for _, child := range group.Children {
+			copied.groups[child.Name].Parent = copied.groups[group.Name]
+			copied.groups[group.Name].Children = append(copied.groups[group.Name].Children, copied.groups[child.Name])
+		}
+	}
+	return copied
 }

@@ -82,3 +82,31 @@ func TestAStartedTreeNeedsLess(t *testing.T) {
 		t.Errorf("%d pods to start, %d to go on", tree.Root.MinPods(), started.Root.MinPods())
 	}
 }
+
+func TestAGangThatIsMendedNeedsWhatItHas(t *testing.T) {
+	spec := groups(
+		leaf("leader", 1, ""), leaf("worker", 4, ""), parentNeeding(1, "replicas", ""),
+		parent("standing", "replicas"), leaf("a", 2, "standing"), leaf("b", 2, "standing"),
+		parent("absent", "replicas"), leaf("c", 2, "absent"), leaf("d", 2, "absent"),
+	)
+	tree, errs := podgrouptree.New(&spec)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	have := map[string]int{"worker": 3, "a": 1, "d": 0}
+	pods := func(leaf *podgrouptree.Group) int { return have[leaf.Name] }
+	mending := tree.Mending(pods)
+	if !mending.Root.Satisfied(pods) || tree.Root.Satisfied(pods) {
+		t.Error("it needs more than it has, or needed no more than that before")
+	}
+	for name, want := range map[string]int32{"leader": 1, "worker": 3, "a": 1, "b": 2, "c": 2, "d": 2} {
+		if got := mending.Leaf(name).MinMember; got != want {
+			t.Errorf("%s needs %d pods, want %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]int32{"": 2, "replicas": 1, "standing": 1, "absent": 2} {
+		if got := mending.Group(name).MinSubGroup; got != want {
+			t.Errorf("%q needs %d groups, want %d", name, got, want)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func checked(t *testing.T, answer map[string]any, files ...string) done {
 }
 
 func TestWhatPlaceSaysHolds(t *testing.T) {
-	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "elastic"} {
+	for _, name := range []string{"hierarchy", "order", "refused", "company", "followers", "elastic", "mended"} {
 		t.Run(name, func(t *testing.T) {
 			manifests := filepath.Join("../place/testdata", name+".yaml")
 			if got := checked(t, answered(t, cluster, manifests), cluster, manifests); got.code != 0 || got.stdout != "" {

@@ -83,10 +83,12 @@ func (v *verifier) podGroup(ctx context.Context, given *podGroup) error {
 	}
 	v.subGroups(given, turn)
 	delete(v.waiting, key)
-	if len(v.faults) > before || given.Verdict != scheduling.ReasonPlaced {
+	if len(v.faults) > before {
 		return nil
 	}
-	v.placed[key] = turn
+	if given.Verdict == scheduling.ReasonPlaced {
+		v.placed[key] = turn
+	}
 	return v.table.Assume(turn.Gang.Pending, given.Assignments)
 }
 
@@ -113,7 +115,7 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 	if reason := given.Reason; reason != given.Verdict && (reason != "" || given.Verdict != scheduling.ReasonPlaced) {
 		v.fault(key, "the reason %q is not that of the verdict %s", reason, given.Verdict)
 	}
-	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 {
+	if given.Verdict != scheduling.ReasonPlaced && len(given.Assignments) > 0 && !turn.Mends {
 		v.fault(key, "it is said to be %s, and has pods assigned", given.Verdict)
 	}
 	if given.Verdict != scheduling.ReasonInfeasible && given.certified() {
@@ -125,6 +127,14 @@ func (v *verifier) verdict(given *podGroup, turn turns.Turn) {
 func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) error {
 	var faults []error
 	var err error
+	if given.Verdict != scheduling.ReasonPlaced && turn.Mends && !turn.Held() {
+		mended := v.table.Question(turn)
+		mended.Gang = turn.Gang.Mending()
+		if faults, err = Placement(ctx, mended, given.Assignments); err != nil {
+			return err
+		}
+		v.faulty(given.key(), faults)
+	}
 	switch {
 	case turn.Hold != nil:
 	case given.Verdict == scheduling.ReasonPlaced:
@@ -135,10 +145,14 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	case given.Verdict == scheduling.ReasonInfeasible:
 		faults, err = v.certificate(ctx, given, turn)
 	}
-	for _, fault := range faults {
-		v.fault(given.key(), "%v", fault)
-	}
+	v.faulty(given.key(), faults)
 	return err
+}
+
+func (v *verifier) faulty(key gang.Key, faults []error) {
+	for _, fault := range faults {
+		v.fault(key, "%v", fault)
+	}
 }
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.

@@ -73,7 +73,8 @@ type Answer struct {
 	Certificate *certificate.Proof
 	// Respected is the room that the certificate takes for reserved.
 	Respected clusterview.Reserved
-	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed.
+	// Nodes has the node of each pending pod that gets one, by the pod's name. It is empty unless Placed, or the gang is
+	// mended.
 	Nodes map[string]string
 	// Order has the names of the pods in Nodes as they have to be put on them, one after the other; nil if any order
 	// will do.

@@ -44,6 +44,8 @@ type Hold struct {
 	Reason string
 	// Message is one sentence.
 	Message string
+	// Lacks is set if pods are yet to be made, and nothing else holds the gang: one that is mended does without them.
+	Lacks bool
 }
 
 // Assemble sorts the pods of a PodGroup, given in any order, into its tree. Hold is nil if the gang can be planned.

@@ -57,7 +57,9 @@ func TestAssemble(t *testing.T) {
 		},
 		"a leaf one short holds the gang and is named": {
 			spec: twoLeaves, pods: []*corev1.Pod{podIn("a", "a1"), podIn("b", "b1")},
-			want: &gang.Hold{Reason: "Incomplete", Message: "waiting for pods to be created: subgroup b has 1 of 2"},
+			want: &gang.Hold{
+				Reason: "Incomplete", Lacks: true, Message: "waiting for pods to be created: subgroup b has 1 of 2",
+			},
 		},
 		"one satisfied child is enough where minSubGroup says so": {
 			spec: oneOfTwo, pods: []*corev1.Pod{podIn("a", "a1")},
@@ -68,7 +70,7 @@ func TestAssemble(t *testing.T) {
 				podIn("b", "b3")},
 			want: &gang.Hold{
 				Reason: "Incomplete",
-				Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 1 of 2; " +
+				Lacks:  true, Message: "waiting for pods to be created: subgroup a has 0 of 1, subgroup b has 1 of 2; " +
 					"pods held by scheduling gates: 1",
 			},
 		},
@@ -76,7 +78,7 @@ func TestAssemble(t *testing.T) {
 			spec: twoLeaves, pods: []*corev1.Pod{podIn("a", "a1"), podIn("b", "b1"), podIn("c", "c1"), podIn("c", "c2")},
 			want: &gang.Hold{
 				Reason: "Incomplete",
-				Message: "waiting for pods to be created: subgroup b has 1 of 2; " +
+				Lacks:  true, Message: "waiting for pods to be created: subgroup b has 1 of 2; " +
 					`pod c1 names subgroup "c", which is no leaf of the PodGroup (and 1 more): label kai.scheduler/subgroup-name is to be a or b`,
 			},
 		},
@@ -130,13 +132,13 @@ func TestPodsOfAnotherSchedulerAreNobodysToPlace(t *testing.T) {
 		"one that waits for another scheduler does not count, and is named": {
 			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "b", by("ours")), podIn("", "c", by("other"))},
 			want: &gang.Hold{Reason: scheduling.ReasonIncomplete,
-				Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
+				Lacks: true, Message: "waiting for pods to be created: the PodGroup has 2 of 3; " +
 					"pod c waits for another scheduler, other: all pods of a gang need one spec.schedulerName"},
 		},
 		"the first of several is named": {
 			pods: []*corev1.Pod{podIn("", "a", by("ours")), podIn("", "d", by("other")), podIn("", "c", by("third"))},
 			want: &gang.Hold{Reason: scheduling.ReasonIncomplete,
-				Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
+				Lacks: true, Message: "waiting for pods to be created: the PodGroup has 1 of 3; " +
 					"pod c waits for another scheduler, third (and 1 more): all pods of a gang need one spec.schedulerName"},
 		},
 		"one that another scheduler has bound counts": {

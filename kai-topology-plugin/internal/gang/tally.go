@@ -120,7 +120,7 @@ func (t Tally) Incomplete(tree *podgrouptree.Tree, firsts func() (stray, foreign
 	if tree.Root.Satisfied(t.members) {
 		return nil
 	}
-	return &Hold{Reason: scheduling.ReasonIncomplete, Message: t.shortfall(tree, firsts)}
+	return &Hold{Reason: scheduling.ReasonIncomplete, Message: t.shortfall(tree, firsts), Lacks: true}
 }
 
 // shortfall names the leaves that lack pods, and what might be behind it.

@@ -321,7 +321,8 @@ func (s *scheduler) cycle(pod *member) {
 		return
 	}
 	pod.node, pod.phase = reply.Node, told
-	seated := s.state.record(key).assumed[pod.UID].letGo
+	plan := s.state.record(key).plan
+	seated := s.state.record(key).assumed[pod.UID].letGo || plan != nil && plan.further
 	permission, effects := s.state.Permit(key, pod.UID, s.version(key))
 	s.do(effects)
 	switch permission {
@@ -364,6 +365,8 @@ type question struct {
 	nodes, open []string
 	// kept is set if anything is kept from it that the nodes do not show.
 	kept bool
+	// mends is set if those of its pods get nodes for which there are some, be it not all that it needs.
+	mends bool
 }
 
 // seen is what a refusal rests on.
@@ -390,7 +393,8 @@ func (s *scheduler) read(key gang.Key, here *corev1.Pod) *question {
 	read := &question{began: s.state.Now(), version: s.version(key), here: here, nodes: s.free()}
 	var held *gang.Hold
 	read.Gang, held = gang.AssembleFor(anyone, s.groups[key], slices.Collect(maps.Values(pods)), s.state.levels)
-	if held != nil {
+	read.mends = read.Mends() && s.state.Mends(key, s.now)
+	if held != nil && (!held.Lacks || !read.mends) {
 		return nil
 	}
 	read.open = s.openTo(read)
@@ -483,6 +487,9 @@ func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
 	switch {
 	case asked.Satisfied(func(pod *corev1.Pod) bool { return answer.Nodes[pod.Name] != "" }) && count > 0:
 		return answer, placements
+	case asked.mends && count > 0:
+		answer.Verdict, answer.Message = scheduling.ReasonInfeasible, "no room for all"
+		return answer, placements
 	case further:
 		answer = &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
 	default:
@@ -518,7 +525,7 @@ func basis(reserved bool) clusterview.Basis {
 }
 
 func (s *scheduler) account(asked *question, answer *decision.Answer, placements []Placement) {
-	if answer.Verdict == scheduling.ReasonPlaced {
+	if answer.Verdict == scheduling.ReasonPlaced || len(placements) > 0 {
 		s.state.Placed(takingOf(asked, placements))
 		return
 	}
@@ -537,6 +544,9 @@ func takingOf(asked *question, placements []Placement) Taking {
 
 // open makes an answer the plan of its gang, and reports whether it is as good as when the gang was read.
 func (s *scheduler) open(asked *question, answer *decision.Answer, placements []Placement) bool {
+	if answer.Verdict != scheduling.ReasonPlaced {
+		asked.Gang = asked.Mending()
+	}
 	s.do(s.state.Planned(asked.Gang, asked.version, asked.here, answer, placements, s.now))
 	changed, effects := s.state.Confirm(asked.Gang, asked.version, placements, s)
 	s.do(effects)
@@ -733,7 +743,7 @@ func (s *scheduler) changeGroup(key gang.Key) {
 			UID: types.UID(fmt.Sprint(s.made))},
 	}
 	if old := s.groups[key]; old != nil {
-		group.UID, group.Generation = old.UID, old.Generation+1
+		group.UID, group.Generation, group.Status = old.UID, old.Generation+1, old.Status
 	}
 	group.Spec.MinMember = ptr.To(rapid.Int32Range(1, 3).Draw(s.T, "needs"))
 	group.Annotations = map[string]string{}
@@ -744,6 +754,36 @@ func (s *scheduler) changeGroup(key gang.Key) {
 		expected := podgrouptree.Expected{"": *group.Spec.MinMember + rapid.Int32Range(0, 1).Draw(s.T, "further")}
 		group.Annotations[scheduling.AnnotationExpectedPods] = expected.String()
 	}
+	s.setGroup(key, group)
+}
+
+// refused reports whether the last answer for a gang is that it has no place.
+func (s *scheduler) refused(key gang.Key) bool {
+	last := s.state.Last(key)
+	return last != nil && last.Verdict == scheduling.ReasonInfeasible
+}
+
+// writeStatus has the status of a PodGroup say whether its gang has what it needs.
+func (s *scheduler) writeStatus(key gang.Key) {
+	if s.groups[key] == nil {
+		return
+	}
+	standing := 0
+	for _, pod := range s.pods {
+		if s.keyOf(pod) == key && pod.phase == bound {
+			standing++
+		}
+	}
+	group := s.groups[key].DeepCopy()
+	condition := metav1.Condition{Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse,
+		Reason: scheduling.ReasonWaiting, LastTransitionTime: metav1.NewTime(s.now)}
+	switch {
+	case standing >= int(*group.Spec.MinMember):
+		condition.Status, condition.Reason = metav1.ConditionTrue, scheduling.ReasonPlaced
+	case standing > 0 && (gang.HasStarted(group) || s.refused(key)):
+		condition.Reason = scheduling.ReasonBelowMinimum
+	}
+	group.Status.Conditions = []metav1.Condition{condition}
 	s.setGroup(key, group)
 }
 
@@ -948,6 +988,7 @@ func (s *scheduler) settle() {
 		switch {
 		case next == nil && s.lags():
 		case next == nil:
+			s.checkSeats()
 			if s.now.Sub(start) > 1000*time.Hour {
 				return
 			}
@@ -969,6 +1010,32 @@ func (s *scheduler) settle() {
 		}
 	}
 	s.Fatal("it does not come to an end")
+}
+
+// checkSeats holds when nothing is under way: no seat of a gang that stands is empty while a pod waits that it is for.
+// It would be lost to others when its time is over.
+func (s *scheduler) checkSeats() {
+	for key, r := range s.state.gangs {
+		asked := s.groups[key]
+		if asked == nil || !s.state.Mends(key, s.now) && !r.satisfied(s.state) {
+			continue
+		}
+		for _, seat := range r.seats() {
+			at := seat.placement()
+			waiting := slices.ContainsFunc(slices.Collect(maps.Values(s.pods)), func(pod *member) bool {
+				return s.keyOf(pod) == key && pod.phase == parked && gang.LeafOf(pod.Pod) == gang.LeafOf(at.Pod)
+			})
+			if read := s.read(key, nil); waiting && read != nil && slices.Contains(read.open, at.Node) {
+				s.Errorf("%s waits, and the seat of %s on %s is free", key, at.Pod.Name, at.Node)
+			}
+		}
+	}
+}
+
+// satisfied reports whether a gang has what it needs, and takes further pods one by one.
+func (r *record) satisfied(s *State) bool {
+	tree, _ := s.parse(r)
+	return tree != nil && together(r.key) == 1 && r.members.Placed() && !r.members.Begun(tree)
 }
 
 // checkEnd holds when nothing is under way any more.
@@ -1003,6 +1070,9 @@ func (s *scheduler) checkEnd() {
 			room = len(asked.open)
 		}
 		least := max(needed-standing, together(key))
+		if standing > 0 && standing < needed && s.state.Mends(key, s.now) {
+			least = 1
+		}
 		if pending >= least && room >= least {
 			s.Errorf("gang %s is forgotten: %d of %d pods stand, %d wait, and %d nodes are free; pods %v, last answer %+v",
 				key, standing, needed, pending, room, slices.Collect(maps.Values(s.pods)), s.state.known(key).last)
@@ -1031,6 +1101,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 	}
 	return map[string]func(*rapid.T){
 		"a PodGroup is made or changed": func(t *rapid.T) { s.T = t; s.changeGroup(s.anyGang()) },
+		"a status is written":           func(t *rapid.T) { s.T = t; s.writeStatus(s.anyGang()) },
 		"a PodGroup is deleted": func(t *rapid.T) {
 			s.T = t
 			if key := s.anyGang(); s.groups[key] != nil {
@@ -1105,7 +1176,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"a move takes longer": func(t *rapid.T) { s.T = t; s.do(s.state.ExtendMove(s.anyGang(), s.now.Add(SeatHold))) },
-		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang())) },
+		"a move is given up":  func(t *rapid.T) { s.T = t; s.do(s.state.EndMove(s.anyGang(), s.now)) },
 		"they have left":      func(t *rapid.T) { s.T = t; s.do(s.state.Left("victim")) },
 		"":                    func(t *rapid.T) { s.check(t) },
 	}
@@ -1150,7 +1221,7 @@ var inAFullCluster = []string{
 	"a pod that stands is deleted", "a pod is created", "a pod is taken", "another pod is taken", "a pod is bound",
 	"a pod gets into the list", "word comes", "word comes of something else, too", "a node is cordoned, or no more",
 	"a move is decided", "a binding fails", "a gang is overtaken", "somebody else binds one on its way",
-	"one on its way gets into another gang",
+	"one on its way gets into another gang", "a status is written",
 }
 
 func (s *scheduler) play(t *rapid.T, actions map[string]func(*rapid.T)) {

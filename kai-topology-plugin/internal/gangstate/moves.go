@@ -100,8 +100,11 @@ func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 }
 
 // EndMove gives up the seats of a move.
-func (s *State) EndMove(key gang.Key) Effects {
-	return s.change(key, func(r *record, e *Effects) { s.dropMove(e, r) })
+func (s *State) EndMove(key gang.Key, now time.Time) Effects {
+	return s.change(key, func(r *record, e *Effects) {
+		s.dropMove(e, r)
+		s.mendAnew(e, r, now)
+	})
 }
 
 func (s *State) dropMove(e *Effects, r *record) {

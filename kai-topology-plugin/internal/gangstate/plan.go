@@ -161,7 +161,9 @@ func (s *State) letGo(e *Effects, r *record) {
 	}
 	if len(waited) > 0 {
 		r.last = nil
-		s.stopWaiting(e, r)
+		if s.waitsInVain(r) { // One that is mended may go on waiting for the rest.
+			s.stopWaiting(e, r)
+		}
 		s.closed(e, r.key)
 		s.activateFollowing(e, r.key)
 	}

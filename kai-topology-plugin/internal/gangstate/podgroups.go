@@ -39,6 +39,9 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 			s.activateRelated(e, old)
 			s.activateRelated(e, podGroup)
 		case old.UID == podGroup.UID && old.Generation == podGroup.Generation && !expectsElse(old, podGroup, r):
+			if !gang.HasStarted(old) && gang.HasStarted(podGroup) {
+				s.mendAnew(e, r, now)
+			}
 			e.writeStatus(r.key)
 			return
 		}

@@ -318,6 +318,9 @@ func (s *State) reasonToHold(e *Effects, r *record, pod *corev1.Pod, now time.Ti
 	if held == nil {
 		held = r.members.Incomplete(tree)
 	}
+	if held != nil && held.Lacks && s.mends(r, now) {
+		held = nil
+	}
 	switch {
 	case held != nil:
 		return held.Message

@@ -107,7 +107,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 		if unasked(gangs[i]) {
 			continue
 		}
-		if !turns.Placed(answers[i]) && len(gangs[i].Gang.Standing) > 0 {
+		if len(answers[i].Nodes) == 0 && len(gangs[i].Gang.Standing) > 0 {
 			// Those who refuse or hold a gang do not always look where it stands.
 			stand, err := table.Stand(gangs[i])
 			if err != nil {

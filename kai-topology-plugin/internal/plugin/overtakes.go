@@ -16,7 +16,7 @@ import (
 // account records what a decision means for those who wait: the gang waits itself, or it overtakes others.
 func (p *Plugin) account(asked *request, answer *decision.Answer) {
 	switch {
-	case answer.Verdict == scheduling.ReasonPlaced:
+	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:
 		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer))
 	case refused(answer):
 		claim := overtaking.ClaimOf(asked.Gang, answer)

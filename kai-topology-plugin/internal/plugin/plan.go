@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // request is a gang that is being decided, as it was read, and the state of things when it was.
@@ -29,6 +30,9 @@ type request struct {
 	nodes []fwk.NodeInfo
 	// ahead counts the gangs of higher rank that were decided first: see planAhead.
 	ahead int
+	// mends is set for a gang that is to be mended as far as possible, and lacks has what it would be held for otherwise.
+	mends bool
+	lacks *gang.Hold
 }
 
 // maxAhead is how many gangs of higher rank are decided in the scheduling cycle of another one.
@@ -44,6 +48,9 @@ func (p *Plugin) read(key gang.Key, pod *corev1.Pod, nodes []fwk.NodeInfo) (*req
 	read.version = p.lister.VersionOf(podGroup)
 	assembled, held, err := p.lister.Assemble(podGroup)
 	read.Gang = assembled
+	if err == nil && assembled.Mends() && (held == nil || held.Lacks) && p.gangs.Mends(key, p.clock.Now()) {
+		read.mends, read.lacks, held = true, held, nil
+	}
 	return read, held, err
 }
 
@@ -174,6 +181,7 @@ func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, 
 	for _, pod := range from.stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
+	question.Mends, question.Lacks = asked.mends, asked.lacks
 	answer, err := solve.Solve(ctx, question)
 	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
 	return answer, err
@@ -192,6 +200,9 @@ func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answe
 // before could not know of it.
 func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 	p.logDecision(asked.Key(), answer)
+	if answer.Verdict != scheduling.ReasonPlaced {
+		asked.Gang = asked.Mending()
+	}
 	placements := p.placements(asked.Gang, answer.Nodes, answer.Order)
 	p.effects.do(p.gangs.Planned(asked.Gang, asked.version, asked.pod, answer, placements, p.clock.Now()))
 	for _, pod := range asked.Pending {

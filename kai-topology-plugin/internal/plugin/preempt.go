@@ -18,7 +18,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 	"packtree.dev/kai-topology-plugin/internal/solve"
-	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
@@ -31,11 +30,11 @@ import (
 func (p *Plugin) makeRoom(ctx context.Context, pod *corev1.Pod) error {
 	key, _ := p.lister.KeyOf(pod)
 	answer := p.gangs.AskedBy(key, pod.UID)
-	if answer == nil || answer.Verdict != scheduling.ReasonInfeasible && answer.Verdict != scheduling.ReasonUnknown {
+	if !refused(answer) || answer.Overtaking {
 		return nil
 	}
 	asked, held, err := p.read(key, pod, nil)
-	if err != nil || held != nil {
+	if err != nil || held != nil || asked.lacks != nil {
 		return err
 	}
 	if p.gangs.ReservesBelow(asked.Rank()) {

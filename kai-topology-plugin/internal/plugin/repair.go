@@ -344,9 +344,9 @@ func (m *mender) goOn(r *round, key gang.Key, seats int) {
 	m.abandon(r, key, "some of the room that was held for it is gone")
 }
 
-// refused reports whether the last answer is that a gang has no place where it stands.
+// refused reports whether an answer is that no pod of a gang has a place.
 func refused(last *decision.Answer) bool {
-	return last != nil &&
+	return last != nil && len(last.Nodes) == 0 &&
 		(last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown || last.Overtaking)
 }
 

@@ -111,7 +111,7 @@ func (m *mender) abandon(r *round, key gang.Key, why string) {
 func (m *mender) giveUp(key gang.Key, why string) {
 	delete(m.moves, key)
 	metrics.RepairMove(metrics.MoveGivenUp)
-	m.effects.do(m.gangs.EndMove(key))
+	m.effects.do(m.gangs.EndMove(key, m.clock.Now()))
 	m.effects.announce(key, gangevents.News{
 		Type: corev1.EventTypeWarning, Reason: gangevents.MoveGivenUp, Note: "the move of pods is given up: " + why,
 	})

@@ -120,7 +120,7 @@ func assemble(t *testing.T, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *
 	t.Helper()
 	assembled, hold := gang.Assemble(podGroup, pods,
 		func(string) (podgrouptree.Hierarchy, bool) { return hierarchy(levels...), true })
-	if hold != nil {
+	if hold != nil && !hold.Lacks {
 		t.Fatal(hold.Message)
 	}
 	return assembled
@@ -131,6 +131,7 @@ func decide(
 ) (*gang.Gang, *decision.Answer) {
 	t.Helper()
 	assembled := assemble(t, podGroup, pods)
+	_, lacks := gang.Assemble(podGroup, pods, nil)
 	cluster, err := kubeframework.NewOffline(t.Context(), nodes, assembled.Standing)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func decide(
 	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster),
 		Nodes: snapshot,
-	}, Followers: followers})
+	}, Followers: followers, Mends: assembled.Mends(), Lacks: lacks})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,11 @@ type Request struct {
 	// Overdue is room that is reserved for gangs which the gang would overtake once too often, and Note says so.
 	Overdue clusterview.Reserved
 	Note    string
+	// Mends is set for a gang that stands and is to be mended as far as possible: if it cannot have all that it needs,
+	// the answer says so, and has the Nodes of those pods that can be placed all the same.
+	Mends bool
+	// Lacks holds a gang that Mends of which pods are yet to be made.
+	Lacks *gang.Hold
 }
 
 // Keeping returns the question in which room for overdue gangs is reserved, too.
@@ -40,7 +45,20 @@ func (r Request) Keeping() decision.Question {
 // it prefers those with room for as many as possible of the pods that it is expected to have, and to these nodes that
 // will not evict its pods. A gang that is kept out only by room for gangs that are overdue is Waiting. It changes
 // nothing.
-func Solve(ctx context.Context, request Request) (*decision.Answer, error) {
+func Solve(ctx context.Context, request Request) (answer *decision.Answer, err error) {
+	if request.Lacks != nil {
+		answer = decision.Held(request.Gang, request.Lacks)
+	} else {
+		answer, err = keeping(ctx, request)
+	}
+	if err == nil && request.Mends && answer.Verdict != scheduling.ReasonPlaced {
+		answer, err = mend(ctx, request, answer)
+	}
+	return answer, err
+}
+
+// keeping decides a gang as a whole, and keeps it from room that is reserved for overdue gangs.
+func keeping(ctx context.Context, request Request) (*decision.Answer, error) {
 	if len(request.Overdue) == 0 {
 		return solve(ctx, request)
 	}
@@ -72,6 +90,19 @@ func solve(ctx context.Context, request Request) (*decision.Answer, error) {
 		answer, err = place(ctx, request)
 	}
 	return answer, err
+}
+
+// mend adds to a refusal the nodes of those pods that can be placed beside the others.
+func mend(ctx context.Context, request Request, refusal *decision.Answer) (*decision.Answer, error) {
+	request.Gang, request.Unproved = request.Gang.Mending(), true
+	found, err := keeping(ctx, request)
+	if err != nil || len(found.Nodes) == 0 {
+		return refusal, err
+	}
+	mended := *refusal
+	mended.Nodes, mended.Order, mended.Groups = found.Nodes, found.Order, found.Groups
+	mended.Steps += found.Steps
+	return &mended, nil
 }
 
 // place decides with the pods that are expected, or without if these stand in the way.

@@ -34,7 +34,12 @@ type Turn struct {
 	Hold *gang.Hold
 	// Rank is its place among the turns.
 	Rank gang.Rank
+	// Mends is set if the gang is mended as far as that is possible.
+	Mends bool
 }
+
+// Held reports whether nothing of the gang can be planned.
+func (t Turn) Held() bool { return t.Hold != nil && (!t.Mends || !t.Hold.Lacks) }
 
 // In returns the gangs of an inventory in the order in which the scheduler would decide them.
 func In(cluster *inventory.Inventory) []Turn {
@@ -46,7 +51,7 @@ func In(cluster *inventory.Inventory) []Turn {
 		if refused := refusal(podGroup, cluster.Levels); refused != nil {
 			hold = refused
 		}
-		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank()})
+		all = append(all, Turn{Gang: assembled, Hold: hold, Rank: assembled.Rank(), Mends: assembled.Mends()})
 	}
 	slices.SortFunc(all, func(a, b Turn) int { return a.Rank.Compare(b.Rank) })
 	return all
@@ -237,12 +242,14 @@ func (t *Table) Try(ctx context.Context, turn Turn) (*decision.Answer, error) {
 }
 
 func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Question)) (*decision.Answer, error) {
-	if turn.Hold != nil {
+	if turn.Held() {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
 	question := t.Question(turn)
 	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{Question: question, Followers: t.followersOf(turn.Gang)})
+	answer, err := solve.Solve(ctx, solve.Request{
+		Question: question, Followers: t.followersOf(turn.Gang), Mends: turn.Mends, Lacks: turn.Hold,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}

@@ -1,0 +1,45 @@
+package gangstate
+
+import (
+	"time"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/staleness"
+)
+
+// Mends reports whether a gang that stands below its minimum is to be mended as far as possible now.
+func (s *State) Mends(key gang.Key, now time.Time) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mends(s.known(key), now)
+}
+
+// mends is Mends. A gang that is about to leave where it stands, because it is moved, or stopped for good or for
+// others, is not mended there; nor is one for which others leave: all its pods have room then.
+func (s *State) mends(r *record, now time.Time) bool {
+	return r.podGroup != nil && r.begun && gang.HasStarted(r.podGroup) && !staleness.Stops(r.podGroup, now) &&
+		r.preempting == nil && len(r.moveSeats()) == 0 && !s.leavesForOthers(r)
+}
+
+// leavesForOthers reports whether pods of a gang that stand are to leave for another gang.
+func (s *State) leavesForOthers(r *record) bool {
+	for _, other := range s.holding {
+		if other.preempting == nil {
+			continue
+		}
+		for pod := range other.preempting.awaited {
+			if r.members.Stands(pod) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mendAnew is for a gang that may be mended from now on.
+func (s *State) mendAnew(e *Effects, r *record, now time.Time) {
+	if r.begun {
+		s.admit(e, r, now)
+		s.askAnew(e, r)
+	}
+}

@@ -1,0 +1,170 @@
+package solve_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// stood has a PodGroup say that its gang has started.
+func stood(podGroup *scheduling.PodGroup) *scheduling.PodGroup {
+	podGroup.Status.Conditions = []metav1.Condition{{
+		Type: scheduling.ConditionScheduled, Status: metav1.ConditionFalse, Reason: scheduling.ReasonBelowMinimum,
+	}}
+	return podGroup
+}
+
+func TestAGangThatStandsIsMendedAsFarAsPossible(t *testing.T) {
+	standing := append(members("s", 1, plain, on("r0-0")), members("t", 1, plain, on("r0-1"))...)
+	for name, c := range map[string]struct {
+		podGroup *scheduling.PodGroup
+		pods     []*corev1.Pod
+		verdict  string
+		placed   int
+	}{
+		"whole, if it can be":       {stood(leaf(3, 0, oneRack)), members("p", 1, plain), "Placed", 1},
+		"by one of two":             {stood(leaf(4, 0, oneRack)), members("p", 2, plain), "Infeasible", 1},
+		"with pods yet to be made":  {stood(leaf(9, 0, oneRack)), members("p", 1, plain), "Incomplete", 1},
+		"not before it has started": {leaf(4, 0, oneRack), members("p", 2, plain), "Infeasible", 0},
+		"not where it does not stand": {stood(leaf(4, 0, oneRack)),
+			members("p", 2, plain, func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{"rack": "r1"} }),
+			"Infeasible", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, answer := decide(t, racksOf(3, 3), c.podGroup, append(slices.Clone(standing), c.pods...))
+			if answer.Verdict != c.verdict || len(answer.Nodes) != c.placed {
+				t.Errorf("%s with %v, want %s with %d pods: %s", answer.Verdict, answer.Nodes, c.verdict, c.placed,
+					answer.Message)
+			}
+			for _, node := range answer.Nodes {
+				if node != "r0-2" {
+					t.Errorf("on %s", node)
+				}
+			}
+		})
+	}
+}
+
+// Of two pairs that must each stand in one rack, one has lost a pod that has no place, and the other one both. This
+// one is begun anew as a whole: a pod alone would hold the other one to a rack without room for it.
+func TestAPairThatLostBothPodsIsBegunAsAWhole(t *testing.T) {
+	pairs := func() *scheduling.PodGroup {
+		spec := scheduling.PodGroupSpec{}
+		for _, pair := range []string{"one", "two"} {
+			spec.SubGroups = append(spec.SubGroups,
+				scheduling.SubGroup{Name: pair, TopologyConstraint: &scheduling.TopologyConstraint{
+					Topology: "network", RequiredTopologyLevel: "rack"}},
+				scheduling.SubGroup{Name: pair + "-leader", Parent: &pair, MinMember: ptr.To[int32](1)},
+				scheduling.SubGroup{Name: pair + "-worker", Parent: &pair, MinMember: ptr.To[int32](1)})
+		}
+		return stood(groups(nil, spec))
+	}
+	stands := members("one-leader", 1, on("r0-0"))
+	lost := slices.Concat(members("one-worker", 1), members("two-leader", 1), members("two-worker", 1))
+	for name, c := range map[string]struct {
+		racks  []int
+		pods   []*corev1.Pod
+		placed map[string]string
+	}{
+		"in a rack with room for both": {[]int{1, 1, 2}, lost,
+			map[string]string{"two-leader0": "r2", "two-worker0": "r2"}},
+		"or waits as a whole":           {[]int{1, 1, 1}, lost, nil},
+		"also if one is yet to be made": {[]int{1, 1, 2}, lost[:2], nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, answer := decide(t, racksOf(c.racks...), pairs(), slices.Concat(stands, c.pods))
+			got := map[string]string{}
+			for pod, node := range answer.Nodes {
+				got[pod], _, _ = strings.Cut(node, "-")
+			}
+			if answer.Verdict == scheduling.ReasonPlaced || !maps.Equal(got, c.placed) {
+				t.Errorf("%s with %v, want %v: %s", answer.Verdict, answer.Nodes, c.placed, answer.Message)
+			}
+		})
+	}
+}
+
+// Of leaves that must each stand in one rack, any pod that has room beside the others of its leaf gets it, and with it
+// the last one that left its place: the place is free. None goes elsewhere, and no subgroup starts by halves.
+func TestAPodOfAGangThatStandsIsLeftOutOnlyWithoutAPlace(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rooms := rapid.SliceOfN(rapid.IntRange(1, 3), 1, 3).Draw(rt, "rooms")
+		nodes := racksOf(rooms...)
+		spec := scheduling.PodGroupSpec{}
+		if rapid.Bool().Draw(rt, "one may be missing") {
+			spec.MinSubGroup = ptr.To[int32](1)
+		}
+		var pods []*corev1.Pod
+		free, rack := map[string]int{}, map[string]string{}
+		for i, room := range rooms {
+			free[fmt.Sprint("r", i)] = room
+		}
+		taken := map[string]bool{}
+		for _, name := range []string{"a", "b"} {
+			least := rapid.Int32Range(1, 3).Draw(rt, "needs")
+			spec.SubGroups = append(spec.SubGroups, scheduling.SubGroup{
+				Name: name, MinMember: &least,
+				TopologyConstraint: &scheduling.TopologyConstraint{Topology: "network", RequiredTopologyLevel: "rack"},
+			})
+			at := fmt.Sprint("r", rapid.IntRange(0, len(rooms)-1).Draw(rt, "rack"))
+			for range rapid.IntRange(0, 2).Draw(rt, "stand") {
+				for _, node := range nodes {
+					if strings.HasPrefix(node.Name, at) && !taken[node.Name] {
+						taken[node.Name], rack[name] = true, at
+						free[at]--
+						pods = append(pods, members(name+fmt.Sprint("s", len(pods)), 1, of(name), on(node.Name))...)
+						break
+					}
+				}
+			}
+			pods = append(pods, members(name+"p", rapid.IntRange(0, 2).Draw(rt, "wait"), of(name))...)
+		}
+		podGroup := stood(groups(nil, spec))
+		assembled, answer := decide(t, nodes, podGroup, pods)
+		if !assembled.Mends() || answer.Verdict == scheduling.ReasonPlaced {
+			return
+		}
+		counts := map[string]int{}
+		for pod, node := range answer.Nodes {
+			at, _, _ := strings.Cut(node, "-")
+			name := pod[:1]
+			if free[at]--; rack[name] != "" && rack[name] != at || free[at] < 0 {
+				rt.Fatalf("%v: %s does not belong there", answer.Nodes, pod)
+			}
+			counts[name]++
+		}
+		for i := range spec.SubGroups {
+			name, least := spec.SubGroups[i].Name, int(*spec.SubGroups[i].MinMember)
+			switch left := pending(assembled.Pending, name) - counts[name]; {
+			case rack[name] == "" && counts[name] > 0 && counts[name] < least:
+				rt.Fatalf("%v: subgroup %s starts by halves", answer.Nodes, name)
+			case left > 0 && rack[name] != "" && free[rack[name]] > 0:
+				rt.Fatalf("%v: a pod of %s is left out, and rack %s has room; %s", answer.Nodes, name, rack[name],
+					answer.Message)
+			}
+		}
+	})
+}
+
+func of(leaf string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Labels[kai.LabelSubGroupName] = leaf }
+}
+
+func pending(pods []*corev1.Pod, leaf string) (count int) {
+	for _, pod := range pods {
+		if strings.HasPrefix(pod.Name, leaf) {
+			count++
+		}
+	}
+	return count
+}
