@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // anchor works out what running members and followed pods fix for each group.
@@ -23,7 +25,7 @@ func (p *problem) anchor() {
 func (p *problem) anchorToMembers(i int) {
 	g := &p.groups[i]
 	nodes := p.runningNodes(i)
-	if g.required != none {
+	if g.required != counts.None {
 		p.fix(g, g.slot, g.required, nodes, tie{whose: "its running pods"})
 	}
 	p.join(g, nodes)
@@ -31,7 +33,7 @@ func (p *problem) anchorToMembers(i int) {
 
 // join counts the preferred units of nodes as used by the group.
 func (p *problem) join(g *group, nodes []int32) {
-	if g.preferred == none {
+	if g.preferred == counts.None {
 		return
 	}
 	for _, node := range nodes {
@@ -52,7 +54,7 @@ func (p *problem) runningNodes(group int) []int32 {
 func (p *problem) knownNodes(names []string) []int32 {
 	var nodes []int32
 	for _, name := range names {
-		if node, ok := p.cluster.nodeIndex[name]; ok && p.cluster.nodes[node].present {
+		if node, present := p.cluster.Find(name); present {
 			nodes = append(nodes, node)
 		}
 	}
@@ -68,7 +70,7 @@ func (p *problem) follow(g *group, anchor *Anchor) {
 		return
 	}
 	level, err := p.resolveLevel(g.source, slot, anchor.Level)
-	if err != nil || level == none {
+	if err != nil || level == counts.None {
 		g.blocked = fmt.Sprintf("%s follows other pods at level %q, which topology %q does not have", named(g.source),
 			anchor.Level, anchor.Topology)
 		return
@@ -80,24 +82,24 @@ func (p *problem) follow(g *group, anchor *Anchor) {
 // fix ties a group to the one domain where the nodes stand, or blocks it when
 // there is no such domain.
 func (p *problem) fix(g *group, slot, level int, nodes []int32, reason tie) {
-	t := p.cluster.topologies[slot]
-	at := int32(none)
+	t := p.cluster.Topologies[slot]
+	at := int32(counts.None)
 	for _, node := range nodes {
-		here := t.domainOf(node, level)
-		if here == none {
+		here := t.DomainOf(node, level)
+		if here == counts.None {
 			g.blocked = fmt.Sprintf("%s cannot join %s: node %q is in no domain of level %q", named(g.source), reason.whose,
-				p.cluster.nodeName(node), t.levels[level])
+				p.cluster.NodeName(node), t.Levels[level])
 			return
 		}
-		if at != none && at != here {
+		if at != counts.None && at != here {
 			g.blocked = fmt.Sprintf("%s cannot join %s: they stand in more than one domain of level %q, %s and %s",
-				named(g.source), reason.whose, t.levels[level], min(t.domains[at].path.String(), t.domains[here].path.String()),
-				max(t.domains[at].path.String(), t.domains[here].path.String()))
+				named(g.source), reason.whose, t.Levels[level], min(t.Domains[at].Path.String(), t.Domains[here].Path.String()),
+				max(t.Domains[at].Path.String(), t.Domains[here].Path.String()))
 			return
 		}
 		at = here
 	}
-	if at != none {
+	if at != counts.None {
 		g.fixed = append(g.fixed, place{slot, at})
 		g.ties = append(g.ties, reason)
 		g.pinned = g.pinned || slot == g.slot && level >= g.required
@@ -142,12 +144,12 @@ func (s *unitSet) add(u unit) {
 }
 
 func (p *problem) unitOf(slot, level int, node int32) unit {
-	return p.cluster.topologies[slot].unitOf(level, node)
+	return unitOf(p.cluster.Topologies[slot], level, node)
 }
 
-func (t *topology) unitOf(level int, node int32) unit {
-	if at := t.domainOf(node, level); at != none {
-		return unit{at: at, node: none}
+func unitOf(t *counts.Topology, level int, node int32) unit {
+	if at := t.DomainOf(node, level); at != counts.None {
+		return unit{at: at, node: counts.None}
 	}
-	return unit{at: none, node: node}
+	return unit{at: counts.None, node: node}
 }

@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // invalid answers for a gang that contradicts itself.
@@ -93,7 +95,7 @@ func (d *decision) assign(l *ledger) []Assignment {
 				if !ok {
 					break
 				}
-				result = append(result, Assignment{Pod: name, Node: d.p.cluster.nodes[node].name})
+				result = append(result, Assignment{Pod: name, Node: d.p.cluster.NodeName(node)})
 			}
 		}
 	}
@@ -128,7 +130,7 @@ func (q *queue) pop() (node int32, ok bool) {
 		q.placed, q.used = q.placed[1:], 0
 	}
 	if len(q.placed) == 0 {
-		return none, false
+		return counts.None, false
 	}
 	q.used++
 	return q.placed[0].node, true
@@ -146,7 +148,7 @@ func (d *decision) groups(l *ledger) []GroupPlacement {
 		}
 		r.Waiting = d.p.total(d.p.pending, i) - r.Placed
 		r.Satisfied = d.satisfied(i, result)
-		if g.slot != none {
+		if g.slot != counts.None {
 			r.Domains = d.domains(i, l.of(g, i))
 		}
 		if g.soft() {
@@ -173,23 +175,23 @@ func (d *decision) satisfied(i int, groups []GroupPlacement) bool {
 // domains lists the domains that a group's pods occupy.
 func (d *decision) domains(i int, placed []placement) []LevelDomains {
 	g := &d.p.groups[i]
-	t := d.p.cluster.topologies[g.slot]
-	result := make([]LevelDomains, len(t.levels))
-	for level, key := range t.levels {
+	t := d.p.cluster.Topologies[g.slot]
+	result := make([]LevelDomains, len(t.Levels))
+	for level, key := range t.Levels {
 		result[level].Level = key
 	}
-	t.beginWalk()
+	t.BeginMarks()
 	homes := make([]int32, 0, min(len(placed)+g.running, 32))
 	if g.running > 0 {
 		for _, node := range d.p.runningNodes(i) {
-			homes = t.pass(node, homes)
+			homes = t.Mark(node, homes)
 		}
 	}
 	for k := range placed {
 		if k == 0 || placed[k].node != placed[k-1].node {
-			homes = t.pass(placed[k].node, homes)
+			homes = t.Mark(placed[k].node, homes)
 		}
 	}
-	t.listPassed(homes, result)
+	t.ListMarked(homes, func(level int, paths []counts.Path) { result[level].Paths = paths })
 	return result
 }

@@ -51,7 +51,7 @@ func (d *decision) prefer() {
 // large reports whether more nodes take pods of the gang than an exact search looks at.
 func (p *problem) large() bool {
 	takes, taking := p.takesAny(p.kindsOf(0)), 0
-	for node := range p.cluster.nodes {
+	for node := range p.cluster.Rows() {
 		if takes(int32(node)) {
 			taking++
 		}

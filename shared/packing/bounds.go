@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // The bounds here are relaxations: they never say "no" where a placement
 // exists, so a "no" is a proof.
@@ -35,7 +39,7 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 	kinds, wants := p.kindsOf(group), p.wants(s.want, group)
 	for k, n := range wants {
 		if n > 0 {
-			copies = min(copies, p.shapes[kinds[k]].in(p.cluster, in.slot, in.at)/int64(n))
+			copies = min(copies, p.shapes[kinds[k]].In(p.cluster, in.slot, in.at)/int64(n))
 			if copies == 0 {
 				p.compared += k + 1
 				return 0
@@ -52,7 +56,7 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 		alike = i - alike
 		p.compared += alike
 		if p.groups[child].confines && p.total(s.want, child) > 0 {
-			enough := timesSaturating(copies, int64(alike))
+			enough := counts.TimesSaturating(copies, int64(alike))
 			copies = min(copies, p.copies(s, child, in, enough)/int64(alike))
 		}
 	}
@@ -63,7 +67,7 @@ func (p *problem) copiesHere(s *selection, group int, in place, enough int64) in
 // domain that take any of the pods, or all nodes where kinds are many, have enough of each
 // resource for all of them. O(nodes of the domain · resources).
 func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
-	need := make([]int64, len(p.cluster.resources.names))
+	need := make([]int64, len(p.cluster.ResourceNames()))
 	kinds := p.kindsOf(group)
 	var wanted []int32
 	for k, n := range p.wants(s.want, group) {
@@ -71,8 +75,8 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 			continue
 		}
 		wanted = append(wanted, kinds[k])
-		for _, q := range p.shapes[kinds[k]].requests {
-			need[q.resource] = plusSaturating(need[q.resource], timesSaturating(q.amount, int64(n)))
+		for _, q := range p.shapes[kinds[k]].Requests {
+			need[q.Resource] = counts.PlusSaturating(need[q.Resource], counts.TimesSaturating(q.Amount, int64(n)))
 		}
 	}
 	if len(wanted) < 2 {
@@ -82,9 +86,9 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 	if len(wanted) <= addedUp {
 		takesAny = p.takesAny(wanted)
 	}
-	p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+	p.cluster.Topologies[in.slot].NodesOf(in.at, func(node int32) bool {
 		if takesAny(node) {
-			for r, free := range p.cluster.resources.row(node)[:len(need)] {
+			for r, free := range p.cluster.FreeOn(node)[:len(need)] {
 				need[r] -= min(need[r], max(0, free))
 			}
 		}
@@ -96,13 +100,13 @@ func (p *problem) amountsSuffice(s *selection, group int, in place) bool {
 // takesAny gives a function that reports whether a node takes a pod of any of some
 // kinds.
 func (p *problem) takesAny(kinds []int32) func(node int32) bool {
-	var dense []*shapeCounts
-	var takes bitset
+	var dense []*counts.ShapeCounts
+	var takes counts.Bitset
 	for _, k := range kinds {
-		if few := p.shapes[k].few; few != nil {
-			takes.grow(len(p.cluster.nodes))
-			for at, node := range few.nodes {
-				if few.fits[at] > 0 {
+		if few := p.shapes[k].Sparse; few != nil {
+			takes.Grow(p.cluster.Rows())
+			for at, node := range few.Nodes {
+				if few.Fits[at] > 0 {
 					takes[node>>6] |= 1 << (node & 63)
 				}
 			}
@@ -112,11 +116,11 @@ func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 	}
 	return func(node int32) bool {
 		for _, s := range dense {
-			if s.fit[node] > 0 {
+			if s.Fit[node] > 0 {
 				return true
 			}
 		}
-		return takes != nil && takes.has(node)
+		return takes != nil && takes.Has(node)
 	}
 }
 
@@ -124,10 +128,10 @@ func (p *problem) takesAny(kinds []int32) func(node int32) bool {
 // any domain of the level that the gang requires.
 func (p *problem) amountsSufficeGang(s *selection) bool {
 	g := &p.groups[0]
-	if g.required == none {
+	if g.required == counts.None {
 		return p.amountsSuffice(s, 0, wholeCluster.place)
 	}
-	return !p.cluster.topologies[g.slot].domainsAt(whole, g.required, func(at int32) bool {
+	return !p.cluster.Topologies[g.slot].DomainsAt(counts.Whole, g.required, func(at int32) bool {
 		return !p.amountsSuffice(s, 0, place{g.slot, at})
 	})
 }
@@ -139,12 +143,12 @@ func (p *problem) copies(s *selection, group int, in place, enough int64) int64 
 	if g.blocked != "" {
 		return 0
 	}
-	if in.at == whole && g.slot != none {
+	if in.at == counts.Whole && g.slot != counts.None {
 		// The whole cluster is the root domain of every topology.
 		in.slot = g.slot
 	}
-	t := p.cluster.topologies[in.slot]
-	if g.slot != in.slot || g.required <= t.domains[in.at].level {
+	t := p.cluster.Topologies[in.slot]
+	if g.slot != in.slot || g.required <= t.Domains[in.at].Level {
 		return p.copiesHere(s, group, in, enough)
 	}
 	sum := int64(0)
@@ -159,14 +163,14 @@ func (p *problem) copies(s *selection, group int, in place, enough int64) int64 
 // returns false; where few nodes take some pods of the group, for those only in
 // which such nodes are.
 func (p *problem) domainsFor(s *selection, group int, in place, level int, visit func(at int32) bool) bool {
-	t := p.cluster.topologies[in.slot]
+	t := p.cluster.Topologies[in.slot]
 	kinds := p.kindsOf(group)
 	for k, n := range p.wants(s.want, group) {
-		if few := p.shapes[kinds[k]].few; n > 0 && few != nil {
-			return few.domains(t, in.at, level, visit)
+		if few := p.shapes[kinds[k]].Sparse; n > 0 && few != nil {
+			return few.Domains(t, in.at, level, visit)
 		}
 	}
-	return t.domainsAt(in.at, level, visit)
+	return t.DomainsAt(in.at, level, visit)
 }
 
 // crowded is a bound: whether more items of a relation have to come into domains than
@@ -178,11 +182,11 @@ func (p *problem) crowded() bool {
 			continue
 		}
 		need, room := p.coming(at, 0), 0
-		for rank, domain := range p.cluster.topologies[r.slot].rankedDomains(r.level) {
+		for rank, domain := range p.cluster.Topologies[r.slot].RankedDomains(r.level) {
 			if room >= need {
 				break
 			}
-			if slices.ContainsFunc(p.shapes, func(s *shapeCounts) bool { return s.in(p.cluster, r.slot, domain) > 0 }) {
+			if slices.ContainsFunc(p.shapes, func(s *counts.ShapeCounts) bool { return s.In(p.cluster, r.slot, domain) > 0 }) {
 				room += min(unlimited-room, max(0, r.room(int32(rank))))
 			}
 		}
@@ -210,15 +214,15 @@ func (p *problem) coming(at, i int) int {
 		}
 		return 0
 	}
-	var counts []int
+	var items []int
 	for child := range p.children(i) {
 		if p.satisfiable(child) {
-			counts = append(counts, p.coming(at, child))
+			items = append(items, p.coming(at, child))
 		}
 	}
-	slices.Sort(counts)
+	slices.Sort(items)
 	all := 0
-	for _, n := range counts[:min(len(counts), g.minChildren)] {
+	for _, n := range items[:min(len(items), g.minChildren)] {
 		all += n
 	}
 	return all

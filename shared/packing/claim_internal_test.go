@@ -7,21 +7,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // office is a gang of two groups that need a rack each: of a, which has two leaves, both, and b.
 func office(tb testing.TB) *problem {
 	tb.Helper()
-	c := NewCluster()
+	c := counts.NewCluster()
 	if err := c.SetTopology("site", []string{"zone", "rack"}); err != nil {
 		tb.Fatal(err)
 	}
 	for _, name := range []string{"n1", "n2"} {
-		c.SetNode(Node{Name: name, Labels: map[string]string{"zone": "z", "rack": name}, Allocatable: Resources{"gpu": 8}})
+		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"zone": "z", "rack": name}, Allocatable: counts.Resources{"gpu": 8}})
 	}
 	pods := func(name string, gpu int64) Group {
-		return Group{Name: name, MinMember: 1, Pending: []Pods{{Names: []string{name + "-0"}, Shape: Shape{Key: name,
-			Requests: Resources{"gpu": gpu}}}}}
+		return Group{Name: name, MinMember: 1, Pending: []Pods{{Names: []string{name + "-0"}, Shape: counts.Shape{Key: name,
+			Requests: counts.Resources{"gpu": gpu}}}}}
 	}
 	inRack := Constraint{Topology: "site", Required: "rack"}
 	a, b := Group{Name: "a", Constraint: inRack, Children: []Group{pods("a1", 2), pods("a2", 2)}}, pods("b", 3)
@@ -156,9 +157,9 @@ func TestACertificateComesDownToAClaim(t *testing.T) {
 // Only the domain that a cut names, of the group that goes there, is that of the claim.
 func TestAClaimIsAboutTheDomainThatItsCutNames(t *testing.T) {
 	p := office(t)
-	slot := p.cluster.topologyIndex["site"]
+	slot, _ := p.cluster.SlotOf("site")
 	rack := func(node string) region {
-		return region{place: place{slot, p.cluster.topologies[slot].home[p.cluster.nodeIndex[node]]}}
+		return region{place: place{slot, p.cluster.Topologies[slot].Home[nodeIn(p.cluster, node)]}}
 	}
 	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
 	named := &certificate.Rule{Cut: &certificate.Cut{Domain: "z/n2"}}

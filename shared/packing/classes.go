@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // classify gives groups that differ only in their names a common class, so that
 // the search need not try both orders of two groups that are alike. A group with
@@ -15,7 +19,7 @@ func (p *problem) classify() {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		slices.Sort(childClasses[i])
 		g := &p.groups[i]
-		g.class = none
+		g.class = counts.None
 		hash := p.classHash(i, childClasses[i])
 		if !p.unique(g) {
 			for _, other := range byHash[hash] {
@@ -25,7 +29,7 @@ func (p *problem) classify() {
 				}
 			}
 		}
-		if g.class == none {
+		if g.class == counts.None {
 			g.class = classes
 			classes++
 			byHash[hash] = append(byHash[hash], i)
@@ -50,27 +54,16 @@ func (p *problem) alike(i, j int) bool {
 
 func (p *problem) classHash(i int, childClasses []int) uint64 {
 	g := &p.groups[i]
-	h := mix(uint64(g.slot), uint64(g.required), uint64(g.preferred), uint64(g.need), uint64(g.minChildren))
+	h := counts.Mix(uint64(g.slot), uint64(g.required), uint64(g.preferred), uint64(g.need), uint64(g.minChildren))
 	for _, r := range g.relations {
-		h = mix(h, uint64(r), 1)
+		h = counts.Mix(h, uint64(r), 1)
 	}
 	kinds := p.kindsOf(i)
 	for k, n := range p.wants(p.pending, i) {
-		h = mix(h, uint64(kinds[k]), uint64(n))
+		h = counts.Mix(h, uint64(kinds[k]), uint64(n))
 	}
 	for _, class := range childClasses {
-		h = mix(h, uint64(class))
-	}
-	return h
-}
-
-// mix hashes a few words; equal words give equal hashes on every machine.
-func mix(words ...uint64) uint64 {
-	h := uint64(0x9e3779b97f4a7c15)
-	for _, w := range words {
-		h ^= w
-		h *= 0xbf58476d1ce4e5b9
-		h ^= h >> 29
+		h = counts.Mix(h, uint64(class))
 	}
 	return h
 }

@@ -1,329 +1,113 @@
 package packing
 
 import (
-	"fmt"
-	"slices"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // MaxAmount bounds every amount of a resource; larger ones are taken as this, and
-// a gang that asks for more is Invalid. It is an EiB in bytes, and keeps sums over
-// a node's pods exact.
-const MaxAmount = int64(1) << 60
+// a gang that asks for more is Invalid. It is an EiB in bytes.
+const MaxAmount = counts.MaxAmount
 
-// maxUsed bounds what pods on one node can use together. Beyond it, which takes
-// four pods of MaxAmount each, a pod is charged only what is left.
-const maxUsed = int64(1) << 62
-
-// Node is a machine: what it offers and where it stands.
-type Node struct {
-	Name string
-	// Labels place the node in topologies. The cluster keeps the map: don't change
-	// it afterwards.
-	Labels map[string]string
-	// Allocatable is what pods may use together.
-	Allocatable Resources
-}
-
-// Pod is a pod that uses a node.
-type Pod struct {
-	// ID identifies the pod among all that were assigned.
-	ID string
-	// Node is where it stands. The node need not be known yet.
-	Node     string
-	Requests Resources
-}
+// What a cluster consists of.
+type (
+	// Resources are amounts by resource name.
+	Resources = counts.Resources
+	// Node is a machine: what it offers and where it stands.
+	Node = counts.Node
+	// Pod is a pod that uses a node.
+	Pod = counts.Pod
+	// Shape is what a pod asks of a node.
+	Shape = counts.Shape
+	// Path names a domain: label values from the broadest level down.
+	Path = counts.Path
+	// Room is how many pods of one shape fit into a domain if nothing else is placed.
+	Room = counts.Room
+	// Checkpoint marks a state of a Cluster to which Rollback can return.
+	Checkpoint = counts.Checkpoint
+)
 
 // Cluster is the state that decisions are made on: topologies, nodes, and the
 // pods on the nodes. The zero value is not ready; use NewCluster.
-type Cluster struct {
-	resources resourceTable
-
-	nodes     []node
-	nodeIndex map[string]int32
-	freeNodes []int32
-
-	pods map[string]pod
-	// everywhere is what each node offers besides its own, by column.
-	everywhere []quantity
-
-	// topologies[0] is the topology without name and levels: all nodes.
-	topologies    []*topology
-	topologyIndex map[string]int
-
-	shapes shapeTable
-	// changes are of what is free, filters of what a node is.
-	changes, filters changeLog
-	undo             undoLog
-}
-
-// node is one machine, or a ghost: known only because pods stand on it.
-type node struct {
-	name        string
-	labels      map[string]string
-	allocatable []quantity
-	present     bool
-	pods        int
-}
-
-type pod struct {
-	node    int32
-	charged []quantity
-}
+type Cluster struct{ state *counts.Cluster }
 
 // NewCluster returns an empty cluster.
-func NewCluster() *Cluster {
-	c := &Cluster{
-		resources:     newResourceTable(),
-		nodeIndex:     map[string]int32{},
-		pods:          map[string]pod{},
-		topologyIndex: map[string]int{},
-		shapes:        newShapeTable(),
-	}
-	c.topologies = []*topology{newTopology("", nil)}
-	return c
-}
+func NewCluster() *Cluster { return &Cluster{state: counts.NewCluster()} }
 
 // SetTopology adds a topology, or replaces the one of that name. Levels are node
 // label keys, broadest first, at least one and no two alike.
 // O(nodes) when something changes.
 func (c *Cluster) SetTopology(name string, levels []string) error {
-	if err := checkLevels(name, levels); err != nil {
-		return err
-	}
-	if i, ok := c.topologyIndex[name]; ok {
-		if slices.Equal(c.topologies[i].levels, levels) {
-			return nil
-		}
-		c.RemoveTopology(name)
-	}
-	c.undo.add(func(c *Cluster) { c.RemoveTopology(name) })
-	c.plantTopology(newTopology(name, slices.Clone(levels)))
-	return nil
-}
-
-func checkLevels(name string, levels []string) error {
-	if name == "" {
-		return fmt.Errorf("a topology needs a name")
-	}
-	if len(levels) == 0 {
-		return fmt.Errorf("topology %q has no levels", name)
-	}
-	for i, level := range levels {
-		if slices.Contains(levels[:i], level) {
-			return fmt.Errorf("topology %q has level %q twice", name, level)
-		}
-	}
-	return nil
-}
-
-func (c *Cluster) plantTopology(t *topology) {
-	slot := slices.Index(c.topologies, nil)
-	if slot < 0 {
-		slot = len(c.topologies)
-		c.topologies = append(c.topologies, nil)
-	}
-	c.topologies[slot] = t
-	c.topologyIndex[t.name] = slot
-	for i := range c.nodes {
-		t.addNode()
-		if c.nodes[i].present {
-			t.enter(int32(i), t.locate(c.nodes[i].labels), c.nodeName)
-		}
-	}
-	c.shapes.invalidate()
+	return c.state.SetTopology(name, levels)
 }
 
 // RemoveTopology forgets a topology; unknown names are ignored.
-func (c *Cluster) RemoveTopology(name string) {
-	i, ok := c.topologyIndex[name]
-	if !ok {
-		return
-	}
-	levels := c.topologies[i].levels
-	c.undo.add(func(c *Cluster) { c.plantTopology(newTopology(name, levels)) })
-	c.topologies[i] = nil
-	delete(c.topologyIndex, name)
-}
+func (c *Cluster) RemoveTopology(name string) { c.state.RemoveTopology(name) }
 
 // SetNode adds a node or changes it; the pods on it stay.
 // O(labels of topologies + resources), and a few shared counts for each shape in
 // use when the node moves between domains.
-func (c *Cluster) SetNode(n Node) {
-	i, known := c.nodeIndex[n.Name]
-	if !known {
-		i = c.addNode(n.Name)
-	}
-	c.recordNode(i)
-	c.putNode(i, n.Labels, c.resources.quantities(n.Allocatable))
-}
+func (c *Cluster) SetNode(n Node) { c.state.SetNode(n) }
 
 // RemoveNode takes a node away; pods assigned to it stay assigned, and count
 // again when the node comes back. Unknown names are ignored.
-func (c *Cluster) RemoveNode(name string) {
-	i, known := c.nodeIndex[name]
-	if !known {
-		return
-	}
-	c.recordNode(i)
-	c.takeNode(i)
-}
+func (c *Cluster) RemoveNode(name string) { c.state.RemoveNode(name) }
 
-// recordNode lets a rollback restore a node as it is now.
-func (c *Cluster) recordNode(i int32) {
-	if !c.undo.open() {
-		return
-	}
-	old := c.nodes[i]
-	c.undo.add(func(c *Cluster) {
-		if old.present {
-			at, known := c.nodeIndex[old.name]
-			if !known {
-				at = c.addNode(old.name)
-			}
-			c.putNode(at, old.labels, old.allocatable)
-		} else if at, known := c.nodeIndex[old.name]; known {
-			c.takeNode(at)
-		}
-	})
-}
-
-func (c *Cluster) addNode(name string) int32 {
-	var i int32
-	if n := len(c.freeNodes); n > 0 {
-		i = c.freeNodes[n-1]
-		c.freeNodes = c.freeNodes[:n-1]
-	} else {
-		i = int32(len(c.nodes))
-		c.nodes = append(c.nodes, node{})
-		c.resources.addRow()
-		for _, t := range c.topologies {
-			if t != nil {
-				t.addNode()
-			}
-		}
-	}
-	c.nodes[i] = node{name: name}
-	c.nodeIndex[name] = i
-	return i
-}
-
-// putNode makes a node present with these labels and amounts.
-func (c *Cluster) putNode(i int32, labels map[string]string, allocatable []quantity) {
-	n := &c.nodes[i]
-	c.resources.take(i, n.allocatable)
-	c.resources.give(i, allocatable)
-	if !n.present {
-		c.resources.give(i, c.everywhere)
-	}
-	n.labels, n.allocatable, n.present = labels, allocatable, true
-	for slot, t := range c.topologies {
-		if t == nil || t.home[i] != none && t.stands(t.home[i], labels) {
-			continue
-		}
-		c.move(slot, i, func() { t.enter(i, t.locate(labels), c.nodeName) })
-	}
-	c.changes.add(i, len(c.nodes))
-	c.filters.add(i, len(c.nodes))
-}
-
-// takeNode makes a node absent, and forgets it unless pods stand on it.
-func (c *Cluster) takeNode(i int32) {
-	n := &c.nodes[i]
-	if n.present {
-		c.resources.take(i, n.allocatable)
-		c.resources.take(i, c.everywhere)
-		for slot, t := range c.topologies {
-			if t != nil {
-				c.move(slot, i, func() {})
-			}
-		}
-		n.labels, n.allocatable, n.present = nil, nil, false
-		c.changes.add(i, len(c.nodes))
-		c.filters.add(i, len(c.nodes))
-	}
-	c.forgetGhost(i)
-}
-
-// move takes a node out of its domain, if it is in one, and lets enter put it
-// elsewhere, while the counts of all shapes follow.
-func (c *Cluster) move(slot int, i int32, enter func()) {
-	t := c.topologies[slot]
-	if t.home[i] != none {
-		c.shapes.leave(slot, t, i)
-		t.leave(i, c.nodeName)
-	}
-	enter()
-	if t.home[i] != none {
-		c.shapes.enter(slot, t, i)
-	}
-}
-
-func (c *Cluster) forgetGhost(i int32) {
-	n := &c.nodes[i]
-	if n.present || n.pods > 0 || n.name == "" {
-		return
-	}
-	delete(c.nodeIndex, n.name)
-	c.nodes[i] = node{}
-	c.freeNodes = append(c.freeNodes, i)
+// OfferEverywhere makes each node, also one that comes later, offer so much of a
+// resource besides what is its own; 0 ends that. An amount of 1 keeps pods that
+// ask for 1 off each other's nodes. O(nodes), and the counts of shapes that ask
+// for the resource start anew.
+func (c *Cluster) OfferEverywhere(resource string, amount int64) {
+	c.state.OfferEverywhere(resource, amount)
 }
 
 // Assign puts a pod on a node, or moves it there when it was assigned before.
 // O(resources of the pod).
-func (c *Cluster) Assign(p Pod) {
-	c.Release(p.ID)
-	if c.undo.open() {
-		c.undo.add(func(c *Cluster) { c.Release(p.ID) })
-	}
-	i, known := c.nodeIndex[p.Node]
-	if !known {
-		i = c.addNode(p.Node)
-	}
-	charged := c.resources.charge(i, c.resources.quantities(p.Requests))
-	c.nodes[i].pods++
-	c.pods[p.ID] = pod{node: i, charged: charged}
-	c.changes.add(i, len(c.nodes))
-}
+func (c *Cluster) Assign(p Pod) { c.state.Assign(p) }
 
 // Release takes a pod off its node; unknown pods are ignored.
 // O(resources of the pod).
-func (c *Cluster) Release(id string) {
-	p, ok := c.pods[id]
-	if !ok {
-		return
-	}
-	if c.undo.open() {
-		name := c.nodes[p.node].name
-		c.undo.add(func(c *Cluster) { c.restore(id, name, p.charged) })
-	}
-	c.resources.refund(p.node, p.charged)
-	c.nodes[p.node].pods--
-	delete(c.pods, id)
-	c.changes.add(p.node, len(c.nodes))
-	c.forgetGhost(p.node)
-}
-
-func (c *Cluster) restore(id, nodeName string, charged []quantity) {
-	i, known := c.nodeIndex[nodeName]
-	if !known {
-		i = c.addNode(nodeName)
-	}
-	c.resources.recharge(i, charged)
-	c.nodes[i].pods++
-	c.pods[id] = pod{node: i, charged: charged}
-	c.changes.add(i, len(c.nodes))
-}
+func (c *Cluster) Release(id string) { c.state.Release(id) }
 
 // PathOf gives the path of a node in a topology as far down as it has labels;
 // nil when the node or the topology is unknown. The path is shared: read only.
-func (c *Cluster) PathOf(topologyName, nodeName string) Path {
-	slot, ok := c.topologyIndex[topologyName]
-	i, known := c.nodeIndex[nodeName]
-	if !ok || !known || !c.nodes[i].present {
-		return nil
-	}
-	t := c.topologies[slot]
-	return t.domains[t.home[i]].path
-}
+func (c *Cluster) PathOf(topology, node string) Path { return c.state.PathOf(topology, node) }
 
-func (c *Cluster) nodeName(i int32) string { return c.nodes[i].name }
+// Free is how much of a resource is free on a node, at least 0: what it offers
+// less what pods on it use. 0 for unknown nodes and resources. O(1).
+func (c *Cluster) Free(node, resource string) int64 { return c.state.Free(node, resource) }
+
+// Resources is how many names of resources the cluster ever met. Each takes
+// some bytes a node for good.
+func (c *Cluster) Resources() int { return len(c.state.ResourceNames()) }
+
+// Room gives the room for pods of a shape in the whole cluster and in each domain of a
+// topology; there are none of one that is unknown. No node counts for more than 2^20 pods.
+// O(domains), and what it takes to bring the counts of the shape up to date.
+func (c *Cluster) Room(shape *Shape, topology string) Room { return c.state.Room(shape, topology) }
+
+// Shapes lists the keys of the shapes that the cluster remembers, sorted.
+func (c *Cluster) Shapes() []string { return c.state.Shapes() }
+
+// Forget drops the counts of a shape that will not be asked for again. Unused
+// shapes also go by themselves in time.
+func (c *Cluster) Forget(shapeKey string) { c.state.Forget(shapeKey) }
+
+// Checkpoint begins a what-if. Checkpoints nest: each must be ended by Rollback, the
+// last one first; ending an outer one ends those within. O(1).
+func (c *Cluster) Checkpoint() Checkpoint { return c.state.Checkpoint() }
+
+// Rollback undoes every change since the checkpoint and ends it. A checkpoint
+// that has ended before is ignored. O(changes).
+func (c *Cluster) Rollback(to Checkpoint) { c.state.Rollback(to) }
+
+// Lacks returns for each relation of a gang how many items would have to go or to come for
+// it to hold of the pods that run; 0 where it holds. An item with a pod in no domain is one.
+// The error says what is invalid in the gang.
+func (c *Cluster) Lacks(gang *Gang) ([]int, error) { return lacks(c.state, gang) }
+
+// Decide answers whether and where a gang can run on the cluster as it is. It
+// leaves the cluster unchanged, apart from the counts it keeps for shapes.
+//
+// Cost: O(groups + pods + domains looked at) where the tightest domains take the
+// gang, which is usual; at most Options.Budget steps of search otherwise.
+func (c *Cluster) Decide(gang *Gang, options Options) Decision { return decide(c.state, gang, options) }

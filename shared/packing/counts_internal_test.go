@@ -6,26 +6,28 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // row is racks of one node each with so many gpu, named r0, r1, …, and a node "out" in no rack.
-func row(tb testing.TB, gpus ...int64) *Cluster {
+func row(tb testing.TB, gpus ...int64) *counts.Cluster {
 	tb.Helper()
-	c := NewCluster()
+	c := counts.NewCluster()
 	if err := c.SetTopology("site", []string{"rack"}); err != nil {
 		tb.Fatal(err)
 	}
 	for i, gpu := range gpus {
 		name := fmt.Sprint("r", i)
-		c.SetNode(Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: Resources{"gpu": gpu}})
+		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: counts.Resources{"gpu": gpu}})
 	}
-	c.SetNode(Node{Name: "out", Allocatable: Resources{"gpu": 8}})
+	c.SetNode(counts.Node{Name: "out", Allocatable: counts.Resources{"gpu": 8}})
 	return c
 }
 
 // gpuPods are a leaf of so many pods of one gpu each.
 func gpuPods(name string, pods int, relations ...string) Group {
-	one := Shape{Key: "gpu", Requests: Resources{"gpu": 1}}
+	one := counts.Shape{Key: "gpu", Requests: counts.Resources{"gpu": 1}}
 	g := Group{Name: name, Relations: relations, Pending: []Pods{{Shape: one}}}
 	for i := range pods {
 		g.Pending[0].Names = append(g.Pending[0].Names, fmt.Sprint(name, "-", i))
@@ -33,7 +35,7 @@ func gpuPods(name string, pods int, relations ...string) Group {
 	return g
 }
 
-func readGang(tb testing.TB, c *Cluster, gang *Gang) *problem {
+func readGang(tb testing.TB, c *counts.Cluster, gang *Gang) *problem {
 	tb.Helper()
 	p, err := newProblem(c, gang)
 	if err != nil {
@@ -52,7 +54,7 @@ func TestItemsOfPlacementsAreCounted(t *testing.T) {
 	p := readGang(t, c, gang)
 	const leafX, leafY, byGroup, byPod = 1, 2, 0, 1
 	on := func(leaf int32, node string, pods int32) placement {
-		return placement{leaf: leaf, node: c.nodeIndex[node], pods: pods}
+		return placement{leaf: leaf, node: nodeIn(c, node), pods: pods}
 	}
 	type sum struct {
 		Items  []int
@@ -101,7 +103,7 @@ func TestAGroupThatWasAstrayIsNotCountedAgain(t *testing.T) {
 	g := gpuPods("x", 2, "groups")
 	g.Running = []string{"out"}
 	p := readGang(t, c, &Gang{Root: g, Relations: []Relation{{Name: "groups", Topology: "site", Level: "rack", Max: 1}}})
-	if _, astray := p.counts(0, []placement{{node: c.nodeIndex["out"], pods: 1}}); astray != 0 {
+	if _, astray := p.counts(0, []placement{{node: nodeIn(c, "out"), pods: 1}}); astray != 0 {
 		t.Errorf("%d more astray", astray)
 	}
 }
@@ -121,7 +123,7 @@ func TestEmptyDomainsComeByTheirRoom(t *testing.T) {
 func TestEachKindGetsItsOwnNodes(t *testing.T) {
 	c := row(t, 8, 8)
 	g := gpuPods("x", 2)
-	two := Shape{Key: "two", Requests: Resources{"gpu": 2}}
+	two := counts.Shape{Key: "two", Requests: counts.Resources{"gpu": 2}}
 	g.Pending = append(g.Pending, Pods{Shape: two, Names: []string{"two-0", "two-1"}})
 	p := readGang(t, c, &Gang{Root: g})
 	d := &decision{trial: &trial{p: p}}
@@ -147,27 +149,6 @@ func TestEachKindGetsItsOwnNodes(t *testing.T) {
 	}
 }
 
-// Of a node that is known by its pods alone nothing is kept when the last one leaves.
-func TestNodesAreForgottenWithTheirLastPod(t *testing.T) {
-	c := NewCluster()
-	for i := range 50 {
-		node := fmt.Sprint("gone-", i)
-		c.Assign(Pod{ID: "a", Node: node})
-		c.Assign(Pod{ID: "b", Node: node})
-		c.Release("a")
-		if _, known := c.nodeIndex[node]; !known {
-			t.Fatalf("%s is forgotten, and has a pod", node)
-		}
-		c.Release("b")
-		if _, known := c.nodeIndex[node]; known {
-			t.Fatalf("%s is known, and has no pod", node)
-		}
-	}
-	if len(c.nodes) > 2 {
-		t.Errorf("there are rows for %d nodes", len(c.nodes))
-	}
-}
-
 func TestARemovedTopologyIsGone(t *testing.T) {
 	c := row(t, 4, 4)
 	g := gpuPods("x", 4)
@@ -175,23 +156,23 @@ func TestARemovedTopologyIsGone(t *testing.T) {
 	gang := &Gang{Root: g}
 	checkpoint := c.Checkpoint()
 	c.RemoveTopology("site")
-	if d := c.Decide(gang, Options{}); d.Verdict != Invalid || c.PathOf("site", "r0") != nil {
+	if d := decide(c, gang, Options{}); d.Verdict != Invalid || c.PathOf("site", "r0") != nil {
 		t.Errorf("%s, path %v", d.Verdict, c.PathOf("site", "r0"))
 	}
 	// Its place goes to the next one, of which counts must know.
 	if err := c.SetTopology("power", []string{"rack"}); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.topologies) != 2 {
-		t.Errorf("%d topologies are kept, with the one that every cluster has", len(c.topologies))
+	if len(c.Topologies) != 2 {
+		t.Errorf("%d topologies are kept, with the one that every cluster has", len(c.Topologies))
 	}
 	gang.Root.Constraint.Topology = "power"
-	if d := c.Decide(gang, Options{}); d.Verdict != Placed {
+	if d := decide(c, gang, Options{}); d.Verdict != Placed {
 		t.Errorf("%s: %s", d.Verdict, d.Message())
 	}
 	c.Rollback(checkpoint)
 	gang.Root.Constraint.Topology = "site"
-	if d := c.Decide(gang, Options{}); d.Verdict != Placed {
+	if d := decide(c, gang, Options{}); d.Verdict != Placed {
 		t.Errorf("after a rollback %s: %s", d.Verdict, d.Message())
 	}
 }
@@ -249,4 +230,18 @@ func TestRunningMembersAnchorTheirGroups(t *testing.T) {
 			}
 		})
 	}
+}
+
+func nodeIn(c *counts.Cluster, name string) int32 {
+	node, _ := c.Find(name)
+	return node
+}
+
+// freeIn copies what is free in a cluster, node by node.
+func freeIn(c *counts.Cluster) [][]int64 {
+	free := make([][]int64, c.Rows())
+	for node := range free {
+		free[node] = slices.Clone(c.FreeOn(int32(node)))
+	}
+	return free
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/exact"
 	"packtree.dev/shared/packing/internal/refute"
 )
@@ -42,12 +43,8 @@ type decision struct {
 	refuted     bool
 }
 
-// Decide answers whether and where a gang can run on the cluster as it is. It
-// leaves the cluster unchanged, apart from the counts it keeps for shapes.
-//
-// Cost: O(groups + pods + domains looked at) where the tightest domains take the
-// gang, which is usual; at most Options.Budget steps of search otherwise.
-func (c *Cluster) Decide(gang *Gang, options Options) Decision {
+// decide is Cluster.Decide.
+func decide(c *counts.Cluster, gang *Gang, options Options) Decision {
 	if err := options.Check(); err != nil {
 		return invalid(gang, err)
 	}
@@ -60,8 +57,8 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 	d := &decision{gang: gang, trial: &trial{
 		p: p, Budget: exact.Budget{Limit: budget + allowance*allowances}, allowance: allowance,
 		spread: options.Placement == Spread, trail: make([]placement, 0, min(allowance, usual))}, optimal: true}
-	if slices.ContainsFunc(p.shapes, func(s *shapeCounts) bool { return s.few != nil }) {
-		d.top = slices.Repeat([]int32{none}, len(c.nodes))
+	if slices.ContainsFunc(p.shapes, func(s *counts.ShapeCounts) bool { return s.Sparse != nil }) {
+		d.top = slices.Repeat([]int32{counts.None}, c.Rows())
 	}
 	d.decide()
 	d.undo(0)
@@ -70,7 +67,7 @@ func (c *Cluster) Decide(gang *Gang, options Options) Decision {
 		d.certify()
 	}
 	answer := d.answer()
-	c.trim()
+	c.Trim()
 	return answer
 }
 
@@ -86,7 +83,7 @@ func (d *decision) certify() {
 	if err != nil {
 		return // A gang that newProblem takes has no fault that a model finds.
 	}
-	steps := proofSteps + proofStepsOfNode*len(d.p.cluster.nodes)
+	steps := proofSteps + proofStepsOfNode*d.p.cluster.Rows()
 	d.certificate = refute.Prove(model, steps, refute.Hints{Scarce: d.p.scarce(), Tight: d.tight})
 	if d.certificate != nil {
 		d.verdict = Infeasible
@@ -186,7 +183,7 @@ func (p *problem) allowanceFor(pods int) int { return pods*p.toll() + len(p.grou
 // toll is what it takes to place a pod: the domains and nodes that are passed on the way, and
 // the kinds that fit less often then.
 func (p *problem) toll() int {
-	width := p.cluster.topologies[p.tree].width()
+	width := p.cluster.Topologies[p.tree].Width()
 	steps := 1 + min(width/64, 8) + width/passed
 	if len(p.shapes) > manyShapes {
 		steps += 16
@@ -261,8 +258,8 @@ func (d *decision) easily(s *selection, first bool) (placed, may bool) {
 
 // mayFit is holdsGang for one of many selections.
 func (d *decision) mayFit(s *selection) bool {
-	if g := &d.p.groups[0]; g.required != none {
-		d.Steps += d.p.cluster.topologies[g.slot].rankings[g.required].count / 8
+	if g := &d.p.groups[0]; g.required != counts.None {
+		d.Steps += d.p.cluster.Topologies[g.slot].Rankings[g.required].Count / 8
 	}
 	holds := d.p.holdsGang(s)
 	d.charge()

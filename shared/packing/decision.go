@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // Verdict is the answer to "can this gang run now?".
@@ -131,7 +132,7 @@ type LevelDomains struct {
 	// Level is the node label key.
 	Level string
 	// Paths are sorted. A pod on a node without a domain at this level adds none.
-	Paths []Path
+	Paths []counts.Path
 }
 
 // Explanation says why some pods of a group have no node.
@@ -142,7 +143,7 @@ type Explanation struct {
 	Topology, Level string
 	// Domain is the nearest domain: the one where most pods fit. Nil for the whole
 	// cluster.
-	Domain Path
+	Domain counts.Path
 	// Fit of Wanted pods fit into Domain; both zero when not the question. With a
 	// certificate these and Short are its figures: at most Fit, of what the minimum
 	// needs.

@@ -6,21 +6,9 @@
 //
 // The model:
 //
+//	cluster.go     nodes and the pods on them; internal/counts keeps what fits where
 //	gang.go        what is asked: a tree of groups, constraints, minima, anchors
 //	decision.go    what is answered: a verdict, assignments, domains, reasons
-//	resources.go   integer amounts, one table for all nodes
-//	path.go        a domain's name: label values from the broadest level down
-//	topology.go    the tree of domains of one topology
-//	cluster.go     nodes and the pods on them; everywhere.go what all nodes offer
-//	undo.go        checkpoint and rollback
-//
-// The aggregates, which make a decision cost what it looks at:
-//
-//	filter.go      which nodes filters leave to pods
-//	shapes.go      how many pods of a shape fit on each node and in each domain;
-//	               few.go where few nodes are left
-//	changes.go     the log by which the counts of a shape catch up
-//	ranks.go       dense counts of a level, to find the tightest domain
 //
 // The question, translated:
 //
@@ -47,7 +35,8 @@
 //
 //	decide.go      the order of goals: minima, further pods, preferred levels; for
 //	               the minima bounds first, then greedily, enumeration last
-//	trial.go       placing on the live counts, and taking it back
+//	trial.go       placing on the live counts, and taking it back; widen.go has more
+//	               nodes counted for kinds of which not all were
 //	greedy.go      the hardest group first, in the tightest domain; fill.go for
 //	               pods, prefer.go for preferred levels, shares.go for what domains
 //	               take of the rest, grow.go for further pods
@@ -60,7 +49,7 @@
 //
 // The answer:
 //
-//	answer.go      assignments and domains; walk.go lists domains
+//	answer.go      assignments and domains
 //	model.go       the question for package certificate, which internal/refute has
 //	               prove it; input.go writes it down for others
 //	proved.go      a certificate in words

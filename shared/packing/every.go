@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 const (
 	// everyStep bounds the steps of trying every placement, beside the budget, and
@@ -71,7 +75,7 @@ func (e *every) few() bool {
 			}
 			kind := int(e.p.kindsOf(i)[k])
 			nodes := e.taking(kind, int64(n))
-			if ways = timesSaturating(ways, waysTo(len(nodes), int64(n))); ways > manyWays {
+			if ways = counts.TimesSaturating(ways, waysTo(len(nodes), int64(n))); ways > manyWays {
 				return false
 			}
 			e.pods, e.nodes, e.left = append(e.pods, leafPods{i, kind}), append(e.nodes, nodes), append(e.left, int(n))
@@ -87,20 +91,20 @@ func (e *every) few() bool {
 func waysTo(nodes int, pods int64) int64 {
 	ways := int64(1)
 	for pod := int64(0); pod < pods && ways <= manyWays; pod++ {
-		ways = timesSaturating(ways, int64(nodes)+pod+1) / (pod + 1)
+		ways = counts.TimesSaturating(ways, int64(nodes)+pod+1) / (pod + 1)
 	}
 	return ways
 }
 
 // taking are the nodes that take a pod of a kind, as far as there are not too many for so many pods.
 func (e *every) taking(kind int, pods int64) []int32 {
-	if e.p.shapes[kind].in(e.p.cluster, e.p.tree, whole) == 0 {
+	if e.p.shapes[kind].In(e.p.cluster, e.p.tree, counts.Whole) == 0 {
 		return nil
 	}
 	var nodes []int32
 	seen := 0
 	takes := e.p.takesAny([]int32{int32(kind)})
-	e.p.cluster.topologies[e.p.tree].nodesOf(whole, func(node int32) bool {
+	e.p.cluster.Topologies[e.p.tree].NodesOf(counts.Whole, func(node int32) bool {
 		if seen++; takes(node) {
 			nodes = append(nodes, node)
 		}
@@ -128,7 +132,7 @@ func (e *every) from(k, at, given int) {
 		return
 	}
 	node := nodes[at]
-	if most := min(rest, int(e.p.shapes[pods.kind].on(node))); most > 0 && e.enters(pods.leaf, node) {
+	if most := min(rest, int(e.p.shapes[pods.kind].On(node))); most > 0 && e.enters(pods.leaf, node) {
 		for n := most; n > 0; n-- {
 			e.put(pods.leaf, pods.kind, node, int32(n))
 			e.count(pods.leaf, node, n)
@@ -144,16 +148,16 @@ func (e *every) from(k, at, given int) {
 
 // enters reports whether pods of a leaf may stand on a node beside those placed.
 func (e *every) enters(leaf int, node int32) bool {
-	for up := leaf; up != none; up = e.p.groups[up].parent {
+	for up := leaf; up != counts.None; up = e.p.groups[up].parent {
 		g := &e.p.groups[up]
 		if g.blocked != "" || slices.ContainsFunc(g.fixed, func(fixed place) bool {
-			return !e.p.cluster.topologies[fixed.slot].holds(fixed.at, node)
+			return !e.p.cluster.Topologies[fixed.slot].Holds(fixed.at, node)
 		}) {
 			return false
 		}
-		if g.required != none {
-			at := e.p.cluster.topologies[g.slot].domainOf(node, g.required)
-			if at == none || e.placed[up] > 0 && e.domain[up] != at {
+		if g.required != counts.None {
+			at := e.p.cluster.Topologies[g.slot].DomainOf(node, g.required)
+			if at == counts.None || e.placed[up] > 0 && e.domain[up] != at {
 				return false
 			}
 		}
@@ -162,9 +166,9 @@ func (e *every) enters(leaf int, node int32) bool {
 }
 
 func (e *every) count(leaf int, node int32, pods int) {
-	for up := leaf; up != none; up = e.p.groups[up].parent {
-		if g := &e.p.groups[up]; g.required != none && e.placed[up] == 0 {
-			e.domain[up] = e.p.cluster.topologies[g.slot].domainOf(node, g.required)
+	for up := leaf; up != counts.None; up = e.p.groups[up].parent {
+		if g := &e.p.groups[up]; g.required != counts.None && e.placed[up] == 0 {
+			e.domain[up] = e.p.cluster.Topologies[g.slot].DomainOf(node, g.required)
 		}
 		e.placed[up] += pods
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // maxExplained is how many groups with waiting pods are explained.
@@ -99,7 +101,7 @@ func (d *decision) candidates(i int) []region {
 // lineage lists a group and its ancestors, outermost first.
 func (d *decision) lineage(i int) []int {
 	var up []int
-	for ; i != none; i = d.p.groups[i].parent {
+	for ; i != counts.None; i = d.p.groups[i].parent {
 		up = append(up, i)
 	}
 	slices.Reverse(up)
@@ -110,7 +112,7 @@ func (d *decision) lineage(i int) []int {
 func (d *decision) about(i int) Explanation {
 	g := &d.p.groups[i]
 	e := Explanation{Group: g.source.Name}
-	if g.required != none {
+	if g.required != counts.None {
 		e.Topology, e.Level = g.source.Constraint.Topology, g.source.Constraint.Required
 	}
 	return e
@@ -149,21 +151,21 @@ func (d *decision) barring(i int, r region) (with string) {
 // name gives an explanation the domain of a region: that of the topology which it
 // speaks of, and where that does not cut the region the one that does.
 func (d *decision) name(e *Explanation, r region) {
-	if slot, named := d.p.cluster.topologyIndex[e.Topology]; named {
-		if at := r.within(slot); at > whole {
-			e.Domain = d.p.cluster.topologies[slot].domains[at].path
+	if slot, named := d.p.cluster.SlotOf(e.Topology); named {
+		if at := r.within(slot); at > counts.Whole {
+			e.Domain = d.p.cluster.Topologies[slot].Domains[at].Path
 			return
 		}
 	}
-	t := d.p.cluster.topologies[r.slot]
-	if e.Domain = t.domains[r.at].path; len(e.Domain) > 0 {
-		e.Topology, e.Level = t.name, t.levels[t.domains[r.at].level]
+	t := d.p.cluster.Topologies[r.slot]
+	if e.Domain = t.Domains[r.at].Path; len(e.Domain) > 0 {
+		e.Topology, e.Level = t.Name, t.Levels[t.Domains[r.at].Level]
 	}
 }
 
 // emptiness says why pods that lack nothing have no room in a region.
 func (d *decision) emptiness(r region) string {
-	if d.p.cluster.topologies[r.slot].domains[r.at].size == 0 {
+	if d.p.cluster.Topologies[r.slot].Domains[r.at].Size == 0 {
 		return ", which has no nodes"
 	}
 	return ", which has no node that they may use"
@@ -175,26 +177,26 @@ func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
 	rest = slices.DeleteFunc(slices.Clone(rest), func(a askedPods) bool { return !d.admitted(i, r, a.kind) })
 	need := map[int]*Shortage{}
 	for _, a := range rest {
-		for _, q := range d.p.shapes[a.kind].requests {
-			if need[q.resource] == nil {
-				need[q.resource] = &Shortage{Resource: d.p.cluster.resources.names[q.resource]}
+		for _, q := range d.p.shapes[a.kind].Requests {
+			if need[q.Resource] == nil {
+				need[q.Resource] = &Shortage{Resource: d.p.cluster.ResourceNames()[q.Resource]}
 			}
-			short := need[q.resource]
-			short.Needed = plusSaturating(short.Needed, timesSaturating(q.amount, int64(a.pods)))
+			short := need[q.Resource]
+			short.Needed = counts.PlusSaturating(short.Needed, counts.TimesSaturating(q.Amount, int64(a.pods)))
 		}
 	}
 	filters := d.filters(rest)
 	lets := func(node int32) bool {
 		return len(filters) == maxReasons ||
-			slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) })
+			slices.ContainsFunc(filters, func(f *counts.NodeFilter) bool { return d.p.cluster.Lets(f, node) })
 	}
 	d.p.nodes(r, func(node int32) {
 		if d.p.barred(i, node) || !lets(node) {
 			return
 		}
-		for resource, free := range d.p.cluster.resources.row(node) {
+		for resource, free := range d.p.cluster.FreeOn(node) {
 			if short := need[resource]; short != nil {
-				short.Free = plusSaturating(short.Free, max(0, free))
+				short.Free = counts.PlusSaturating(short.Free, max(0, free))
 			}
 		}
 	})
@@ -211,12 +213,12 @@ func (d *decision) shortages(i int, r region, rest []askedPods) []Shortage {
 // admitted reports whether filters and relations let further pods of a leaf onto any
 // node of a region. For a filter that was not asked about all nodes, those that were listed say so.
 func (d *decision) admitted(i int, r region, shape int) bool {
-	f, few := d.p.shapes[shape].filter, d.p.shapes[shape].few
-	if few != nil && !d.p.cluster.current(f) {
-		return slices.ContainsFunc(few.nodes, func(node int32) bool { return d.p.includes(r, node) && !d.p.barred(i, node) })
+	f, few := d.p.shapes[shape].Filter, d.p.shapes[shape].Sparse
+	if few != nil && !d.p.cluster.Current(f) {
+		return slices.ContainsFunc(few.Nodes, func(node int32) bool { return d.p.includes(r, node) && !d.p.barred(i, node) })
 	}
-	return !d.p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
-		return !d.p.cluster.lets(f, node) || !d.p.passes(r, node) || d.p.barred(i, node)
+	return !d.p.cluster.Topologies[r.slot].NodesOf(r.at, func(node int32) bool {
+		return !d.p.cluster.Lets(f, node) || !d.p.passes(r, node) || d.p.barred(i, node)
 	})
 }
 
@@ -224,10 +226,10 @@ func (d *decision) admitted(i int, r region, shape int) bool {
 const maxReasons = 8
 
 // filters are those of some pods, the first few.
-func (d *decision) filters(rest []askedPods) []*nodeFilter {
-	var filters []*nodeFilter
+func (d *decision) filters(rest []askedPods) []*counts.NodeFilter {
+	var filters []*counts.NodeFilter
 	for _, a := range rest {
-		if f := d.p.shapes[a.kind].filter; len(filters) < maxReasons && !slices.Contains(filters, f) {
+		if f := d.p.shapes[a.kind].Filter; len(filters) < maxReasons && !slices.Contains(filters, f) {
 			filters = append(filters, f)
 		}
 	}
@@ -245,10 +247,10 @@ func (d *decision) exclusions(r region, rest []askedPods) []Exclusion {
 	d.p.nodes(r, func(node int32) {
 		reasons = reasons[:0]
 		for _, f := range filters {
-			if d.p.cluster.current(f) && f.has(node) {
+			if d.p.cluster.Current(f) && f.Has(node) {
 				continue
 			}
-			reason := f.reason(d.p.cluster.nodeName(node))
+			reason := f.Reason(d.p.cluster.NodeName(node))
 			if reason != "" && !slices.Contains(reasons, reason) {
 				reasons = append(reasons, reason)
 				count[reason]++
@@ -276,7 +278,7 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 		}
 		e := d.about(i)
 		e.Wanted = groups[i].Waiting
-		if lacking := d.lackingPods(i); lacking != none {
+		if lacking := d.lackingPods(i); lacking != counts.None {
 			e.Sentence = d.lackingSentence(i, lacking, &e)
 			result = append(result, e)
 			continue
@@ -310,14 +312,14 @@ func (d *decision) explainWaiting(l *ledger, groups []GroupPlacement) []Explanat
 // lackingPods is a leaf for want of whose pods another one cannot be placed, which is that
 // itself if it has too few; none if there is no such leaf.
 func (d *decision) lackingPods(i int) int {
-	for up := i; up != none; up = d.p.groups[up].parent {
+	for up := i; up != counts.None; up = d.p.groups[up].parent {
 		for leaf := up; !d.p.satisfiable(up) && leaf < d.p.groups[up].end; leaf++ {
 			if d.p.groups[leaf].leaf() && !d.p.satisfiable(leaf) {
 				return leaf
 			}
 		}
 	}
-	return none
+	return counts.None
 }
 
 func (d *decision) blockedAbove(i int) bool {
@@ -342,8 +344,8 @@ func (d *decision) standing(i int, l *ledger) (region, bool) {
 func (p *problem) home(i int, r region, l *ledger) (region, bool) {
 	r, ok := p.enter(i, r)
 	g := &p.groups[i]
-	if placed := l.of(g, i); ok && g.required != none && len(placed) > 0 {
-		return p.narrow(r, place{g.slot, p.cluster.topologies[g.slot].domainOf(placed[0].node, g.required)})
+	if placed := l.of(g, i); ok && g.required != counts.None && len(placed) > 0 {
+		return p.narrow(r, place{g.slot, p.cluster.Topologies[g.slot].DomainOf(placed[0].node, g.required)})
 	}
 	return r, ok
 }

@@ -1,22 +1,25 @@
 package packing
 
-import "packtree.dev/shared/packing/certificate"
+import (
+	"packtree.dev/shared/packing/certificate"
+)
 
 // Input is the question that Decide is asked, written down for everybody.
 func (c *Cluster) Input(gang *Gang) *certificate.Input {
 	var nodes []certificate.Node
-	for i := range c.nodes {
-		if !c.nodes[i].present {
+	for i := range int32(c.state.Rows()) {
+		name := c.state.NodeName(i)
+		if _, present := c.state.Find(name); !present {
 			continue
 		}
-		n := certificate.Node{Name: c.nodes[i].name, Free: map[string]int64{}, Domains: map[string][]string{}}
-		for column, free := range c.resources.row(int32(i))[:len(c.resources.names)] {
-			n.Free[c.resources.names[column]] = free
+		n := certificate.Node{Name: name, Free: map[string]int64{}, Domains: map[string][]string{}}
+		for column, free := range c.state.FreeOn(i)[:len(c.state.ResourceNames())] {
+			n.Free[c.state.ResourceNames()[column]] = free
 		}
-		for name := range c.levels() {
-			n.Domains[name] = c.PathOf(name, n.Name)
+		for name := range c.state.Levels() {
+			n.Domains[name] = c.state.PathOf(name, n.Name)
 		}
 		nodes = append(nodes, n)
 	}
-	return InputOf(gang, c.levels(), nodes)
+	return InputOf(gang, c.state.Levels(), nodes)
 }

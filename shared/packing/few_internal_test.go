@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // hall is a cluster of 300 nodes, three racks a block and ten nodes a rack; every seventh
 // node is in no rack.
-func hall(tb testing.TB) *Cluster {
+func hall(tb testing.TB) *counts.Cluster {
 	tb.Helper()
-	c := NewCluster()
+	c := counts.NewCluster()
 	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
 		tb.Fatal(err)
 	}
@@ -22,7 +24,7 @@ func hall(tb testing.TB) *Cluster {
 		if i%7 == 0 {
 			delete(labels, "rack")
 		}
-		c.SetNode(Node{Name: fmt.Sprintf("node-%03d", i), Labels: labels, Allocatable: Resources{"gpu": int64(1 + i%4)}})
+		c.SetNode(counts.Node{Name: fmt.Sprintf("node-%03d", i), Labels: labels, Allocatable: counts.Resources{"gpu": int64(1 + i%4)}})
 	}
 	return c
 }
@@ -41,34 +43,35 @@ func someNodesOf(random *rand.Rand, n int) []string {
 func TestFewCountsFollow(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	c := hall(t)
-	gang := &Gang{Root: Group{Name: "g", Pending: []Pods{{Names: []string{"p"}, Shape: Shape{Key: "few",
-		Requests: Resources{"gpu": 1}, Only: someNodesOf(random, 64)}}}}}
+	gang := &Gang{Root: Group{Name: "g", Pending: []Pods{{Names: []string{"p"}, Shape: counts.Shape{Key: "few",
+		Requests: counts.Resources{"gpu": 1}, Only: someNodesOf(random, 64)}}}}}
 	p, err := newProblem(c, gang)
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, slot := p.shapes[0].few, c.topologyIndex["hall"]
+	slot, _ := c.SlotOf("hall")
+	few := p.shapes[0].Sparse
 	if few == nil {
 		t.Fatal("counts of all nodes for a pod that may use 64")
 	}
-	topology := c.topologies[slot]
+	topology := c.Topologies[slot]
 	for range 400 {
-		at := random.IntN(len(few.nodes))
-		few.set(few.nodes[at], int32(random.IntN(5)))
-		few.set(299-few.nodes[at], few.on(299-few.nodes[at])) // a node that may not be its own
-		if few.nodes[at]%2 == 0 {
-			few.setAt(int32(at), 0)
+		at := random.IntN(len(few.Nodes))
+		few.Set(few.Nodes[at], int32(random.IntN(5)))
+		few.Set(299-few.Nodes[at], few.On(299-few.Nodes[at])) // a node that may not be its own
+		if few.Nodes[at]%2 == 0 {
+			few.SetAt(int32(at), 0)
 		}
 		level := random.IntN(2)
 		want, has := map[int32]int64{}, map[int32]int64{}
-		for i, node := range few.nodes {
-			if home := topology.domainOf(node, level); home != none && few.fits[i] > 0 {
-				want[home] += int64(few.fits[i])
+		for i, node := range few.Nodes {
+			if home := topology.DomainOf(node, level); home != counts.None && few.Fits[i] > 0 {
+				want[home] += int64(few.Fits[i])
 			}
 		}
-		few.domains(topology, whole, level, func(domain int32) bool {
-			has[domain] = few.in(topology, domain)
-			few.in(topology, topology.domains[domain].parent) // asks for another level
+		few.Domains(topology, counts.Whole, level, func(domain int32) bool {
+			has[domain] = few.In(topology, domain)
+			few.In(topology, topology.Domains[domain].Parent) // asks for another level
 			return true
 		})
 		if diff := cmp.Diff(want, has); diff != "" {
@@ -79,19 +82,20 @@ func TestFewCountsFollow(t *testing.T) {
 
 func TestFewCountsNameDomainsInsideOneOnly(t *testing.T) {
 	c := hall(t)
-	f := &fewCounts{nodes: []int32{1, 31, 32, 61}, fits: []int32{1, 2, 0, 4}, total: 7}
-	topology := c.topologies[c.topologyIndex["hall"]]
-	block := topology.domainOf(31, 0)
+	f := &counts.SparseCounts{Nodes: []int32{1, 31, 32, 61}, Fits: []int32{1, 2, 0, 4}, Total: 7}
+	slot, _ := c.SlotOf("hall")
+	topology := c.Topologies[slot]
+	block := topology.DomainOf(31, 0)
 	var racks []int32
-	f.domains(topology, block, 1, func(at int32) bool {
+	f.Domains(topology, block, 1, func(at int32) bool {
 		racks = append(racks, at)
 		return true
 	})
-	if diff := cmp.Diff([]int32{topology.domainOf(31, 1)}, racks); diff != "" {
+	if diff := cmp.Diff([]int32{topology.DomainOf(31, 1)}, racks); diff != "" {
 		t.Errorf("racks with room in block 1 (-want +got):\n%s", diff)
 	}
 	visited := 0
-	if f.domains(topology, whole, 0, func(int32) bool { visited++; return false }) || visited != 1 {
+	if f.Domains(topology, counts.Whole, 0, func(int32) bool { visited++; return false }) || visited != 1 {
 		t.Errorf("%d domains were visited after the first said that it is enough", visited)
 	}
 }
@@ -103,7 +107,7 @@ func TestSharesFollow(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		c, gang := hall(t), &Gang{Root: Group{Name: "g", Constraint: Constraint{Topology: "hall", Preferred: "rack"}}}
 		for k := range 12 {
-			shape := Shape{Key: fmt.Sprint("kind-", k), Requests: Resources{"gpu": int64(1 + k%2)}}
+			shape := counts.Shape{Key: fmt.Sprint("kind-", k), Requests: counts.Resources{"gpu": int64(1 + k%2)}}
 			if k%3 > 0 {
 				shape.Only = someNodesOf(random, 8)
 			}
@@ -119,7 +123,7 @@ func TestSharesFollow(t *testing.T) {
 		rest := append([]int32(nil), g.s.want...)
 		s, used := g.newShares(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred), rest), map[int]bool{}
 		for range 8 {
-			if next := s.next(int64(p.total(rest, 0))); next != none {
+			if next := s.next(int64(p.total(rest, 0))); next != counts.None {
 				left := p.total(rest, 0)
 				if pods := s.use(next, rest); pods != int64(left-p.total(rest, 0)) {
 					t.Fatalf("seed %d: %d pods are said to be placed, and of %d there are %d", seed, pods, left, p.total(rest, 0))
@@ -143,12 +147,12 @@ func TestSharesFollow(t *testing.T) {
 }
 
 func TestSharesChoose(t *testing.T) {
-	c := NewCluster()
+	c := counts.NewCluster()
 	if err := c.SetTopology("hall", []string{"rack"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, gpus := range map[string]int64{"a": 6, "b": 4, "c": 5, "d": 3} {
-		c.SetNode(Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: Resources{"gpu": gpus}})
+		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: counts.Resources{"gpu": gpus}})
 	}
 	for name, test := range map[string]struct {
 		pods    int
@@ -163,7 +167,7 @@ func TestSharesChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			gang := &Gang{Root: Group{Name: "g", Constraint: Constraint{Topology: "hall", Preferred: "rack"}, Pending: []Pods{{
-				Names: make([]string, test.pods), Shape: Shape{Key: "k", Requests: Resources{"gpu": 1}}}}}}
+				Names: make([]string, test.pods), Shape: counts.Shape{Key: "k", Requests: counts.Resources{"gpu": 1}}}}}}
 			if test.running != "" {
 				gang.Root.Running = []string{test.running}
 			}
@@ -175,7 +179,7 @@ func TestSharesChoose(t *testing.T) {
 			g.emptiest = test.spread
 			units := g.nearestFirst(0, p.domainsIn(wholeCluster, p.groups[0].slot, p.groups[0].preferred))
 			next := g.newShares(0, units, g.s.want).next(int64(test.pods))
-			if got := c.topologies[p.groups[0].slot].domains[units[next].at].path.String(); got != test.want {
+			if got := c.Topologies[p.groups[0].slot].Domains[units[next].at].Path.String(); got != test.want {
 				t.Errorf("rack %s, want %s", got, test.want)
 			}
 		})

@@ -3,6 +3,8 @@ package packing
 import (
 	"math"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // fewest bounds from below how many units of preferred levels the placements of a
@@ -56,12 +58,12 @@ func (f *fewest) units(i, level int) int {
 	if len(g.joined.units) > 0 {
 		floor = 0
 	}
-	t, asked := f.p.cluster.topologies[g.slot], f.p.asked(f.s.want, i)
+	t, asked := f.p.cluster.Topologies[g.slot], f.p.asked(f.s.want, i)
 	bound := f.unitsIn
 	if f.counts(i, asked) {
 		bound = f.unitsOfKinds
-		lower, exact := f.unitsAtLeast(asked[0].kind, int64(asked[0].pods), place{g.slot, whole}, level)
-		if floor = lower; exact && g.required == none && len(asked) == 1 {
+		lower, exact := f.unitsAtLeast(asked[0].kind, int64(asked[0].pods), place{g.slot, counts.Whole}, level)
+		if floor = lower; exact && g.required == counts.None && len(asked) == 1 {
 			least = floor
 		}
 	}
@@ -70,7 +72,7 @@ func (f *fewest) units(i, level int) int {
 		return least > floor && f.Steps <= f.stop
 	}
 	if least > floor {
-		t.domainsAt(whole, g.required, in)
+		t.DomainsAt(counts.Whole, g.required, in)
 	}
 	if least == math.MaxInt || f.Steps > f.stop {
 		least = floor // nothing is known
@@ -82,16 +84,16 @@ func (f *fewest) units(i, level int) int {
 // counts reports whether units are counted kind by kind: that is exact for one kind, and in a large cluster all that
 // there is time for.
 func (f *fewest) counts(i int, asked []askedPods) bool {
-	return len(f.p.groups[i].joined.units) == 0 && f.p.shapes[asked[0].kind].few == nil &&
-		(len(asked) == 1 || len(f.p.cluster.nodes) > maxExactNodes)
+	return len(f.p.groups[i].joined.units) == 0 && f.p.shapes[asked[0].kind].Sparse == nil &&
+		(len(asked) == 1 || f.p.cluster.Rows() > maxExactNodes)
 }
 
 // unitsOfKinds is unitsIn where units are counted kind by kind.
 func (f *fewest) unitsOfKinds(i, level int, at int32, asked []askedPods) int {
 	in, most := place{f.p.groups[i].slot, at}, 0
 	for _, a := range asked {
-		if s := f.p.shapes[a.kind]; s.few == nil {
-			if s.in(f.p.cluster, in.slot, at) < int64(a.pods) {
+		if s := f.p.shapes[a.kind]; s.Sparse == nil {
+			if s.In(f.p.cluster, in.slot, at) < int64(a.pods) {
 				return math.MaxInt
 			}
 			most = max(most, f.unitsFor(a.kind, int64(a.pods), in, level))
@@ -107,20 +109,20 @@ func (f *fewest) unitsIn(i, level int, at int32, asked []askedPods) int {
 	offers := make([][]int64, len(f.measures))
 	given := make([]int64, len(f.measures))
 	row := make([]int64, len(f.measures))
-	last := unit{at: none, node: none}
+	last := unit{at: counts.None, node: counts.None}
 	flush := func() {
 		joined := g.joined.has(last)
 		for m, offer := range row {
 			if joined {
-				given[m] = plusSaturating(given[m], offer)
+				given[m] = counts.PlusSaturating(given[m], offer)
 			} else if offer > 0 {
 				offers[m] = append(offers[m], offer)
 			}
 		}
 		clear(row)
 	}
-	t := f.p.cluster.topologies[g.slot]
-	t.nodesOf(at, func(node int32) bool {
+	t := f.p.cluster.Topologies[g.slot]
+	t.NodesOf(at, func(node int32) bool {
 		here := taking(node)
 		f.Steps += 1 + len(here)/8
 		if u := f.p.unitOf(g.slot, level, node); u != last {
@@ -135,7 +137,8 @@ func (f *fewest) unitsIn(i, level int, at int32, asked []askedPods) int {
 	for m := range f.measures {
 		need := -given[m]
 		for _, a := range asked {
-			need = plusSaturating(max(need, math.MinInt64/2), timesSaturating(int64(a.pods), f.measures[m].weight[a.kind]))
+			more := counts.TimesSaturating(int64(a.pods), f.measures[m].weight[a.kind])
+			need = counts.PlusSaturating(max(need, math.MinInt64/2), more)
 		}
 		most = max(most, f.enough(offers[m], need))
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // bin is something that takes pods of one shape: a domain or a single node.
@@ -23,8 +25,8 @@ func (g *greedy) fill(leaf, shape int, pods int64, r region) bool {
 		return g.pack(leaf, shape, pods, r)
 	}
 	mark := len(g.trail)
-	if of := g.p.counting(leaf, r); of.level == none && g.pack(leaf, shape, pods, r) ||
-		of.level != none && g.packApart(leaf, shape, pods, r, of) {
+	if of := g.p.counting(leaf, r); of.level == counts.None && g.pack(leaf, shape, pods, r) ||
+		of.level != counts.None && g.packApart(leaf, shape, pods, r, of) {
 		if g.p.excess == 0 {
 			return true
 		}
@@ -68,7 +70,7 @@ func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
 	if g.p.capacity(r, shape) < pods && !g.widen(shape, pods, r) && !g.shift(shape, pods, r) {
 		return false
 	}
-	if g.p.shapes[shape].few != nil {
+	if g.p.shapes[shape].Sparse != nil {
 		g.packFew(leaf, shape, pods, r)
 		return true
 	}
@@ -78,7 +80,7 @@ func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
 		g.fillBins(leaf, shape, pods, r.slot, mark)
 		return true
 	}
-	if r.at == whole {
+	if r.at == counts.Whole {
 		r.slot = g.p.tree
 	}
 	g.fillDomain(leaf, shape, pods, r.place)
@@ -88,49 +90,49 @@ func (g *greedy) pack(leaf, shape int, pods int64, r region) bool {
 // packFew is pack for a kind with few nodes: of those the tightest that takes all pods, or
 // several; of nodes alike the first by name.
 func (g *greedy) packFew(leaf, shape int, pods int64, r region) {
-	few, mark := g.p.shapes[shape].few, len(g.bins)
-	g.Steps += len(few.nodes) / 8
-	best := bin{node: none}
-	for at, node := range few.nodes {
-		fit := int64(few.fits[at])
+	few, mark := g.p.shapes[shape].Sparse, len(g.bins)
+	g.Steps += len(few.Nodes) / 8
+	best := bin{node: counts.None}
+	for at, node := range few.Nodes {
+		fit := int64(few.Fits[at])
 		if fit == 0 || !g.p.includes(r, node) {
 			continue
 		}
-		g.bins = append(g.bins, bin{fit: fit, domain: none, node: node})
+		g.bins = append(g.bins, bin{fit: fit, domain: counts.None, node: node})
 		if fit < pods {
 			continue
 		}
 		tighter := int64(-1)
-		if best.node != none {
+		if best.node != counts.None {
 			tighter = g.tightness(fit) - g.tightness(best.fit)
 		}
-		if tighter < 0 || tighter == 0 && g.p.cluster.nodeName(node) < g.p.cluster.nodeName(best.node) {
-			best = bin{fit: fit, domain: none, node: node}
+		if tighter < 0 || tighter == 0 && g.p.cluster.NodeName(node) < g.p.cluster.NodeName(best.node) {
+			best = bin{fit: fit, domain: counts.None, node: node}
 		}
 	}
-	if best.node != none {
+	if best.node != counts.None {
 		g.bins = g.bins[:mark]
 		g.pour(leaf, shape, pods, r.slot, best)
 		return
 	}
 	// The order of nodes depends on the cluster's history.
 	slices.SortFunc(g.bins[mark:], func(a, b bin) int {
-		return cmp.Compare(g.p.cluster.nodeName(a.node), g.p.cluster.nodeName(b.node))
+		return cmp.Compare(g.p.cluster.NodeName(a.node), g.p.cluster.NodeName(b.node))
 	})
 	g.fillBins(leaf, shape, pods, r.slot, mark)
 }
 
 func (g *greedy) fillDomain(leaf, shape int, pods int64, in place) {
-	d := &g.p.cluster.topologies[in.slot].domains[in.at]
-	if len(d.nodes) == 1 && len(d.children) == 0 {
-		g.put(leaf, shape, d.nodes[0], int32(pods))
+	d := &g.p.cluster.Topologies[in.slot].Domains[in.at]
+	if len(d.Nodes) == 1 && len(d.Children) == 0 {
+		g.put(leaf, shape, d.Nodes[0], int32(pods))
 		return
 	}
 	if best, ok := g.taking(shape, pods, in.slot, d); ok {
 		g.pour(leaf, shape, pods, in.slot, best)
 		return
 	}
-	g.fillUnits(leaf, shape, pods, in, d.level+1)
+	g.fillUnits(leaf, shape, pods, in, d.Level+1)
 }
 
 // passed is how many domains or nodes are passed in a step where nothing but a number
@@ -140,16 +142,16 @@ const passed = 512
 // taking gives the tightest node or domain right below one that takes all pods, the
 // first of several; false if none does. O(nodes and domains right below), a nanosecond
 // each.
-func (g *greedy) taking(shape int, pods int64, slot int, d *domain) (bin, bool) {
+func (g *greedy) taking(shape int, pods int64, slot int, d *counts.Domain) (bin, bool) {
 	s := g.p.shapes[shape]
-	g.Steps += (len(d.nodes) + len(d.children)) / passed
-	best := bin{domain: none, node: none}
-	if at := tightestOf(s.fit, d.nodes, pods, g.emptiest); at != none {
-		best.node, best.fit = at, int64(s.fit[at])
+	g.Steps += (len(d.Nodes) + len(d.Children)) / passed
+	best := bin{domain: counts.None, node: counts.None}
+	if at := tightestOf(s.Fit, d.Nodes, pods, g.emptiest); at != counts.None {
+		best.node, best.fit = at, int64(s.Fit[at])
 	}
-	if at := tightestOf(s.sums[slot], d.children, pods, g.emptiest); at != none {
-		if fit := s.sums[slot][at]; best.node == none || g.tightness(fit) < g.tightness(best.fit) {
-			best = bin{fit: fit, domain: at, node: none}
+	if at := tightestOf(s.Sums[slot], d.Children, pods, g.emptiest); at != counts.None {
+		if fit := s.Sums[slot][at]; best.node == counts.None || g.tightness(fit) < g.tightness(best.fit) {
+			best = bin{fit: fit, domain: at, node: counts.None}
 		}
 	}
 	return best, best.fit > 0
@@ -163,7 +165,7 @@ func tightestOf[room int32 | int64](rooms []room, among []int32, pods int64, emp
 	if emptiest {
 		sign, offset, least = -1, math.MaxInt64, uint64(math.MaxInt64-pods)+1
 	}
-	best := int32(none)
+	best := int32(counts.None)
 	for _, at := range among {
 		if beyond := uint64(sign*int64(rooms[at]) + offset); beyond < least {
 			if best, least = at, beyond; beyond == 0 {
@@ -175,21 +177,21 @@ func tightestOf[room int32 | int64](rooms []room, among []int32, pods int64, emp
 }
 
 func (g *greedy) addNode(shape int, node int32) {
-	if fit := g.p.shapes[shape].on(node); fit > 0 {
-		g.bins = append(g.bins, bin{fit: int64(fit), domain: none, node: node})
+	if fit := g.p.shapes[shape].On(node); fit > 0 {
+		g.bins = append(g.bins, bin{fit: int64(fit), domain: counts.None, node: node})
 	}
 }
 
 // fillBins distributes pods over the bins from mark on, which take them
 // together, and drops those bins.
 func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
-	best := none
+	best := counts.None
 	for i := mark; i < len(g.bins); i++ {
-		if fit := g.bins[i].fit; fit >= pods && (best == none || g.tightness(fit) < g.tightness(g.bins[best].fit)) {
+		if fit := g.bins[i].fit; fit >= pods && (best == counts.None || g.tightness(fit) < g.tightness(g.bins[best].fit)) {
 			best = i
 		}
 	}
-	if best == none {
+	if best == counts.None {
 		slices.SortStableFunc(g.bins[mark:], func(a, b bin) int { return cmp.Compare(b.fit, a.fit) })
 		for next := mark; pods > 0; next++ {
 			if g.bins[next].fit >= pods {
@@ -202,7 +204,7 @@ func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
 			g.pour(leaf, shape, g.bins[next].fit, slot, g.bins[next])
 		}
 	}
-	if best != none {
+	if best != counts.None {
 		g.pour(leaf, shape, pods, slot, g.bins[best])
 	}
 	g.bins = g.bins[:mark]
@@ -218,7 +220,7 @@ func tightest(bins []bin, from int, pods int64) int {
 
 func (g *greedy) pour(leaf, shape int, pods int64, slot int, into bin) {
 	g.Steps++
-	if into.domain == none {
+	if into.domain == counts.None {
 		g.put(leaf, shape, into.node, int32(pods))
 		return
 	}

@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // quality says how well a placement meets what a gang wants beyond the pods that it has;
@@ -35,7 +37,7 @@ type cost []int
 func (p *problem) costWidth() int {
 	width := 0
 	for _, slot := range p.slots {
-		width = max(width, len(p.cluster.topologies[slot].levels))
+		width = max(width, len(p.cluster.Topologies[slot].Levels))
 	}
 	return width
 }
@@ -51,7 +53,7 @@ func (p *problem) newCost() cost {
 // addUnits adds what a group pays for using these units of its preferred level.
 func (p *problem) addUnits(to cost, i int, units []unit) {
 	g := &p.groups[i]
-	t := p.cluster.topologies[g.slot]
+	t := p.cluster.Topologies[g.slot]
 	at := g.depth * p.costWidth()
 	to[at] += len(units)
 	for level := g.preferred - 1; level > g.required; level-- {
@@ -59,10 +61,10 @@ func (p *problem) addUnits(to cost, i int, units []unit) {
 		var broader unitSet
 		for _, u := range units {
 			b := u
-			if u.at != none {
-				b = unit{at: t.ancestor(u.at, level), node: none}
-			} else if d := t.domainOf(u.node, level); d != none {
-				b = unit{at: d, node: none}
+			if u.at != counts.None {
+				b = unit{at: t.Ancestor(u.at, level), node: counts.None}
+			} else if d := t.DomainOf(u.node, level); d != counts.None {
+				b = unit{at: d, node: counts.None}
 			}
 			broader.add(b)
 		}
@@ -73,7 +75,7 @@ func (p *problem) addUnits(to cost, i int, units []unit) {
 // soft reports whether a group's preferred level asks for more than its required
 // one gives.
 func (g *group) soft() bool {
-	return g.preferred != none && g.preferred > g.required
+	return g.preferred != counts.None && g.preferred > g.required
 }
 
 // prefers reports whether any group is soft.

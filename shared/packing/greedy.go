@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // greedy places a selection the way a person would: the hardest groups first,
@@ -113,16 +115,16 @@ func (g *greedy) looks(i int) int { return 1 + len(g.p.kindsOf(i))/8 }
 // regions are those that the domains of a level cut out of a region, without those
 // where no pod of the group's leading shape fits if few nodes take any.
 func (g *greedy) regions(i int, r region, of levelOf) []region {
-	few := g.p.shapes[g.leading(i)].few
+	few := g.p.shapes[g.leading(i)].Sparse
 	if few == nil {
 		found := g.p.domainsIn(r, of.slot, of.level)
 		g.Steps += len(found) / 4
 		return found
 	}
-	g.Steps += len(few.nodes) / 4
+	g.Steps += len(few.Nodes) / 4
 	var found []region
-	t := g.p.cluster.topologies[of.slot]
-	few.domains(t, max(whole, r.within(of.slot)), of.level, func(at int32) bool {
+	t := g.p.cluster.Topologies[of.slot]
+	few.Domains(t, max(counts.Whole, r.within(of.slot)), of.level, func(at int32) bool {
 		if cut, ok := g.p.narrow(r, place{of.slot, at}); ok {
 			found = append(found, cut)
 		}
@@ -135,9 +137,9 @@ func (g *greedy) regions(i int, r region, of levelOf) []region {
 // sortByPath sorts regions that each lie in a domain of a topology, since the order of domains depends on
 // the cluster's history.
 func (p *problem) sortByPath(regions []region, slot int) {
-	domains := p.cluster.topologies[slot].domains
+	domains := p.cluster.Topologies[slot].Domains
 	slices.SortFunc(regions, func(a, b region) int {
-		return slices.Compare(domains[a.within(slot)].path, domains[b.within(slot)].path)
+		return slices.Compare(domains[a.within(slot)].Path, domains[b.within(slot)].Path)
 	})
 }
 
@@ -156,18 +158,18 @@ func (g *greedy) leading(i int) int {
 // few nodes as much of each resource as all of them ask for.
 func (g *greedy) takesAll(p *pass, in place) bool {
 	i := p.group
-	if p.smallest != none && g.p.shapes[p.smallest].sums[in.slot][in.at] < p.pods {
+	if p.smallest != counts.None && g.p.shapes[p.smallest].Sums[in.slot][in.at] < p.pods {
 		return false
 	}
 	g.Steps += g.looks(i) / 2
 	kinds, wanted := g.p.kindsOf(i), 0
 	for k, n := range g.p.wants(g.s.want, i) {
-		if g.p.shapes[kinds[k]].in(g.p.cluster, in.slot, in.at) < int64(n) {
+		if g.p.shapes[kinds[k]].In(g.p.cluster, in.slot, in.at) < int64(n) {
 			return false
 		}
 		wanted += int(min(n, 1))
 	}
-	return wanted < 2 || g.p.cluster.topologies[in.slot].domains[in.at].size > addedUp || g.amounts(i, in)
+	return wanted < 2 || g.p.cluster.Topologies[in.slot].Domains[in.at].Size > addedUp || g.amounts(i, in)
 }
 
 // addedUp is up to how many nodes are added up to compare a domain with a group.
@@ -175,17 +177,17 @@ const addedUp = 32
 
 // amounts is amountsSuffice for domains of few nodes.
 func (g *greedy) amounts(i int, in place) bool {
-	t := g.p.cluster.topologies[in.slot]
-	g.Steps += t.domains[in.at].size / 16
-	g.asked = append(g.asked[:0], make([]int64, len(g.p.cluster.resources.names))...)
+	t := g.p.cluster.Topologies[in.slot]
+	g.Steps += t.Domains[in.at].Size / 16
+	g.asked = append(g.asked[:0], make([]int64, len(g.p.cluster.ResourceNames()))...)
 	kinds := g.p.kindsOf(i)
 	for k, n := range g.p.wants(g.s.want, i) {
-		for _, q := range g.p.shapes[kinds[k]].requests {
-			g.asked[q.resource] = plusSaturating(g.asked[q.resource], timesSaturating(q.amount, int64(n)))
+		for _, q := range g.p.shapes[kinds[k]].Requests {
+			g.asked[q.Resource] = counts.PlusSaturating(g.asked[q.Resource], counts.TimesSaturating(q.Amount, int64(n)))
 		}
 	}
-	t.nodesOf(in.at, func(node int32) bool {
-		for r, free := range g.p.cluster.resources.row(node)[:len(g.asked)] {
+	t.NodesOf(in.at, func(node int32) bool {
+		for r, free := range g.p.cluster.FreeOn(node)[:len(g.asked)] {
 			g.asked[r] -= min(g.asked[r], max(0, free))
 		}
 		return true
@@ -228,7 +230,7 @@ func (g *greedy) into(i int, r region) bool {
 		return false
 	}
 	if len(g.p.kindsOf(i)) > 1 {
-		g.Steps += g.p.cluster.topologies[r.slot].domains[r.at].size / 32
+		g.Steps += g.p.cluster.Topologies[r.slot].Domains[r.at].Size / 32
 	}
 	if !g.p.amountsSuffice(g.s, i, r.place) {
 		return false
@@ -244,7 +246,7 @@ func (g *greedy) into(i int, r region) bool {
 // content places what is in a group, whose required level holds in the region.
 func (g *greedy) content(i int, r region) bool {
 	grp := &g.p.groups[i]
-	if grp.preferred != none && !g.indifferent && !g.p.implied(r, grp.slot, grp.preferred) {
+	if grp.preferred != counts.None && !g.indifferent && !g.p.implied(r, grp.slot, grp.preferred) {
 		return g.prefer(i, r)
 	}
 	return g.inside(i, r)
@@ -298,7 +300,7 @@ func (g *greedy) sorted(siblings []int) bool {
 func (g *greedy) alike(siblings []int, r region) int {
 	first := &g.p.groups[siblings[0]]
 	of, k := first.constrained(), 0
-	if first.sought.level != none {
+	if first.sought.level != counts.None {
 		of = first.sought
 	}
 	if g.sorted(siblings) && !g.emptiest && len(first.fixed) == 0 && first.blocked == "" &&

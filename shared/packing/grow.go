@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // grow adds pods to a placement where there are too many selections to try them
@@ -79,7 +81,7 @@ func (d *decision) wholeBeside() {
 // absent reports whether a group stands nowhere yet: it lacks its minimum, or the domain that it requires is open.
 func (p *problem) absent(i int, l *ledger, meets []bool) bool {
 	g := &p.groups[i]
-	return !meets[i] || g.required != none && !g.pinned && len(l.of(g, i)) == 0
+	return !meets[i] || g.required != counts.None && !g.pinned && len(l.of(g, i)) == 0
 }
 
 func (b *besides) absent(i int) bool { return b.p.absent(i, b.ledger, b.meets) }
@@ -95,7 +97,7 @@ func (b *besides) add(i int, r region) {
 		b.rest(i, r)
 		return
 	}
-	failed := none // Siblings of a class come one after the other, and have no room where one has none.
+	failed := counts.None // Siblings of a class come one after the other, and have no room where one has none.
 	for _, child := range b.s.children(i) {
 		class := b.p.groups[child].class
 		switch {
@@ -188,7 +190,7 @@ func (d *decision) mostOf(leaf, shape int) (room int64) {
 	for _, up := range d.lineage(leaf) {
 		in, _ = d.p.enter(up, in)
 	}
-	if g.required == none || g.pinned {
+	if g.required == counts.None || g.pinned {
 		return d.p.capacity(in, shape)
 	}
 	regions := d.p.domainsIn(in, g.slot, g.required)
@@ -204,7 +206,7 @@ func (d *decision) mostOf(leaf, shape int) (room int64) {
 func (d *decision) with(leaf, shape int, pods int32) *selection {
 	want := slices.Clone(d.chosen.want)
 	*d.p.wanted(want, leaf, shape) = pods
-	for i := leaf; i != none; i = d.p.groups[i].parent {
+	for i := leaf; i != counts.None; i = d.p.groups[i].parent {
 		d.complete(want, i)
 	}
 	d.Steps += len(d.p.groups) + len(want)/4

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // TestTheKindWithMostRoomIsTheOneThatALookAtAllWouldFind places pods here and there, so that room goes down for kinds
@@ -27,7 +29,7 @@ func TestTheKindWithMostRoomIsTheOneThatALookAtAllWouldFind(t *testing.T) {
 		left, kinds := slices.Clone(g.p.wants(g.p.pending, 0)), g.p.kindsOf(0)
 		next := r.mostPlentiful(left, kinds, wholeCluster)
 		for {
-			want, most := none, int64(0)
+			want, most := counts.None, int64(0)
 			for k, n := range left {
 				if room := g.p.capacity(wholeCluster, int(kinds[k])); n > 0 && room > most {
 					want, most = k, room
@@ -37,7 +39,7 @@ func TestTheKindWithMostRoomIsTheOneThatALookAtAllWouldFind(t *testing.T) {
 			if got != want || room != most {
 				t.Fatalf("seed %d: kind %d with room for %d, want %d with %d", seed, got, room, want, most)
 			}
-			if want == none {
+			if want == counts.None {
 				break
 			}
 			if random.IntN(2) == 0 { // Another kind takes room, and has fewer pods left then.
@@ -72,7 +74,7 @@ func TestTheScarcestKindIsThatOfWhichFewestPodsFit(t *testing.T) {
 			}
 			g := stated(t, fourRacks(t), root)
 			left, kinds := slices.Clone(g.p.wants(g.p.pending, 0)), g.p.kindsOf(0)
-			asks := func(k int) int64 { return g.p.shapes[kinds[k]].requests[0].amount }
+			asks := func(k int) int64 { return g.p.shapes[kinds[k]].Requests[0].Amount }
 			for k := range left {
 				if slices.Contains(test.used, asks(k)) {
 					left[k] = 0
@@ -80,7 +82,7 @@ func TestTheScarcestKindIsThatOfWhichFewestPodsFit(t *testing.T) {
 			}
 			k, fit := (&reach{greedy: g}).scarcest(left, kinds, wholeCluster)
 			got := int64(0)
-			if k != none {
+			if k != counts.None {
 				got = asks(k)
 			}
 			if got != test.want || fit != test.fit {
@@ -91,7 +93,7 @@ func TestTheScarcestKindIsThatOfWhichFewestPodsFit(t *testing.T) {
 }
 
 // begun is a decision that has placed the minima and nothing else.
-func begun(t *testing.T, c *Cluster, root Group) *decision {
+func begun(t *testing.T, c *counts.Cluster, root Group) *decision {
 	t.Helper()
 	gang := &Gang{Root: root}
 	p, err := newProblem(c, gang)
@@ -177,7 +179,7 @@ func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fourRacks(t)
-			free, d := slices.Clone(c.resources.free), begun(t, c, test.root)
+			free, d := freeIn(c), begun(t, c, test.root)
 			for _, step := range []struct {
 				name string
 				take func()
@@ -188,7 +190,7 @@ func TestPodsBeyondTheMinimumArePlacedStepByStep(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", step.name, diff)
 				}
 			}
-			if !slices.Equal(free, c.resources.free) {
+			if !cmp.Equal(free, freeIn(c)) {
 				t.Error("something is left on nodes")
 			}
 		})

@@ -13,7 +13,7 @@ func (tr *trial) where(placed []placement) map[string][]string {
 	for _, pl := range placed {
 		name := tr.p.groups[pl.leaf].source.Name
 		for range pl.pods {
-			at[name] = append(at[name], tr.p.cluster.PathOf("hall", tr.p.cluster.nodeName(pl.node)).String())
+			at[name] = append(at[name], tr.p.cluster.PathOf("hall", tr.p.cluster.NodeName(pl.node)).String())
 		}
 	}
 	for _, racks := range at {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // InputOf puts a gang and nodes into the words of package certificate. Levels
@@ -24,7 +25,7 @@ func InputOf(gang *Gang, levels map[string][]string, nodes []certificate.Node) *
 
 // writeGroups fills in topologies, required relations and groups; kind gives the kind of each
 // shape.
-func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, kind func(*Shape) int) {
+func writeGroups(in *certificate.Input, gang *Gang, levels map[string][]string, kind func(*counts.Shape) int) {
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		in.Topologies = append(in.Topologies, certificate.Topology{Name: name, Levels: levels[name]})
 	}
@@ -49,7 +50,7 @@ type groupWriter struct {
 	names map[string]bool
 	// preferred are the names of relations that say nothing about what is right.
 	preferred map[string]bool
-	kind      func(*Shape) int
+	kind      func(*counts.Shape) int
 }
 
 // kindWriter writes the kinds of an Input.
@@ -99,7 +100,7 @@ func (w *groupWriter) unique(name string, at int) string {
 	return name
 }
 
-func (w *kindWriter) kind(shape *Shape) int {
+func (w *kindWriter) kind(shape *counts.Shape) int {
 	if at, known := w.shapes[shape.Key]; known {
 		return at
 	}
@@ -121,8 +122,8 @@ func (w *kindWriter) kind(shape *Shape) int {
 }
 
 // barred are the nodes that a shape's filter bars.
-func (w *kindWriter) barred(shape *Shape) *barred {
-	name := shape.filterName()
+func (w *kindWriter) barred(shape *counts.Shape) *barred {
+	name := shape.FilterName()
 	if b := w.filters[name]; b != nil {
 		return b
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/exact"
 )
 
@@ -71,7 +72,7 @@ func newItems(
 		return c
 	}
 	c.seatItems(taken)
-	if c.Total = c.counts(0, none, none, nil); !c.large {
+	if c.Total = c.counts(0, counts.None, counts.None, nil); !c.large {
 		c.podsFirst()
 	}
 	return c
@@ -97,9 +98,9 @@ func (c *items) podsFirst() {
 			number[i] += len(pods)
 		}
 	}
-	renumber := func(counts exact.Counts) exact.Counts {
+	renumber := func(content exact.Counts) exact.Counts {
 		full := make(exact.Counts, len(c.Items))
-		for i, n := range counts {
+		for i, n := range content {
 			full[number[i]] = n
 		}
 		return full
@@ -126,11 +127,11 @@ func (c *items) counts(i, in, within int, outer []*restriction) exact.Counts {
 	}
 	grp := &c.p.groups[i]
 	inner := c.restrict(i, outer)
-	tokens, level := c.tokens(i, false), none
+	tokens, level := c.tokens(i, false), counts.None
 	if grp.slot == c.slot && grp.required > within && !grp.pinned {
 		level = grp.required
 	}
-	if level = c.narrowest(level, within, tokens); level == none {
+	if level = c.narrowest(level, within, tokens); level == counts.None {
 		return c.withTokens(c.contents(i, in, within, inner), tokens)
 	}
 	return c.form(i, in, level, within, 1, c.withTokens(c.contents(i, i, level, inner), tokens))
@@ -139,31 +140,31 @@ func (c *items) counts(i, in, within int, outer []*restriction) exact.Counts {
 func (c *items) restrict(i int, outer []*restriction) []*restriction {
 	inner := slices.Clone(outer)
 	for _, fixed := range c.p.groups[i].fixed {
-		level := c.p.cluster.topologies[fixed.slot].domains[fixed.at].level
-		inner = append(inner, &restriction{fixed.slot, level, []unit{{at: fixed.at, node: none}}})
+		level := c.p.cluster.Topologies[fixed.slot].Domains[fixed.at].Level
+		inner = append(inner, &restriction{fixed.slot, level, []unit{{at: fixed.at, node: counts.None}}})
 	}
 	return append(inner, c.restricted[i]...)
 }
 
 func (c *items) contents(i, in, within int, inner []*restriction) exact.Counts {
-	var counts exact.Counts
+	var content exact.Counts
 	if !c.p.groups[i].leaf() {
 		for _, child := range c.sel.children(i) {
 			for at, n := range c.counts(child, in, within, inner) {
-				counts = plus(counts, at, n)
+				content = plus(content, at, n)
 			}
 		}
-		return counts
+		return content
 	}
 	tokens := c.tokens(i, true)
-	level := c.narrowest(none, within, tokens)
+	level := c.narrowest(counts.None, within, tokens)
 	for _, a := range c.p.asked(c.sel.want, i) {
 		at := c.pods(a.kind, inner)
-		if level == none {
-			counts = plus(counts, at, int(a.pods))
+		if level == counts.None {
+			content = plus(content, at, int(a.pods))
 			c.own(in, at, share{i, int(a.pods)})
 			for _, r := range tokens {
-				counts = plus(counts, c.token(r), int(a.pods))
+				content = plus(content, c.token(r), int(a.pods))
 			}
 			continue
 		}
@@ -171,10 +172,10 @@ func (c *items) contents(i, in, within int, inner []*restriction) exact.Counts {
 		pod := len(c.p.groups) + c.wrappers
 		c.own(pod, at, share{i, 1})
 		for at, n := range c.form(pod, in, level, within, int(a.pods), c.withTokens(plus(nil, at, 1), tokens)) {
-			counts = plus(counts, at, n)
+			content = plus(content, at, n)
 		}
 	}
-	return counts
+	return content
 }
 
 func (c *items) own(group, item int, s share) {
@@ -202,7 +203,7 @@ func (c *items) pods(kind int, inner []*restriction) int {
 	}
 	allowed := make([]bool, len(c.snap.nodes))
 	for n, node := range c.snap.nodes {
-		allowed[n] = node != none && c.p.shapes[kind].on(node) > 0 && admitted(c.p, inner, node)
+		allowed[n] = node != counts.None && c.p.shapes[kind].On(node) > 0 && admitted(c.p, inner, node)
 	}
 	return c.intern(b.String(), exact.Item{Level: exact.None, Requests: c.snap.requests[kind], Allowed: allowed}, kind)
 }
@@ -232,26 +233,26 @@ func (c *items) intern(key string, it exact.Item, kind int) int {
 // beyond reports whether so many items are more than a search could look at.
 func (c *items) beyond(n int) bool { return n > 1 && (n > maxItems || n*len(c.snap.nodes) > maxTable) }
 
-func plus(counts exact.Counts, at, n int) exact.Counts {
-	if missing := at + 1 - len(counts); missing > 0 {
-		counts = append(counts, make(exact.Counts, missing)...)
+func plus(content exact.Counts, at, n int) exact.Counts {
+	if missing := at + 1 - len(content); missing > 0 {
+		content = append(content, make(exact.Counts, missing)...)
 	}
-	counts[at] += n
-	return counts
+	content[at] += n
+	return content
 }
 
-func trimmed(counts exact.Counts) exact.Counts {
-	for len(counts) > 0 && counts[len(counts)-1] == 0 {
-		counts = counts[:len(counts)-1]
+func trimmed(content exact.Counts) exact.Counts {
+	for len(content) > 0 && content[len(content)-1] == 0 {
+		content = content[:len(content)-1]
 	}
-	return counts
+	return content
 }
 
 // placements turns a packing into placements: it hands the items out to the groups
 // that own them.
 func (c *items) placements(root *exact.Packing) []placement {
 	supply := map[int][]share{}
-	c.supply(supply, share{none, 1})
+	c.supply(supply, share{counts.None, 1})
 	var out []placement
 	c.handOut(root, supply, &out)
 	return out

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // spot is where a node of a small hall stands, and what is free on it.
@@ -13,9 +15,9 @@ type spot struct {
 	gpus        int64
 }
 
-func smallHall(t *testing.T, spots map[string]spot) *Cluster {
+func smallHall(t *testing.T, spots map[string]spot) *counts.Cluster {
 	t.Helper()
-	c := NewCluster()
+	c := counts.NewCluster()
 	if err := c.SetTopology("hall", []string{"block", "rack"}); err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +29,13 @@ func smallHall(t *testing.T, spots map[string]spot) *Cluster {
 		if s.rack != "" {
 			labels["rack"] = s.rack
 		}
-		c.SetNode(Node{Name: name, Labels: labels, Allocatable: Resources{"gpu": s.gpus}})
+		c.SetNode(counts.Node{Name: name, Labels: labels, Allocatable: counts.Resources{"gpu": s.gpus}})
 	}
 	return c
 }
 
 // fourRacks has racks of 4, 3, 2 and 8 in two blocks, and one node in no rack.
-func fourRacks(t *testing.T) *Cluster {
+func fourRacks(t *testing.T) *counts.Cluster {
 	t.Helper()
 	return smallHall(t, map[string]spot{"a1": {"x", "a", 4}, "b1": {"x", "b", 3}, "c1": {"y", "c", 2}, "d1": {"y", "d", 8},
 		"out": {gpus: 5}})
@@ -41,7 +43,7 @@ func fourRacks(t *testing.T) *Cluster {
 
 // ofGPU are pods of a shape that asks for so many.
 func ofGPU(prefix string, pods int, gpus int64) Pods {
-	some := Pods{Shape: Shape{Key: fmt.Sprint("gpu-", gpus), Requests: Resources{"gpu": gpus}}}
+	some := Pods{Shape: counts.Shape{Key: fmt.Sprint("gpu-", gpus), Requests: counts.Resources{"gpu": gpus}}}
 	for i := range pods {
 		some.Names = append(some.Names, fmt.Sprint(prefix, "-", i))
 	}
@@ -54,7 +56,7 @@ func inHall(required, preferred string) Constraint {
 }
 
 // stated is a problem and a greedy search of all that it has.
-func stated(t *testing.T, c *Cluster, root Group) *greedy {
+func stated(t *testing.T, c *counts.Cluster, root Group) *greedy {
 	t.Helper()
 	p, err := newProblem(c, &Gang{Root: root})
 	if err != nil {
@@ -67,10 +69,10 @@ func stated(t *testing.T, c *Cluster, root Group) *greedy {
 
 // nameOf is the path of a domain, or the name of a node.
 func (p *problem) nameOf(slot int, u unit) string {
-	if u.at == none {
-		return p.cluster.nodeName(u.node)
+	if u.at == counts.None {
+		return p.cluster.NodeName(u.node)
 	}
-	return p.cluster.topologies[slot].domains[u.at].path.String()
+	return p.cluster.Topologies[slot].Domains[u.at].Path.String()
 }
 
 func (p *problem) namesOf(group int, units []unit) []string {
@@ -82,8 +84,8 @@ func (p *problem) namesOf(group int, units []unit) []string {
 }
 
 func TestASetOfUnitsKeepsEachOnceInTheOrderOfFirstUse(t *testing.T) {
-	domain := func(at int32) unit { return unit{at: at, node: none} }
-	node := func(node int32) unit { return unit{at: none, node: node} }
+	domain := func(at int32) unit { return unit{at: at, node: counts.None} }
+	node := func(node int32) unit { return unit{at: counts.None, node: node} }
 	var s unitSet
 	if s.has(domain(3)) {
 		t.Error("an empty set has a unit")
@@ -160,7 +162,7 @@ func TestGroupsWithAFixedDomainAreTied(t *testing.T) {
 	for i := range p.groups {
 		g := &p.groups[i]
 		for _, f := range g.fixed {
-			got[g.source.Name] = append(got[g.source.Name], p.nameOf(f.slot, unit{at: f.at, node: none}))
+			got[g.source.Name] = append(got[g.source.Name], p.nameOf(f.slot, unit{at: f.at, node: counts.None}))
 		}
 	}
 	want := map[string][]string{"anchored": {"x/a"}, "follows": {"y/c"}, "outer": {"y"}, "deep": {"y/d"}}
@@ -189,13 +191,13 @@ func TestDomainsOfMembersAreThoseWithRoom(t *testing.T) {
 				Beside: test.beside, Pending: []Pods{ofGPU("p", 1, test.gpus)}})
 			r := wholeCluster
 			for _, block := range g.p.domainsIn(r, g.p.groups[0].slot, 0) {
-				if g.p.nameOf(block.slot, unit{at: block.at, node: none}) == test.within {
+				if g.p.nameOf(block.slot, unit{at: block.at, node: counts.None}) == test.within {
 					r = block
 				}
 			}
 			var got []string
 			for _, u := range g.members(0, r) {
-				got = append(got, g.p.nameOf(u.slot, unit{at: u.at, node: none}))
+				got = append(got, g.p.nameOf(u.slot, unit{at: u.at, node: counts.None}))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("domains of members (-want +got):\n%s", diff)

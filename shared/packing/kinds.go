@@ -4,31 +4,32 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // countPending fills the table of waiting pods and looks up their shapes.
 func (p *problem) countPending() error {
-	p.cluster.shapes.decision++
-	p.cluster.shapes.asked = 0
+	p.cluster.Begin()
 	total := 0
-	last, lastKey := none, ""
+	last, lastKey := counts.None, ""
 	index := make([]int, 0, len(p.groups))
 	for i := range p.groups {
 		for k := range p.groups[i].source.Pending {
 			pods := &p.groups[i].source.Pending[k]
-			if last == none || lastKey != pods.Shape.Key {
+			if last == counts.None || lastKey != pods.Shape.Key {
 				last, lastKey = p.shape(&pods.Shape), pods.Shape.Key
-				if large := p.shapes[last].large; large != "" {
+				if large := p.shapes[last].Large; large != "" {
 					return fmt.Errorf("%s asks for %d of %q a pod; at most %d can be asked for",
-						named(p.groups[i].source), p.shapes[last].shape.Requests[large], large, MaxAmount)
+						named(p.groups[i].source), p.shapes[last].Shape.Requests[large], large, counts.MaxAmount)
 				}
 			}
 			index = append(index, last)
 			total += len(pods.Names)
 		}
 	}
-	if total > maxFit {
-		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, maxFit)
+	if total > counts.MaxFit {
+		return fmt.Errorf("the gang has %d pending pods; at most %d can be placed together", total, counts.MaxFit)
 	}
 	p.count(index)
 	p.sortShapes(index)
@@ -47,7 +48,7 @@ func (p *problem) sortShapes(index []int) {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(p.capacity(wholeCluster, a), p.capacity(wholeCluster, b))
 	})
-	sorted, now := make([]*shapeCounts, len(order)), make([]int, len(order))
+	sorted, now := make([]*counts.ShapeCounts, len(order)), make([]int, len(order))
 	for at, s := range order {
 		sorted[at], now[s] = p.shapes[s], at
 	}
@@ -94,19 +95,19 @@ const maxQuestions = 1 << 20
 
 // shape gives the kind of a shape. When there are more kinds than room for dense
 // counts, or too many questions, filters are not asked about all nodes any more.
-func (p *problem) shape(shape *Shape) int {
+func (p *problem) shape(shape *counts.Shape) int {
 	if s, ok := p.shapeIndex[shape.Key]; ok {
 		return s
 	}
-	p.partly = p.partly || p.wide > p.cluster.maxWide() || p.cluster.shapes.asked > maxQuestions
-	counts := p.cluster.look(shape, p.partly)
-	s := p.kindOf(counts, p.partly)
-	if s == none {
+	p.partly = p.partly || p.wide > p.cluster.MaxWide() || p.cluster.Asked() > maxQuestions
+	asked := p.cluster.ShapeOf(shape, p.partly)
+	s := p.kindOf(asked, p.partly)
+	if s == counts.None {
 		s = len(p.shapes)
-		if !p.cluster.narrow(counts) {
+		if !p.cluster.Narrow(asked) {
 			p.wide++
 		}
-		p.shapes = append(p.shapes, counts)
+		p.shapes = append(p.shapes, asked)
 		p.register(s, p.partly)
 	}
 	p.shapeIndex[shape.Key] = s
@@ -116,17 +117,17 @@ func (p *problem) shape(shape *Shape) int {
 // count counts where the pods of each kind fit. If there is no room for dense
 // counts of all kinds, those of which there are many pods have them.
 func (p *problem) count(index []int) {
-	if !p.partly && p.wide <= p.cluster.maxWide() {
+	if !p.partly && p.wide <= p.cluster.MaxWide() {
 		for _, s := range p.shapes {
-			p.cluster.count(s, false, nil)
+			p.cluster.Count(s, false, nil)
 		}
 		return
 	}
-	most, all := p.cluster.maxWide(), make([]askedPods, len(p.shapes))
+	most, all := p.cluster.MaxWide(), make([]askedPods, len(p.shapes))
 	for s := range all {
 		all[s].kind = s
 	}
-	p.looks = p.cluster.newLooks(len(p.shapes), p.smallest(all))
+	p.questions = p.cluster.NewQuestions(len(p.shapes), p.smallest(all))
 	pods := make([]int, len(p.shapes))
 	next := 0
 	for i := range p.groups {
@@ -141,13 +142,13 @@ func (p *problem) count(index []int) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pods[b], pods[a]) })
 	for at, s := range order {
-		dense := at < most/4 && pods[s] > someNodes/2
+		dense := at < most/4 && pods[s] > counts.SomeNodes/2
 		if dense {
-			p.cluster.askFilter(p.shapes[s].filter)
+			p.cluster.AskFilter(p.shapes[s].Filter)
 		}
-		p.partial = p.cluster.count(p.shapes[s], !dense, p.looks) || p.partial
+		p.partial = p.cluster.Count(p.shapes[s], !dense, p.questions) || p.partial
 	}
-	p.looks.each = 0 // What is left is for nodes that turn out to be needed.
+	p.questions.Each = 0 // What is left is for nodes that turn out to be needed.
 }
 
 // register makes a kind known to kindOf.
@@ -160,45 +161,45 @@ func (p *problem) register(s int, sparse bool) {
 	}
 	for _, partly := range []bool{true, false} {
 		if partly || !sparse {
-			signature := p.shapes[s].signature(partly)
+			signature := p.shapes[s].Signature(partly)
 			p.bySignature[signature] = append(p.bySignature[signature], s)
 		}
 	}
 }
 
 // kindOf finds the kind of a shape among those of the gang so far, or none.
-func (p *problem) kindOf(shape *shapeCounts, sparse bool) int {
+func (p *problem) kindOf(shape *counts.ShapeCounts, sparse bool) int {
 	for s := range min(manyShapes, len(p.shapes)) {
-		if p.shapes[s].alike(shape, sparse) {
+		if p.shapes[s].Alike(shape, sparse) {
 			return s
 		}
 	}
 	if len(p.shapes) <= manyShapes {
-		return none
+		return counts.None
 	}
-	for _, s := range p.bySignature[shape.signature(sparse)] {
-		if p.shapes[s].alike(shape, sparse) {
+	for _, s := range p.bySignature[shape.Signature(sparse)] {
+		if p.shapes[s].Alike(shape, sparse) {
 			return s
 		}
 	}
-	return none
+	return counts.None
 }
 
 // smallest has of each resource that all of some pods ask for the least amount.
-func (p *problem) smallest(asked []askedPods) []quantity {
+func (p *problem) smallest(asked []askedPods) []counts.Quantity {
 	least, asking := map[int]int64{}, map[int]int{}
 	for _, a := range asked {
-		for _, q := range p.shapes[a.kind].requests {
-			if asking[q.resource]++; asking[q.resource] == 1 {
-				least[q.resource] = q.amount
+		for _, q := range p.shapes[a.kind].Requests {
+			if asking[q.Resource]++; asking[q.Resource] == 1 {
+				least[q.Resource] = q.Amount
 			}
-			least[q.resource] = min(least[q.resource], q.amount)
+			least[q.Resource] = min(least[q.Resource], q.Amount)
 		}
 	}
-	var all []quantity
+	var all []counts.Quantity
 	for resource, amount := range least {
 		if asking[resource] == len(asked) {
-			all = append(all, quantity{resource: resource, amount: amount})
+			all = append(all, counts.Quantity{Resource: resource, Amount: amount})
 		}
 	}
 	return all

@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // counts are the items of a relation by domain after a placement, and how many of them
 // have a new pod in none.
@@ -16,9 +20,9 @@ func (p *problem) counts(at int, placements []placement) (items []int, astray in
 			rank := p.rankIn(r, pl.node)
 			key := itemIn{m.relation, m.item, rank}
 			switch {
-			case rank == none && r.source.PerPod:
+			case rank == counts.None && r.source.PerPod:
 				astray += int(pl.pods)
-			case rank == none:
+			case rank == counts.None:
 				if !seen[key] && !p.astray(r, int(m.item)) {
 					astray++
 				}
@@ -35,7 +39,7 @@ func (p *problem) counts(at int, placements []placement) (items []int, astray in
 
 // astray reports whether an item has a pod that runs in no domain.
 func (p *problem) astray(r *relation, item int) bool {
-	return slices.ContainsFunc(p.runningNodes(item), func(node int32) bool { return p.rankIn(r, node) == none })
+	return slices.ContainsFunc(p.runningNodes(item), func(node int32) bool { return p.rankIn(r, node) == counts.None })
 }
 
 // lack is how many items would have to go or to come for a relation to hold after a
@@ -65,10 +69,8 @@ func (r *relation) lack(items, before []int) int {
 	return lacks
 }
 
-// Lacks returns for each relation of a gang how many items would have to go or to come for
-// it to hold of the pods that run; 0 where it holds. An item with a pod in no domain is one.
-// The error says what is invalid in the gang.
-func (c *Cluster) Lacks(gang *Gang) ([]int, error) {
+// lacks is Cluster.Lacks.
+func lacks(c *counts.Cluster, gang *Gang) ([]int, error) {
 	p, err := newProblem(c, gang)
 	if err != nil {
 		return nil, err
@@ -79,7 +81,7 @@ func (c *Cluster) Lacks(gang *Gang) ([]int, error) {
 		lacks[at] = r.lack(r.base, make([]int, len(r.base)))
 		for _, item := range r.items {
 			for _, node := range p.runningNodes(item) {
-				if p.rankIn(r, node) != none {
+				if p.rankIn(r, node) != counts.None {
 					continue
 				}
 				if lacks[at]++; !r.source.PerPod {

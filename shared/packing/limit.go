@@ -154,10 +154,10 @@ func (d *decision) open(relations []int, empty []int32, domains int, most []int,
 
 // empty are the domains without items that take a pod, the roomiest first.
 func (p *problem) empty(r *relation) []int32 {
-	t := p.cluster.topologies[r.slot]
+	t := p.cluster.Topologies[r.slot]
 	var empty []int32
 	room := map[int32]int64{}
-	for rank, at := range t.rankedDomains(r.level) {
+	for rank, at := range t.RankedDomains(r.level) {
 		if r.base[rank] > 0 {
 			continue
 		}

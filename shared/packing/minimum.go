@@ -1,6 +1,8 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+)
 
 // minimum says what satisfies a group at least.
 type minimum struct {

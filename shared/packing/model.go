@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // model is the question that Decide was asked, for package certificate: kinds by
@@ -13,95 +14,87 @@ import (
 func (p *problem) model(gang *Gang) (*certificate.Model, error) {
 	in, nodes := &certificate.Input{}, &modelNodes{cluster: p.cluster}
 	kinds := make([]int, len(p.shapes))
-	writeGroups(in, gang, p.cluster.levels(), func(shape *Shape) int {
+	writeGroups(in, gang, p.cluster.Levels(), func(shape *counts.Shape) int {
 		s := p.shapeIndex[shape.Key]
 		if kinds[s] == 0 {
 			in.Kinds = append(in.Kinds, certificate.Kind{Requests: shape.Requests})
-			nodes.filters = append(nodes.filters, p.shapes[s].filter)
+			nodes.filters = append(nodes.filters, p.shapes[s].Filter)
 			kinds[s] = len(in.Kinds)
 		}
 		return kinds[s] - 1
 	})
 	questions := 0
 	for _, f := range nodes.filters {
-		if f.only == nil && !p.cluster.current(f) {
-			questions += len(p.cluster.nodes)
+		if f.Only == nil && !p.cluster.Current(f) {
+			questions += p.cluster.Rows()
 		}
 	}
 	return certificate.ReadNodes(in, nodes, p.partial || questions > maxQuestions)
 }
 
-// levels has the levels of each topology by name.
-func (c *Cluster) levels() map[string][]string {
-	levels := map[string][]string{}
-	for name, slot := range c.topologyIndex {
-		levels[name] = c.topologies[slot].levels
-	}
-	return levels
-}
-
 // modelNodes implements certificate.Nodes. Nodes that are absent have no domain and
 // are in no filter.
 type modelNodes struct {
-	cluster *Cluster
+	cluster *counts.Cluster
 	// filters are by kind.
-	filters []*nodeFilter
+	filters []*counts.NodeFilter
 }
 
-func (m *modelNodes) Len() int { return len(m.cluster.nodes) }
+func (m *modelNodes) Len() int { return m.cluster.Rows() }
 
 func (m *modelNodes) Find(name string) (int, bool) {
-	node, known := m.cluster.nodeIndex[name]
-	return int(node), known && m.cluster.nodes[node].present
+	node, present := m.cluster.Find(name)
+	return int(node), present
 }
 
 func (m *modelNodes) Free(resource string) []int64 {
 	free := make([]int64, m.Len())
-	if column, known := m.cluster.resources.index[resource]; known {
+	if column, known := m.cluster.Column(resource); known {
 		for node := range free {
-			free[node] = m.cluster.resources.row(int32(node))[column]
+			free[node] = m.cluster.FreeOn(int32(node))[column]
 		}
 	}
 	return free
 }
 
 func (m *modelNodes) Divide(topology string, depth int) (of []int, paths [][]string) {
-	t := m.cluster.topologies[m.cluster.topologyIndex[topology]]
-	domains := t.rankedDomains(depth)
+	slot, _ := m.cluster.SlotOf(topology)
+	t := m.cluster.Topologies[slot]
+	domains := t.RankedDomains(depth)
 	paths = make([][]string, len(domains))
 	for rank, at := range domains {
-		paths[rank] = t.domains[at].path
+		paths[rank] = t.Domains[at].Path
 	}
 	of = make([]int, m.Len())
 	for node := range of {
-		of[node] = none
-		if at := t.domainOf(int32(node), depth); at != none {
-			of[node] = int(t.domains[at].rank)
+		of[node] = counts.None
+		if at := t.DomainOf(int32(node), depth); at != counts.None {
+			of[node] = int(t.Domains[at].Rank)
 		}
 	}
 	return of, paths
 }
 
 func (m *modelNodes) Allowed(kind int) []uint64 {
-	if !m.cluster.current(m.filters[kind]) {
-		m.cluster.askFilter(m.filters[kind])
+	if !m.cluster.Current(m.filters[kind]) {
+		m.cluster.AskFilter(m.filters[kind])
 	}
-	return m.filters[kind].nodes
+	return m.filters[kind].Nodes
 }
 
 // scarce are the resources that pods ask for, those first of which they ask for most
 // of what is free.
 func (p *problem) scarce() []string {
-	names := p.cluster.resources.names
+	names := p.cluster.ResourceNames()
 	need, free := make([]float64, len(names)), make([]float64, len(names))
 	kinds := p.kindsOf(0)
 	for k, n := range p.wants(p.pending, 0) {
-		for _, q := range p.shapes[kinds[k]].requests {
-			need[q.resource] += float64(n) * float64(q.amount)
+		for _, q := range p.shapes[kinds[k]].Requests {
+			need[q.Resource] += float64(n) * float64(q.Amount)
 		}
 	}
-	for node := range p.cluster.nodes {
-		for column, amount := range p.cluster.resources.row(int32(node))[:len(names)] {
+	for node := range p.cluster.Rows() {
+		for column, amount := range p.cluster.FreeOn(int32(node))[:len(names)] {
 			free[column] += float64(max(0, amount))
 		}
 	}

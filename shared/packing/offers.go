@@ -1,13 +1,17 @@
 package packing
 
-import "math"
+import (
+	"math"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // free is what a domain's nodes have of a resource.
 func (x *relaxation) free(column int, in place) int64 {
 	sum, passed := int64(0), 0
-	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+	x.p.cluster.Topologies[in.slot].NodesOf(in.at, func(node int32) bool {
 		passed++
-		sum = plusSaturating(sum, max(0, x.p.cluster.resources.row(node)[column]))
+		sum = counts.PlusSaturating(sum, max(0, x.p.cluster.FreeOn(node)[column]))
 		return true
 	})
 	x.Steps += passed / 16
@@ -25,7 +29,7 @@ func (x *relaxation) offer(i int, in place) []int64 {
 	sums := make([]int64, len(x.measures))
 	if x.p.partial {
 		for m := range x.measures {
-			if sums[m] = math.MaxInt64; x.measures[m].column != none {
+			if sums[m] = math.MaxInt64; x.measures[m].column != counts.None {
 				sums[m] = x.free(x.measures[m].column, in)
 			}
 		}
@@ -36,7 +40,7 @@ func (x *relaxation) offer(i int, in place) []int64 {
 	if w.taking == nil {
 		w.taking = x.p.taking(w.asked)
 	}
-	x.p.cluster.topologies[in.slot].nodesOf(in.at, func(node int32) bool {
+	x.p.cluster.Topologies[in.slot].NodesOf(in.at, func(node int32) bool {
 		here := w.taking(node)
 		x.Steps += 1 + len(here)/8
 		x.offerOn(node, here, sums)
@@ -77,7 +81,7 @@ func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
 		return func(node int32) []askedPods {
 			here = here[:0]
 			for _, a := range asked {
-				add(a.kind, a.pods, p.shapes[a.kind].on(node))
+				add(a.kind, a.pods, p.shapes[a.kind].On(node))
 			}
 			return here
 		}
@@ -89,10 +93,10 @@ func (p *problem) taking(asked []askedPods) func(node int32) []askedPods {
 	return func(node int32) []askedPods {
 		here = here[:0]
 		for _, on := range p.shapesOn(node) {
-			if s := p.shapes[on.shape]; s.few != nil {
-				add(int(on.shape), pods[on.shape], s.few.fits[on.at])
+			if s := p.shapes[on.shape]; s.Sparse != nil {
+				add(int(on.shape), pods[on.shape], s.Sparse.Fits[on.at])
 			} else {
-				add(int(on.shape), pods[on.shape], s.on(node))
+				add(int(on.shape), pods[on.shape], s.On(node))
 			}
 		}
 		return here
@@ -104,22 +108,22 @@ func (x *relaxation) offerOn(node int32, fitting []askedPods, sums []int64) {
 	if len(fitting) == 0 {
 		return
 	}
-	row := x.p.cluster.resources.row(node)
+	row := x.p.cluster.FreeOn(node)
 	for m := range x.measures {
 		weight, column := x.measures[m].weight, x.measures[m].column
 		most, divisor := int64(0), int64(0)
 		for _, a := range fitting {
 			if weight[a.kind] > 0 {
-				most = plusSaturating(most, timesSaturating(int64(a.pods), weight[a.kind]))
-				divisor = gcd(divisor, weight[a.kind])
+				most = counts.PlusSaturating(most, counts.TimesSaturating(int64(a.pods), weight[a.kind]))
+				divisor = counts.Gcd(divisor, weight[a.kind])
 			}
 		}
-		if most > 0 && column != none {
+		if most > 0 && column != counts.None {
 			most = min(most, row[column]-row[column]%divisor)
 		} else if most > 0 {
 			most = min(most, x.countOn(row, fitting, weight))
 		}
-		sums[m] = plusSaturating(sums[m], most)
+		sums[m] = counts.PlusSaturating(sums[m], most)
 	}
 }
 
@@ -129,7 +133,7 @@ func (x *relaxation) countOn(row []int64, fitting []askedPods, weight []int64) i
 	most := int64(math.MaxInt64)
 	for m := range x.measures {
 		column := x.measures[m].column
-		if column == none {
+		if column == counts.None {
 			continue
 		}
 		smallest := int64(math.MaxInt64)
@@ -143,11 +147,4 @@ func (x *relaxation) countOn(row []int64, fitting []askedPods, weight []int64) i
 		}
 	}
 	return most
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/exact"
 )
 
@@ -51,9 +52,9 @@ type choice struct {
 // mainSlot is the topology that most groups have a required level or a relation in; of several
 // the one whose name sorts first, since slots depend on the cluster's history.
 func (p *problem) mainSlot() (slot int, levels []int) {
-	count := make([]int, len(p.cluster.topologies))
+	count := make([]int, len(p.cluster.Topologies))
 	for i := range p.groups {
-		if g := &p.groups[i]; g.required != none && !g.pinned {
+		if g := &p.groups[i]; g.required != counts.None && !g.pinned {
 			count[g.slot]++
 		}
 	}
@@ -65,12 +66,12 @@ func (p *problem) mainSlot() (slot int, levels []int) {
 		}
 	}
 	for i, n := range count {
-		if n > count[slot] || n > 0 && n == count[slot] && p.cluster.topologies[i].name < p.cluster.topologies[slot].name {
+		if n > count[slot] || n > 0 && n == count[slot] && p.cluster.Topologies[i].Name < p.cluster.Topologies[slot].Name {
 			slot = i
 		}
 	}
 	for i := range p.groups {
-		if g := &p.groups[i]; g.slot == slot && g.required != none {
+		if g := &p.groups[i]; g.slot == slot && g.required != counts.None {
 			levels = append(levels, g.required)
 		}
 	}
@@ -92,13 +93,13 @@ func newOptimiser(t *trial, snap *snapshot, slot int, sel *selection, goals bool
 		if o.p.total(sel.want, i) == 0 {
 			continue
 		}
-		if g.required != none && g.slot != slot && !g.pinned {
-			o.choices = append(o.choices, choice{group: i, slot: g.slot, level: g.required, relation: none})
+		if g.required != counts.None && g.slot != slot && !g.pinned {
+			o.choices = append(o.choices, choice{group: i, slot: g.slot, level: g.required, relation: counts.None})
 		}
 		o.relate(i)
 		if goals && g.soft() {
 			o.choices = append(o.choices, choice{group: i, slot: g.slot, level: g.preferred, soft: true, joined: g.joined,
-				relation: none})
+				relation: counts.None})
 		}
 	}
 	slices.SortStableFunc(o.choices, func(a, b choice) int {
@@ -131,10 +132,10 @@ func (o *optimiser) relate(i int) {
 			c.spans = true
 		case chosen:
 		}
-		domains := o.p.cluster.topologies[relation.slot].rankedDomains(relation.level)
+		domains := o.p.cluster.Topologies[relation.slot].RankedDomains(relation.level)
 		var near []unit
 		for rank, at := range domains {
-			switch u := (unit{at: at, node: none}); {
+			switch u := (unit{at: at, node: counts.None}); {
 			case o.p.stands[itemIn{r, int32(i), int32(rank)}] > 0:
 				c.joined.add(u)
 			case relation.near != nil && relation.near[rank]:
@@ -252,15 +253,15 @@ func (o *optimiser) units(c *choice) []unit {
 	var units []unit
 	o.t.Steps += len(o.snap.nodes) / 4
 	for _, node := range o.snap.nodes {
-		if node == none {
+		if node == counts.None {
 			continue
 		}
 		fit := int64(0)
 		for _, a := range asked {
-			fit += int64(o.p.shapes[a.kind].on(node))
+			fit += int64(o.p.shapes[a.kind].On(node))
 		}
 		u := o.p.unitOf(c.slot, c.level, node)
-		if fit == 0 || c.joined.has(u) || !c.soft && u.at == none || c.relation != none && !o.free(c, u) {
+		if fit == 0 || c.joined.has(u) || !c.soft && u.at == counts.None || c.relation != counts.None && !o.free(c, u) {
 			continue
 		}
 		if _, seen := room[u]; !seen {
@@ -274,15 +275,15 @@ func (o *optimiser) units(c *choice) []unit {
 
 // free reports whether a relation lets one more item into a unit.
 func (o *optimiser) free(c *choice, u unit) bool {
-	rank := o.p.cluster.topologies[c.slot].domains[u.at].rank
-	return o.p.relations[c.relation].room(rank) > o.taken[itemIn{int32(c.relation), none, rank}]
+	rank := o.p.cluster.Topologies[c.slot].Domains[u.at].Rank
+	return o.p.relations[c.relation].room(rank) > o.taken[itemIn{int32(c.relation), counts.None, rank}]
 }
 
 // occupy counts an item in units that it did not use before, or takes it off them.
 func (o *optimiser) occupy(c *choice, units []unit, items int) {
 	for _, u := range units {
-		if c.relation != none && !c.joined.has(u) {
-			o.taken[itemIn{int32(c.relation), none, o.p.cluster.topologies[c.slot].domains[u.at].rank}] += items
+		if c.relation != counts.None && !c.joined.has(u) {
+			o.taken[itemIn{int32(c.relation), counts.None, o.p.cluster.Topologies[c.slot].Domains[u.at].Rank}] += items
 		}
 	}
 }
@@ -332,10 +333,10 @@ func (o *optimiser) roomy(group, slot int, units []unit) bool {
 		}
 		room, s := int64(0), o.p.shapes[kinds[k]]
 		for _, u := range units {
-			if u.at != none {
-				room += s.in(o.p.cluster, slot, u.at)
+			if u.at != counts.None {
+				room += s.In(o.p.cluster, slot, u.at)
 			} else {
-				room += int64(s.on(u.node))
+				room += int64(s.On(u.node))
 			}
 		}
 		if o.t.Steps += (k&15 + len(units)) / 16; room < int64(pods) {

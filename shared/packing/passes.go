@@ -3,6 +3,8 @@ package packing
 import (
 	"math"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // pass finds the tightest domains of a level in a region that have room for the pods of
@@ -28,7 +30,7 @@ type pass struct {
 }
 
 func (g *greedy) newPass(group int, in region, of levelOf) pass {
-	p := pass{group: group, in: in, of: of, order: none, smallest: none}
+	p := pass{group: group, in: in, of: of, order: counts.None, smallest: counts.None}
 	kinds, wanted := g.p.kindsOf(group), 0
 	for k, n := range g.p.wants(g.s.want, group) {
 		if n == 0 {
@@ -36,28 +38,16 @@ func (g *greedy) newPass(group int, in region, of levelOf) pass {
 		}
 		wanted++
 		p.pods += int64(n)
-		if p.smallest == none || g.p.shapes[kinds[k]].goesWith(g.p.shapes[p.smallest]) {
+		if p.smallest == counts.None || g.p.shapes[kinds[k]].GoesWith(g.p.shapes[p.smallest]) {
 			p.smallest = int(kinds[k])
 		}
 	}
 	for k, n := range g.p.wants(g.s.want, group) {
-		if wanted < 2 || n > 0 && p.smallest != none && !g.p.shapes[p.smallest].goesWith(g.p.shapes[kinds[k]]) {
-			p.smallest = none
+		if wanted < 2 || n > 0 && p.smallest != counts.None && !g.p.shapes[p.smallest].GoesWith(g.p.shapes[kinds[k]]) {
+			p.smallest = counts.None
 		}
 	}
 	return p
-}
-
-// goesWith reports whether a pod fits wherever one of another shape does.
-func (s *shapeCounts) goesWith(other *shapeCounts) bool {
-	if s.filter != other.filter || s.few != nil || other.few != nil {
-		return false
-	}
-	return !slices.ContainsFunc(s.requests, func(q quantity) bool {
-		return !slices.ContainsFunc(other.requests, func(o quantity) bool {
-			return o.resource == q.resource && o.amount >= q.amount
-		})
-	})
 }
 
 func (p *pass) found() region { return region{place: place{p.of.slot, p.tried[p.count-1]}} }
@@ -72,20 +62,20 @@ func (g *greedy) next(p *pass) bool {
 	level, counted := g.counted(i)
 	var best int32
 	switch {
-	case g.p.shapes[g.leading(i)].few != nil || len(g.p.groups[i].relations) > 0:
+	case g.p.shapes[g.leading(i)].Sparse != nil || len(g.p.groups[i].relations) > 0:
 		return false
-	case len(p.in.filters) > 0 || p.in.slot != p.of.slot && p.in.at != whole:
+	case len(p.in.filters) > 0 || p.in.slot != p.of.slot && p.in.at != counts.Whole:
 		return false
 	case p.count == len(p.tried) || p.count > 0 && g.emptiest:
 		return false
 	case counted && p.of.level < level:
 		best = g.nextClosest(p, level)
-	case p.in.at == whole || g.p.cluster.topologies[p.of.slot].domains[p.in.at].size > passed:
+	case p.in.at == counts.Whole || g.p.cluster.Topologies[p.of.slot].Domains[p.in.at].Size > passed:
 		best = g.nextOfLevel(p)
 	default:
 		best = g.nextInside(p)
 	}
-	if p.all = best == none; p.all {
+	if p.all = best == counts.None; p.all {
 		return false
 	}
 	p.tried[p.count] = best
@@ -96,15 +86,15 @@ func (g *greedy) next(p *pass) bool {
 // nextInside is next inside a domain of few nodes.
 func (g *greedy) nextInside(p *pass) int32 {
 	shape := g.leading(p.group)
-	need, sums := int64(*g.p.wanted(g.s.want, p.group, shape)), g.p.shapes[shape].sums[p.of.slot]
-	best, spare, order, at := int32(none), int64(math.MaxInt64), none, none
-	g.p.cluster.topologies[p.of.slot].domainsAt(p.in.at, p.of.level, func(domain int32) bool {
+	need, sums := int64(*g.p.wanted(g.s.want, p.group, shape)), g.p.shapes[shape].Sums[p.of.slot]
+	best, spare, order, at := int32(counts.None), int64(math.MaxInt64), counts.None, counts.None
+	g.p.cluster.Topologies[p.of.slot].DomainsAt(p.in.at, p.of.level, func(domain int32) bool {
 		at++
 		if sums[domain] < need {
 			return true
 		}
 		room := g.tightness(sums[domain])
-		if best != none && room >= spare || p.count > 0 && (room < p.spare || room == p.spare && at <= p.order) {
+		if best != counts.None && room >= spare || p.count > 0 && (room < p.spare || room == p.spare && at <= p.order) {
 			return true
 		}
 		if g.takesAll(p, place{p.of.slot, domain}) {
@@ -120,16 +110,16 @@ func (g *greedy) nextInside(p *pass) int32 {
 // nextOfLevel is next among the domains of a level in a large domain or the whole cluster.
 func (g *greedy) nextOfLevel(p *pass) int32 {
 	i := p.group
-	t := g.p.cluster.topologies[p.of.slot]
+	t := g.p.cluster.Topologies[p.of.slot]
 	shape := g.leading(i)
-	from, to := t.ranksIn(p.in.at, p.of.level)
-	domains := t.rankedDomains(p.of.level)[from:to]
-	sums := g.p.shapes[shape].dense(p.of.slot, t, p.of.level)[from:to]
+	from, to := t.RanksIn(p.in.at, p.of.level)
+	domains := t.RankedDomains(p.of.level)[from:to]
+	sums := g.p.shapes[shape].Dense(p.of.slot, t, p.of.level)[from:to]
 	g.Steps += len(sums) / passed
 	if g.emptiest {
 		return g.scanEmptiest(p, domains, sums)
 	}
-	best, order, more := int32(none), none, uint64(math.MaxInt64)
+	best, order, more := int32(counts.None), counts.None, uint64(math.MaxInt64)
 	before := int64(*g.p.wanted(g.s.want, i, shape)) + p.spare
 	for rank, sum := range sums {
 		// So much more than in the domain before; as an unsigned number, too little is far too much.
@@ -146,7 +136,7 @@ func (g *greedy) nextOfLevel(p *pass) int32 {
 
 // scanEmptiest gives the roomiest of the domains that takes a group. O(domains).
 func (g *greedy) scanEmptiest(p *pass, domains []int32, sums []int64) int32 {
-	best, most := int32(none), int64(-1)
+	best, most := int32(counts.None), int64(-1)
 	for rank, sum := range sums {
 		if sum > most && g.takesAll(p, place{p.of.slot, domains[rank]}) {
 			best, most = domains[rank], sum

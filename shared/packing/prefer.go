@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // prefer places a group in one domain of its preferred level, one that running
 // members use if possible, or else in few.
@@ -36,7 +40,7 @@ func (g *greedy) members(i int, r region) (found []region) {
 	grp, leading := &g.p.groups[i], g.leading(i)
 	g.Steps += len(grp.joined.units) / 4
 	for _, u := range grp.joined.units {
-		if u.at == none {
+		if u.at == counts.None {
 			continue
 		}
 		if cut, ok := g.p.narrow(r, place{grp.slot, u.at}); ok && g.p.capacity(cut, leading) > 0 {
@@ -82,7 +86,7 @@ func (g *greedy) unit(i int, u region) bool {
 // strange reports whether running members of a group use nothing of a domain.
 func (p *problem) strange(g *group, r region) bool {
 	at := r.within(g.slot)
-	return at == none || !g.joined.has(unit{at: at, node: none})
+	return at == counts.None || !g.joined.has(unit{at: at, node: counts.None})
 }
 
 // spread places a group in several of some domains, or of all that it prefers: those that members use
@@ -94,12 +98,12 @@ func (g *greedy) spread(i int, r region, units []region) bool {
 		return false
 	}
 	left := int64(g.p.total(rest, i))
-	if grp := &g.p.groups[i]; left > 0 && (units == nil || g.p.shapes[g.leading(i)].few != nil) {
+	if grp := &g.p.groups[i]; left > 0 && (units == nil || g.p.shapes[g.leading(i)].Sparse != nil) {
 		units = g.nearestFirst(i, g.p.domainsIn(r, grp.slot, grp.preferred))
 	}
 	for s := g.newShares(i, units, rest); left > 0 && !g.Exhausted(); {
 		next := s.next(left)
-		if next == none {
+		if next == counts.None {
 			break
 		}
 		left -= s.use(next, rest)
@@ -128,7 +132,7 @@ func (g *greedy) anchored(i, parent int, r region, rest []int32) bool {
 			}
 			g.p.addUp(rest, child, -1)
 			clear(g.p.wants(rest, child))
-		case grp.required == none:
+		case grp.required == counts.None:
 			g.p.addUp(rest, child, -1)
 			placed := g.anchored(i, child, r, rest)
 			g.p.addUp(rest, child, 1)
@@ -238,14 +242,14 @@ func (g *greedy) askersOf(i int) [][]int32 {
 
 // sparse reports whether a region has few nodes, and a group many kinds.
 func (g *greedy) sparse(i int, r region) bool {
-	kinds, size := len(g.p.kindsOf(i)), g.p.cluster.topologies[r.slot].domains[r.at].size
+	kinds, size := len(g.p.kindsOf(i)), g.p.cluster.Topologies[r.slot].Domains[r.at].Size
 	return kinds > manyShapes && size*manyShapes < kinds
 }
 
 // roomFor reports whether pods of a kind fit in a region, after others had to go elsewhere if
 // that is the last one.
 func (g *greedy) roomFor(kind int, pods int64, r region) bool {
-	return g.p.capacity(r, kind) >= pods || r.at == whole && (g.widen(kind, pods, r) || g.shift(kind, pods, r))
+	return g.p.capacity(r, kind) >= pods || r.at == counts.Whole && (g.widen(kind, pods, r) || g.shift(kind, pods, r))
 }
 
 // kindsIn are the positions of a group's kinds of which pods may have room in a region: where

@@ -3,6 +3,8 @@ package packing
 import (
 	"fmt"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // problem is a gang translated to indices: groups in preorder, kinds of pods,
@@ -10,8 +12,8 @@ import (
 // filters nor amounts tell apart are one kind: here a shape is a kind. Those come
 // first of which the fewest pods fit into the cluster.
 type problem struct {
-	cluster *Cluster
-	shapes  []*shapeCounts
+	cluster *counts.Cluster
+	shapes  []*counts.ShapeCounts
 	groups  []group
 	// slots are the topologies that matter, those of constraints and anchors; at
 	// least the one without name.
@@ -34,7 +36,7 @@ type problem struct {
 	// nodes only, so that what does not fit may fit elsewhere.
 	wide            int
 	partly, partial bool
-	looks           *looks
+	questions       *counts.Questions
 	// compared is how many kinds bounds have compared with what domains have room for, beyond
 	// those that were counted as steps.
 	compared int
@@ -57,7 +59,7 @@ type problem struct {
 	// which nodes that were not visited lack.
 	onNode  [][]shapeOn
 	dense   []int32
-	visited bitset
+	visited counts.Bitset
 }
 
 // group is one group of a problem.
@@ -131,9 +133,9 @@ func (p *problem) children(parent int) func(func(int) bool) {
 
 // newProblem translates a gang. The error says what is invalid in it.
 // O(groups · depth + pods by shape + running · depth).
-func newProblem(c *Cluster, gang *Gang) (*problem, error) {
+func newProblem(c *counts.Cluster, gang *Gang) (*problem, error) {
 	p := &problem{cluster: c, shapeIndex: map[string]int{}, slots: []int{0}}
-	if err := p.addGroup(&gang.Root, none, 0); err != nil {
+	if err := p.addGroup(&gang.Root, counts.None, 0); err != nil {
 		return nil, err
 	}
 	if err := p.countPending(); err != nil {
@@ -152,19 +154,19 @@ func newProblem(c *Cluster, gang *Gang) (*problem, error) {
 // chooseTree takes a topology that the gang names, if it may go anywhere in a large
 // cluster, or another one; of several the first by name.
 func (p *problem) chooseTree() {
-	if p.groups[0].required != none || len(p.cluster.nodes) < manyNodes {
+	if p.groups[0].required != counts.None || p.cluster.Rows() < counts.ManyNodes {
 		return
 	}
 	candidates := p.slots[1:]
 	if len(candidates) == 0 {
-		for slot, t := range p.cluster.topologies {
+		for slot, t := range p.cluster.Topologies {
 			if t != nil && slot > 0 {
 				candidates = append(candidates, slot)
 			}
 		}
 	}
 	for _, slot := range candidates {
-		if p.tree == 0 || p.cluster.topologies[slot].name < p.cluster.topologies[p.tree].name {
+		if p.tree == 0 || p.cluster.Topologies[slot].Name < p.cluster.Topologies[p.tree].Name {
 			p.tree = slot
 		}
 	}
@@ -175,9 +177,8 @@ func (p *problem) chooseTree() {
 
 func (p *problem) addGroup(source *Group, parent, depth int) error {
 	i := len(p.groups)
-	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: none, required: none,
-		preferred: none,
-		sought:    levelOf{level: none}})
+	p.groups = append(p.groups, group{source: source, parent: parent, depth: depth, slot: counts.None,
+		required: counts.None, preferred: counts.None, sought: levelOf{level: counts.None}})
 	if err := p.resolveConstraint(&p.groups[i]); err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func (p *problem) resolveConstraint(g *group) error {
 	if g.preferred, err = p.resolveLevel(g.source, slot, constraint.Preferred); err != nil {
 		return err
 	}
-	if g.preferred != none && g.preferred < g.required {
+	if g.preferred != counts.None && g.preferred < g.required {
 		p.notes = append(p.notes,
 			fmt.Sprintf("%s prefers level %q, which is broader than the required %q and so implied by it",
 				named(g.source), constraint.Preferred, constraint.Required))
@@ -221,9 +222,9 @@ func (p *problem) resolveConstraint(g *group) error {
 }
 
 func (p *problem) resolveTopology(source *Group, name string) (int, error) {
-	slot, ok := p.cluster.topologyIndex[name]
+	slot, ok := p.cluster.SlotOf(name)
 	if !ok {
-		return none, fmt.Errorf("%s names topology %q, which does not exist", named(source), name)
+		return counts.None, fmt.Errorf("%s names topology %q, which does not exist", named(source), name)
 	}
 	if !slices.Contains(p.slots, slot) {
 		p.slots = append(p.slots, slot)
@@ -233,14 +234,14 @@ func (p *problem) resolveTopology(source *Group, name string) (int, error) {
 
 func (p *problem) resolveLevel(source *Group, slot int, key string) (int, error) {
 	if key == "" {
-		return none, nil
+		return counts.None, nil
 	}
-	t := p.cluster.topologies[slot]
-	if level := t.level(key); level != none {
+	t := p.cluster.Topologies[slot]
+	if level := t.Level(key); level != counts.None {
 		return level, nil
 	}
-	return none, fmt.Errorf("%s names level %q, which topology %q does not have; its levels are %q", named(source), key,
-		t.name, t.levels)
+	return counts.None, fmt.Errorf("%s names level %q, which topology %q does not have; its levels are %q", named(source),
+		key, t.Name, t.Levels)
 }
 
 func (p *problem) resolveMinimum(g *group) error {
@@ -270,7 +271,7 @@ func (p *problem) resolveMinimum(g *group) error {
 func (p *problem) confine() {
 	for i := len(p.groups) - 1; i >= 0; i-- {
 		g := &p.groups[i]
-		g.confines = g.confines || g.required != none || len(g.fixed) > 0 || g.blocked != ""
+		g.confines = g.confines || g.required != counts.None || len(g.fixed) > 0 || g.blocked != ""
 		if g.confines && i > 0 {
 			p.groups[g.parent].confines = true
 		}

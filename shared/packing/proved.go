@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // explainProof puts the certificate into words: the group that has no room, the
@@ -26,7 +27,7 @@ func (d *decision) explainProof() Explanation {
 	switch {
 	case at >= 0:
 		d.name(&e, regions[at])
-	case c.rule != nil && c.rule.Few != nil && d.p.groups[c.group].required != none:
+	case c.rule != nil && c.rule.Few != nil && d.p.groups[c.group].required != counts.None:
 		at = d.roomiest(regions, c.group, c.rule.Few.Resource)
 		d.name(&e, regions[at])
 	case len(regions) == 1:
@@ -74,17 +75,17 @@ func (p *problem) about(r *relation, group int) bool {
 // roomiest is of some regions the one with most of a resource free on nodes that filters
 // leave to the pods of a group; of equal ones the first with fewest other nodes.
 func (d *decision) roomiest(regions []region, group int, resource string) int {
-	column, known := d.p.cluster.resources.index[resource]
+	column, known := d.p.cluster.Column(resource)
 	filters := d.filters(d.p.asked(d.p.pending, group))
-	best, most, fewest := 0, int64(none), 0
+	best, most, fewest := 0, int64(counts.None), 0
 	for at, r := range regions {
 		sum, barred := int64(0), 0
 		d.p.nodes(r, func(node int32) {
 			switch {
-			case !slices.ContainsFunc(filters, func(f *nodeFilter) bool { return d.p.cluster.lets(f, node) }):
+			case !slices.ContainsFunc(filters, func(f *counts.NodeFilter) bool { return d.p.cluster.Lets(f, node) }):
 				barred++
 			case known:
-				sum = plusSaturating(sum, max(0, d.p.cluster.resources.row(node)[column]))
+				sum = counts.PlusSaturating(sum, max(0, d.p.cluster.FreeOn(node)[column]))
 			}
 		})
 		if sum > most || sum == most && barred < fewest {
@@ -206,10 +207,11 @@ func (p *problem) subject(c *claim, groups map[string]int) {
 // each is how much of a resource each pending pod of a group asks for; 0 if they
 // differ, or ask for none.
 func (p *problem) each(group int, resource string) int64 {
-	amount := int64(none)
+	amount := int64(counts.None)
+	column, _ := p.cluster.Column(resource)
 	for _, kind := range p.kindsOf(group) {
-		asks := p.shapes[kind].requested(p.cluster.resources.index[resource])
-		if amount != none && asks != amount {
+		asks := p.shapes[kind].Requested(column)
+		if amount != counts.None && asks != amount {
 			return 0
 		}
 		amount = asks
@@ -222,7 +224,7 @@ func (c *claim) within(p *problem, r region) bool {
 	if !c.here || c.rule.Cut == nil {
 		return false
 	}
-	slot := p.cluster.topologyIndex[c.branch.Topology]
+	slot, _ := p.cluster.SlotOf(c.branch.Topology)
 	at := r.within(slot)
-	return at != none && p.cluster.topologies[slot].domains[at].path.String() == c.rule.Cut.Domain
+	return at != counts.None && p.cluster.Topologies[slot].Domains[at].Path.String() == c.rule.Cut.Domain
 }

@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"math/rand/v2"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // reach places just enough of a group for its minimum, and chooses the pods and
@@ -167,7 +169,7 @@ func (g *reach) parent(i int, r region) bool {
 	}
 	g.Steps += len(children) / 2
 	g.shuffle(len(children), func(a, b int) { children[a], children[b] = children[b], children[a] })
-	failed := none
+	failed := counts.None
 	for k, child := range children {
 		if left <= 0 {
 			return true
@@ -225,10 +227,10 @@ func (g *reach) leaf(i int, r region) bool {
 	}
 	for need := int64(g.p.groups[i].need); need > 0; {
 		k, n := next(left, kinds, r)
-		if k == none {
+		if k == counts.None {
 			k, n = g.shiftAny(left, kinds, r), 1
 		}
-		if k == none || g.Exhausted() {
+		if k == counts.None || g.Exhausted() {
 			return false
 		}
 		n = min(need, int64(left[k]), n)
@@ -251,18 +253,18 @@ func (g *reach) shiftAny(left, kinds []int32, r region) int {
 			return k
 		}
 	}
-	return none
+	return counts.None
 }
 
 // scarcest is the kind of which fewest pods fit, of those left.
 func (g *reach) scarcest(left, kinds []int32, r region) (at int, fit int64) {
-	at = none
+	at = counts.None
 	g.Steps += len(left) / 16
 	for k, n := range left {
 		if n == 0 {
 			continue
 		}
-		if room := g.p.capacity(r, int(kinds[k])); room > 0 && (at == none || room < fit) {
+		if room := g.p.capacity(r, int(kinds[k])); room > 0 && (at == counts.None || room < fit) {
 			at, fit = k, room
 		}
 	}
@@ -295,7 +297,7 @@ func (g *reach) mostPlentiful(left, kinds []int32, r region) func([]int32, []int
 				return first.kind, room
 			}
 		}
-		return none, 0
+		return counts.None, 0
 	}
 }
 

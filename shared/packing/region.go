@@ -1,6 +1,10 @@
 package packing
 
-import "slices"
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // region is a set of nodes in which a group may stand: the nodes of one domain
 // that lie in all of some other topologies' domains as well.
@@ -11,17 +15,17 @@ type region struct {
 }
 
 // wholeCluster is the region of all nodes.
-var wholeCluster = region{place: place{slot: 0, at: whole}}
+var wholeCluster = region{place: place{slot: 0, at: counts.Whole}}
 
 // narrow restricts a region to a domain; false when nothing can be left.
 func (p *problem) narrow(r region, to place) (region, bool) {
 	if r.slot == to.slot {
 		return p.narrowSame(r, to)
 	}
-	if r.at == whole {
+	if r.at == counts.Whole {
 		r.place, to = to, r.place
 	}
-	if to.at == whole {
+	if to.at == counts.Whole {
 		return p.narrowFilters(r)
 	}
 	filters := make([]place, 0, len(r.filters)+1)
@@ -30,10 +34,10 @@ func (p *problem) narrow(r region, to place) (region, bool) {
 			filters = append(filters, f)
 			continue
 		}
-		t := p.cluster.topologies[f.slot]
-		if t.contains(to.at, f.at) {
+		t := p.cluster.Topologies[f.slot]
+		if t.Contains(to.at, f.at) {
 			to = f
-		} else if !t.contains(f.at, to.at) {
+		} else if !t.Contains(f.at, to.at) {
 			return r, false
 		}
 	}
@@ -42,11 +46,11 @@ func (p *problem) narrow(r region, to place) (region, bool) {
 }
 
 func (p *problem) narrowSame(r region, to place) (region, bool) {
-	t := p.cluster.topologies[r.slot]
-	if t.contains(to.at, r.at) {
+	t := p.cluster.Topologies[r.slot]
+	if t.Contains(to.at, r.at) {
 		return r, true
 	}
-	inside := t.contains(r.at, to.at)
+	inside := t.Contains(r.at, to.at)
 	r.at = to.at
 	return r, inside
 }
@@ -73,43 +77,12 @@ func (r region) within(slot int) int32 {
 			return f.at
 		}
 	}
-	return none
-}
-
-// nodesOf calls visit for each node of a domain, by path and name, until visit
-// returns false.
-func (t *topology) nodesOf(at int32, visit func(node int32) bool) bool {
-	d := &t.domains[at]
-	for _, node := range d.nodes {
-		if !visit(node) {
-			return false
-		}
-	}
-	for _, child := range d.children {
-		if !t.nodesOf(child, visit) {
-			return false
-		}
-	}
-	return true
-}
-
-// domainsAt calls visit for each domain of a level inside a domain, by path,
-// until visit returns false.
-func (t *topology) domainsAt(at int32, level int, visit func(at int32) bool) bool {
-	if t.domains[at].level >= level {
-		return t.domains[at].level > level || visit(at)
-	}
-	for _, child := range t.domains[at].children {
-		if !t.domainsAt(child, level, visit) {
-			return false
-		}
-	}
-	return true
+	return counts.None
 }
 
 // nodes calls visit for each node of a region.
 func (p *problem) nodes(r region, visit func(node int32)) {
-	p.cluster.topologies[r.slot].nodesOf(r.at, func(node int32) bool {
+	p.cluster.Topologies[r.slot].NodesOf(r.at, func(node int32) bool {
 		if p.passes(r, node) {
 			visit(node)
 		}
@@ -119,13 +92,13 @@ func (p *problem) nodes(r region, visit func(node int32)) {
 
 // includes reports whether a node is in a region.
 func (p *problem) includes(r region, node int32) bool {
-	return p.cluster.topologies[r.slot].holds(r.at, node) && p.passes(r, node)
+	return p.cluster.Topologies[r.slot].Holds(r.at, node) && p.passes(r, node)
 }
 
 // passes reports whether a node of the region's domain is in all its filters.
 func (p *problem) passes(r region, node int32) bool {
 	for _, f := range r.filters {
-		if !p.cluster.topologies[f.slot].holds(f.at, node) {
+		if !p.cluster.Topologies[f.slot].Holds(f.at, node) {
 			return false
 		}
 	}
@@ -137,26 +110,26 @@ func (p *problem) passes(r region, node int32) bool {
 func (p *problem) capacity(r region, shape int) int64 {
 	s := p.shapes[shape]
 	if len(r.filters) == 0 {
-		return s.in(p.cluster, r.slot, r.at)
+		return s.In(p.cluster, r.slot, r.at)
 	}
 	sum := int64(0)
-	p.nodes(r, func(node int32) { sum += int64(s.on(node)) })
+	p.nodes(r, func(node int32) { sum += int64(s.On(node)) })
 	return sum
 }
 
 // implied reports whether every region inside r lies in one domain of a level.
 func (p *problem) implied(r region, slot, level int) bool {
-	if level == none {
+	if level == counts.None {
 		return true
 	}
 	at := r.within(slot)
-	return at != none && p.cluster.topologies[slot].domains[at].level >= level
+	return at != counts.None && p.cluster.Topologies[slot].Domains[at].Level >= level
 }
 
 // domainsIn are the regions that the domains of a level cut out of a region, by
 // path. O(domains) in the region's own topology, else O(nodes of the region).
 func (p *problem) domainsIn(r region, slot, level int) []region {
-	t := p.cluster.topologies[slot]
+	t := p.cluster.Topologies[slot]
 	var found []region
 	add := func(at int32) bool {
 		if cut, ok := p.narrow(r, place{slot, at}); ok {
@@ -164,26 +137,26 @@ func (p *problem) domainsIn(r region, slot, level int) []region {
 		}
 		return true
 	}
-	if r.at == whole {
-		found = make([]region, 0, t.rankings[level].count)
+	if r.at == counts.Whole {
+		found = make([]region, 0, t.Rankings[level].Count)
 	}
-	if r.at == whole && len(r.filters) == 0 {
-		for _, at := range t.rankedDomains(level) {
+	if r.at == counts.Whole && len(r.filters) == 0 {
+		for _, at := range t.RankedDomains(level) {
 			found = append(found, region{place: place{slot, at}})
 		}
 		return found
 	}
-	if r.at == whole || r.slot == slot {
-		t.domainsAt(r.at, level, add)
+	if r.at == counts.Whole || r.slot == slot {
+		t.DomainsAt(r.at, level, add)
 		return found
 	}
 	var ids []int32
 	p.nodes(r, func(node int32) {
-		if at := t.domainOf(node, level); at != none {
+		if at := t.DomainOf(node, level); at != counts.None {
 			ids = append(ids, at)
 		}
 	})
-	slices.SortFunc(ids, func(a, b int32) int { return slices.Compare(t.domains[a].path, t.domains[b].path) })
+	slices.SortFunc(ids, func(a, b int32) int { return slices.Compare(t.Domains[a].Path, t.Domains[b].Path) })
 	for _, at := range slices.Compact(ids) {
 		add(at)
 	}

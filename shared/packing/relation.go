@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // Relation says how items stand in the domains of a level. Its items are the
@@ -77,7 +79,7 @@ func (p *problem) relate(gang *Gang) error {
 	p.stands, p.related = map[itemIn]int32{}, make([][]membership, len(p.groups))
 	for i := range p.groups {
 		if g := &p.groups[i]; g.leaf() {
-			for up := i; up != none; up = p.groups[up].parent {
+			for up := i; up != counts.None; up = p.groups[up].parent {
 				for _, r := range p.groups[up].relations {
 					p.related[i] = append(p.related[i], membership{r, int32(up)})
 				}
@@ -107,9 +109,9 @@ func (p *problem) nameRelations(gang *Gang) error {
 		source := &gang.Relations[k]
 		r := relation{source: source}
 		_, twice := index[source.Name]
-		slot, known := p.cluster.topologyIndex[source.Topology]
+		slot, known := p.cluster.SlotOf(source.Topology)
 		if known {
-			r.slot, r.level = slot, p.cluster.topologies[slot].level(source.Level)
+			r.slot, r.level = slot, p.cluster.Topologies[slot].Level(source.Level)
 		}
 		switch {
 		case twice:
@@ -120,14 +122,14 @@ func (p *problem) nameRelations(gang *Gang) error {
 			return fmt.Errorf("relation %q is required, and as many items in each domain can only be preferred", source.Name)
 		case !known:
 			return fmt.Errorf("relation %q names topology %q, which does not exist", source.Name, source.Topology)
-		case r.level == none:
+		case r.level == counts.None:
 			return fmt.Errorf("relation %q names level %q, which topology %q does not have; its levels are %q", source.Name,
-				source.Level, source.Topology, p.cluster.topologies[slot].levels)
+				source.Level, source.Topology, p.cluster.Topologies[slot].Levels)
 		}
 		if !slices.Contains(p.slots, slot) {
 			p.slots = append(p.slots, slot)
 		}
-		r.count = make([]int, len(p.cluster.topologies[slot].rankedDomains(r.level)))
+		r.count = make([]int, len(p.cluster.Topologies[slot].RankedDomains(r.level)))
 		r.most = slices.Repeat([]int{unlimited}, len(r.count))
 		p.findNear(&r)
 		index[source.Name] = int32(k)
@@ -145,7 +147,7 @@ func (p *problem) nameItems(index map[string]int32) error {
 			if !known {
 				return fmt.Errorf("%s names relation %q, which the gang does not have", named(g.source), name)
 			}
-			for up := i; up != none; up = p.groups[up].parent {
+			for up := i; up != counts.None; up = p.groups[up].parent {
 				if slices.Contains(p.groups[up].relations, r) {
 					return fmt.Errorf("%s is in relation %q twice, by itself or by a group around it", named(g.source), name)
 				}
@@ -171,7 +173,7 @@ func (p *problem) findNear(r *relation) {
 	}
 	r.near = make([]bool, len(r.count))
 	for _, node := range p.knownNodes(r.source.Near) {
-		if rank := p.rankIn(r, node); rank != none {
+		if rank := p.rankIn(r, node); rank != counts.None {
 			r.near[rank] = true
 		}
 	}
@@ -181,7 +183,7 @@ func (p *problem) countOthers(r *relation) {
 	for _, nodes := range r.source.Others {
 		var seen []int32
 		for _, node := range p.knownNodes(nodes) {
-			if rank := p.rankIn(r, node); rank != none && !slices.Contains(seen, rank) {
+			if rank := p.rankIn(r, node); rank != counts.None && !slices.Contains(seen, rank) {
 				seen = append(seen, rank)
 				r.count[rank]++
 			}
@@ -194,7 +196,7 @@ func (p *problem) joinItem(r int) {
 	for _, item := range p.relations[r].items {
 		for _, node := range p.knownNodes(p.relations[r].source.Joined) {
 			key := itemIn{int32(r), int32(item), p.rankIn(&p.relations[r], node)}
-			if key.rank != none && p.stands[key] == 0 {
+			if key.rank != counts.None && p.stands[key] == 0 {
 				p.stands[key] = 1
 				p.relations[r].count[key.rank]++
 			}
@@ -204,12 +206,12 @@ func (p *problem) joinItem(r int) {
 
 // rankIn is the domain of a node that a relation counts in, by rank, or none.
 func (p *problem) rankIn(r *relation, node int32) int32 {
-	t := p.cluster.topologies[r.slot]
-	at := t.domainOf(node, r.level)
-	if at == none {
-		return none
+	t := p.cluster.Topologies[r.slot]
+	at := t.DomainOf(node, r.level)
+	if at == counts.None {
+		return counts.None
 	}
-	return t.domains[at].rank
+	return t.Domains[at].Rank
 }
 
 // seek says for each item in which level's domain the greedy search looks for room
@@ -217,11 +219,11 @@ func (p *problem) rankIn(r *relation, node int32) int32 {
 func (p *problem) seek() {
 	for i := range p.groups {
 		g := &p.groups[i]
-		g.sought = levelOf{level: none}
+		g.sought = levelOf{level: counts.None}
 		for _, at := range g.relations {
 			r := &p.relations[at]
-			if !r.bound || r.source.PerPod || g.sought.level != none && g.sought.slot != r.slot ||
-				g.slot != none && g.slot != r.slot {
+			if !r.bound || r.source.PerPod || g.sought.level != counts.None && g.sought.slot != r.slot ||
+				g.slot != counts.None && g.slot != r.slot {
 				continue
 			}
 			g.sought = levelOf{r.slot, max(g.required, g.sought.level, r.level)}
@@ -238,9 +240,9 @@ func (p *problem) stand(leaf int, node, pods int32) {
 		r := &p.relations[m.relation]
 		rank := p.rankIn(r, node)
 		switch {
-		case rank == none && r.bound:
+		case rank == counts.None && r.bound:
 			p.excess += int(pods)
-		case rank == none:
+		case rank == counts.None:
 		case r.source.PerPod:
 			p.take(r, rank, int(pods))
 		default:
@@ -274,12 +276,12 @@ func (p *problem) take(r *relation, rank int32, items int) {
 func (p *problem) mayStand(i int, in region) bool {
 	for _, at := range p.groups[i].relations {
 		r := &p.relations[at]
-		t := p.cluster.topologies[r.slot]
+		t := p.cluster.Topologies[r.slot]
 		domain := in.within(r.slot)
-		if domain != none {
-			domain = t.ancestor(domain, r.level)
+		if domain != counts.None {
+			domain = t.Ancestor(domain, r.level)
 		}
-		if !r.source.PerPod && domain != none && !p.joins(membership{at, int32(i)}, t.domains[domain].rank) {
+		if !r.source.PerPod && domain != counts.None && !p.joins(membership{at, int32(i)}, t.Domains[domain].Rank) {
 			return false
 		}
 	}
@@ -302,7 +304,7 @@ func (p *problem) bars(at, leaf int, node int32) bool {
 		switch {
 		case int(m.relation) != at:
 			return false
-		case rank == none:
+		case rank == counts.None:
 			return true
 		case r.source.PerPod:
 			return r.takes(rank) == 0
@@ -331,12 +333,12 @@ func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {
 		if r.slot != of.slot || !r.bound {
 			continue
 		}
-		t := p.cluster.topologies[r.slot]
-		at := t.ancestor(domain, r.level)
-		if at == none {
+		t := p.cluster.Topologies[r.slot]
+		at := t.Ancestor(domain, r.level)
+		if at == counts.None {
 			continue
 		}
-		switch rank := t.domains[at].rank; {
+		switch rank := t.Domains[at].Rank; {
 		case r.source.PerPod:
 			allowed = min(allowed, int64(r.takes(rank)))
 		case !p.joins(m, rank):
@@ -350,11 +352,11 @@ func (p *problem) allowance(leaf int, domain int32, of levelOf) int64 {
 // region is not within one domain of, or that they count pods in; level none if
 // there is none. Of several topologies it is that of the first relation.
 func (p *problem) counting(leaf int, in region) levelOf {
-	narrowest := levelOf{level: none}
+	narrowest := levelOf{level: counts.None}
 	for _, m := range p.related[leaf] {
 		r := &p.relations[m.relation]
 		if r.bound && (r.source.PerPod || !p.implied(in, r.slot, r.level)) {
-			if narrowest.level == none || narrowest.slot == r.slot && narrowest.level < r.level {
+			if narrowest.level == counts.None || narrowest.slot == r.slot && narrowest.level < r.level {
 				narrowest = levelOf{r.slot, r.level}
 			}
 		}

@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // relaxation bounds what groups need at least against what domains offer at most,
@@ -69,32 +71,22 @@ func newRelaxation(t *trial) *relaxation {
 	x.stop = t.Steps + t.spare()/relaxShare
 	var columns []int
 	for _, s := range t.p.shapes {
-		for _, q := range s.requests {
-			if !slices.Contains(columns, q.resource) {
-				columns = append(columns, q.resource)
+		for _, q := range s.Requests {
+			if !slices.Contains(columns, q.Resource) {
+				columns = append(columns, q.Resource)
 			}
 		}
 	}
 	slices.Sort(columns)
-	x.add(none, slices.Repeat([]int64{1}, len(t.p.shapes)))
+	x.add(counts.None, slices.Repeat([]int64{1}, len(t.p.shapes)))
 	for _, column := range columns {
 		amounts := make([]int64, len(t.p.shapes))
 		for k, s := range t.p.shapes {
-			amounts[k] = s.requested(column)
+			amounts[k] = s.Requested(column)
 		}
 		x.add(column, amounts)
 	}
 	return x
-}
-
-// requested is how much of a resource a pod takes.
-func (s *shapeCounts) requested(column int) int64 {
-	for _, q := range s.requests {
-		if q.resource == column {
-			return q.amount
-		}
-	}
-	return 0
 }
 
 func (x *relaxation) add(column int, weight []int64) {
@@ -124,7 +116,7 @@ func (x *relaxation) within(i int, in place) lower {
 	if p.needless(i) || x.Steps > x.stop {
 		return x.anything()
 	}
-	if in.at == whole && g.slot != none {
+	if in.at == counts.Whole && g.slot != counts.None {
 		in.slot = g.slot
 	}
 	if !p.satisfiable(i) {
@@ -133,8 +125,8 @@ func (x *relaxation) within(i int, in place) lower {
 	for _, fixed := range g.fixed {
 		in = x.narrow(in, fixed)
 	}
-	t := p.cluster.topologies[in.slot]
-	if g.slot != in.slot || g.required <= t.domains[in.at].level {
+	t := p.cluster.Topologies[in.slot]
+	if g.slot != in.slot || g.required <= t.Domains[in.at].Level {
 		return x.here(i, in)
 	}
 	key := standing{g.class, in}
@@ -142,7 +134,7 @@ func (x *relaxation) within(i int, in place) lower {
 		return l
 	}
 	var best lower
-	t.domainsAt(in.at, g.required, func(at int32) bool {
+	t.DomainsAt(in.at, g.required, func(at int32) bool {
 		if x.Steps > x.stop {
 			best = x.anything()
 			return false
@@ -161,8 +153,8 @@ func (x *relaxation) anything() lower {
 
 // narrow gives the narrower of two domains of one topology, of two the first.
 func (x *relaxation) narrow(in, to place) place {
-	t := x.p.cluster.topologies[to.slot]
-	if in.at == whole || in.slot == to.slot && t.contains(in.at, to.at) {
+	t := x.p.cluster.Topologies[to.slot]
+	if in.at == counts.Whole || in.slot == to.slot && t.Contains(in.at, to.at) {
 		return to
 	}
 	return in
@@ -186,7 +178,7 @@ func (l lower) or(other lower) lower {
 // here bounds a group inside a domain, whatever its level.
 func (x *relaxation) here(i int, in place) lower {
 	key := standing{x.p.groups[i].class, in}
-	level := x.p.cluster.topologies[in.slot].domains[in.at].level
+	level := x.p.cluster.Topologies[in.slot].Domains[in.at].Level
 	inner := x.p.groups[i].slot != in.slot || x.p.groups[i].required <= level
 	if l, known := x.known[key]; known && inner {
 		return l
@@ -209,8 +201,8 @@ func (x *relaxation) here(i int, in place) lower {
 
 // offered reports whether a domain may have what a group needs at least there.
 func (x *relaxation) offered(i int, in place, l lower) bool {
-	g, size := &x.p.groups[i], x.p.cluster.topologies[in.slot].domains[in.at].size
-	if !l.some || x.Steps > x.stop || i != 0 && g.required == none && size > closely {
+	g, size := &x.p.groups[i], x.p.cluster.Topologies[in.slot].Domains[in.at].Size
+	if !l.some || x.Steps > x.stop || i != 0 && g.required == counts.None && size > closely {
 		return true
 	}
 	for m, offer := range x.offer(i, in) {
@@ -230,7 +222,7 @@ func (x *relaxation) leaf(i int, in place) lower {
 	x.Steps += len(w.asked) / 16
 	all := int64(0)
 	for _, a := range w.asked {
-		x.caps[a.kind] = int32(min(int64(a.pods), p.shapes[a.kind].in(p.cluster, in.slot, in.at)))
+		x.caps[a.kind] = int32(min(int64(a.pods), p.shapes[a.kind].In(p.cluster, in.slot, in.at)))
 		all += int64(x.caps[a.kind])
 	}
 	if all < int64(need) {
@@ -282,7 +274,7 @@ func (x *relaxation) lightest(sorted []askedPods, m, need int, fit func(askedPod
 		}
 		n := min(need, int(fit(a)))
 		need -= n
-		sum = plusSaturating(sum, timesSaturating(int64(n), x.measures[m].weight[a.kind]))
+		sum = counts.PlusSaturating(sum, counts.TimesSaturating(int64(n), x.measures[m].weight[a.kind]))
 	}
 	return sum
 }
@@ -356,7 +348,7 @@ func (x *relaxation) enough(i int, each func(child int) lower) lower {
 		for _, r := range needy {
 			n := min(rest, r.count)
 			rest -= n
-			l.weights[m] = plusSaturating(l.weights[m], timesSaturating(int64(n), r.lower.weights[m]))
+			l.weights[m] = counts.PlusSaturating(l.weights[m], counts.TimesSaturating(int64(n), r.lower.weights[m]))
 		}
 	}
 	return l

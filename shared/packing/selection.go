@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // selection says which pods are to be placed: so many of each shape of each
@@ -45,9 +47,9 @@ func (p *problem) distinguish(s *selection) {
 	seen := map[uint64]int{}
 	children := make([]uint64, len(p.groups))
 	for i := len(p.groups) - 1; i >= 0; i-- {
-		h := mix(uint64(p.groups[i].class), children[i])
+		h := counts.Mix(uint64(p.groups[i].class), children[i])
 		for _, n := range p.wants(s.want, i) {
-			h = mix(h, uint64(n))
+			h = counts.Mix(h, uint64(n))
 		}
 		kind, ok := seen[h]
 		if !ok {
@@ -56,7 +58,7 @@ func (p *problem) distinguish(s *selection) {
 		}
 		s.kind[i] = kind
 		if i > 0 {
-			children[p.groups[i].parent] += mix(uint64(kind), 1)
+			children[p.groups[i].parent] += counts.Mix(uint64(kind), 1)
 		}
 	}
 }
@@ -97,7 +99,7 @@ func (p *problem) volume(want []int32, i int) int64 {
 	if p.volumes == nil {
 		p.volumes = make([]int64, len(p.shapes))
 		for k := range p.shapes {
-			p.volumes[k] = maxFit * 1024 / max(1, p.capacity(wholeCluster, k))
+			p.volumes[k] = counts.MaxFit * 1024 / max(1, p.capacity(wholeCluster, k))
 		}
 	}
 	sum := int64(0)
@@ -117,7 +119,7 @@ func (p *problem) rigour(i int) int {
 		return 3
 	case g.confines:
 		return 2
-	case g.preferred != none:
+	case g.preferred != counts.None:
 		return 1
 	}
 	return 0

@@ -3,6 +3,8 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // maxSelections bounds how many selections of a gang are tried one by one.
@@ -83,7 +85,7 @@ func (c *chooser) roughly(i int) int64 {
 	many := int64(1)
 	if c.p.groups[i].leaf() {
 		for _, n := range c.p.wants(c.p.pending, i) {
-			many = timesSaturating(many, int64(n)+1)
+			many = counts.TimesSaturating(many, int64(n)+1)
 		}
 		return many
 	}
@@ -91,9 +93,9 @@ func (c *chooser) roughly(i int) int64 {
 		options := c.roughly(child)
 		if c.p.total(c.p.pending, child) > 0 {
 			// The child may also be left out.
-			options = plusSaturating(options, 1)
+			options = counts.PlusSaturating(options, 1)
 		}
-		many = timesSaturating(many, options)
+		many = counts.TimesSaturating(many, options)
 	}
 	return many
 }
@@ -143,7 +145,7 @@ func (c *chooser) leaf(i int, blocked bool) [][]int32 {
 		}
 		most := pending[k]
 		if c.minimal {
-			most = min(most, int32(max(0, min(g.need, maxFit)-sum)))
+			most = min(most, int32(max(0, min(g.need, counts.MaxFit)-sum)))
 		}
 		for n := most; n >= 0 && !c.overflow; n-- {
 			c.room--
@@ -194,14 +196,14 @@ func (c *chooser) combine(parent int, children []int, options [][][]int32) [][]i
 		if !c.minimal || class != skipped {
 			for _, option := range options[k] {
 				c.room -= len(want)
-				choose(k+1, satisfied+1, added(want, option), none)
+				choose(k+1, satisfied+1, added(want, option), counts.None)
 			}
 		}
 		if !empty[k] {
 			choose(k+1, satisfied, want, class)
 		}
 	}
-	choose(0, 0, c.nothing(), none)
+	choose(0, 0, c.nothing(), counts.None)
 	return result
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // misfitSentence says why a group that needs room has none: how much fits, and
@@ -15,7 +17,7 @@ func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) str
 	who := named(d.p.groups[i].source)
 	if follower, joined := d.joins(i); joined != "" {
 		fmt.Fprintf(&b, "%s must join %s", named(d.p.groups[follower].source), joined)
-		if follower == i && (d.p.groups[i].pinned || d.p.groups[i].required == none) {
+		if follower == i && (d.p.groups[i].pinned || d.p.groups[i].required == counts.None) {
 			return b.String() + ": " + fits + lacks
 		}
 		b.WriteString(", where ")
@@ -26,7 +28,7 @@ func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) str
 	switch {
 	case len(e.Domain) == 0:
 		b.WriteString(who)
-	case d.p.groups[i].required == none:
+	case d.p.groups[i].required == counts.None:
 		fmt.Fprintf(&b, "%s is tied to %s %s", who, e.Level, e.Domain)
 	case slices.ContainsFunc(d.p.groups[i].ties, func(t tie) bool { return !t.followed }):
 		fmt.Fprintf(&b, "%s needs one %s, and running pods tie it to %s", who, e.Level, e.Domain)
@@ -42,7 +44,7 @@ func (d *decision) misfitSentence(i int, e *Explanation, fits, lacks string) str
 func (d *decision) joins(i int) (follower int, joined string) {
 	var texts []string
 	var named []place
-	for ; i != none; i = d.p.groups[i].parent {
+	for ; i != counts.None; i = d.p.groups[i].parent {
 		g := &d.p.groups[i]
 		for k, tie := range g.ties {
 			if tie.followed && !slices.Contains(named, g.fixed[k]) {
@@ -54,12 +56,12 @@ func (d *decision) joins(i int) (follower int, joined string) {
 			return i, strings.Join(texts, " and ")
 		}
 	}
-	return none, ""
+	return counts.None, ""
 }
 
 func (d *decision) placeText(at place) string {
-	t := d.p.cluster.topologies[at.slot]
-	return fmt.Sprintf("%s %s", t.levels[t.domains[at.at].level], t.domains[at.at].path)
+	t := d.p.cluster.Topologies[at.slot]
+	return fmt.Sprintf("%s %s", t.Levels[t.Domains[at.at].Level], t.Domains[at.at].Path)
 }
 
 // ties says with whom, and where, a group and those around it have to stand.

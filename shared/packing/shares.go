@@ -3,6 +3,8 @@ package packing
 import (
 	"math"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // shares are how many of the pods that are left of a group each of some domains takes. They
@@ -60,14 +62,14 @@ func (s *shares) add(k int, pods, sign int64) {
 		s.most[k] = max(s.most[k], room)
 	}
 	kind := int(s.p.kindsOf(s.group)[k])
-	if few := s.p.shapes[kind].few; few != nil && !s.cut {
-		s.Steps += 1 + len(few.nodes)/16
+	if few := s.p.shapes[kind].Sparse; few != nil && !s.cut {
+		s.Steps += 1 + len(few.Nodes)/16
 		g := &s.p.groups[s.group]
-		few.divide(s.p.cluster.topologies[g.slot], g.preferred)
-		s.locate(s.p.cluster.topologies[g.slot])
-		for k, at := range few.homes {
-			if at != none && few.sums[k] > 0 && s.at[at] > 0 {
-				add(int(s.at[at])-1, few.sums[k])
+		few.Divide(s.p.cluster.Topologies[g.slot], g.preferred)
+		s.locate(s.p.cluster.Topologies[g.slot])
+		for k, at := range few.Homes {
+			if at != counts.None && few.Sums[k] > 0 && s.at[at] > 0 {
+				add(int(s.at[at])-1, few.Sums[k])
 			}
 		}
 		return
@@ -79,11 +81,11 @@ func (s *shares) add(k int, pods, sign int64) {
 }
 
 // locate notes the place of each domain among units.
-func (s *shares) locate(t *topology) {
+func (s *shares) locate(t *counts.Topology) {
 	if s.at != nil {
 		return
 	}
-	s.at = make([]int32, len(t.domains))
+	s.at = make([]int32, len(t.Domains))
 	for k, u := range s.units {
 		s.at[u.at] = int32(k) + 1
 	}
@@ -93,7 +95,7 @@ func (s *shares) locate(t *topology) {
 // tightest that takes all, or the one that takes most; none if no domain takes any.
 func (s *shares) next(all int64) int {
 	s.Steps += 1 + len(s.units)/passed
-	if best := s.among(&s.members, all); best != none {
+	if best := s.among(&s.members, all); best != counts.None {
 		return best
 	}
 	return s.among(&s.others, all)
@@ -102,7 +104,7 @@ func (s *shares) next(all int64) int {
 // among is next among some units.
 func (s *shares) among(some *span, all int64) int {
 	best := s.roomiest(some)
-	for k := best; best != none && some.top == all && k < some.to; k++ {
+	for k := best; best != counts.None && some.top == all && k < some.to; k++ {
 		if s.takes[k] == all && s.tightness(s.fit[k]) < s.tightness(s.fit[best]) {
 			best = k
 		}
@@ -123,7 +125,7 @@ func (s *shares) roomiest(some *span) int {
 			some.top = max(some.top, takes)
 		}
 	}
-	return none
+	return counts.None
 }
 
 // use places what a unit takes of the pods that are left, and gives their number. What fits in

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // The unit that takes most is found without a look at those before it: whatever order units
@@ -18,7 +20,7 @@ func TestTheRoomiestUnitIsFoundAgainAndAgain(t *testing.T) {
 		from := random.IntN(len(s.takes))
 		some := span{from: from, to: from + random.IntN(len(s.takes)-from+1), top: math.MaxInt64}
 		for {
-			want, most := none, int64(0)
+			want, most := counts.None, int64(0)
 			for unit := some.from; unit < some.to; unit++ {
 				if s.takes[unit] > most {
 					want, most = unit, s.takes[unit]
@@ -27,7 +29,7 @@ func TestTheRoomiestUnitIsFoundAgainAndAgain(t *testing.T) {
 			if got := s.roomiest(&some); got != want {
 				t.Fatalf("%v from %d to %d: unit %d, want %d", s.takes, some.from, some.to, got, want)
 			}
-			if want == none {
+			if want == counts.None {
 				break
 			}
 			s.takes[want] -= 1 + random.Int64N(s.takes[want]+1) // below 0 where it was full already

@@ -3,6 +3,8 @@ package packing
 import (
 	"maps"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // maxShifted is up to how many nodes are looked at to make room for one pod, and maxVain how
@@ -19,14 +21,14 @@ type shifting struct {
 // shift makes room in a region for so many pods of a kind with few nodes, and reports whether
 // it has.
 func (g *greedy) shift(shape int, pods int64, r region) bool {
-	few := g.p.shapes[shape].few
+	few := g.p.shapes[shape].Sparse
 	if few == nil || len(g.p.relations) > 0 || g.vain >= maxVain {
 		return false
 	}
 	for room := g.p.capacity(r, shape); room < pods; {
 		s := &shifting{g, map[int32]bool{}}
-		for _, node := range few.nodes {
-			if g.p.includes(r, node) && s.vacate(node, shape, few.on(node)+1) {
+		for _, node := range few.Nodes {
+			if g.p.includes(r, node) && s.vacate(node, shape, few.On(node)+1) {
 				break
 			}
 		}
@@ -46,7 +48,7 @@ func (g *greedy) shift(shape int, pods int64, r region) bool {
 // that are listed.
 func (g *greedy) another(i int, r region) bool {
 	kind := g.leading(i)
-	if !g.p.groups[i].leaf() || g.p.total(g.s.want, i) != 1 || g.p.shapes[kind].few == nil {
+	if !g.p.groups[i].leaf() || g.p.total(g.s.want, i) != 1 || g.p.shapes[kind].Sparse == nil {
 		return false
 	}
 	return g.p.capacity(r, kind) == 0 && (g.widen(kind, 1, r) || g.shift(kind, 1, r))
@@ -79,7 +81,7 @@ func (d *decision) tight() (pods []string) {
 	d.undo(0)
 	free := func(node int32) bool { return !d.stuck[node] }
 	for kind, pod := range d.firstPods() {
-		if few := d.p.shapes[kind].few; few != nil && pod != "" && !slices.ContainsFunc(few.nodes, free) {
+		if few := d.p.shapes[kind].Sparse; few != nil && pod != "" && !slices.ContainsFunc(few.Nodes, free) {
 			pods = append(pods, pod)
 		}
 	}
@@ -110,21 +112,21 @@ func (s *shifting) vacate(node int32, shape int, pods int32) bool {
 		return false
 	}
 	s.seen[node] = true
-	for at := s.top[node]; at != none; at = s.trail[at].below {
-		s.Steps += 1 + len(s.p.shapes[shape].few.nodes)/8
+	for at := s.top[node]; at != counts.None; at = s.trail[at].below {
+		s.Steps += 1 + len(s.p.shapes[shape].Sparse.Nodes)/8
 		if !s.frees(at, shape, pods) {
 			continue
 		}
-		few, leaf, needs := s.p.shapes[s.trail[at].shape].few, int(s.trail[at].leaf), s.trail[at].pods
-		for k, to := range few.nodes {
-			if to != node && few.fits[k] >= needs && s.asGood(leaf, node, to) {
+		few, leaf, needs := s.p.shapes[s.trail[at].shape].Sparse, int(s.trail[at].leaf), s.trail[at].pods
+		for k, to := range few.Nodes {
+			if to != node && few.Fits[k] >= needs && s.asGood(leaf, node, to) {
 				s.move(at, to)
 				return true
 			}
 		}
-		for k, to := range few.nodes {
+		for k, to := range few.Nodes {
 			if to != node && s.asGood(leaf, node, to) && s.vacate(to, int(s.trail[at].shape), needs) {
-				fits := few.fits[k] >= needs
+				fits := few.Fits[k] >= needs
 				if fits {
 					s.move(at, to)
 				}
@@ -139,11 +141,11 @@ func (s *shifting) vacate(node int32, shape int, pods int32) bool {
 // with few nodes.
 func (s *shifting) frees(at int32, shape int, pods int32) bool {
 	pl := &s.trail[at]
-	if s.p.shapes[pl.shape].few == nil {
+	if s.p.shapes[pl.shape].Sparse == nil {
 		return false
 	}
 	s.use(pl.leaf, pl.shape, pl.node, -pl.pods)
-	fit := fitting(s.p.cluster.resources.row(pl.node), s.p.shapes[shape].requests)
+	fit := counts.Fitting(s.p.cluster.FreeOn(pl.node), s.p.shapes[shape].Requests)
 	s.use(pl.leaf, pl.shape, pl.node, pl.pods)
 	return fit >= pods
 }
@@ -152,10 +154,10 @@ func (s *shifting) frees(at int32, shape int, pods int32) bool {
 // domain, wherever groups around the pod stand in one or prefer that.
 func (s *shifting) asGood(leaf int, from, to int32) bool {
 	p := s.p
-	for up := leaf; up != none; up = p.groups[up].parent {
+	for up := leaf; up != counts.None; up = p.groups[up].parent {
 		g := &p.groups[up]
 		for _, fixed := range g.fixed {
-			if !p.cluster.topologies[fixed.slot].holds(fixed.at, to) {
+			if !p.cluster.Topologies[fixed.slot].Holds(fixed.at, to) {
 				return false
 			}
 		}
@@ -163,7 +165,7 @@ func (s *shifting) asGood(leaf int, from, to int32) bool {
 		if !s.indifferent {
 			level = max(level, g.preferred)
 		}
-		if level != none && p.unitOf(g.slot, level, from) != p.unitOf(g.slot, level, to) {
+		if level != counts.None && p.unitOf(g.slot, level, from) != p.unitOf(g.slot, level, to) {
 			return false
 		}
 	}

@@ -5,6 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/counts"
 )
 
 // TestWhatIsOnTrialAddsUp puts pods on nodes, makes room for others and takes some off again, in random order: what is
@@ -15,15 +19,15 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 		c := hall(t)
 		g := Group{Name: "g"}
 		for kind := range 3 + random.IntN(20) {
-			g.Pending = append(g.Pending, Pods{Names: []string{fmt.Sprint(kind, "-a"), fmt.Sprint(kind, "-b")}, Shape: Shape{
-				Key: fmt.Sprint(kind), Requests: Resources{"gpu": int64(1 + kind%2)}, Only: someNodesOf(random, 1+random.IntN(6))}})
+			g.Pending = append(g.Pending, Pods{Names: []string{fmt.Sprint(kind, "-a"), fmt.Sprint(kind, "-b")}, Shape: counts.Shape{
+				Key: fmt.Sprint(kind), Requests: counts.Resources{"gpu": int64(1 + kind%2)}, Only: someNodesOf(random, 1+random.IntN(6))}})
 		}
 		p, err := newProblem(c, &Gang{Root: g})
 		if err != nil {
 			t.Fatal(err)
 		}
-		free := slices.Clone(c.resources.free)
-		tr := &trial{p: p, top: slices.Repeat([]int32{none}, len(c.nodes))}
+		free := freeIn(c)
+		tr := &trial{p: p, top: slices.Repeat([]int32{counts.None}, c.Rows())}
 		tr.Limit = 1 << 30
 		greedy := newGreedy(tr, p.largest())
 		for range 200 {
@@ -44,33 +48,36 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 			checkTrial(t, tr, free)
 		}
 		tr.undo(0)
-		if !slices.Equal(free, c.resources.free) {
+		if !cmp.Equal(free, freeIn(c)) {
 			t.Fatal("something is left")
 		}
 	}
 }
 
 // checkTrial compares what a trial keeps with its trail.
-func checkTrial(t *testing.T, tr *trial, free []int64) {
+func checkTrial(t *testing.T, tr *trial, free [][]int64) {
 	t.Helper()
-	c, left := tr.p.cluster, slices.Clone(free)
-	on := make([][]int32, len(c.nodes))
+	c, left := tr.p.cluster, make([][]int64, len(free))
+	for node := range left {
+		left[node] = slices.Clone(free[node])
+	}
+	on := make([][]int32, c.Rows())
 	for at, pl := range tr.trail {
 		on[pl.node] = append(on[pl.node], int32(at))
 		shape := tr.p.shapes[pl.shape]
-		if !shape.filter.has(pl.node) {
+		if !shape.Filter.Has(pl.node) {
 			t.Fatalf("kind %d is on a node that it may not use", pl.shape)
 		}
-		for _, q := range shape.requests {
-			left[int(pl.node)*c.resources.stride+q.resource] -= q.amount * int64(pl.pods)
+		for _, q := range shape.Requests {
+			left[pl.node][q.Resource] -= q.Amount * int64(pl.pods)
 		}
 	}
-	if !slices.Equal(left, c.resources.free) || slices.Min(left) < 0 {
+	if !cmp.Equal(left, freeIn(c)) || slices.ContainsFunc(left, func(row []int64) bool { return slices.Min(row) < 0 }) {
 		t.Fatal("what is free is not what the trail leaves")
 	}
 	for node, want := range on {
 		var got []int32
-		for at := tr.top[node]; at != none; at = tr.trail[at].below {
+		for at := tr.top[node]; at != counts.None; at = tr.trail[at].below {
 			got = append(got, at)
 		}
 		if slices.Reverse(got); !slices.Equal(got, want) {
@@ -79,14 +86,14 @@ func checkTrial(t *testing.T, tr *trial, free []int64) {
 	}
 	for k, s := range tr.p.shapes {
 		sum := int64(0)
-		for at, node := range s.few.nodes {
-			if fit := fitting(c.resources.row(node), s.requests); s.few.fits[at] != fit {
-				t.Fatalf("%d of kind %d fit on a node, counted are %d", fit, k, s.few.fits[at])
+		for at, node := range s.Sparse.Nodes {
+			if fit := counts.Fitting(c.FreeOn(node), s.Requests); s.Sparse.Fits[at] != fit {
+				t.Fatalf("%d of kind %d fit on a node, counted are %d", fit, k, s.Sparse.Fits[at])
 			}
-			sum += int64(s.few.fits[at])
+			sum += int64(s.Sparse.Fits[at])
 		}
-		if sum != s.few.total {
-			t.Fatalf("%d of kind %d fit, counted are %d", sum, k, s.few.total)
+		if sum != s.Sparse.Total {
+			t.Fatalf("%d of kind %d fit, counted are %d", sum, k, s.Sparse.Total)
 		}
 	}
 }

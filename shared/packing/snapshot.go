@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/exact"
 )
 
@@ -32,20 +33,20 @@ type snapshot struct {
 func newSnapshot(p *problem, slot int, levels []int) *snapshot {
 	s := &snapshot{p: p}
 	columns := s.resources()
-	t := p.cluster.topologies[slot]
+	t := p.cluster.Topologies[slot]
 	levels = slices.Clone(levels)
 	slices.Sort(levels)
 	levels = slices.Compact(levels)
-	s.domains = []exact.Domain{{Level: none}}
+	s.domains = []exact.Domain{{Level: counts.None}}
 	index := map[int32]int{}
 	kinds := make([]int32, len(p.shapes))
 	for k := range kinds {
 		kinds[k] = int32(k)
 	}
 	useful := p.takesAny(kinds)
-	t.nodesOf(whole, func(node int32) bool {
+	t.NodesOf(counts.Whole, func(node int32) bool {
 		if useful(node) {
-			s.addNode(node, columns, s.domainOf(t, t.home[node], levels, index))
+			s.addNode(node, columns, s.domainOf(t, t.Home[node], levels, index))
 		}
 		return true
 	})
@@ -58,20 +59,20 @@ func newSnapshot(p *problem, slot int, levels []int) *snapshot {
 func (s *snapshot) resources() []int {
 	var columns []int
 	for _, shape := range s.p.shapes {
-		for _, q := range shape.requests {
-			if !slices.Contains(columns, q.resource) {
-				columns = append(columns, q.resource)
+		for _, q := range shape.Requests {
+			if !slices.Contains(columns, q.Resource) {
+				columns = append(columns, q.Resource)
 			}
 		}
 	}
 	// By name, since the numbers of columns depend on the cluster's history.
 	slices.SortFunc(columns, func(a, b int) int {
-		return cmp.Compare(s.p.cluster.resources.names[a], s.p.cluster.resources.names[b])
+		return cmp.Compare(s.p.cluster.ResourceNames()[a], s.p.cluster.ResourceNames()[b])
 	})
 	for _, shape := range s.p.shapes {
 		row := make([]int64, len(columns))
-		for _, q := range shape.requests {
-			row[slices.Index(columns, q.resource)] = q.amount
+		for _, q := range shape.Requests {
+			row[slices.Index(columns, q.Resource)] = q.Amount
 		}
 		s.requests = append(s.requests, row)
 	}
@@ -80,7 +81,7 @@ func (s *snapshot) resources() []int {
 
 func (s *snapshot) addNode(node int32, columns []int, into int) {
 	row := make([]int64, len(columns))
-	free := s.p.cluster.resources.row(node)
+	free := s.p.cluster.FreeOn(node)
 	for i, column := range columns {
 		row[i] = max(0, free[column])
 	}
@@ -91,19 +92,19 @@ func (s *snapshot) addNode(node int32, columns []int, into int) {
 
 // domainOf finds or makes the domain of the narrowest of the levels at or above a
 // domain of the cluster.
-func (s *snapshot) domainOf(t *topology, at int32, levels []int, index map[int32]int) int {
-	for at != none && !slices.Contains(levels, t.domains[at].level) {
-		at = t.domains[at].parent
+func (s *snapshot) domainOf(t *counts.Topology, at int32, levels []int, index map[int32]int) int {
+	for at != counts.None && !slices.Contains(levels, t.Domains[at].Level) {
+		at = t.Domains[at].Parent
 	}
-	if at == none {
+	if at == counts.None {
 		return 0
 	}
 	if i, ok := index[at]; ok {
 		return i
 	}
-	parent := s.domainOf(t, t.domains[at].parent, levels, index)
+	parent := s.domainOf(t, t.Domains[at].Parent, levels, index)
 	i := len(s.domains)
-	s.domains = append(s.domains, exact.Domain{Level: t.domains[at].level})
+	s.domains = append(s.domains, exact.Domain{Level: t.Domains[at].Level})
 	s.domains[parent].Children = append(s.domains[parent].Children, i)
 	index[at] = i
 	return i

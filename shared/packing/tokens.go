@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"packtree.dev/shared/packing/internal/counts"
 	"packtree.dev/shared/packing/internal/exact"
 )
 
@@ -21,7 +22,7 @@ type seat struct {
 }
 
 // seatItems adds seats to a snapshot, and a column for the tokens of each relation.
-func (s *snapshot) seatItems(t *topology, slot int, domains map[int32]int) {
+func (s *snapshot) seatItems(t *counts.Topology, slot int, domains map[int32]int) {
 	columns := len(s.p.relations)
 	if columns == 0 {
 		return
@@ -41,14 +42,14 @@ func (s *snapshot) seatItems(t *topology, slot int, domains map[int32]int) {
 		if relation.slot != slot {
 			continue
 		}
-		for rank, at := range t.rankedDomains(relation.level) {
+		for rank, at := range t.RankedDomains(relation.level) {
 			into, used := domains[at]
 			if !used {
 				continue
 			}
 			s.seats = append(s.seats, seat{len(s.nodes), r, int32(rank)})
 			s.domains[into].Nodes = append(s.domains[into].Nodes, len(s.nodes))
-			s.nodes = append(s.nodes, none)
+			s.nodes = append(s.nodes, counts.None)
 			s.free = append(s.free, make([]int64, s.width+columns))
 		}
 	}
@@ -65,7 +66,7 @@ func (c *items) seatItems(taken map[itemIn]int) {
 	}
 	c.Free = slices.Clone(c.Free)
 	for _, at := range c.snap.seats {
-		room := c.p.relations[at.relation].room(at.rank) - taken[itemIn{int32(at.relation), none, at.rank}]
+		room := c.p.relations[at.relation].room(at.rank) - taken[itemIn{int32(at.relation), counts.None, at.rank}]
 		c.Free[at.row] = slices.Clone(c.Free[at.row])
 		c.Free[at.row][c.snap.width+at.relation] = int64(max(0, room))
 	}
@@ -79,10 +80,10 @@ func (p *problem) settle(s *selection, slot int, m membership) settling {
 		return settling{how: unbound}
 	}
 	confined := false
-	for up := int(m.item); up != none; up = p.groups[up].parent {
+	for up := int(m.item); up != counts.None; up = p.groups[up].parent {
 		for _, fixed := range p.groups[up].fixed {
-			if t := p.cluster.topologies[fixed.slot]; fixed.slot == r.slot && t.domains[fixed.at].level >= r.level {
-				return settling{how: settled, rank: t.domains[t.ancestor(fixed.at, r.level)].rank}
+			if t := p.cluster.Topologies[fixed.slot]; fixed.slot == r.slot && t.Domains[fixed.at].Level >= r.level {
+				return settling{how: settled, rank: t.Domains[t.Ancestor(fixed.at, r.level)].Rank}
 			}
 		}
 		confined = confined || p.groups[up].slot == r.slot && p.groups[up].required >= r.level
@@ -137,9 +138,9 @@ func (p *problem) settled(s *selection, slot int) map[itemIn]int {
 			switch {
 			case at.how != settled:
 			case p.relations[r].source.PerPod:
-				taken[itemIn{m.relation, none, at.rank}] += pods
+				taken[itemIn{m.relation, counts.None, at.rank}] += pods
 			case p.stands[itemIn{m.relation, m.item, at.rank}] == 0:
-				taken[itemIn{m.relation, none, at.rank}]++
+				taken[itemIn{m.relation, counts.None, at.rank}]++
 			}
 		}
 	}
@@ -149,7 +150,7 @@ func (p *problem) settled(s *selection, slot int) map[itemIn]int {
 // tokens are those of a group, or of each of its pods: by relation.
 func (c *items) tokens(i int, perPod bool) []int {
 	var list []int
-	for up := i; up != none; up = c.p.groups[up].parent {
+	for up := i; up != counts.None; up = c.p.groups[up].parent {
 		for _, r := range c.p.groups[up].relations {
 			if c.p.relations[r].source.PerPod == perPod && c.p.settle(c.sel, c.slot, membership{r, int32(up)}).how == token {
 				list = append(list, int(r))
@@ -174,15 +175,15 @@ func (c *items) token(r int) int {
 	for _, at := range c.snap.seats {
 		it.Allowed[at.row] = it.Allowed[at.row] || at.relation == r
 	}
-	return c.intern(key, it, none)
+	return c.intern(key, it, counts.None)
 }
 
 // withTokens adds one token of each of some relations to counts.
-func (c *items) withTokens(counts exact.Counts, relations []int) exact.Counts {
+func (c *items) withTokens(content exact.Counts, relations []int) exact.Counts {
 	for _, r := range relations {
-		counts = plus(counts, c.token(r), 1)
+		content = plus(content, c.token(r), 1)
 	}
-	return counts
+	return content
 }
 
 // narrowest is the narrowest level that a group needs one domain of beyond those
@@ -202,31 +203,31 @@ func (c *items) narrowest(level, within int, relations []int) int {
 // there are.
 func (c *items) form(of, in, level, within, count int, content exact.Counts) exact.Counts {
 	content, outer := c.lift(content, level)
-	at := c.intern(fmt.Sprint("group ", level, trimmed(content)), exact.Item{Level: level, Content: content}, none)
-	if around := c.narrowest(none, within, outer); around != none {
+	at := c.intern(fmt.Sprint("group ", level, trimmed(content)), exact.Item{Level: level, Content: content}, counts.None)
+	if around := c.narrowest(counts.None, within, outer); around != counts.None {
 		c.wrappers++
 		wrapper := len(c.p.groups) + c.wrappers
 		c.own(wrapper, at, share{of, 1})
 		return c.form(wrapper, in, around, within, count, c.withTokens(plus(nil, at, 1), outer))
 	}
 	c.own(in, at, share{of, count})
-	counts := plus(nil, at, count)
+	formed := plus(nil, at, count)
 	for range count {
-		counts = c.withTokens(counts, outer)
+		formed = c.withTokens(formed, outer)
 	}
-	return counts
+	return formed
 }
 
 // lift takes the tokens of levels broader than one out of counts.
-func (c *items) lift(counts exact.Counts, level int) (rest exact.Counts, relations []int) {
+func (c *items) lift(content exact.Counts, level int) (rest exact.Counts, relations []int) {
 	for r := range c.p.relations {
 		if c.p.relations[r].level >= level {
 			continue
 		}
-		if at, known := c.index[fmt.Sprint("token ", r)]; known && at < len(counts) {
-			relations = append(relations, slices.Repeat([]int{r}, counts[at])...)
-			counts[at] = 0
+		if at, known := c.index[fmt.Sprint("token ", r)]; known && at < len(content) {
+			relations = append(relations, slices.Repeat([]int{r}, content[at])...)
+			content[at] = 0
 		}
 	}
-	return counts, relations
+	return content, relations
 }

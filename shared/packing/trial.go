@@ -1,6 +1,9 @@
 package packing
 
-import "packtree.dev/shared/packing/internal/exact"
+import (
+	"packtree.dev/shared/packing/internal/counts"
+	"packtree.dev/shared/packing/internal/exact"
+)
 
 // trial places pods on the live counts of the cluster and takes them off again.
 // Whatever a decision tries, it undoes before it returns.
@@ -88,7 +91,7 @@ func (t *trial) move(at int32, to int32) {
 	pl := &t.trail[at]
 	t.unlink(at)
 	t.use(pl.leaf, pl.shape, pl.node, -pl.pods)
-	t.refit(none, pl.node, 0)
+	t.refit(counts.None, pl.node, 0)
 	pl.node = to
 	t.link(at)
 	t.apply(int(pl.leaf), int(pl.shape), to, pl.pods)
@@ -105,7 +108,7 @@ func (t *trial) undo(length int) {
 		for ; i > length && t.trail[i-1].node == p.node; i-- {
 			t.unlink(int32(i - 1))
 			t.use(t.trail[i-1].leaf, t.trail[i-1].shape, p.node, -t.trail[i-1].pods)
-			shape = none
+			shape = counts.None
 		}
 		t.refit(shape, p.node, -p.pods)
 	}
@@ -130,21 +133,21 @@ func (t *trial) use(leaf, shape, node, pods int32) {
 	if t.p.related != nil {
 		t.p.stand(int(leaf), node, pods)
 	}
-	row := t.p.cluster.resources.row(node)
-	for _, q := range t.p.shapes[shape].requests {
-		row[q.resource] -= q.amount * int64(pods)
+	row := t.p.cluster.FreeOn(node)
+	for _, q := range t.p.shapes[shape].Requests {
+		row[q.Resource] -= q.Amount * int64(pods)
 	}
 }
 
 func (t *trial) refit(shape int, node int32, pods int32) {
-	row := t.p.cluster.resources.row(node)
+	row := t.p.cluster.FreeOn(node)
 	if len(t.p.shapes) > manyShapes {
 		shapes := t.p.shapesOn(node)
 		t.Steps += len(shapes) / 4
 		for _, on := range shapes {
 			s := t.p.shapes[on.shape]
-			if fit := fitting(row, s.requests); s.few != nil {
-				s.few.setAt(on.at, fit)
+			if fit := counts.Fitting(row, s.Requests); s.Sparse != nil {
+				s.Sparse.SetAt(on.at, fit)
 			} else {
 				t.set(s, node, fit)
 			}
@@ -152,14 +155,14 @@ func (t *trial) refit(shape int, node int32, pods int32) {
 		return
 	}
 	for i, s := range t.p.shapes {
-		if s.few == nil && !s.filter.has(node) {
+		if s.Sparse == nil && !s.Filter.Has(node) {
 			continue
 		}
-		fit := s.on(node) - pods
+		fit := s.On(node) - pods
 		// Of the placed shape itself exactly as many fewer fit, unless the
 		// count was clamped.
-		if i != shape || max(fit, fit+pods) > maxFit/2 {
-			fit = fitting(row, s.requests)
+		if i != shape || max(fit, fit+pods) > counts.MaxFit/2 {
+			fit = counts.Fitting(row, s.Requests)
 		}
 		t.set(s, node, fit)
 	}
@@ -176,13 +179,13 @@ func (p *problem) shapesOn(node int32) []shapeOn {
 	if p.onNode == nil {
 		p.listShapes()
 	}
-	if list := p.onNode[node]; len(p.dense) == 0 || p.visited.has(node) {
+	if list := p.onNode[node]; len(p.dense) == 0 || p.visited.Has(node) {
 		return list
 	}
-	p.visited.flip(node)
+	p.visited.Flip(node)
 	for _, i := range p.dense {
-		if p.shapes[i].filter.has(node) {
-			p.onNode[node] = append(p.onNode[node], shapeOn{i, none})
+		if p.shapes[i].Filter.Has(node) {
+			p.onNode[node] = append(p.onNode[node], shapeOn{i, counts.None})
 		}
 	}
 	return p.onNode[node]
@@ -190,46 +193,46 @@ func (p *problem) shapesOn(node int32) []shapeOn {
 
 // listShapes fills in the shapes that few nodes may take, node by node.
 func (p *problem) listShapes() {
-	p.onNode, p.visited = make([][]shapeOn, len(p.cluster.nodes)), make(bitset, (len(p.cluster.nodes)+63)/64)
+	p.onNode, p.visited = make([][]shapeOn, p.cluster.Rows()), make(counts.Bitset, (p.cluster.Rows()+63)/64)
 	count, all := make([]int, len(p.onNode)), 0
 	for i, s := range p.shapes {
-		if s.few == nil {
+		if s.Sparse == nil {
 			p.dense = append(p.dense, int32(i))
 			continue
 		}
-		for _, node := range s.few.nodes {
+		for _, node := range s.Sparse.Nodes {
 			count[node]++
 		}
-		all += len(s.few.nodes)
+		all += len(s.Sparse.Nodes)
 	}
 	room := make([]shapeOn, all)
 	for node, n := range count {
 		p.onNode[node], room = room[:0:n], room[n:]
 	}
 	for i, s := range p.shapes {
-		if s.few == nil {
+		if s.Sparse == nil {
 			continue
 		}
-		for at, node := range s.few.nodes {
+		for at, node := range s.Sparse.Nodes {
 			p.onNode[node] = append(p.onNode[node], shapeOn{int32(i), int32(at)})
 		}
 	}
 }
 
-func (t *trial) set(s *shapeCounts, node, fit int32) {
-	if s.few != nil {
-		s.few.set(node, fit)
+func (t *trial) set(s *counts.ShapeCounts, node, fit int32) {
+	if s.Sparse != nil {
+		s.Sparse.Set(node, fit)
 		return
 	}
-	delta := int64(fit - s.fit[node])
+	delta := int64(fit - s.Fit[node])
 	if delta == 0 {
 		return
 	}
-	s.fit[node] = fit
+	s.Fit[node] = fit
 	for _, slot := range t.p.slots {
-		topology := t.p.cluster.topologies[slot]
-		for at := topology.home[node]; at != none; at = topology.domains[at].parent {
-			s.addAt(slot, topology, at, delta)
+		topology := t.p.cluster.Topologies[slot]
+		for at := topology.Home[node]; at != counts.None; at = topology.Domains[at].Parent {
+			s.AddAt(slot, topology, at, delta)
 		}
 	}
 }

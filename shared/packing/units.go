@@ -3,31 +3,16 @@ package packing
 import (
 	"math"
 	"slices"
-)
 
-// unitRooms appends how many pods of a shape each unit of a level takes inside a domain: the domains of the
-// level, and the nodes that are in none. O(units).
-func (s *shapeCounts) unitRooms(slot int, t *topology, at int32, level int, rooms []int64) []int64 {
-	d := &t.domains[at]
-	for _, node := range d.nodes {
-		rooms = append(rooms, int64(s.fit[node]))
-	}
-	for _, child := range d.children {
-		if d.level+1 == level {
-			rooms = append(rooms, s.sums[slot][child])
-		} else {
-			rooms = s.unitRooms(slot, t, child, level, rooms)
-		}
-	}
-	return rooms
-}
+	"packtree.dev/shared/packing/internal/counts"
+)
 
 // unitsFor is how many units of a level so many pods of a shape need inside a domain; math.MaxInt where they do
 // not fit. It is exact for pods that go anywhere, and a bound for others. O(units, with a logarithm).
 func (t *trial) unitsFor(shape int, pods int64, in place, level int) int {
-	topology := t.p.cluster.topologies[in.slot]
-	t.rooms = slices.Grow(t.rooms[:0], min(topology.domains[in.at].size, topology.rankings[level].count))
-	t.rooms = t.p.shapes[shape].unitRooms(in.slot, topology, in.at, level, t.rooms)
+	topology := t.p.cluster.Topologies[in.slot]
+	t.rooms = slices.Grow(t.rooms[:0], min(topology.Domains[in.at].Size, topology.Rankings[level].Count))
+	t.rooms = t.p.shapes[shape].UnitRooms(in.slot, topology, in.at, level, t.rooms)
 	t.Steps += 1 + len(t.rooms)/64
 	if n, exact := byRoomiest(t.rooms, pods); exact {
 		return n
@@ -53,18 +38,18 @@ func (g *greedy) counted(i int) (level int, ok bool) {
 	for _, n := range g.p.wants(g.s.want, i) {
 		wanted += int(min(n, 1))
 	}
-	return level, wanted == 1 && g.p.shapes[g.leading(i)].few == nil
+	return level, wanted == 1 && g.p.shapes[g.leading(i)].Sparse == nil
 }
 
 // nextClosest is next for a group that prefers a level inside of it: the domain where its pods need the fewest
 // units of that, and of several the tightest. O(domains), and O(units) of those that may be the one.
 func (g *greedy) nextClosest(p *pass, level int) int32 {
-	t, shape := g.p.cluster.topologies[p.of.slot], g.leading(p.group)
-	pods, counts := int64(*g.p.wanted(g.s.want, p.group, shape)), g.p.shapes[shape]
-	from, to := t.ranksIn(p.in.at, p.of.level)
-	domains, sums := t.rankedDomains(p.of.level)[from:to], counts.dense(p.of.slot, t, p.of.level)[from:to]
+	t, shape := g.p.cluster.Topologies[p.of.slot], g.leading(p.group)
+	pods, s := int64(*g.p.wanted(g.s.want, p.group, shape)), g.p.shapes[shape]
+	from, to := t.RanksIn(p.in.at, p.of.level)
+	domains, sums := t.RankedDomains(p.of.level)[from:to], s.Dense(p.of.slot, t, p.of.level)[from:to]
 	g.Steps += 1 + len(sums)/passed
-	best, least, room := int32(none), math.MaxInt, int64(math.MaxInt64)
+	best, least, room := int32(counts.None), math.MaxInt, int64(math.MaxInt64)
 	floor, _ := g.unitsAtLeast(shape, pods, place{p.of.slot, p.in.at}, level)
 	for rank, sum := range sums {
 		at, here := domains[rank], g.tightness(sum)
@@ -83,15 +68,15 @@ func (g *greedy) nextClosest(p *pass, level int) int32 {
 // unitsAtLeast bounds unitsFor from below: each unit takes as many pods as the roomiest one. It is exact if there are
 // enough of those. O(units), a nanosecond each.
 func (t *trial) unitsAtLeast(shape int, pods int64, in place, level int) (least int, exact bool) {
-	topology, counts := t.p.cluster.topologies[in.slot], t.p.shapes[shape]
-	from, to := topology.ranksIn(in.at, level)
-	rooms := counts.dense(in.slot, topology, level)[from:to]
+	topology, s := t.p.cluster.Topologies[in.slot], t.p.shapes[shape]
+	from, to := topology.RanksIn(in.at, level)
+	rooms := s.Dense(in.slot, topology, level)[from:to]
 	t.Steps += 1 + len(rooms)/passed
 	inside := int64(0)
 	for _, room := range rooms {
 		inside += room
 	}
-	if inside < counts.sums[in.slot][in.at] {
+	if inside < s.Sums[in.slot][in.at] {
 		return 1, false // Nodes in no domain of the level may take more.
 	}
 	return byRoomiest(rooms, pods)
@@ -120,7 +105,7 @@ func (g *greedy) closest(i int, r region, level int) region {
 	pods := int64(*g.p.wanted(g.s.want, i, shape))
 	r.slot = slot
 	least, exact := g.unitsAtLeast(shape, pods, r.place, level)
-	for broader := level - 1; broader > g.p.cluster.topologies[slot].domains[r.at].level; broader-- {
+	for broader := level - 1; broader > g.p.cluster.Topologies[slot].Domains[r.at].Level; broader-- {
 		p := g.newPass(i, r, levelOf{slot, broader})
 		if !g.next(&p) {
 			continue
@@ -156,15 +141,15 @@ func (g *greedy) fillUnits(leaf, shape int, pods int64, in place, level int) {
 
 // addUnits adds the units of a level inside a domain to the bins.
 func (g *greedy) addUnits(shape int, in place, level int) {
-	d := &g.p.cluster.topologies[in.slot].domains[in.at]
-	for _, node := range d.nodes {
+	d := &g.p.cluster.Topologies[in.slot].Domains[in.at]
+	for _, node := range d.Nodes {
 		g.addNode(shape, node)
 	}
-	for _, child := range d.children {
-		if d.level+1 < level {
+	for _, child := range d.Children {
+		if d.Level+1 < level {
 			g.addUnits(shape, place{in.slot, child}, level)
-		} else if fit := g.p.shapes[shape].sums[in.slot][child]; fit > 0 {
-			g.bins = append(g.bins, bin{fit: fit, domain: child, node: none})
+		} else if fit := g.p.shapes[shape].Sums[in.slot][child]; fit > 0 {
+			g.bins = append(g.bins, bin{fit: fit, domain: child, node: counts.None})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package packing
+package counts
 
 // changeLog lists the nodes that changed, so that each shape's counts can catch
 // up when they are next asked for. A shape that nobody asks for costs nothing.

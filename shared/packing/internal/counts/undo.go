@@ -1,4 +1,4 @@
-package packing
+package counts
 
 // Checkpoint marks a state of a Cluster to which Rollback can return.
 type Checkpoint struct {
@@ -28,8 +28,7 @@ func (u *undoLog) add(inverse func(*Cluster)) {
 	}
 }
 
-// Checkpoint begins a what-if. Checkpoints nest: each must be ended by Rollback, the
-// last one first; ending an outer one ends those within. O(1).
+// Checkpoint begins a what-if.
 func (c *Cluster) Checkpoint() Checkpoint {
 	u := &c.undo
 	u.taken++
@@ -37,8 +36,7 @@ func (c *Cluster) Checkpoint() Checkpoint {
 	return Checkpoint{depth: len(u.marks), serial: u.taken}
 }
 
-// Rollback undoes every change since the checkpoint and ends it. A checkpoint
-// that has ended before is ignored. O(changes).
+// Rollback undoes every change since the checkpoint and ends it.
 func (c *Cluster) Rollback(to Checkpoint) {
 	if to.depth < 1 || to.depth > len(c.undo.marks) || c.undo.marks[to.depth-1].serial != to.serial {
 		return

@@ -1,4 +1,4 @@
-package packing
+package counts
 
 import (
 	"math"
@@ -22,10 +22,10 @@ func tooLarge(resources Resources) string {
 	return first
 }
 
-// quantity is an amount of one resource by its index in a resourceTable.
-type quantity struct {
-	resource int
-	amount   int64
+// Quantity is an amount of one resource by its index in a resourceTable.
+type Quantity struct {
+	Resource int
+	Amount   int64
 }
 
 // resourceTable has a row for each node and a column for each resource name
@@ -47,17 +47,17 @@ func newResourceTable() resourceTable {
 
 // quantities translates amounts, drops zeros and clamps to MaxAmount. They are
 // sorted by column, so that equal Resources give equal quantities.
-func (r *resourceTable) quantities(resources Resources) []quantity {
+func (r *resourceTable) quantities(resources Resources) []Quantity {
 	if len(resources) == 0 {
 		return nil
 	}
-	result := make([]quantity, 0, len(resources))
+	result := make([]Quantity, 0, len(resources))
 	for name, amount := range resources {
 		if amount > 0 {
-			result = append(result, quantity{r.column(name), min(amount, MaxAmount)})
+			result = append(result, Quantity{r.column(name), min(amount, MaxAmount)})
 		}
 	}
-	slices.SortFunc(result, func(a, b quantity) int { return a.resource - b.resource })
+	slices.SortFunc(result, func(a, b Quantity) int { return a.Resource - b.Resource })
 	return result
 }
 
@@ -97,27 +97,27 @@ func (r *resourceTable) row(node int32) []int64 {
 }
 
 // give adds to what is free on a node, and take subtracts.
-func (r *resourceTable) give(node int32, amounts []quantity) {
+func (r *resourceTable) give(node int32, amounts []Quantity) {
 	row := r.row(node)
 	for _, q := range amounts {
-		row[q.resource] += q.amount
+		row[q.Resource] += q.Amount
 	}
 }
 
-func (r *resourceTable) take(node int32, amounts []quantity) {
+func (r *resourceTable) take(node int32, amounts []Quantity) {
 	row := r.row(node)
 	for _, q := range amounts {
-		row[q.resource] -= q.amount
+		row[q.Resource] -= q.Amount
 	}
 }
 
 // charge takes a pod's amounts and counts them as used; it returns what was
 // charged, in the given slice.
-func (r *resourceTable) charge(node int32, amounts []quantity) []quantity {
+func (r *resourceTable) charge(node int32, amounts []Quantity) []Quantity {
 	used := r.used[int(node)*r.stride:]
 	for i, q := range amounts {
-		q.amount = min(q.amount, maxUsed-used[q.resource])
-		used[q.resource] += q.amount
+		q.Amount = min(q.Amount, maxUsed-used[q.Resource])
+		used[q.Resource] += q.Amount
 		amounts[i] = q
 	}
 	r.take(node, amounts)
@@ -125,26 +125,26 @@ func (r *resourceTable) charge(node int32, amounts []quantity) []quantity {
 }
 
 // recharge charges again what a refund gave back.
-func (r *resourceTable) recharge(node int32, charged []quantity) {
+func (r *resourceTable) recharge(node int32, charged []Quantity) {
 	used := r.used[int(node)*r.stride:]
 	for _, q := range charged {
-		used[q.resource] += q.amount
+		used[q.Resource] += q.Amount
 	}
 	r.take(node, charged)
 }
 
 // refund undoes charge.
-func (r *resourceTable) refund(node int32, charged []quantity) {
+func (r *resourceTable) refund(node int32, charged []Quantity) {
 	used := r.used[int(node)*r.stride:]
 	for _, q := range charged {
-		used[q.resource] -= q.amount
+		used[q.Resource] -= q.Amount
 	}
 	r.give(node, charged)
 }
 
-// timesSaturating multiplies two amounts that are not negative and stops at the
+// TimesSaturating multiplies two amounts that are not negative and stops at the
 // end of int64.
-func timesSaturating(a, b int64) int64 {
+func TimesSaturating(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
 	}
@@ -154,11 +154,19 @@ func timesSaturating(a, b int64) int64 {
 	return a * b
 }
 
-// plusSaturating adds two amounts that are not negative and stops at the end of
+// PlusSaturating adds two amounts that are not negative and stops at the end of
 // int64.
-func plusSaturating(a, b int64) int64 {
+func PlusSaturating(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// Gcd is the greatest common divisor of two numbers that are not both 0.
+func Gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -1,4 +1,4 @@
-package packing
+package counts
 
 import (
 	"fmt"
@@ -22,21 +22,22 @@ func TestRanksInsideADomain(t *testing.T) {
 	for _, gone := range []int{5, 65, 125, 185} {
 		c.RemoveNode(fmt.Sprint(gone)) // The only ones of their rack.
 	}
-	topology := c.topologies[c.topologyIndex["net"]]
-	for in := range topology.domains {
+	slot, _ := c.SlotOf("net")
+	topology := c.Topologies[slot]
+	for in := range topology.Domains {
 		if slices.Contains(topology.free, int32(in)) {
 			continue
 		}
-		for level := topology.domains[in].level + 1; level < len(topology.levels); level++ {
+		for level := topology.Domains[in].Level + 1; level < len(topology.Levels); level++ {
 			var want []int32
-			topology.domainsAt(int32(in), level, func(at int32) bool {
+			topology.DomainsAt(int32(in), level, func(at int32) bool {
 				want = append(want, at)
 				return true
 			})
-			from, to := topology.ranksIn(int32(in), level)
-			got := topology.rankedDomains(level)[from:to]
+			from, to := topology.RanksIn(int32(in), level)
+			got := topology.RankedDomains(level)[from:to]
 			if !slices.Equal(got, want) {
-				t.Errorf("level %d in %v: domains %v, want %v", level, topology.domains[in].path, got, want)
+				t.Errorf("level %d in %v: domains %v, want %v", level, topology.Domains[in].Path, got, want)
 			}
 		}
 	}

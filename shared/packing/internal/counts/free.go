@@ -1,7 +1,6 @@
-package packing
+package counts
 
-// Free is how much of a resource is free on a node, at least 0: what it offers
-// less what pods on it use. 0 for unknown nodes and resources. O(1).
+// Free is how much of a resource is free on a node.
 func (c *Cluster) Free(nodeName, resource string) int64 {
 	i, known := c.nodeIndex[nodeName]
 	if !known || !c.nodes[i].present {

@@ -1,6 +1,8 @@
-package packing
+package counts
 
-import "strings"
+import (
+	"strings"
+)
 
 // Path names a domain: the label values from the broadest level of the topology
 // down to the domain's own level. Two racks of one name in two zones have two

@@ -1,0 +1,27 @@
+package counts
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Of a node that is known by its pods alone nothing is kept when the last one leaves.
+func TestNodesAreForgottenWithTheirLastPod(t *testing.T) {
+	c := NewCluster()
+	for i := range 50 {
+		node := fmt.Sprint("gone-", i)
+		c.Assign(Pod{ID: "a", Node: node})
+		c.Assign(Pod{ID: "b", Node: node})
+		c.Release("a")
+		if _, known := c.nodeIndex[node]; !known {
+			t.Fatalf("%s is forgotten, and has a pod", node)
+		}
+		c.Release("b")
+		if _, known := c.nodeIndex[node]; known {
+			t.Fatalf("%s is known, and has no pod", node)
+		}
+	}
+	if c.Rows() > 2 {
+		t.Errorf("there are rows for %d nodes", c.Rows())
+	}
+}
