@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"packtree.dev/e2e/devcluster"
@@ -19,9 +23,13 @@ import (
 	"packtree.dev/shared/render"
 )
 
-func main() {
-	os.Exit(render.ExecuteUntilStopped(newCommand()))
-}
+// namespace of the examples.
+const namespace = "default"
+
+// patience is how long one wait may take before the demo gives up.
+const patience = 4 * time.Minute
+
+func main() { os.Exit(render.ExecuteUntilStopped(newCommand())) }
 
 func newCommand() *cobra.Command {
 	return &cobra.Command{
@@ -36,30 +44,13 @@ With KEEP=1 in the environment the cluster stays up, and the demo ends with how 
 		RunE: func(command *cobra.Command, _ []string) error {
 			// When the pipe with the output is closed, the cluster still has to be taken down.
 			signal.Ignore(syscall.SIGPIPE)
-			ctx := command.Context()
-			err := run(ctx, newProgress(os.Stdout))
-			if ctx.Err() != nil && !errors.Is(err, errLeft) {
-				return interrupted{}
-			}
-			return err
+			return run(command.Context(), command.OutOrStdout())
 		},
 	}
 }
 
-// interrupted is the error of an end by Ctrl-C.
-type interrupted struct{}
-
-// Error says so.
-func (interrupted) Error() string { return "interrupted" }
-
-// ExitCode is the one that shells expect then.
-func (interrupted) ExitCode() int { return 130 }
-
-// errLeft is returned if the cluster could not be taken down.
-var errLeft = errors.New("the cluster may still run: `bin/devcluster down` ends it")
-
-// run brings the cluster up, runs the demo, and takes the cluster down again, whatever happened.
-func run(ctx context.Context, shown *progress) (err error) {
+// run brings the cluster up, shows the examples, and takes the cluster down again, whatever happened.
+func run(ctx context.Context, out io.Writer) (err error) {
 	directory, err := examples.Directory()
 	if err != nil {
 		return err
@@ -68,62 +59,142 @@ func run(ctx context.Context, shown *progress) (err error) {
 	if err != nil {
 		return err
 	}
-	cluster, err := up(ctx, shown)
-	if err != nil {
+	d := &demo{out: out, began: time.Now()}
+	if d.machine, err = devcluster.Up(ctx, devcluster.Options{Progress: out}); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, finish(shown, cluster))
-	}()
-	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig)
+	defer func() { err = errors.Join(err, d.finish(context.WithoutCancel(ctx))) }()
+	config, err := clientcmd.BuildConfigFromFlags("", d.machine.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	connected, err := live.Connect(config)
-	if err != nil {
+	config.WarningHandler = rest.NoWarnings{}
+	if d.Cluster, err = live.Connect(config); err != nil {
 		return err
 	}
-	return (&walk{cluster: connected, machine: cluster, progress: shown, examples: all}).run(ctx)
-}
-
-func up(ctx context.Context, shown *progress) (*devcluster.Cluster, error) {
-	var cluster *devcluster.Cluster
-	err := shown.step("control plane, nodes and components are up", func(say func(string)) (err error) {
-		cluster, err = devcluster.Up(ctx, devcluster.Options{Progress: lines(say)})
+	if err := d.place(ctx, all); err != nil {
 		return err
-	})
-	return cluster, err
+	}
+	if err := d.draw(ctx); err != nil {
+		return err
+	}
+	return d.judge(ctx, all)
 }
 
-// finish takes the cluster down and shows the times, or says how to reach a cluster that is kept.
-func finish(shown *progress, cluster *devcluster.Cluster) error {
-	if os.Getenv("KEEP") == "1" {
-		shown.print("")
-		shown.table()
-		shown.print("\nThe cluster stays up. To look at it, and to end it:\n")
-		shown.print("  export KUBECONFIG=" + cluster.Kubeconfig)
-		shown.print("  bin/devcluster down")
-		return nil
+// demo is a running cluster.
+type demo struct {
+	*live.Cluster
+	machine *devcluster.Cluster
+	out     io.Writer
+	began   time.Time
+}
+
+// place applies the examples, and waits until all pods run, and the workload that cannot fit says why.
+func (d *demo) place(ctx context.Context, all []examples.Example) error {
+	if err := d.wait(ctx, "grove-operator has made the default topology", d.DefaultTopologyMade); err != nil {
+		return err
 	}
-	// The demo's context may have ended by Ctrl-C.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	err := shown.step("everything is taken down", func(func(string)) error {
-		if _, err := devcluster.Down(ctx, cluster.Dir); err != nil {
-			return errors.Join(err, errLeft)
+	for _, example := range all {
+		if err := d.Apply(ctx, example.Objects...); err != nil {
+			return fmt.Errorf("%s: %w", example.File, err)
 		}
-		return nil
-	})
-	shown.print("")
-	shown.table()
-	return err
+	}
+	d.say("%d examples are applied", len(all))
+	for _, example := range all {
+		if !example.Fits {
+			object := example.Objects[0]
+			if err := d.wait(ctx, live.Name(object)+" says why it cannot fit",
+				func(ctx context.Context) (bool, string, error) { return d.Explained(ctx, object) }); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, object := range example.Objects {
+			workload, is, err := d.Workload(ctx, object)
+			if err != nil {
+				return err
+			}
+			if !is {
+				continue
+			}
+			if err := d.wait(ctx, "all pods of "+workload.Object+" run", d.Runs(workload, namespace)); err != nil {
+				return fmt.Errorf("%w\n%s", err, d.Reasons(ctx, namespace))
+			}
+		}
+	}
+	return nil
 }
 
-// lines passes each line that is written to it to a function.
-type lines func(string)
+// draw shows the placement as users see it: with kubectl packtree tree.
+func (d *demo) draw(ctx context.Context) error {
+	fmt.Fprintln(d.out)
+	tree := exec.CommandContext(ctx, filepath.Join(d.machine.Root(), "bin", "kubectl-packtree"), "tree",
+		"--kubeconfig="+d.machine.Kubeconfig)
+	tree.Stdout, tree.Stderr = d.out, d.out
+	if err := tree.Run(); err != nil {
+		return fmt.Errorf("drawing the topology: %w", err)
+	}
+	fmt.Fprintln(d.out)
+	return nil
+}
 
-// Write takes whole lines, in which progress is written.
-func (l lines) Write(written []byte) (int, error) {
-	l(shorten(string(written)))
-	return len(written), nil
+// judge checks every constraint by the labels of the nodes, and shows why the workload that cannot fit waits.
+func (d *demo) judge(ctx context.Context, all []examples.Example) error {
+	var broken []error
+	for _, example := range all {
+		if !example.Fits {
+			ready, err := d.Condition(ctx, example.Objects[0], "Ready")
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(d.out, "  %s waits: %s\n", live.Name(example.Objects[0]), ready.Message)
+			continue
+		}
+		for _, object := range example.Objects {
+			if _, is, err := d.Workload(ctx, object); err != nil || !is {
+				broken = append(broken, err)
+				continue
+			}
+			findings, err := d.Findings(ctx, object)
+			broken = append(broken, err)
+			for _, finding := range findings {
+				mark := "✓"
+				if !finding.Held() {
+					mark = "✗"
+					broken = append(broken, fmt.Errorf("broken: %s", finding))
+				}
+				fmt.Fprintf(d.out, "  %s %s\n", mark, finding)
+			}
+		}
+	}
+	return errors.Join(broken...)
+}
+
+// finish takes the cluster down, or says how to reach a cluster that is kept.
+func (d *demo) finish(ctx context.Context) error {
+	if os.Getenv("KEEP") == "1" {
+		fmt.Fprintf(d.out, "\nThe cluster stays up. To look at it, and to end it:\n\n"+
+			"  export KUBECONFIG=%s\n  bin/devcluster down\n", d.machine.Kubeconfig)
+		return nil
+	}
+	if _, err := devcluster.Down(ctx, d.machine.Dir); err != nil {
+		return fmt.Errorf("the cluster may still run, `bin/devcluster down` ends it: %w", err)
+	}
+	d.say("everything is taken down")
+	return nil
+}
+
+func (d *demo) wait(ctx context.Context, what string, look live.Look) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := live.Wait(ctx, what, look); err != nil {
+		return err
+	}
+	d.say("%s", what)
+	return nil
+}
+
+// say prints a line like those of the dev cluster's start.
+func (d *demo) say(format string, arguments ...any) {
+	fmt.Fprintf(d.out, "%6.1fs  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
