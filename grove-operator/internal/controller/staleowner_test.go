@@ -22,14 +22,15 @@ import (
 
 	"packtree.dev/grove-operator/internal/children"
 	"packtree.dev/grove-operator/internal/controller"
+	"packtree.dev/grove-operator/internal/controller/podcliquescalinggroup"
 	"packtree.dev/grove-operator/internal/controller/podcliqueset"
 	"packtree.dev/grove-operator/internal/layout"
 	"packtree.dev/grove-operator/internal/testsupport/fixture"
 )
 
-// TestAStaleCacheLetsNoSetGoBeforeItsChildren: the pass before the deletion made children that the cache does not show
+// TestAStaleCacheLetsNoOwnerGoBeforeItsChildren: the pass before the deletion made children that the cache does not show
 // yet. Orphaned ones would never be deleted.
-func TestAStaleCacheLetsNoSetGoBeforeItsChildren(t *testing.T) {
+func TestAStaleCacheLetsNoOwnerGoBeforeItsChildren(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	set := fixture.Set(t, `
 metadata: {name: s, namespace: n, uid: s, finalizers: [grove.io/podcliqueset.grove.io]}
@@ -37,23 +38,42 @@ spec:
   replicas: 1
   template: {cliques: [{name: a}, {name: b}], podCliqueScalingGroups: [{name: g, cliqueNames: [b]}]}
 `)
-	set.DeletionTimestamp = &metav1.Time{Time: now}
+	config := &set.Spec.Template.PodCliqueScalingGroups[0]
+	group := children.ScalingGroup(set, 0, config)
+	group.UID = "group"
+	before := group.DeepCopy()
+	before.UID = "before"
 	podClique := children.PodClique(set, layout.Standalone(set, 0)[0], nil)
-	group := children.ScalingGroup(set, 0, &set.Spec.Template.PodCliqueScalingGroups[0])
+	inCopy := children.PodClique(set, layout.Copy(set, 0, config, 0)[0], group)
+	goingSet, goingGroup := set.DeepCopy(), group.DeepCopy()
+	goingSet.DeletionTimestamp, goingGroup.DeletionTimestamp = &metav1.Time{Time: now}, &metav1.Time{Time: now}
 	for name, c := range map[string]struct {
+		going    client.Object
 		live     []client.Object
 		deleted  []string
 		released bool
 	}{
-		"what has no children is let go": {released: true},
-		"a PodClique that is not cached yet is deleted": {live: []client.Object{podClique},
+		"a set without children is let go": {going: goingSet, released: true},
+		"a PodClique that is not cached yet is deleted": {going: goingSet, live: []client.Object{podClique},
 			deleted: []string{podClique.Name}},
-		"a scaling group that is not cached yet is deleted too": {live: []client.Object{group},
+		"a scaling group that is not cached yet is deleted too": {going: goingSet, live: []client.Object{group},
 			deleted: []string{group.Name}},
+		"a group without PodCliques is let go": {going: goingGroup, released: true},
+		"one of a group that is not cached is deleted": {going: goingGroup, live: []client.Object{inCopy},
+			deleted: []string{inCopy.Name}},
+		"that of a group before is no matter": {going: goingGroup, released: true,
+			live: []client.Object{children.PodClique(set, layout.Copy(set, 0, config, 0)[0], before)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var deleted []string
-			cached := cacheOf(set.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			seen := []client.Object{c.going.DeepCopyObject().(client.Object)}
+			if c.going == client.Object(goingGroup) {
+				seen = append(seen, set.DeepCopy())
+			}
+			cached := cacheOf(seen...).WithIndex(&grovev1alpha1.PodClique{}, "packtree.dev/scaling-group", func(
+				object client.Object) []string {
+				return []string{object.GetLabels()[grovev1alpha1.LabelPodCliqueScalingGroup]}
+			}).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(_ context.Context, _ client.WithWatch, object client.Object,
 					_ ...client.DeleteOption) error {
 					deleted = append(deleted, object.GetName())
@@ -61,16 +81,18 @@ spec:
 				},
 				SubResourceApply: forgetsStatus,
 			}).Build()
-			reconciler := &podcliqueset.Reconciler{
-				Client: cached, Clock: testingclock.NewFakePassiveClock(now),
-				Writer: controller.Writer(cached,
-					fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build()),
+			writer := controller.Writer(cached,
+				fake.NewClientBuilder().WithScheme(controller.Scheme()).WithObjects(c.live...).Build())
+			clock := testingclock.NewFakePassiveClock(now)
+			var reconciler reconcile.Reconciler = &podcliqueset.Reconciler{Client: cached, Clock: clock, Writer: writer}
+			if c.going == client.Object(goingGroup) {
+				reconciler = &podcliquescalinggroup.Reconciler{Client: cached, Clock: clock, Writer: writer}
 			}
-			if _, err := reconciler.Reconcile(t.Context(),
-				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)}); err != nil {
+			key := client.ObjectKeyFromObject(c.going)
+			if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
 				t.Fatal(err)
 			}
-			err := cached.Get(t.Context(), client.ObjectKeyFromObject(set), &grovev1alpha1.PodCliqueSet{})
+			err := cached.Get(t.Context(), key, seen[0])
 			if released := apierrors.IsNotFound(err); released != c.released || client.IgnoreNotFound(err) != nil {
 				t.Errorf("released: %v (%v), want %v", released, err, c.released)
 			}
