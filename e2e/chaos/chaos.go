@@ -17,8 +17,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/apiproxy"
@@ -56,18 +54,17 @@ type Run struct {
 	// Name of the namespace and the Topology, and prefix of the names of nodes.
 	Name string
 
-	pods cache.SharedIndexInformer
-	// alive is held while the scheduler is ended or started.
-	alive sync.Mutex
+	// troubled are the names of nodes that are in trouble now.
+	troubled sync.Map
 
 	mu     sync.Mutex
 	random *rand.Rand
 	gangs  []*gang
-	// troubled are the nodes that are in trouble now.
-	troubled map[string]bool
 	// over reports whether bindings succeed again.
 	over   bool
 	counts map[string]int
+	// failed are errors of actions.
+	failed []error
 	// hit are nodes to which a pod was about to be bound, and that get into trouble now.
 	hit chan string
 }
@@ -76,7 +73,7 @@ type Run struct {
 func New(own *live.Own, name string, options Options) *Run {
 	return &Run{
 		Options: options, Own: own, Name: name, over: true, random: rand.New(rand.NewPCG(options.Seed, options.Seed)),
-		troubled: map[string]bool{}, counts: map[string]int{}, hit: make(chan string, 1),
+		counts: map[string]int{}, hit: make(chan string, 1),
 	}
 }
 
@@ -111,13 +108,7 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 	if err := r.populate(ctx); err != nil {
 		return nil, fmt.Errorf("making nodes: %w", err)
 	}
-	watching, unwatch := context.WithCancel(ctx)
-	defer unwatch()
-	if err := r.watchPods(watching); err != nil {
-		return nil, err
-	}
 	var owner, troubles sync.WaitGroup
-	errs := make(chan error, 1000)
 	repeat := func(until context.Context, all *sync.WaitGroup, every time.Duration, do func(context.Context) error) {
 		all.Go(func() {
 			for tick := time.Tick(every); ; {
@@ -127,19 +118,13 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 				case <-tick:
 				}
 				// An action that has begun is finished, so that nothing stays broken.
-				if err := do(context.WithoutCancel(until)); err != nil {
-					select {
-					case errs <- err:
-					default:
-					}
-				}
+				r.fail(do(context.WithoutCancel(until)))
 			}
 		})
 	}
 	owning, disown := context.WithCancel(ctx)
 	defer disown()
 	repeat(owning, &owner, 300*time.Millisecond, r.own)
-	repeat(owning, &owner, time.Second, r.keepRunning)
 	troubling, calm := context.WithCancel(ctx)
 	defer calm()
 	r.setOver(false)
@@ -159,12 +144,8 @@ func (r *Run) Do(ctx context.Context) (*Report, error) {
 	rested := r.rest(ctx)
 	disown()
 	owner.Wait()
-	close(errs)
-	for err := range errs {
-		came = errors.Join(came, err)
-	}
-	if came != nil {
-		return nil, came
+	if err := errors.Join(append(r.failed, came)...); err != nil {
+		return nil, err
 	}
 	return r.judge(ctx, rested)
 }
@@ -193,6 +174,12 @@ func (r *Run) setOver(over bool) {
 	r.over = over
 }
 
+func (r *Run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err)
+}
+
 func (r *Run) count(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,30 +200,16 @@ func (r *Run) choose(among int) int {
 	return r.random.IntN(among)
 }
 
-// watchPods keeps a cache of the namespace's pods, for actions on them.
-func (r *Run) watchPods(ctx context.Context) error {
-	core, err := coreOf(r.Server)
-	if err != nil {
-		return err
-	}
-	r.pods = cache.NewSharedIndexInformer(
-		cache.NewListWatchFromClient(core, "pods", r.Name, fields.Everything()), &corev1.Pod{}, 0, cache.Indexers{})
-	go r.pods.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), r.pods.HasSynced) {
-		return fmt.Errorf("watching pods: %w", context.Cause(ctx))
-	}
-	return nil
-}
-
 // byGang are the present pods, by the name of their gang.
-func (r *Run) byGang() map[string][]*corev1.Pod {
+func (r *Run) byGang(ctx context.Context) (map[string][]*corev1.Pod, error) {
+	var list corev1.PodList
+	err := r.List(ctx, &list, client.InNamespace(r.Name))
 	pods := map[string][]*corev1.Pod{}
-	for _, object := range r.pods.GetStore().List() {
-		if pod, is := object.(*corev1.Pod); is {
-			pods[gangOf(pod)] = append(pods[gangOf(pod)], pod)
-		}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		pods[gangOf(pod)] = append(pods[gangOf(pod)], pod)
 	}
-	return pods
+	return pods, err
 }
 
 // some returns a gang that has arrived and not finished, nil if there is none.
@@ -258,8 +231,6 @@ func (r *Run) all() []*gang {
 // killScheduler kills the leader. It removes the lease, so that the next leader does not wait until it expires: that
 // would be most of the time.
 func (r *Run) killScheduler(ctx context.Context) error {
-	r.alive.Lock()
-	defer r.alive.Unlock()
 	if err := r.Machine.Kill(Scheduler); err != nil {
 		return err
 	}
@@ -271,19 +242,4 @@ func (r *Run) killScheduler(ctx context.Context) error {
 		return fmt.Errorf("deleting the lease: %w", err)
 	}
 	return r.Machine.Start(ctx, Scheduler)
-}
-
-// keepRunning restarts the scheduler whenever it has ended by itself, as its kubelet would. Whoever supervises the
-// cluster does that too, and may be first.
-func (r *Run) keepRunning(ctx context.Context) error {
-	r.alive.Lock()
-	defer r.alive.Unlock()
-	if r.Machine.PID(Scheduler) != 0 {
-		return nil
-	}
-	r.count("leaders that ended by themselves")
-	if err := r.Machine.Start(ctx, Scheduler); r.Machine.PID(Scheduler) == 0 {
-		return err
-	}
-	return nil
 }

@@ -2,9 +2,9 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,47 +13,22 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// parallel is how many requests of one kind are in flight at once.
-const parallel = 8
-
-// each calls a function for all gangs, several at once.
-func (r *Run) each(gangs []*gang, do func(*gang) error) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	slots := make(chan struct{}, parallel)
-	for _, g := range gangs {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			if err := do(g); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = errors.Join(failed, err)
-			}
-		})
-	}
-	all.Wait()
-	return failed
-}
-
 // troubleNode changes a node for some time, and then restores it.
 func (r *Run) troubleNode(ctx context.Context) error {
-	node := r.node(r.choose(r.Racks * nodesPerRack))
+	number := r.choose(r.Racks * nodesPerRack)
+	var err error
 	select {
 	case hit := <-r.hit:
-		for i := range r.Racks * nodesPerRack {
-			if r.nodeName(i) == hit {
-				node = r.node(i)
-			}
+		if number, err = strconv.Atoi(strings.TrimPrefix(hit, r.Name+"-")); err != nil {
+			return err
 		}
 	default:
 	}
-	if !r.claim(node.Name) {
+	node := r.node(number)
+	if _, already := r.troubled.LoadOrStore(node.Name, true); already {
 		return nil
 	}
-	defer r.release(node.Name)
-	var err error
+	defer r.troubled.Delete(node.Name)
 	switch r.choose(4) {
 	case 0:
 		r.count("nodes deleted")
@@ -78,22 +53,6 @@ func (r *Run) troubleNode(ctx context.Context) error {
 		return fmt.Errorf("node %s: %w", node.Name, err)
 	}
 	return nil
-}
-
-func (r *Run) claim(node string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.troubled[node] {
-		return false
-	}
-	r.troubled[node] = true
-	return true
-}
-
-func (r *Run) release(node string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.troubled, node)
 }
 
 // wait waits between 0.2 and 2 seconds.
@@ -126,11 +85,14 @@ func (r *Run) withoutNode(ctx context.Context, node *corev1.Node) error {
 	}
 	r.wait(ctx)
 	// A node that comes back with pods on it would be the same node for the scheduler.
-	for _, object := range r.pods.GetStore().List() {
-		if pod, is := object.(*corev1.Pod); is && pod.Spec.NodeName == node.Name {
-			if err := r.kill(ctx, pod); err != nil {
-				return err
-			}
+	var pods corev1.PodList
+	on := client.MatchingFields{"spec.nodeName": node.Name}
+	if err := r.List(ctx, &pods, client.InNamespace(r.Name), on); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		if err := r.kill(ctx, &pods.Items[i]); err != nil {
+			return err
 		}
 	}
 	return r.Create(ctx, node)
@@ -183,9 +145,10 @@ func (r *Run) deletePod(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
-	pods := r.byGang()[g.name]
-	if len(pods) == 0 {
-		return nil
+	byGang, err := r.byGang(ctx)
+	pods := byGang[g.name]
+	if err != nil || len(pods) == 0 {
+		return err
 	}
 	r.count("pods deleted")
 	return r.kill(ctx, pods[r.choose(len(pods))])
@@ -197,7 +160,11 @@ func (r *Run) finishGang(ctx context.Context) error {
 	if g == nil || r.chance(0.5) {
 		return nil
 	}
-	pods := r.byGang()[g.name]
+	byGang, err := r.byGang(ctx)
+	if err != nil {
+		return err
+	}
+	pods := byGang[g.name]
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" {
 			return nil

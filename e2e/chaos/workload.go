@@ -6,13 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"packtree.dev/e2e/live"
@@ -45,32 +44,14 @@ type gang struct {
 	priority  string
 
 	mu sync.Mutex
-	// made is how often a pod was made for each seat; expected is the last of these pods and its time, until the
-	// informer has it.
+	// made is how often a pod was made for each seat.
 	made     map[string]int
-	expected map[string]expectation
 	finished bool
-}
-
-// expectation is a pod that was made.
-type expectation struct {
-	pod  string
-	when time.Time
 }
 
 type leaf struct {
 	name string
 	pods int
-}
-
-func coreOf(server *rest.Config) (rest.Interface, error) {
-	config := rest.CopyConfig(server)
-	config.QPS = -1
-	clientset, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return clientset.CoreV1().RESTClient(), nil
 }
 
 func (r *Run) populate(ctx context.Context) error {
@@ -160,8 +141,7 @@ func (r *Run) come(ctx context.Context) error {
 // gang is the i-th gang: of one leaf in a rack, with pods above its minimum, of two leaves in a rack each of one block,
 // with a preferred rack, or without a constraint.
 func (r *Run) gang(i int) (*gang, *scheduling.PodGroup) {
-	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{},
-		expected: map[string]expectation{}}
+	g := &gang{name: fmt.Sprintf("gang-%04d", i), sameNames: r.chance(0.5), made: map[string]int{}}
 	size := 2 + r.choose(5)
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: r.Name, Name: g.name}}
 	podGroup.Spec.StalenessGracePeriod = &metav1.Duration{Duration: 5 * time.Second}
@@ -252,8 +232,16 @@ func (r *Run) own(ctx context.Context) error {
 	for i := range nodes.Items {
 		exists[nodes.Items[i].Name] = true
 	}
-	byGang := r.byGang()
-	return r.each(r.all(), func(g *gang) error { return r.ownGang(ctx, g, byGang[g.name], exists) })
+	byGang, err := r.byGang(ctx)
+	if err != nil {
+		return err
+	}
+	var owners errgroup.Group
+	owners.SetLimit(8)
+	for _, g := range r.all() {
+		owners.Go(func() error { return r.ownGang(ctx, g, byGang[g.name], exists) })
+	}
+	return owners.Wait()
 }
 
 func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists map[string]bool) error {
@@ -262,9 +250,6 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 	taken := map[string]bool{}
 	for _, pod := range pods {
 		seat := pod.Labels[seatLabel]
-		if g.expected[seat].pod == pod.Name {
-			delete(g.expected, seat)
-		}
 		switch {
 		case pod.DeletionTimestamp != nil:
 			taken[seat] = taken[seat] || g.sameNames
@@ -284,20 +269,13 @@ func (r *Run) ownGang(ctx context.Context, g *gang, pods []*corev1.Pod, exists m
 		return nil
 	}
 	for seat, leaf := range g.seats() {
-		// A pod that was deleted before the informer had it never appears.
-		if taken[seat] || time.Since(g.expected[seat].when) < 10*time.Second {
+		if taken[seat] {
 			continue
 		}
-		pod := r.pod(g, seat, leaf, g.made[seat])
-		err := r.Create(ctx, pod)
-		switch {
-		case apierrors.IsAlreadyExists(err): // The informer does not have it yet.
-		case err != nil:
+		if err := r.Create(ctx, r.pod(g, seat, leaf, g.made[seat])); err != nil {
 			return fmt.Errorf("creating a pod: %w", err)
-		default:
-			g.made[seat]++
-			g.expected[seat] = expectation{pod.Name, time.Now()}
 		}
+		g.made[seat]++
 	}
 	return nil
 }
