@@ -125,7 +125,7 @@ test-modules: build tools bin/tests ## the tests of every module, or of MODULES,
 	@for m in $(TESTED_TOOLS); do GOWORK=off go -C $$m test $(GO_TEST) ./... || exit 1; done
 
 # Suites test programs and charts, which go does not see: their results are not cached.
-e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores (or on KUBECONFIG)
+e2e: build tools bin/tests ## the e2e suites, or SUITES, each on a dev cluster of its own, CLUSTERS of them at once, or as many as cores
 	@$(call stories,$(SUITES:%=./e2e/suites/%),$(GO_TEST) -count=1 $(if $(CLUSTERS),-p=$(CLUSTERS)))
 
 e2e-crashes: build tools bin/tests ## the stories of the suite life, each also with an operator that is killed half-way, and every fault of every API call

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // The time between two looks of Wait grows: a long wait needs few looks, each of which costs the API server a list.
@@ -38,20 +35,4 @@ func Wait(ctx context.Context, what string, look Look) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// Print is an object as YAML without managed fields, for the report of a failure.
-func (c *Cluster) Print(ctx context.Context, object client.Object) string {
-	kind := object.GetObjectKind().GroupVersionKind()
-	read, _ := object.DeepCopyObject().(client.Object)
-	if err := c.Get(ctx, client.ObjectKeyFromObject(object), read); err != nil {
-		return fmt.Sprintf("%s cannot be read: %v\n", Name(object), err)
-	}
-	read.GetObjectKind().SetGroupVersionKind(kind)
-	read.SetManagedFields(nil)
-	written, err := yaml.Marshal(read)
-	if err != nil {
-		return err.Error()
-	}
-	return string(written)
 }

@@ -13,7 +13,7 @@ func TestLife(t *testing.T) {
 	values := fromQuickStart(t, "values.yaml")
 	first := features.New("quick start").
 		Assess("the page is true, word for word, from the installation to the removal",
-			suite("docs", "TestPages", "E2E_KUBECONFIG")).
+			quickStart).
 		Assess("nothing of it is left", nothingLeft("default", "pods", "services", "roles", "rolebindings")).
 		Assess("nor anywhere", nothingOfPacktree).
 		Assess("its kinds go", says("delete", "crds", "--selector=app.kubernetes.io/part-of=packtree", timeout))
@@ -63,9 +63,6 @@ func TestLife(t *testing.T) {
 		Assess("the set is taken", isTaken(testdata("crash.yaml"))).
 		Assess("its gang is terminated, and made again", gangIsMadeAgain("crash")).
 		Assess("it goes", says("delete", "pcs", "crash", timeout))
-	whole := features.New("whole path").
-		Assess("the examples run on nodes that are played beside the real ones",
-			playNodes(suite("wholepath", "Test.*", "KUBECONFIG")))
 	metrics := features.New("metrics").
 		Assess("a Prometheus runs", says("apply", "-f", testdata("prometheus.yaml"))).
 		Assess("and is ready", says("-n", "monitoring", "wait", "pod", "prometheus", "--for=condition=Ready", timeout)).
@@ -121,7 +118,7 @@ func TestLife(t *testing.T) {
 	// The features in between wait for kubelets more than for one another.
 	t.Run("side by side", func(t *testing.T) {
 		for name, chain := range map[string][]*features.FeatureBuilder{
-			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash}, "played": {whole},
+			"in order": {order, serving}, "short": {job, broken}, "crashing": {crash},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

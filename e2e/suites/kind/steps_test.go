@@ -28,23 +28,20 @@ const (
 
 var components = []string{"dynamo-operator", "grove-operator", "kai-topology-plugin", "podgrouper"}
 
-// suite runs a test of another suite, which make e2e-kind has compiled, on this cluster: the variable names its
-// kubeconfig.
-func suite(name, test, variable string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		t.Helper()
-		command := exec.CommandContext(ctx, filepath.Join(root, "bin", name+".test"), "-test.run", "^"+test+"$",
-			"-test.timeout", "40m")
-		command.Dir = filepath.Join(root, "e2e", "suites", name)
-		command.Env = append(os.Environ(), variable+"="+kubeconfig)
-		started := time.Now()
-		output, err := command.CombinedOutput()
-		if err != nil || !bytes.Contains(output, []byte("PASS")) {
-			t.Fatalf("%s: %v\n%s", command, err, output)
-		}
-		t.Logf("took %s", time.Since(started).Round(time.Second))
-		return ctx
+// quickStart has the suite docs read the page on this cluster. make e2e-kind has compiled it.
+func quickStart(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	t.Helper()
+	command := exec.CommandContext(ctx, filepath.Join(root, "bin", "docs.test"), "-test.run", "^TestPages$",
+		"-test.timeout", "40m")
+	command.Dir = filepath.Join(root, "e2e", "suites", "docs")
+	command.Env = append(os.Environ(), "E2E_KUBECONFIG="+kubeconfig)
+	started := time.Now()
+	output, err := command.CombinedOutput()
+	if err != nil || !bytes.Contains(output, []byte("PASS")) {
+		t.Fatalf("%s: %v\n%s", command, err, output)
 	}
+	t.Logf("took %s", time.Since(started).Round(time.Second))
+	return ctx
 }
 
 // report shows the state of the cluster when a feature fails.

@@ -20,6 +20,7 @@ import (
 
 	"packtree.dev/e2e/examples"
 	"packtree.dev/e2e/live"
+	"packtree.dev/e2e/suites/internal/suite"
 	dynamov1alpha1 "packtree.dev/shared/api/dynamo/v1alpha1"
 	grovev1alpha1 "packtree.dev/shared/api/grove/v1alpha1"
 	grovescheduler "packtree.dev/shared/api/grovescheduler/v1alpha1"
@@ -46,7 +47,7 @@ func TestRejected(t *testing.T) {
 		namespace := envconf.RandomName("rejected", 16)
 		directory := filepath.Dir(file)
 		want := readRefusal(t, file)
-		test(t, features.New(filepath.Base(directory)).
+		cluster.Test(t, features.New(filepath.Base(directory)).
 			Setup(inNamespace(namespace)).
 			Assess("the cluster refuses it with its path", refused(namespace, directory, want)).
 			Assess("nothing is half-created", nothingIn(namespace)).
@@ -73,7 +74,7 @@ func refused(namespace, directory string, want refusal) types.StepFunc {
 		if err == nil {
 			t.Fatalf("the cluster took %s", directory)
 		}
-		mustSay(t, err.Error(), want.Says)
+		suite.MustSay(t, err.Error(), want.Says...)
 		return ctx
 	}
 }
@@ -108,7 +109,7 @@ func refusedOffline(directory string, want refusal) types.StepFunc {
 		if code != 1 || out != "" {
 			t.Errorf("render must exit 1 and print nothing; it exits %d and prints:\n%s", code, out)
 		}
-		mustSay(t, problems, append([]string{input + "[1]: "}, want.Says...))
+		suite.MustSay(t, problems, append([]string{input + "[1]: "}, want.Says...)...)
 		return ctx
 	}
 }
@@ -117,7 +118,7 @@ func refusedOffline(directory string, want refusal) types.StepFunc {
 func TestPodGroupWithoutTopology(t *testing.T) {
 	namespace := envconf.RandomName("reported", 16)
 	objects := inputOf(t, filepath.Join(badInput, "podgroup-names-no-topology"), namespace)
-	test(t, features.New("podgroup-names-no-topology").
+	cluster.Test(t, features.New("podgroup-names-no-topology").
 		Setup(inNamespace(namespace)).
 		Assess("the cluster takes it", applied(objects)).
 		Assess("the PodGroup says what is wrong, and its pod stays pending", saysInvalid(namespace, objects[0])).
@@ -126,7 +127,7 @@ func TestPodGroupWithoutTopology(t *testing.T) {
 
 func saysInvalid(namespace string, group *unstructured.Unstructured) types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		waitFor(ctx, t, live.Name(group)+" is Scheduled=False for the reason Invalid",
+		worldOf(namespace).Until(ctx, t, live.Name(group)+" is Scheduled=False for the reason Invalid",
 			func(ctx context.Context) (bool, string, error) {
 				scheduled, err := cluster.Condition(ctx, group, schedulingv2alpha2.ConditionScheduled)
 				if err != nil || scheduled == nil {
@@ -135,7 +136,7 @@ func saysInvalid(namespace string, group *unstructured.Unstructured) types.StepF
 				state := fmt.Sprintf("Scheduled=%s %s: %s", scheduled.Status, scheduled.Reason, scheduled.Message)
 				return scheduled.Status == "False" && scheduled.Reason == "Invalid" &&
 					strings.Contains(scheduled.Message, "no-such-topology"), state, nil
-			}, group)
+			})
 		standing, err := cluster.Standing(ctx, namespace)
 		if err != nil {
 			t.Fatal(err)
@@ -165,7 +166,7 @@ func TestOperatorConfigurationTypo(t *testing.T) {
 			if code < 1 {
 				t.Errorf("grove-operator exits %d", code)
 			}
-			mustSay(t, out+problems, says)
+			suite.MustSay(t, out+problems, says...)
 		})
 	}
 }
@@ -177,15 +178,6 @@ func inputOf(t *testing.T, directory, namespace string) []*unstructured.Unstruct
 		t.Fatal(err)
 	}
 	return objects
-}
-
-func mustSay(t *testing.T, text string, parts []string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("the refusal must say %q:\n%s", part, text)
-		}
-	}
 }
 
 func repository(t *testing.T) string {

@@ -15,14 +15,11 @@ const (
 )
 
 // TestWorkloadsOutliveTheRelease installs, upgrades, uninstalls and installs again with the same workloads, and at last
-// removes everything: it is the last test, and only for a cluster of its own.
+// removes everything: it is the last test.
 func TestWorkloadsOutliveTheRelease(t *testing.T) {
-	if dev == nil {
-		t.Skip("the release of another cluster is left alone")
-	}
-	w := &world{World: suite.World{Cluster: dev, Name: envconf.RandomName("life", 12), Operator: groveOperator,
+	w := &world{World: suite.World{Cluster: cluster, Name: envconf.RandomName("life", 12), Operator: groveOperator,
 		Shown: "dgd,pcs,pclq,pcsg,pg"}}
-	dev.Test(t, features.New("release").
+	cluster.Test(t, features.New("release").
 		Assess("a deployment, a set and a Job run",
 			suite.AllOf(w.create, w.run, w.isReady, w.isNotYetUpgraded, w.leavesNothingBut(everything), w.remembers)).
 		Assess("an upgrade with other values reaches the programs",

@@ -58,18 +58,18 @@ var releasing = map[string]map[string]any{
 // upgrades is helm upgrade, after which the programs are restarted.
 func (w *world) upgrades(to map[string]map[string]any) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		w.Must(ctx, t, dev.Machine.Upgrade(ctx, to))
+		w.Must(ctx, t, cluster.Machine.Upgrade(ctx, to))
 		return ctx
 	}
 }
 
 func (w *world) uninstalls(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	w.Must(ctx, t, dev.Machine.Uninstall(ctx))
+	w.Must(ctx, t, cluster.Machine.Uninstall(ctx))
 	return ctx
 }
 
 func (w *world) installs(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	w.Must(ctx, t, dev.Machine.Install(ctx, after))
+	w.Must(ctx, t, cluster.Machine.Install(ctx, after))
 	return ctx
 }
 
@@ -95,7 +95,7 @@ func (w *world) isUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config)
 func (w *world) isNotYetUpgraded(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	for _, name := range logging {
 		if w.logsDebug(name) {
-			t.Errorf("%s logs more than it is configured to: %s", name, dev.LogLines(name, debugLevel, 1))
+			t.Errorf("%s logs more than it is configured to: %s", name, cluster.LogLines(name, debugLevel, 1))
 		}
 	}
 	return ctx
@@ -107,7 +107,7 @@ var logging = []string{dynamoOperator, groveOperator, podgrouper}
 const debugLevel = "\tDEBUG\t"
 
 func (w *world) logsDebug(program string) bool {
-	return strings.Contains(dev.LogLines(program, debugLevel, 1), debugLevel)
+	return strings.Contains(cluster.LogLines(program, debugLevel, 1), debugLevel)
 }
 
 // system are the kinds that the charts make for a program beside its Deployment, all of which are deleted with the
@@ -124,7 +124,7 @@ func (w *world) leavesNothingBut(wanted func(kind string) bool) step {
 		for _, kind := range append([]string{definitions}, system...) {
 			w.Until(ctx, t, fmt.Sprintf("there are %s of the charts: %v", kind, wanted(kind)),
 				func(ctx context.Context) (bool, string, error) {
-					said, err := dev.Kubectl(ctx, systemNamespace, "get", kind,
+					said, err := cluster.Kubectl(ctx, systemNamespace, "get", kind,
 						"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 					return (strings.TrimSpace(said) != "") == wanted(kind), said, err
 				})
@@ -144,7 +144,7 @@ func nothing(string) bool { return false }
 // definitionsGo waits until none of our kinds is installed any more.
 func (w *world) definitionsGo(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 	w.Until(ctx, t, "the definitions are gone", func(ctx context.Context) (bool, string, error) {
-		said, err := dev.Kubectl(ctx, systemNamespace, "get", definitions,
+		said, err := cluster.Kubectl(ctx, systemNamespace, "get", definitions,
 			"--selector=app.kubernetes.io/part-of=packtree", "-o", "name")
 		return err == nil && strings.TrimSpace(said) == "", fmt.Sprintf("%q are left", said), err
 	})

@@ -170,7 +170,7 @@ func (w *world) podsOf(selector string, count int) step {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		w.Until(ctx, t, fmt.Sprintf("%d pods of %s run", count, selector), func(ctx context.Context) (bool,
 			string, error) {
-			said, err := dev.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector,
+			said, err := cluster.Kubectl(ctx, w.Name, "get", "pods", "--selector="+selector,
 				"--field-selector=status.phase=Running", "-o", "name")
 			names := strings.Fields(said)
 			return err == nil && len(names) == count, strings.Join(names, " "), err
