@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 const bootID = "/proc/sys/kernel/random/boot_id"
@@ -16,32 +18,17 @@ func startOf(pid int) (string, bool) {
 	if err != nil {
 		return startByPS(pid)
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := statOf(pid)
+	return fmt.Sprintf("%d@%s", stat.Starttime, strings.TrimSpace(string(boot))),
+		err == nil && stat.State != "Z" && stat.State != "X"
+}
+
+func statOf(pid int) (procfs.ProcStat, error) {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return "", false
+		return procfs.ProcStat{}, err
 	}
-	state, ticks, ok := parseStat(string(stat))
-	return ticks + "@" + strings.TrimSpace(string(boot)), ok && state != "Z" && state != "X"
-}
-
-// parseStat returns the state and the start, in ticks since boot, from a line as in proc(5). The name, in parentheses,
-// may itself contain blanks and parentheses.
-func parseStat(stat string) (state, start string, ok bool) {
-	_, rest, found := cutLast(stat, ")")
-	fields := strings.Fields(rest)
-	const afterName = 3 // the state is field 3, the start is field 22
-	if !found || len(fields) <= 22-afterName {
-		return "", "", false
-	}
-	return fields[0], fields[22-afterName], true
-}
-
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+len(separator):], true
+	return process.Stat()
 }
 
 // startByPS is for systems without /proc.
@@ -63,19 +50,9 @@ func (r Record) Memory() int64 {
 	if !r.Alive() {
 		return 0
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.PID))
-	kilobytes := parseMemory(string(status))
-	if err != nil {
-		kilobytes, _ = strconv.ParseInt(ps(r.PID, "rss"), 10, 64)
+	if stat, err := statOf(r.PID); err == nil {
+		return int64(stat.ResidentMemory())
 	}
+	kilobytes, _ := strconv.ParseInt(ps(r.PID, "rss"), 10, 64)
 	return kilobytes * 1024
-}
-
-func parseMemory(status string) (kilobytes int64) {
-	for line := range strings.Lines(status) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kilobytes, _ = strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		}
-	}
-	return kilobytes
 }

@@ -23,9 +23,9 @@ func lockFile(t *testing.T, directory string) *os.File {
 	return lock
 }
 
-func start(t *testing.T, directory, script string, env ...string) *Process {
+func start(t *testing.T, directory, script string) *Process {
 	t.Helper()
-	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script}, Env: env,
+	spec := Spec{Name: "it", Program: "/bin/sh", Args: []string{"-c", script},
 		Log: filepath.Join(directory, "log")}
 	process, err := Start(spec, directory, lockFile(t, directory))
 	if err != nil {
@@ -167,32 +167,6 @@ func TestAProcessWhoseDirectoryIsGoneDoesNotStart(t *testing.T) {
 	case <-time.After(patience):
 		process.Kill()
 		t.Error("a program runs of which there is no record")
-	}
-}
-
-func TestVariablesAndArgumentsArrive(t *testing.T) {
-	directory := t.TempDir()
-	process := start(t, directory, `echo "$VARIABLE $0"; exit 1`, "VARIABLE=two words")
-	<-process.Ended()
-	if got := Tail(process.Spec.Log, 5); got != "two words /bin/sh" && got != "two words sh" {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestStatLineWithAStrangeName(t *testing.T) {
-	stat := "42 (a) R (b) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2"
-	state, start, ok := parseStat(stat)
-	if state != "S" || start != "987654" || !ok {
-		t.Errorf("got %q, %q, %v", state, start, ok)
-	}
-	if _, _, ok := parseStat("42 (a) S 1"); ok {
-		t.Error("a short line is accepted")
-	}
-}
-
-func TestMemoryOfAStatusFile(t *testing.T) {
-	if got := parseMemory("Name:\tsh\nVmRSS:\t    1234 kB\nThreads:\t1\n"); got != 1234 {
-		t.Errorf("got %d", got)
 	}
 }
 

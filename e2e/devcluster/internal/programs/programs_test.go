@@ -2,11 +2,8 @@ package programs
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"packtree.dev/shared/manifests"
 )
 
 var layout = Layout{
@@ -47,38 +44,6 @@ func TestFilesLieInTheStateDirectory(t *testing.T) {
 				t.Errorf("%s is outside", arg)
 			}
 		}
-	}
-}
-
-func TestHealthURLs(t *testing.T) {
-	for name, want := range map[string]string{
-		Etcd:              "https://127.0.0.1:1/health",
-		APIServer:         "https://127.0.0.1:3/readyz",
-		ControllerManager: "https://127.0.0.1:4/healthz",
-		KWOK:              "http://127.0.0.1:5/healthz",
-	} {
-		if got := layout.Health(name); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}
-
-func TestStagesCoverTheLivesOfNodesAndPods(t *testing.T) {
-	documents, findings := manifests.Parse("stages.yaml", Stages)
-	if findings != nil {
-		t.Fatal(findings)
-	}
-	var names []string
-	for _, document := range documents {
-		if document.Object.GetAPIVersion() != "kwok.x-k8s.io/v1alpha1" || document.Object.GetKind() != "Stage" {
-			t.Errorf("%s is not a Stage", document.Source)
-		}
-		names = append(names, document.Object.GetName())
-	}
-	want := []string{"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-ready-again",
-		"pod-complete", "pod-delete"}
-	if !slices.Equal(names, want) {
-		t.Errorf("stages %v, want %v", names, want)
 	}
 }
 

@@ -5,11 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"packtree.dev/e2e/devcluster/internal/processes"
 )
 
 func claimed(t *testing.T, path string) *Dir {
@@ -69,21 +64,6 @@ func TestNoDirectoryIsNoCluster(t *testing.T) {
 	}
 }
 
-func TestRemoveLeavesNothingAndFreesTheName(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	dir := claimed(t, path)
-	if err := os.MkdirAll(dir.Path("logs", "old"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := dir.Remove(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("left: %v", err)
-	}
-	claimed(t, path)
-}
-
 func TestClearKeepsTheLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	dir := claimed(t, path)
@@ -98,26 +78,6 @@ func TestClearKeepsTheLock(t *testing.T) {
 	}
 	if _, err := Claim(path); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second claim: %v", err)
-	}
-}
-
-func TestStateIsReadAsItWasSaved(t *testing.T) {
-	dir := claimed(t, filepath.Join(t.TempDir(), "state"))
-	want := State{
-		Started: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
-		Owner:   processes.Record{Name: "up", PID: 42, Start: "7@boot"},
-		Ready:   true,
-		Processes: []Process{
-			{Name: "etcd", Health: "https://127.0.0.1:2379/health", Version: "v3.6.8"},
-			{Name: "podgrouper", Component: true, Health: "http://127.0.0.1:8081/readyz", Version: "v0.1.0"},
-		},
-	}
-	if err := dir.Save(want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Load(dir.Path())
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
 	}
 }
 
