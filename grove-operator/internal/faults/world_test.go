@@ -74,7 +74,7 @@ const (
 	// look is how often a snapshot is taken.
 	look = 400 * time.Millisecond
 	// patience bounds a step; it is long because the machine may be busy.
-	patience = 3 * time.Minute
+	patience = 10 * time.Minute
 )
 
 // until plays until a snapshot satisfies, and returns the last one.
