@@ -117,6 +117,10 @@ var _ = Describe("The keys of a ClusterTopology", func() {
 		Entry("a key that is no label key", "spec.levels[0].key",
 			`Invalid value: "a key": must be the key of a node label: `,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels[0].Key = "a key" }),
+		Entry("a key that is too long", "spec.levels[0].key", `Invalid value: "example.com/a_key`,
+			func(t *grovev1alpha1.ClusterTopology) {
+				t.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
+			}),
 		Entry("no level", "spec.levels", `Required value: a ClusterTopology needs at least one level`,
 			func(t *grovev1alpha1.ClusterTopology) { t.Spec.Levels = []grovev1alpha1.TopologyLevel{} }),
 		Entry("eight levels", "spec.levels", "Too many: 8: must have at most 7 items",

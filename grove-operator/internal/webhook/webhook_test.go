@@ -202,16 +202,6 @@ var _ = Describe("Admission of a ClusterTopology", func() {
 		Expect(operator.Delete(ctx, changed)).To(Succeed())
 	})
 
-	It("turns down what is no hierarchy", func() {
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "zone")))).To(ConsistOf("spec.levels[1].domain"))
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong", "rack", "rack")))).To(
-			ConsistOf("spec.levels[1].domain", "spec.levels[1].key"))
-		Expect(causes(c.Create(ctx, fixture.Topology("wrong")))).To(ContainElement("spec.levels"))
-		long := fixture.Topology("wrong", "rack")
-		long.Spec.Levels[0].Key = "example.com/a_key_with_many_more_characters_than_the_sixty-three_of_a_label_name"
-		Expect(causes(c.Create(ctx, long))).To(ContainElement("spec.levels[0].key"))
-	})
-
 	It("lets levels change until a set that uses them has scheduled pods", func() {
 		made := useTopology("used", "zone", "rack")
 		user := set(
