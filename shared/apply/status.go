@@ -3,13 +3,13 @@ package apply
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"packtree.dev/shared/undeclared"
 )
 
 // Status writes the status of an object if after differs from before, and reports whether it did. Before and after are
@@ -57,7 +57,7 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		wanted.SetResourceVersion(resourceVersion)
 		err := w.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), w.FieldOwner,
 			client.ForceOwnership)
-		if removeUndeclared(fields, err) {
+		if undeclared.Remove(fields, err) {
 			continue
 		}
 		if err != nil {
@@ -71,40 +71,4 @@ func (w Writer) applyStatus(ctx context.Context, object client.Object, status an
 		}
 		resourceVersion = wanted.GetResourceVersion()
 	}
-}
-
-var (
-	undeclared = regexp.MustCompile(`\.status\.(\S+): field not declared in schema`)
-	listItem   = regexp.MustCompile(`\[[^\]]*\]`)
-)
-
-// removeUndeclared removes the fields of a status that an error of the API server calls undeclared, and reports whether
-// there were any.
-func removeUndeclared(status map[string]any, err error) bool {
-	if err == nil {
-		return false
-	}
-	removed := false
-	for _, match := range undeclared.FindAllStringSubmatch(listItem.ReplaceAllString(err.Error(), ""), -1) {
-		removed = remove(status, strings.Split(match[1], ".")) || removed
-	}
-	return removed
-}
-
-// remove removes the field at a path of names from an object, or from each object of a list.
-func remove(value any, path []string) bool {
-	removed := false
-	switch value := value.(type) {
-	case map[string]any:
-		if len(path) > 1 {
-			return remove(value[path[0]], path[1:])
-		}
-		_, removed = value[path[0]]
-		delete(value, path[0])
-	case []any:
-		for _, item := range value {
-			removed = remove(item, path) || removed
-		}
-	}
-	return removed
 }

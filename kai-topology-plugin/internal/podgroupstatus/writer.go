@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -19,6 +20,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	schedulingclient "packtree.dev/shared/client/clientset/versioned/typed/scheduling/v2alpha2"
+	"packtree.dev/shared/undeclared"
 )
 
 // fieldOwner is under which name the scheduler applies its part of the status.
@@ -135,26 +137,34 @@ func (w *Writer) write(ctx context.Context, key gang.Key) error {
 	return nil
 }
 
-// apply writes the scheduler's part of the status.
+// apply writes the scheduler's part of the status, without the fields that the cluster's older CRD does not declare.
 func (w *Writer) apply(
 	ctx context.Context, podGroup *scheduling.PodGroup, desired Desired,
 ) (*scheduling.PodGroup, error) {
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": scheduling.GroupVersion.String(),
-		"kind":       "PodGroup",
-		"metadata":   map[string]any{"namespace": podGroup.Namespace, "name": podGroup.Name, "uid": podGroup.UID},
-		"status":     desired.Status(),
-	})
+	status := desired.Status()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
-		return nil, fmt.Errorf("encoding status: %w", err)
+		return nil, fmt.Errorf("converting status: %w", err)
 	}
-	force := true
-	written, err := w.client.PodGroups(podGroup.Namespace).Patch(ctx, podGroup.Name, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: fieldOwner, Force: &force}, "status")
-	if err != nil {
-		return nil, fmt.Errorf("applying status: %w", err)
+	for {
+		body, err := json.Marshal(map[string]any{
+			"apiVersion": scheduling.GroupVersion.String(),
+			"kind":       "PodGroup",
+			"metadata":   map[string]any{"namespace": podGroup.Namespace, "name": podGroup.Name, "uid": podGroup.UID},
+			"status":     fields,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("encoding status: %w", err)
+		}
+		written, err := w.client.PodGroups(podGroup.Namespace).Patch(ctx, podGroup.Name, types.ApplyPatchType, body,
+			metav1.PatchOptions{FieldManager: fieldOwner, Force: new(true)}, "status")
+		switch {
+		case err == nil:
+			return written, nil
+		case !undeclared.Remove(fields, err):
+			return nil, fmt.Errorf("applying status: %w", err)
+		}
 	}
-	return written, nil
 }
 
 // measure records in the metrics whether and why the gang waits.
