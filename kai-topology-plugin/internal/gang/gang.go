@@ -140,7 +140,7 @@ func (g *Gang) sort(pods []*corev1.Pod, ours func(scheduler string) bool) {
 		case isGated:
 			g.Gated = append(g.Gated, pod)
 		case isGone:
-			if pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil {
+			if Done(pod) {
 				g.Done = append(g.Done, pod)
 			}
 		case isAssumed:
@@ -224,8 +224,15 @@ func (g *Gang) ForeignMessage() string { return foreignMessage(g.Foreign[0], len
 
 // StandingPods counts the standing pods of each group and of those below it, by the group's name.
 func (g *Gang) StandingPods() map[string]int {
+	return g.byGroup(g.Standing)
+}
+
+// DonePods counts the pods of each group and of those below it that have done their work, by the group's name.
+func (g *Gang) DonePods() map[string]int { return g.byGroup(g.Done) }
+
+func (g *Gang) byGroup(pods []*corev1.Pod) map[string]int {
 	counts := map[string]int{}
-	for _, pod := range g.Standing {
+	for _, pod := range pods {
 		for group := g.Tree.Leaf(LeafOf(pod)); group != nil; group = group.Parent {
 			counts[group.Name]++
 		}

@@ -65,6 +65,11 @@ func On(node string, pod *corev1.Pod) *corev1.Pod {
 	return &there
 }
 
+// Done reports whether the pod has done its work. One that is deleted succeeds when it is asked to stop, too.
+func Done(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded && pod.DeletionTimestamp == nil
+}
+
 func gone(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil ||
 		pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

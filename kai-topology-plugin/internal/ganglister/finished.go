@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // NewFinished returns a cache of the pods that have done their work. kube-scheduler's own cache drops a pod as soon
@@ -63,8 +65,8 @@ func (l *Lister) AsFinished(pod *corev1.Pod) *corev1.Pod {
 	return finished
 }
 
-// WithFinished adds to the pods of a gang those that have done their work. The two caches are filled by watches of
-// their own: a pod that both have for a moment has finished, and counts once.
+// WithFinished adds to the pods of a gang those that have done their work, and one for each of those that are gone. The
+// two caches are filled by watches of their own: a pod that both have for a moment has finished, and counts once.
 func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	found, err := l.Finished.GetIndexer().ByIndex(gangIndex, key.String())
 	if err != nil {
@@ -77,5 +79,20 @@ func (l *Lister) WithFinished(key gang.Key, pods []*corev1.Pod) ([]*corev1.Pod, 
 		}
 	}
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return done[pod.UID] != nil })
-	return slices.AppendSeq(pods, maps.Values(done)), nil
+	pods = slices.AppendSeq(pods, maps.Values(done))
+	for leaf, count := range l.Ended(key) {
+		pods = append(pods, slices.Repeat([]*corev1.Pod{ended(key, leaf)}, count)...)
+	}
+	return pods, nil
+}
+
+// ended stands for a pod that has done its work and is gone. No object has such a name.
+func ended(key gang.Key, leaf string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: "ended pod",
+		Labels:      map[string]string{kai.LabelSubGroupName: leaf},
+		Annotations: map[string]string{scheduling.AnnotationPodGroupName: key.Name},
+	}}
+	pod.Status.Phase = corev1.PodSucceeded
+	return pod
 }

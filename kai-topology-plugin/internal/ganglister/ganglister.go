@@ -31,6 +31,8 @@ type Lister struct {
 	Members cache.Indexer
 	// Finished has the pods that have done their work, which Members has no more.
 	Finished cache.SharedIndexInformer
+	// Ended returns how many pods of each leaf of a gang have done their work and are gone.
+	Ended func(gang.Key) map[string]int
 	// Assumed returns the pods of a gang that the scheduler has put on a node which the API server does not show yet.
 	Assumed func(gang.Key) []*corev1.Pod
 	// Ours reports whether the pods of a scheduler are placed by this process.

@@ -226,6 +226,7 @@ func (s *State) Planned(
 		further := asked.Satisfied(gang.NoPending)
 		if !further {
 			clear(r.ranks) // None of them is being bound.
+			r.ended = nil  // It has all that it needs without them.
 		}
 		r.remember(version, pod, given, asked.Pending)
 		r.placement = lastPlacement{asked.PodGroup.UID, given.Placement(len(asked.Pending))}

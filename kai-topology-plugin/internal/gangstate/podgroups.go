@@ -55,6 +55,7 @@ func (s *State) PodGroupChanged(old, podGroup *scheduling.PodGroup, now time.Tim
 func (s *State) PodGroupDeleted(podGroup *scheduling.PodGroup, now time.Time) Effects {
 	return s.change(keyOf(podGroup), func(r *record, e *Effects) {
 		s.setPodGroup(r, nil)
+		r.ended = nil
 		r.parsed, r.attempts, r.leading, r.planned = parsed{}, attempts{}, leading{}, since{}
 		r.delayed, r.delayEnds = since{}, time.Time{}
 		clear(r.ranks)
@@ -74,6 +75,9 @@ func (s *State) setPodGroup(r *record, podGroup *scheduling.PodGroup) {
 		for _, key := range gang.RelationKeys(r.podGroup) {
 			remove(s.counted, key, r.key)
 		}
+	}
+	if r.podGroup != nil && podGroup != nil && r.podGroup.UID != podGroup.UID {
+		r.ended = nil
 	}
 	if r.podGroup = podGroup; podGroup == nil {
 		return

@@ -92,24 +92,6 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	}
 }
 
-// PodFinished records that a pod has done its work: nobody makes it again. Word that it left its node may have come
-// before, and does not say why: kube-scheduler's cache drops a pod that has ended like one that is deleted.
-func (s *State) PodFinished(pod *corev1.Pod) Effects {
-	key, member := gang.KeyOf(pod)
-	if !member {
-		return Effects{}
-	}
-	return s.change(key, func(r *record, e *Effects) {
-		ended := func(seat *reservation) bool {
-			left := seat.placement().Pod
-			return left.UID == pod.UID && done(pod, left.Spec.RestartPolicy)
-		}
-		if r.dropSeats(e, metrics.SeatNotNeeded, ended) {
-			s.givenBack(e, key)
-		}
-	})
-}
-
 // successor returns a pod as its owner makes it again.
 func successor(pod *corev1.Pod) *corev1.Pod {
 	next := pod.DeepCopy()

@@ -91,6 +91,9 @@ type record struct {
 	assumed map[types.UID]*assumed
 	// kept is the room that is kept for the gang, and for those that follow it.
 	kept []*reservation
+	// done are the pods that have done their work and are there, by their leaf, and ended counts those that are gone.
+	done  map[types.UID]string
+	ended map[string]int
 	// claims are those of pods on their way to a node whose volumes are yet to be made.
 	claims map[types.UID]string
 	// ranks are those of pods that are being bound.
@@ -175,7 +178,7 @@ func (s *State) record(key gang.Key) *record {
 		known = &record{
 			key: key, members: gang.NewMembers(),
 			gated: map[types.UID]*corev1.Pod{}, early: sets.Set[types.UID]{}, assumed: map[types.UID]*assumed{},
-			ranks: map[types.UID]int{}, claims: map[types.UID]string{},
+			ranks: map[types.UID]int{}, claims: map[types.UID]string{}, done: map[types.UID]string{},
 		}
 		s.gangs[key] = known
 	}
@@ -205,7 +208,7 @@ func (s *State) tidy(r *record) {
 	index(s.holding, r, r.plan != nil || len(r.assumed) > 0 || len(r.kept) > 0 || r.preempting != nil || r.inTime())
 	index(s.waiting, r, r.overtaken != nil)
 	indexed := s.holding[r.key] != nil || s.waiting[r.key] != nil
-	spoken := r.announced != nil || r.waits != ""
+	spoken := r.announced != nil || r.waits != "" || len(r.done) > 0
 	if r.podGroup == nil && r.members.Len() == 0 && len(r.gated) == 0 && !indexed && !spoken {
 		delete(s.gangs, r.key)
 	}
@@ -229,6 +232,7 @@ func (s *State) Opened(now time.Time) (effects Effects) {
 	for _, r := range s.gangs {
 		s.markBegun(r)
 		s.restoreSeats(&effects, r, now)
+		s.restoreEnded(r)
 		s.tidy(r)
 	}
 	for _, r := range s.gangs {

@@ -6,25 +6,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
-// finishedHandler has the status of a gang looked at when pods of it have done their work, or are removed after that.
-// No seats are held for them.
+// finishedHandler has gangs know of pods that have done their work, and of those that are removed after that.
 func (p *Plugin) finishedHandler() cache.ResourceEventHandler {
-	changed := func(object any) {
-		pod, ok := objectOf[*corev1.Pod](object)
-		if !ok {
-			return
-		}
-		p.effects.do(p.gangs.PodFinished(pod))
-		if key, member := gang.KeyOf(pod); member {
-			p.effects.writeStatus(key)
-		}
-	}
+	finished := func(object any) { p.effects.do(p.gangs.PodFinished(object.(*corev1.Pod))) }
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: changed, UpdateFunc: func(_, after any) { changed(after) }, DeleteFunc: changed,
+		AddFunc: finished, UpdateFunc: func(_, after any) { finished(after) },
+		DeleteFunc: func(object any) {
+			if pod, ok := objectOf[*corev1.Pod](object); ok {
+				p.effects.do(p.gangs.FinishedGone(pod))
+			}
+		},
 	}
 }
 

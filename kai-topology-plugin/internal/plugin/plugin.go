@@ -157,7 +157,7 @@ func newPluginAmong(
 	gangs, view := gangstate.New(all.have), clusterview.New(filters)
 	lister := &ganglister.Lister{
 		Pods: core.Pods().Lister(), Nodes: core.Nodes().Lister(), Members: pods.GetIndexer(),
-		Finished: finished, Assumed: gangs.AssumedPods, Ours: all.have,
+		Finished: finished, Ended: gangs.Ended, Assumed: gangs.AssumedPods, Ours: all.have,
 	}
 	plugin := &Plugin{
 		handle:   handle,

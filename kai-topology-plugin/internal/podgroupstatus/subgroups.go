@@ -15,12 +15,18 @@ const (
 )
 
 // subGroups returns where each group stands.
-func subGroups(groups []decision.Group) []scheduling.SubGroupStatus {
+func subGroups(observed Observed) []scheduling.SubGroupStatus {
+	groups := observed.Groups
 	limit := domainLimit(groups)
+	var done map[string]int
+	if len(groups) > 0 {
+		done = observed.Gang.DonePods()
+	}
 	statuses := make([]scheduling.SubGroupStatus, 0, len(groups))
 	for _, group := range groups {
 		status := scheduling.SubGroupStatus{
 			Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed),
+			Succeeded: int32(done[group.Name]),
 		}
 		for level, domains := range group.Domains {
 			listDomains(&status, level, domains, limit)

@@ -57,6 +57,13 @@ var _ = Describe("a gang that loses pods", func() {
 		Consistently(scheduled(namespace, "gang")).WithTimeout(2 * time.Second).Should(withReason(scheduling.ReasonPlaced))
 		Expect(podsOf(namespace, gangOf("gang"))).To(HaveLen(2),
 			"nothing of a gang is stopped because another part has finished")
+		deletePod(namespace, "gang-0")
+		kill(scheduler)
+		startScheduler()
+		eventuallyWorks()
+		Consistently(scheduled(namespace, "gang")).WithTimeout(2*time.Second).Should(withReason(scheduling.ReasonPlaced),
+			"what has done its work counts when it is gone, and for the next scheduler")
+		Expect(podsOf(namespace, gangOf("gang"))).To(HaveLen(1))
 		finish("gang-1")
 		Eventually(scheduled(namespace, "gang")).Should(And(withReason(scheduling.ReasonPlaced),
 			HaveField("Message", HavePrefix("finished: "))))

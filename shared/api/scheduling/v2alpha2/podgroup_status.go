@@ -233,6 +233,13 @@ type SubGroupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	MinMember int32 `json:"minMember"`
 
+	// succeeded is how many pods of the group and of the groups below it have done their work, those whose objects are
+	// gone included, as far as the gang needs them. They count for its minimum when it comes to its end.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Succeeded int32 `json:"succeeded,omitempty"`
+
 	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value
 	// the sorted domains, each as its path of label values from the broadest level, joined by "/". Of a group that
 	// stands in many, only the first are listed: at most 32 of a level, and fewer in a PodGroup of many groups. Unset
