@@ -72,7 +72,7 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	switch {
 	case !s.opened:
 		return
-	case hold <= 0 || staleness.Stops(r.podGroup, now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
+	case hold <= 0 || s.stops(r, gang.LeafOf(pod), now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
 		if r.dropSeats(e, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat }) {
 			s.givenBack(e, r.key)
 		}
@@ -90,6 +90,20 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 		seat.until = now.Add(hold)
 		e.again(hold)
 	}
+}
+
+// stops reports whether pods of a leaf are stopped for good where they stand: their room goes to others.
+func (s *State) stops(r *record, leaf string, now time.Time) bool {
+	if staleness.Stops(r.podGroup, now) {
+		return true
+	}
+	tree, _ := s.parse(r)
+	for group, deadline := range staleness.Leftovers(r.podGroup) {
+		if tree != nil && !deadline.After(now) && gang.Within(tree, group, leaf) {
+			return true
+		}
+	}
+	return false
 }
 
 // successor returns a pod as its owner makes it again.

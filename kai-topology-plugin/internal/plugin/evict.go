@@ -17,6 +17,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangevents"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 )
@@ -143,13 +144,17 @@ func (e *executor) announceRoom(eviction eviction) {
 }
 
 func disrupted(pod *corev1.Pod, preemptor *gang.Gang) *corev1.PodCondition {
+	higher := ""
+	if kubeframework.Priority(pod) < preemptor.Priority() {
+		higher = " of higher priority"
+	}
 	generation := apipod.CalculatePodConditionObservedGeneration(&pod.Status, pod.Generation, corev1.DisruptionTarget)
 	return &corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,
 		ObservedGeneration: generation,
 		Status:             corev1.ConditionTrue,
 		Reason:             corev1.PodReasonPreemptionByScheduler,
-		Message: fmt.Sprintf("%s: preempting to accommodate PodGroup %s of higher priority",
-			pod.Spec.SchedulerName, klog.KObj(preemptor.PodGroup)),
+		Message: fmt.Sprintf("%s: preempting to accommodate PodGroup %s%s",
+			pod.Spec.SchedulerName, klog.KObj(preemptor.PodGroup), higher),
 	}
 }

@@ -111,7 +111,8 @@ func (p *Plugin) lookAtAll() error {
 
 // stopInTime has a gang stopped that runs below its minimum for too long.
 func (p *Plugin) stopInTime(podGroup *scheduling.PodGroup) {
-	if _, stops := staleness.Deadline(podGroup); stops && p.effects.leads.Load() {
+	_, stops := staleness.Deadline(podGroup)
+	if (stops || len(staleness.Leftovers(podGroup)) > 0) && p.effects.leads.Load() {
 		p.stopper.Enqueue(gang.KeyOfPodGroup(podGroup))
 	}
 }

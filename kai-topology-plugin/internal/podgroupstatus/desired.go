@@ -73,7 +73,7 @@ func Of(observed Observed, now metav1.Time) Desired {
 		Condition:         condition,
 		RepairPlanned:     repairPlanned(observed, condition, now),
 		NodePoolCondition: nodePoolCondition(podGroup, condition, now),
-		SubGroups:         subGroups(observed),
+		SubGroups:         subGroups(observed, now),
 		Resources:         resources(observed.Gang),
 		Placement:         placement(observed),
 		Seats:             observed.Seats,

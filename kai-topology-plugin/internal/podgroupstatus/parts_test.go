@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -52,6 +53,34 @@ func TestAPodGroupOfManyGroupsListsFewerDomainsOfEach(t *testing.T) {
 	}
 	if listed != 2000 {
 		t.Errorf("%d domains are listed, want one of each level of each group", listed)
+	}
+}
+
+// What is left of a group that the gang can do without is dated from when it was first seen.
+func TestSinceWhenAGroupIsBelowItsMinimum(t *testing.T) {
+	seen := observed(t, 1, 1, 0)
+	group := seen.Gang.PodGroup.DeepCopy()
+	group.Spec = scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](1), SubGroups: []scheduling.SubGroup{
+		{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)},
+	}}
+	var pods []*corev1.Pod
+	for _, leaf := range []string{"a", "b"} {
+		pod := seen.Gang.Standing[0].DeepCopy()
+		pod.Labels = map[string]string{kai.LabelSubGroupName: leaf}
+		pods = append(pods, pod)
+	}
+	seen.Groups = []decision.Group{{Name: "a"}, {Name: "b"}}
+	seen.Gang, _ = gang.Assemble(group, pods, nil)
+	for _, at := range []metav1.Time{now, metav1.NewTime(now.Add(time.Hour))} {
+		group.Status.SubGroups = podgroupstatus.Of(seen, at).SubGroups
+		if a, b := group.Status.SubGroups[0], group.Status.SubGroups[1]; a.BelowMinimumSince != nil ||
+			b.BelowMinimumSince == nil || !b.BelowMinimumSince.Time.Equal(now.Time) {
+			t.Errorf("at %s: %v and %v", at, a.BelowMinimumSince, b.BelowMinimumSince)
+		}
+	}
+	seen.Gang, _ = gang.Assemble(group, pods[:1], nil)
+	if b := podgroupstatus.Of(seen, now).SubGroups[1]; b.BelowMinimumSince != nil {
+		t.Errorf("none of it stands, and %v", b.BelowMinimumSince)
 	}
 }
 

@@ -1,6 +1,8 @@
 package podgroupstatus
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -15,18 +17,27 @@ const (
 )
 
 // subGroups returns where each group stands.
-func subGroups(observed Observed) []scheduling.SubGroupStatus {
+func subGroups(observed Observed, now metav1.Time) []scheduling.SubGroupStatus {
 	groups := observed.Groups
 	limit := domainLimit(groups)
 	var done map[string]int
+	since := map[string]*metav1.Time{}
 	if len(groups) > 0 {
 		done = observed.Gang.DonePods()
+		for _, group := range observed.Gang.Leftovers() {
+			since[group.Name] = &now
+		}
+		for _, said := range observed.Gang.PodGroup.Status.SubGroups {
+			if since[said.Name] != nil && said.BelowMinimumSince != nil {
+				since[said.Name] = said.BelowMinimumSince
+			}
+		}
 	}
 	statuses := make([]scheduling.SubGroupStatus, 0, len(groups))
 	for _, group := range groups {
 		status := scheduling.SubGroupStatus{
 			Name: group.Name, Scheduled: int32(group.Placed), MinMember: int32(group.Needed),
-			Succeeded: int32(done[group.Name]),
+			Succeeded: int32(done[group.Name]), BelowMinimumSince: since[group.Name],
 		}
 		for level, domains := range group.Domains {
 			listDomains(&status, level, domains, limit)

@@ -49,7 +49,7 @@ func CandidatesAmong(
 	c := &Candidates{budgets: budgets, below: rank.Priority}
 	gangs := map[gang.Key][]*corev1.Pod{}
 	add := func(key gang.Key, workload Workload, pods []*corev1.Pod) {
-		if mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
+		if len(pods) > 0 && mayLeave(pods) && workload.mayLeaveFor(rank.Priority) {
 			c.add(key, workload, pods)
 		}
 	}
@@ -73,7 +73,14 @@ func CandidatesAmong(
 		if err != nil {
 			return nil, err
 		}
-		add(key, workload, pods)
+		useful, left := workload.leftovers(pods)
+		add(key, workload, useful)
+		for _, pods := range left {
+			useless := Workload{Protected: workload.Protected, Priority: math.MinInt32}
+			if workload.Priority <= rank.Priority {
+				add(key, useless, pods)
+			}
+		}
 	}
 	return c, c.sort()
 }
@@ -99,6 +106,21 @@ func CandidatesOf(gangs sets.Set[gang.Key], nodes []fwk.NodeInfo) (*Candidates, 
 	return c, c.sort()
 }
 
+// leftovers tells apart the pods of a gang that are of no use, by group: those of groups that are given back. Others
+// have successors that may take their place within moments, as long as seats are held for these.
+func (w *Workload) leftovers(pods []*corev1.Pod) (useful []*corev1.Pod, useless [][]*corev1.Pod) {
+	if w.Tree == nil || w.seated {
+		return pods, nil
+	}
+	useful = slices.Clone(pods)
+	for _, group := range gang.Leftovers(w.Tree, pods) {
+		in := func(pod *corev1.Pod) bool { return gang.Within(w.Tree, group.Name, gang.LeafOf(pod)) }
+		useless = append(useless, slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !in(pod) }))
+		useful = slices.DeleteFunc(useful, in)
+	}
+	return useful, useless
+}
+
 // WorkloadOf returns a gang of which pods stand, at least one, without its Pods.
 func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, error) {
 	workload := Workload{Gang: true, Priority: kubeframework.Priority(pods[0])}
@@ -114,6 +136,7 @@ func (read PodGroups) WorkloadOf(key gang.Key, pods []*corev1.Pod) (Workload, er
 	}
 	workload.Protected = podGroup.Spec.Preemptibility == scheduling.NonPreemptible
 	workload.Tree, _ = gang.Read(podGroup, nil)
+	workload.seated = len(podGroup.Status.Seats) > 0
 	return workload, nil
 }
 

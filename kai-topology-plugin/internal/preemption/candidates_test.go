@@ -15,6 +15,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -84,6 +85,37 @@ func TestWhoCanBeAskedToLeave(t *testing.T) {
 				t.Errorf("there is nobody: %t, want %t", found.Empty(), c.empty)
 			}
 		})
+	}
+}
+
+// Of a gang that needs one of two subgroups, the other one has one pod of two: it is of no use, and leaves for a gang of
+// the same priority, unless its successor may be about to come. The rest of the gang stays.
+func TestLeftoversLeaveForWhoeverIsNotBelowThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		priority int32
+		seated   bool
+		leaf     string
+		empty    bool
+	}{
+		"for the same priority":             {priority: 5, leaf: "b"},
+		"not for a lower one":               {priority: 4, leaf: "b", empty: true},
+		"not while its seat is held":        {priority: 5, leaf: "b", seated: true, empty: true},
+		"but not what the gang cannot miss": {priority: 5, leaf: "a", empty: true},
+	} {
+		group := groupOf("gang", "")
+		group.Spec = scheduling.PodGroupSpec{MinSubGroup: ptr.To[int32](1), SubGroups: []scheduling.SubGroup{
+			{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)},
+		}}
+		if c.seated {
+			group.Status.Seats = []scheduling.SeatsStatus{{SubGroup: "b", Nodes: []string{"n"}}}
+		}
+		core, left := podOn("core", "gang", 5), podOn("left", "gang", 5)
+		core.Labels[kai.LabelSubGroupName], left.Labels[kai.LabelSubGroupName] = "a", c.leaf
+		found, err := preemption.CandidatesFor(gang.Rank{Priority: c.priority}, nodeWith(core, left), reader(group),
+			preemption.Budgets{})
+		if err != nil || found.Empty() != c.empty {
+			t.Errorf("%s: nobody leaves: %t, want %t, error %v", name, found.Empty(), c.empty, err)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ type Workload struct {
 	Priority int32
 	// Protected workloads never leave.
 	Protected bool
+	// seated is set if seats are held for successors of its pods.
+	seated bool
 	// Pods are those that stand, all of them, in any stable order.
 	Pods []Pod
 

@@ -23,6 +23,19 @@ func Deadline(podGroup *scheduling.PodGroup) (time.Time, bool) {
 	return condition.LastTransitionTime.Add(grace.Duration), true
 }
 
+// Leftovers returns when the pods of each group are to be stopped that the gang can do without, and that has fewer than
+// it needs: after the same grace period. It follows from the PodGroup alone, too.
+func Leftovers(podGroup *scheduling.PodGroup) map[string]time.Time {
+	grace, deadlines := podGroup.Spec.StalenessGracePeriod, map[string]time.Time{}
+	for i := range podGroup.Status.SubGroups {
+		group := &podGroup.Status.SubGroups[i]
+		if grace != nil && grace.Duration >= 0 && group.BelowMinimumSince != nil {
+			deadlines[group.Name] = group.BelowMinimumSince.Add(grace.Duration)
+		}
+	}
+	return deadlines
+}
+
 // Stops reports whether a gang is stopped for good where it stands: it ran below its minimum for too long, and its room
 // goes to others.
 func Stops(podGroup *scheduling.PodGroup, now time.Time) bool {

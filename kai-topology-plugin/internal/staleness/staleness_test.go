@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -69,7 +70,7 @@ type table struct {
 	reports int
 }
 
-func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration) *table {
+func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration, leaves ...string) *table {
 	var objects []runtime.Object
 	var pods []*corev1.Pod
 	for i := range 3 {
@@ -77,6 +78,9 @@ func stopperFor(podGroup *scheduling.PodGroup, standing int, after time.Duration
 			UID: types.UID(rune('a' + i))}}
 		if i < standing {
 			pod.Spec.NodeName = "node"
+		}
+		if i < len(leaves) {
+			pod.Labels = map[string]string{kai.LabelSubGroupName: leaves[i]}
 		}
 		objects, pods = append(objects, pod), append(pods, pod)
 	}
@@ -141,5 +145,36 @@ func TestAFailureIsReported(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a", "c"}, stopper.left(t)); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+}
+
+// The gang needs one of two subgroups; of the other one a pod stands that is of no use without its second.
+func TestWhatIsLeftOfAGroupIsStoppedAtItsDeadline(t *testing.T) {
+	for name, c := range map[string]struct {
+		grace *metav1.Duration
+		leaf  string
+		after time.Duration
+		left  []string
+	}{
+		"after the grace period":              {minutes(5), "b", 5 * time.Minute, []string{"a", "c"}},
+		"not before":                          {minutes(5), "b", 5*time.Minute - 1, []string{"a", "b", "c"}},
+		"never, if nobody says so":            {nil, "b", time.Hour, []string{"a", "b", "c"}},
+		"not what the gang cannot do without": {minutes(5), "a", time.Hour, []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			group := podGroup(c.grace, "True", scheduling.ReasonPlaced)
+			group.Spec.MinMember, group.Spec.MinSubGroup = nil, ptr.To[int32](1)
+			group.Spec.SubGroups = []scheduling.SubGroup{
+				{Name: "a", MinMember: ptr.To[int32](1)}, {Name: "b", MinMember: ptr.To[int32](2)},
+			}
+			group.Status.SubGroups = []scheduling.SubGroupStatus{{Name: "b", BelowMinimumSince: &metav1.Time{Time: broke}}}
+			stopper := stopperFor(group, 2, c.after, "a", c.leaf, "b")
+			if err := stopper.look(t.Context(), gang.Key{Namespace: "ns", Name: "gang"}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.left, stopper.left(t)); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

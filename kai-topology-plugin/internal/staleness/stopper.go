@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/shared/podgrouptree"
 )
 
 // Second look, and pace of attempts that fail.
@@ -72,26 +74,53 @@ func (s *Stopper) Run(ctx context.Context) {
 	}
 }
 
-// look stops a gang whose deadline has passed, and comes back for one whose deadline is to come. What the condition
-// says can be older than the pods, so those have the last word.
+// look stops a gang, or groups of it, whose deadline has passed, and comes back for one whose deadline is to come. What
+// the status says can be older than the pods, so those have the last word.
 func (s *Stopper) look(ctx context.Context, key gang.Key) error {
 	observed, err := s.Observe(key)
 	if err != nil || observed == nil {
 		return err
 	}
-	deadline, stops := Deadline(observed.PodGroup)
-	if !stops {
+	var errs []error
+	for group, deadline := range Leftovers(observed.PodGroup) {
+		errs = append(errs, s.stopAt(ctx, key, deadline, func() []*corev1.Pod { return leftovers(observed, group) }))
+	}
+	if deadline, stops := Deadline(observed.PodGroup); stops {
+		errs = append(errs, s.stopAt(ctx, key, deadline, func() []*corev1.Pod {
+			if observed.Satisfied(gang.NoPending) || len(observed.Done) > 0 {
+				return nil
+			}
+			return observed.Standing
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// leftovers returns the pods of a group if they are of no use still.
+func leftovers(observed *gang.Gang, group string) (pods []*corev1.Pod) {
+	if !slices.ContainsFunc(observed.Leftovers(), func(left *podgrouptree.Group) bool { return left.Name == group }) {
 		return nil
 	}
+	for _, pod := range observed.Standing {
+		if gang.Within(observed.Tree, group, gang.LeafOf(pod)) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// stopAt stops pods at a deadline, or comes back for it. If there are none, it comes back until the status says so too,
+// or the last pods turn out not to stand.
+func (s *Stopper) stopAt(ctx context.Context, key gang.Key, deadline time.Time, which func() []*corev1.Pod) error {
 	if left := deadline.Sub(s.clock.Now()); left > 0 {
 		s.queue.AddAfter(key, left)
 		return nil
 	}
-	if observed.Satisfied(gang.NoPending) || len(observed.Done) > 0 {
-		s.queue.AddAfter(key, mending) // Until the condition says so too, or the last pods turn out not to stand.
-		return nil
+	pods := which()
+	if len(pods) == 0 {
+		s.queue.AddAfter(key, mending)
 	}
-	return s.stop(ctx, key, observed.Standing)
+	return s.stop(ctx, key, pods)
 }
 
 func (s *Stopper) stop(ctx context.Context, key gang.Key, pods []*corev1.Pod) error {

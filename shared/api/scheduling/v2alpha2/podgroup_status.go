@@ -240,6 +240,12 @@ type SubGroupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Succeeded int32 `json:"succeeded,omitempty"`
 
+	// belowMinimumSince is since when pods of the group stand and are fewer than it needs, while the gang, which can do
+	// without the group, has all that it needs. Unset means that this is not so.
+	//
+	// +optional
+	BelowMinimumSince *metav1.Time `json:"belowMinimumSince,omitempty"`
+
 	// domains are the topology domains in which the group's pods stand: the key is a level of its Topology, the value
 	// the sorted domains, each as its path of label values from the broadest level, joined by "/". Of a group that
 	// stands in many, only the first are listed: at most 32 of a level, and fewer in a PodGroup of many groups. Unset
