@@ -186,14 +186,11 @@ func (b builder) named(gang *schedulerv1alpha1.PodGang, related []relations.Rela
 	return gang
 }
 
-// expected returns how many pods the groups of a gang are to have, made already or not, if that is more than their
-// minimum.
+// expected returns how many pods the groups of a gang are to have, made already or not.
 func (b builder) expected(gang *schedulerv1alpha1.PodGang) podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
 	for _, group := range gang.Spec.PodGroups {
-		if replicas := b.replicas[group.Name]; replicas > group.MinReplicas {
-			expected[group.Name] = replicas
-		}
+		expected[group.Name] = b.replicas[group.Name]
 	}
 	return expected
 }

@@ -34,8 +34,8 @@ var _ = Describe("The pods that are expected", func() {
 		Eventually(expectedPods(ctx, podGroupOfJob(job))).Should(Equal(`{"":6}`), "nobody has made a pod yet")
 
 		patch(ctx, job, `{"spec":{"parallelism":1}}`)
-		Eventually(expectedPods(ctx, podGroupOfJob(job))).Should(BeEmpty(),
-			"no others are expected than those that are needed")
+		Eventually(expectedPods(ctx, podGroupOfJob(job))).Should(Equal(`{"":1}`),
+			"no seats are held for those that were scaled in")
 	})
 
 	It("are written again where somebody else has changed them", func(ctx SpecContext) {

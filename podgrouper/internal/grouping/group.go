@@ -106,20 +106,19 @@ func (g Group) WithKeys(levels Levels) Group {
 	return g
 }
 
-// Expects returns how many pods the leaves are expected to have, if that differs from their minima.
+// Expects returns how many pods the leaves are expected to have, as far as that is known.
 func (g Group) Expects() podgrouptree.Expected {
 	expected := podgrouptree.Expected{}
-	note := func(leaf string, pods, left, minMember *int32) {
-		pods, needed := atMost(left, pods), atMost(left, minMember)
-		if pods != nil && needed != nil && *pods != *needed {
+	note := func(leaf string, pods, left *int32) {
+		if pods := atMost(left, pods); pods != nil {
 			expected[leaf] = *pods
 		}
 	}
 	if len(g.SubGroups) == 0 {
-		note(scheduling.RootGroup, g.Expected, g.Left, g.MinMember)
+		note(scheduling.RootGroup, g.Expected, g.Left)
 	}
 	for _, leaf := range g.SubGroups {
-		note(leaf.Name, leaf.Expected, leaf.Left, leaf.MinMember)
+		note(leaf.Name, leaf.Expected, leaf.Left)
 	}
 	return expected
 }

@@ -107,10 +107,10 @@ func CarriedAnnotations() []string {
 const AnnotationMinRunning = "packtree.dev/min-running"
 
 // AnnotationExpectedPods, on a PodGroup and on the PodGang that it is made from, says how many pods leaves are expected
-// to have, made already or not, where that is another number than their minMember: a JSON object of names of leaves and
-// numbers, such as {"worker":4}, or {"":4} without subgroups. As long as no pod of the gang has a node, it is placed
-// where these have room, if there is such a place. Unset: a leaf is expected to have its minMember. It is not part of
-// the spec, since KAI's PodGroup has no field for it.
+// to have, made already or not: a JSON object of names of leaves and numbers, such as {"worker":4}, or {"":4} without
+// subgroups. As long as no pod of the gang has a node, it is placed where these have room, if there is such a place;
+// later, no room is held for successors of pods beyond these. Unset: a leaf is expected to have its minMember, and may
+// have more. It is not part of the spec, since KAI's PodGroup has no field for it.
 const AnnotationExpectedPods = "packtree.dev/expected-pods"
 
 // RootGroup is the name of the root of every PodGroup's tree of groups: the PodGroup itself.
