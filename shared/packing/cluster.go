@@ -1,7 +1,12 @@
 package packing
 
 import (
+	"cmp"
+
 	"packtree.dev/shared/packing/internal/counts"
+	"packtree.dev/shared/packing/internal/explain"
+	"packtree.dev/shared/packing/internal/problem"
+	"packtree.dev/shared/packing/internal/search"
 )
 
 // MaxAmount bounds every amount of a resource; larger ones are taken as this, and
@@ -103,11 +108,23 @@ func (c *Cluster) Rollback(to Checkpoint) { c.state.Rollback(to) }
 // Lacks returns for each relation of a gang how many items would have to go or to come for
 // it to hold of the pods that run; 0 where it holds. An item with a pod in no domain is one.
 // The error says what is invalid in the gang.
-func (c *Cluster) Lacks(gang *Gang) ([]int, error) { return lacks(c.state, gang) }
+func (c *Cluster) Lacks(gang *Gang) ([]int, error) { return problem.Lacks(c.state, gang) }
 
 // Decide answers whether and where a gang can run on the cluster as it is. It
 // leaves the cluster unchanged, apart from the counts it keeps for shapes.
 //
 // Cost: O(groups + pods + domains looked at) where the tightest domains take the
 // gang, which is usual; at most Options.Budget steps of search otherwise.
-func (c *Cluster) Decide(gang *Gang, options Options) Decision { return decide(c.state, gang, options) }
+func (c *Cluster) Decide(gang *Gang, options Options) Decision {
+	if err := options.Check(); err != nil {
+		return explain.Invalid(gang, err)
+	}
+	p, err := problem.New(c.state, gang)
+	if err != nil {
+		return explain.Invalid(gang, err)
+	}
+	found := search.Run(p, cmp.Or(options.Budget, DefaultBudget), options.Placement == Spread)
+	answer := explain.Of(found, gang, options.Terse || options.Unproved && found.Verdict != Placed)
+	c.state.Trim()
+	return answer
+}

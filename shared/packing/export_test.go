@@ -2,10 +2,12 @@ package packing
 
 import (
 	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/problem"
+	"packtree.dev/shared/packing/internal/refute"
 )
 
 // Input is the question that Decide is asked, written down for everybody.
-func (c *Cluster) Input(gang *Gang) *certificate.Input {
+func (c *Cluster) Input(gang *problem.Gang) *certificate.Input {
 	var nodes []certificate.Node
 	for i := range int32(c.state.Rows()) {
 		name := c.state.NodeName(i)
@@ -21,5 +23,5 @@ func (c *Cluster) Input(gang *Gang) *certificate.Input {
 		}
 		nodes = append(nodes, n)
 	}
-	return InputOf(gang, c.state.Levels(), nodes)
+	return refute.InputOf(gang, c.state.Levels(), nodes)
 }

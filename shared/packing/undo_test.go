@@ -55,3 +55,35 @@ func TestEndedCheckpointBeyondTheLog(t *testing.T) {
 		t.Error("the rollback left a pod behind")
 	}
 }
+
+func TestARemovedTopologyIsGone(t *testing.T) {
+	c := packing.NewCluster()
+	if err := c.SetTopology("site", []string{"rack"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"r0", "r1"} {
+		c.SetNode(packing.Node{Name: name, Labels: map[string]string{"rack": name}, Allocatable: packing.Resources{"gpu": 4}})
+	}
+	g := packing.Group{Name: "x", Pending: []packing.Pods{{Names: []string{"a", "b", "c", "d"},
+		Shape: packing.Shape{Key: "gpu", Requests: packing.Resources{"gpu": 1}}}}}
+	g.Constraint = packing.Constraint{Topology: "site", Required: "rack"}
+	gang := &packing.Gang{Root: g}
+	checkpoint := c.Checkpoint()
+	c.RemoveTopology("site")
+	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Invalid || c.PathOf("site", "r0") != nil {
+		t.Errorf("%s, path %v", d.Verdict, c.PathOf("site", "r0"))
+	}
+	// Its place goes to the next one, of which counts must know.
+	if err := c.SetTopology("power", []string{"rack"}); err != nil {
+		t.Fatal(err)
+	}
+	gang.Root.Constraint.Topology = "power"
+	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
+		t.Errorf("%s: %s", d.Verdict, d.Message())
+	}
+	c.Rollback(checkpoint)
+	gang.Root.Constraint.Topology = "site"
+	if d := c.Decide(gang, packing.Options{}); d.Verdict != packing.Placed {
+		t.Errorf("after a rollback %s: %s", d.Verdict, d.Message())
+	}
+}

@@ -25,3 +25,19 @@ func TestNodesAreForgottenWithTheirLastPod(t *testing.T) {
 		t.Errorf("there are rows for %d nodes", c.Rows())
 	}
 }
+
+// The slot of a topology that is gone goes to the next one.
+func TestSlotsOfTopologiesAreUsedAgain(t *testing.T) {
+	c := NewCluster()
+	for range 3 {
+		for _, name := range []string{"site", "power"} {
+			if err := c.SetTopology(name, []string{"rack"}); err != nil {
+				t.Fatal(err)
+			}
+			c.RemoveTopology(name)
+		}
+	}
+	if len(c.Topologies) != 2 {
+		t.Errorf("%d topologies are kept, with the one that every cluster has", len(c.Topologies))
+	}
+}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // names writes bins as domains and nodes, in their order.
@@ -202,7 +204,7 @@ func TestNoFailureIsKnownOfASearchThatWasBrokenOff(t *testing.T) {
 	total := Counts{2, 2}
 	in := onNodes([]Item{pod(3, 0), pod(2, 0)}, total, nodes{{5, 0}, {5, 0}})
 	for limit := range 12 {
-		s := newSolver(in, &Budget{Limit: limit})
+		s := newSolver(in, &problem.Budget{Limit: limit})
 		s.thorough, s.effort = true, 1<<20
 		d := distributionOf(s, 0, total)
 		if d.search(0, total, nil) {

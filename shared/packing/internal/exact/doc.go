@@ -14,4 +14,11 @@
 //	quick.go       pods on the nodes of a domain, without search
 //	local.go       bins filled as well as can be, and a few of them emptied and
 //	               filled again as long as something is left; fill.go fills one
+//
+// A gang on a cluster becomes such an instance:
+//
+//	snapshot.go    the nodes; instances.go what is selected of the gang
+//	encoding.go    relations, as pods and nodes
+//	optimise.go    the fewest preferred units, proved
+//	exhaustive.go  all ways, where there are few of them
 package exact

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // placeable reports whether pods that ask for one resource fit on nodes: node by node, by what may be left
@@ -72,7 +74,7 @@ func TestEffortGrowsUntilSomethingIsProved(t *testing.T) {
 			if budget.Steps <= first.budget.Steps {
 				t.Errorf("%d steps, and the first effort took %d", budget.Steps, first.budget.Steps)
 			}
-			short := &Budget{Limit: first.budget.Steps}
+			short := &problem.Budget{Limit: first.budget.Steps}
 			if Solve(in, short) != nil || !short.Exhausted() {
 				t.Errorf("an answer after %d steps of %d", short.Steps, short.Limit)
 			}
@@ -134,7 +136,7 @@ func drawCrowded(t *rapid.T, least, most int) *Instance {
 func TestCrowdedNodesArePackedExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawCrowded(t, easy-1, easy+1)
-		budget := &Budget{Limit: 1 << 10}
+		budget := &problem.Budget{Limit: 1 << 10}
 		root := Solve(in, budget)
 		switch {
 		case root != nil:
@@ -154,7 +156,7 @@ func TestWhatTheLocalSearchGivesUpIsRefutedAllTheSame(t *testing.T) {
 	if s.fit(1, in.Total) != nil || !s.gaveUp {
 		t.Fatal("the effort of a local search is enough")
 	}
-	budget := &Budget{Limit: 1 << 14}
+	budget := &problem.Budget{Limit: 1 << 14}
 	if Solve(in, budget) != nil || budget.Exhausted() {
 		t.Errorf("nothing is refuted after %d steps", budget.Steps)
 	}

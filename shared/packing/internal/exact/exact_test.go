@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 func TestMain(m *testing.M) {
@@ -143,7 +145,7 @@ func TestTheCompleteSearchAloneIsExact(t *testing.T) {
 		in := drawTight(t)
 		want := (&tight{Instance: in}).fits()
 		for _, thorough := range []bool{true, false} {
-			budget := &Budget{Limit: 1 << 30}
+			budget := &problem.Budget{Limit: 1 << 30}
 			s := newSolver(in, budget)
 			s.thorough = thorough
 			root := s.solve()

@@ -1,5 +1,7 @@
 package exact
 
+import "packtree.dev/shared/packing/internal/problem"
+
 // None is the level of a pod and of the whole cluster, and the absence of an index.
 const None = -1
 
@@ -54,12 +56,6 @@ type Part struct {
 	Inner  *Packing
 }
 
-// Budget bounds searches in steps.
-type Budget struct{ Steps, Limit int }
-
-// Exhausted reports whether no step is left.
-func (b *Budget) Exhausted() bool { return b.Steps >= b.Limit }
-
 // firstEffort is enough for the nodes of a rack, mostly.
 const firstEffort = 500
 
@@ -68,7 +64,7 @@ const firstEffort = 500
 // something does not fit into some domain, most of which do not matter in the end;
 // so they are broken off early first, and get more effort as long as nothing is
 // found or proved.
-func Solve(in *Instance, budget *Budget) *Packing {
+func Solve(in *Instance, budget *problem.Budget) *Packing {
 	return newSolver(in, budget).solve()
 }
 

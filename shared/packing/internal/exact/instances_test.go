@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // Levels of the trees below: blocks have racks. rack is the level of racks in trees without blocks.
@@ -294,7 +296,7 @@ func TestASearchIsRepeatedToTheStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawDeep(t)
 		limit := rapid.IntRange(1, 400).Draw(t, "limit")
-		first, second := &Budget{Limit: limit}, &Budget{Limit: limit}
+		first, second := &problem.Budget{Limit: limit}, &problem.Budget{Limit: limit}
 		a, b := Solve(in, first), Solve(in, second)
 		if *first != *second || (a == nil) != (b == nil) {
 			t.Fatalf("%d and %d steps, found %v and %v", first.Steps, second.Steps, a != nil, b != nil)
@@ -310,7 +312,7 @@ func TestAnInstanceIsOnlyRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawDeep(t)
 		before := fmt.Sprintf("%+v", in)
-		Solve(in, &Budget{Limit: 1 << 14})
+		Solve(in, &problem.Budget{Limit: 1 << 14})
 		if after := fmt.Sprintf("%+v", in); after != before {
 			t.Fatalf("%s\nbecame\n%s", before, after)
 		}
@@ -322,7 +324,7 @@ func TestTheLimitOfABudgetIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawDeep(t)
 		limit := rapid.IntRange(1, 2000).Draw(t, "limit")
-		budget := &Budget{Limit: limit}
+		budget := &problem.Budget{Limit: limit}
 		root := Solve(in, budget)
 		if budget.Limit != limit {
 			t.Fatalf("the limit was %d and is %d", limit, budget.Limit)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // drawFull draws racks that groups and pods fill: they fit, and a local search may not see it.
@@ -50,7 +52,7 @@ func contentOf(items []Item, item int) Counts {
 }
 
 // searching prepares a local search for all of an instance.
-func searching(in *Instance, budget *Budget) (*local, Counts) {
+func searching(in *Instance, budget *problem.Budget) (*local, Counts) {
 	s := newSolver(in, budget)
 	s.effort = firstEffort
 	c := s.open(in.Total, None)
@@ -164,7 +166,7 @@ func TestWhatALocalSearchLeaves(t *testing.T) {
 func TestFullRacksArePacked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawFull(t)
-		budget := &Budget{Limit: 1 << 12}
+		budget := &problem.Budget{Limit: 1 << 12}
 		root := Solve(in, budget)
 		if root == nil && !budget.Exhausted() {
 			t.Fatalf("refuted after %d steps, and it fits", budget.Steps)
@@ -238,7 +240,7 @@ func TestTheLocalSearchLeavesHalfOfTheBudget(t *testing.T) {
 		"more bins than that":                      {large + 1, 400, 1000, 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := searching(many(test.bins, false), &Budget{Steps: test.steps, Limit: test.limit})
+			l, _ := searching(many(test.bins, false), &problem.Budget{Steps: test.steps, Limit: test.limit})
 			if l.stop != test.stop {
 				t.Errorf("it stops at %d, want %d", l.stop, test.stop)
 			}
@@ -255,7 +257,7 @@ func TestTheLocalSearchLeavesHalfOfTheBudget(t *testing.T) {
 // A local search that is tired fills no more bins, and leaves what it has filled.
 func TestATiredSearchFillsNoBin(t *testing.T) {
 	for limit, filled := range map[int]int{0: 0, 1: 1, 8: 5, 100: 20} {
-		l, c := searching(many(20, false), &Budget{Limit: limit})
+		l, c := searching(many(20, false), &problem.Budget{Limit: limit})
 		l.fillAll()
 		got := 0
 		for at := range l.contents {

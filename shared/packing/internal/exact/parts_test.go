@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // unlimited is a budget that no instance here exhausts.
-func unlimited() *Budget { return &Budget{Limit: 1 << 30} }
+func unlimited() *problem.Budget { return &problem.Budget{Limit: 1 << 30} }
 
 // drawPods draws some pods of each class.
 func drawPods(t *rapid.T, in *Instance) Counts {
@@ -355,7 +357,7 @@ func TestASearchKeepsToItsBudget(t *testing.T) {
 	const over = 64 // what one step of the search may count at once
 	rapid.Check(t, func(t *rapid.T) {
 		in := drawTight(t)
-		budget := &Budget{Limit: rapid.IntRange(0, 300).Draw(t, "steps")}
+		budget := &problem.Budget{Limit: rapid.IntRange(0, 300).Draw(t, "steps")}
 		root := Solve(in, budget)
 		switch {
 		case budget.Steps > budget.Limit+over:

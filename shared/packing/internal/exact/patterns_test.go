@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // ample is a node with room for whatever a table leaves over.
@@ -98,7 +100,7 @@ func TestPatternsAreCountedInSteps(t *testing.T) {
 		{2, 2, 0}, {1, 1, 0}, {0, 0, 0},
 	} {
 		d := distributionOf(newSolver(onNodes([]Item{pod(2, 0), pod(3, 0)}, rest, nodes{{7, 0}, ample}),
-			&Budget{Limit: test.limit}), 0, rest)
+			&problem.Budget{Limit: test.limit}), 0, rest)
 		found := 0
 		if d.patterns(0, rest, nil, func(pattern) bool { found++; return false }) {
 			t.Errorf("no pattern was taken of %d, and the search goes on", found)
@@ -265,7 +267,7 @@ func TestTheNumberOfPodsExceedsNoBudget(t *testing.T) {
 	for _, n := range []int{10, 100, 1000, 10000} {
 		in := onNodes([]Item{pod(7), pod(5), pod(3)}, []int{n, n, n}, nodes{{8*int64(n) + 1}, {7*int64(n) - 1}})
 		for _, limit := range []int{20, 200, 2000} {
-			s := newSolver(in, &Budget{Limit: limit})
+			s := newSolver(in, &problem.Budget{Limit: limit})
 			s.thorough = true
 			root := s.solve()
 			if s.budget.Steps > limit+(1+chunk)*len(in.Free) {

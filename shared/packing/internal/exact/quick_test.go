@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 func TestTheTightestNode(t *testing.T) {
@@ -93,7 +95,7 @@ func TestQuickPackingIsCountedByNodes(t *testing.T) {
 		{127, 3, 9, 0}, {128, 3, 9, 3}, {255, 3, 9, 3}, {256, 3, 9, 6}, {256, 3, 5, 6}, {256, 3, 3, 4}, {127, 1, 0, 0},
 	} {
 		in := onNodes([]Item{pod(2)}, []int{test.pods}, slices.Repeat(nodes{{3}}, test.nodes))
-		s := newSolver(in, &Budget{Limit: test.limit})
+		s := newSolver(in, &problem.Budget{Limit: test.limit})
 		_, ok := s.quick(0, in.Total)
 		if s.budget.Steps != test.steps || ok != (test.steps < test.limit) {
 			t.Errorf("%d pods on %d nodes: %v after %d steps of %d, want %d", test.pods, test.nodes, ok, s.budget.Steps,

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // solver decides whether items fit: domain by domain it chooses how many of each
@@ -12,7 +14,7 @@ import (
 // is arithmetic.
 type solver struct {
 	in        *Instance
-	budget    *Budget
+	budget    *problem.Budget
 	resources int
 	// each is how many pods of each class are in an item, groups opened; volume is
 	// what it takes of all resources, by their weight.
@@ -41,7 +43,7 @@ type solver struct {
 }
 
 // newSolver counts what fits where. O(nodes · items).
-func newSolver(in *Instance, budget *Budget) *solver {
+func newSolver(in *Instance, budget *problem.Budget) *solver {
 	s := &solver{in: in, budget: budget, failed: map[string]bool{}, solved: map[string]*Packing{}}
 	if in.Classes > 0 {
 		s.resources = len(in.Items[0].Requests)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"packtree.dev/shared/packing/internal/problem"
 )
 
 // Pods of groups in groups are counted at each level, and pods of no class are none.
@@ -244,7 +246,7 @@ func TestEfforts(t *testing.T) {
 		"groups are searched for to the end of steps": {groups, 1000, 1000, 900, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSolver(inRacks([]Item{pod(1), group(rack, 1)}, nil, nodes{{1}}), &Budget{Steps: steps, Limit: test.limit})
+			s := newSolver(inRacks([]Item{pod(1), group(rack, 1)}, nil, nodes{{1}}), &problem.Budget{Steps: steps, Limit: test.limit})
 			s.effort = effort
 			within := 0
 			found := s.within(test.c, func() bool {

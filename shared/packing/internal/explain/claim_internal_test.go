@@ -1,0 +1,193 @@
+package explain
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"packtree.dev/shared/packing/certificate"
+	"packtree.dev/shared/packing/internal/counts"
+	"packtree.dev/shared/packing/internal/problem"
+	"packtree.dev/shared/packing/internal/search"
+)
+
+// office is a gang of two groups that need a rack each: of a, which has two leaves, both, and b.
+func office(tb testing.TB) *problem.Problem {
+	tb.Helper()
+	c := counts.NewCluster()
+	if err := c.SetTopology("site", []string{"zone", "rack"}); err != nil {
+		tb.Fatal(err)
+	}
+	for _, name := range []string{"n1", "n2"} {
+		c.SetNode(counts.Node{Name: name, Labels: map[string]string{"zone": "z", "rack": name}, Allocatable: counts.Resources{"gpu": 8}})
+	}
+	pods := func(name string, gpu int64) problem.Group {
+		return problem.Group{Name: name, MinMember: 1, Pending: []problem.Pods{{Names: []string{name + "-0"}, Shape: counts.Shape{Key: name,
+			Requests: counts.Resources{"gpu": gpu}}}}}
+	}
+	inRack := problem.Constraint{Topology: "site", Required: "rack"}
+	a, b := problem.Group{Name: "a", Constraint: inRack, Children: []problem.Group{pods("a1", 2), pods("a2", 2)}}, pods("b", 3)
+	b.Constraint, b.Running, b.MinMember = inRack, []string{"n1"}, 2
+	a.Children[0].Relations, b.Relations = []string{"inner"}, []string{"other"}
+	p, err := problem.New(c, &problem.Gang{Root: problem.Group{Name: "all", Children: []problem.Group{a, b}}, Relations: []problem.Relation{
+		{Name: "inner", Topology: "site", Level: "rack", Max: 1}, {Name: "other", Topology: "site", Level: "rack", Max: 1}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+const all, groupA, groupA1, groupA2, groupB = 0, 1, 2, 3, 4
+
+func TestARelationIsAboutWhatIsInItsItemsAndAroundThem(t *testing.T) {
+	p := office(t)
+	for group, want := range map[int]bool{all: true, groupA: true, groupA1: true, groupA2: false, groupB: false} {
+		if got := about(p, &p.Relations[0], group); got != want {
+			t.Errorf("a relation of a1 is about group %d: %v", group, got)
+		}
+	}
+	for group, want := range map[int]bool{all: true, groupA: false, groupA1: false, groupA2: false, groupB: true} {
+		if got := about(p, &p.Relations[1], group); got != want {
+			t.Errorf("a relation of b is about group %d: %v", group, got)
+		}
+	}
+	item := p.Relations[0]
+	item.Items = []int{groupA}
+	for group, want := range map[int]bool{all: true, groupA: true, groupA1: true, groupA2: true, groupB: false} {
+		if got := about(p, &item, group); got != want {
+			t.Errorf("a relation of a is about group %d: %v", group, got)
+		}
+	}
+}
+
+func TestRulesAreCountedWhereverTheyAreUsed(t *testing.T) {
+	used := timesUsed(&certificate.Proof{Start: []int{0, 1}, Rules: []certificate.Rule{
+		{Without: &certificate.Without{Each: []int{1, 2}, Then: []int{3}}},
+		{Branch: &certificate.Branch{Each: []int{2, 3}, None: []int{2}}},
+		{Few: &certificate.Few{}}, {Few: &certificate.Few{}},
+	}})
+	if want := []int{1, 2, 3, 2}; !slices.Equal(used, want) {
+		t.Errorf("%v, want %v", used, want)
+	}
+}
+
+// A claim is what a sentence can say: one group, one domain at most, and one rule. What is
+// more than that has no figures.
+func TestACertificateComesDownToAClaim(t *testing.T) {
+	few := func(group string) certificate.Rule { return certificate.Rule{Few: &certificate.Few{Group: group}} }
+	cut := func(domain string, need, offer int64, of ...string) certificate.Rule {
+		return certificate.Rule{Cut: &certificate.Cut{Measure: certificate.Measure{Resource: "gpu", Of: of}, Domain: domain,
+			Need: need, Offer: offer}}
+	}
+	branch := func(group string, none int, each ...int) certificate.Rule {
+		return certificate.Rule{Branch: &certificate.Branch{Group: group, Topology: "site", Level: "rack", Each: each,
+			None: []int{none}}}
+	}
+	without := func(group string, each, then int) certificate.Rule {
+		return certificate.Rule{Without: &certificate.Without{Groups: []string{group}, Each: []int{each}, Then: []int{then}}}
+	}
+	type said struct {
+		Group        int
+		Leaf, Here   bool
+		Running      int64
+		Pods         int64
+		Branch, Rule bool
+	}
+	for name, test := range map[string]struct {
+		rules []certificate.Rule
+		want  said
+		// nearest is the domain of the rule that decides, if it is a cut.
+		nearest string
+	}{
+		"too few pods of a leaf": {
+			[]certificate.Rule{few("b")}, said{Group: groupB, Leaf: true, Running: 1, Rule: true}, ""},
+		"too few groups": {[]certificate.Rule{few("a")}, said{Group: groupA, Rule: true}, ""},
+		"a resource, of unlike pods": {
+			[]certificate.Rule{cut("", 7, 6)}, said{Rule: true}, ""},
+		"a resource, of pods that are alike": {
+			[]certificate.Rule{cut("", 4, 3, "a1", "a2")}, said{Group: groupA, Pods: 2, Rule: true}, ""},
+		"a resource of one leaf": {
+			[]certificate.Rule{cut("", 3, 2, "b")}, said{Group: groupB, Leaf: true, Running: 1, Pods: 3, Rule: true}, ""},
+		"a domain, and the group that goes there": {
+			[]certificate.Rule{branch("a", 1, 2), few("all"), cut("z/n1", 4, 3, "a1", "a2")},
+			said{Group: groupA, Here: true, Pods: 2, Branch: true, Rule: true}, "z/n1"},
+		"a domain of another group": {
+			[]certificate.Rule{branch("b", 1, 2), few("all"), cut("z/n1", 4, 3, "a1")},
+			said{Group: groupA1, Leaf: true, Pods: 2, Branch: true, Rule: true}, "z/n1"},
+		"of several cuts that which lacks least": {
+			[]certificate.Rule{branch("a", 1, 2, 3), few("all"), cut("z/n1", 4, 1, "a1"), cut("z/n2", 4, 3, "a1")},
+			said{Group: groupA1, Leaf: true, Pods: 2, Branch: true, Rule: true}, "z/n2"},
+		"a group that the gang cannot do without": {
+			[]certificate.Rule{without("a", 1, 2), few("a1"), few("all")}, said{Group: groupA1, Leaf: true, Rule: true}, ""},
+		"a group that leaves a gang with too little for another reason": {
+			[]certificate.Rule{without("a", 1, 2), few("a1"), cut("", 9, 8)}, said{}, "",
+		},
+		"a group inside of a group": {
+			[]certificate.Rule{without("a", 1, 3), without("a1", 2, 3), few("a2"), few("a")}, said{}, "",
+		},
+		"a group that is left out in each domain of another": {
+			[]certificate.Rule{branch("b", 3, 1), without("a", 2, 3), few("a1"), few("all")}, said{}, "",
+		},
+		"a domain in a domain": {
+			[]certificate.Rule{branch("a", 2, 1), branch("b", 2, 3), few("all"), few("b")}, said{}, "",
+		},
+		"no domain at all": {
+			[]certificate.Rule{branch("a", 1), few("all")}, said{}, "",
+		},
+		"one rule for several cases, whose figures are of one of them only": {
+			[]certificate.Rule{branch("a", 1, 1), few("a1")}, said{}, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := office(t)
+			p.Relations = nil
+			d := &report{Search: &search.Search{Trial: &problem.Trial{P: p}},
+				certificate: &certificate.Proof{Start: []int{0}, Rules: test.rules}}
+			c := d.claim()
+			got := said{Group: c.group, Leaf: c.leaf, Here: c.here, Running: c.running, Pods: c.pods, Branch: c.branch != nil,
+				Rule: c.rule != nil}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if test.nearest != "" && c.rule.Cut.Domain != test.nearest {
+				t.Errorf("nearest is %s, want %s", c.rule.Cut.Domain, test.nearest)
+			}
+		})
+	}
+}
+
+// Only the domain that a cut names, of the group that goes there, is that of the claim.
+func TestAClaimIsAboutTheDomainThatItsCutNames(t *testing.T) {
+	p := office(t)
+	slot, _ := p.Cluster.SlotOf("site")
+	rack := func(node string) problem.Region {
+		return problem.Region{Place: problem.Place{Slot: slot, At: p.Cluster.Topologies[slot].Home[home(p.Cluster, node)]}}
+	}
+	branch := &certificate.Branch{Group: "a", Topology: "site", Level: "rack"}
+	named := &certificate.Rule{Cut: &certificate.Cut{Domain: "z/n2"}}
+	for name, test := range map[string]struct {
+		claim claim
+		node  string
+		want  bool
+	}{
+		"that domain":           {claim{here: true, branch: branch, rule: named}, "n2", true},
+		"another one":           {claim{here: true, branch: branch, rule: named}, "n1", false},
+		"that of another group": {claim{branch: branch, rule: named}, "n2", false},
+		"any, if it is not about room": {
+			claim{here: true, branch: branch, rule: &certificate.Rule{Few: &certificate.Few{}}}, "n2", false,
+		},
+	} {
+		if got := test.claim.within(p, rack(test.node)); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if (&claim{here: true, branch: branch, rule: named}).within(p, problem.WholeCluster) {
+		t.Error("the whole cluster is in a rack")
+	}
+}
+
+func home(c *counts.Cluster, node string) int32 {
+	at, _ := c.Find(node)
+	return at
+}

@@ -1,0 +1,152 @@
+package search
+
+import (
+	"slices"
+
+	"packtree.dev/shared/packing/internal/bound"
+	"packtree.dev/shared/packing/internal/exact"
+	"packtree.dev/shared/packing/internal/problem"
+)
+
+// prefer looks for a placement of as many pods that uses fewer preferred units,
+// as long as a bound leaves hope for one.
+func (d *Search) prefer() {
+	best := d.P.CostOf(d.Found)
+	if !d.P.LeastCost(d.Chosen).Less(best) && d.P.Total(d.Chosen.Want, 0) == d.P.Total(d.largest.Want, 0) {
+		return
+	}
+	alternatives := []*problem.Selection{d.Chosen}
+	if d.P.Total(d.Chosen.Want, 0) < d.P.Total(d.largest.Want, 0) {
+		alternatives = d.equallyLarge()
+	}
+	bound := bound.NewRelaxation(d.Trial)
+	alternatives = slices.DeleteFunc(alternatives, func(s *problem.Selection) bool {
+		return !d.P.LeastCost(s).Less(best) || !bound.LeastCost(s).Less(best)
+	})
+	if len(alternatives) == 0 {
+		return
+	}
+	d.large = false
+	allowance := allowanceFor(d.P, d.P.Total(d.Chosen.Want, 0))
+	if large(d.P) {
+		d.Optimal = false
+		d.within(allowance, preferShare, func() { d.inOtherDomains(best, bound.LeastCost(d.Chosen)) })
+		return
+	}
+	share := preferShare
+	if len(d.snapshot().Nodes) <= smallCluster {
+		share = 2
+	}
+	d.within(allowance, share, func() {
+		for _, s := range alternatives {
+			o := exact.NewOptimiser(d.Trial, d.snapshot(), d.slot, s, true)
+			o.Best = best
+			o.Run()
+			d.large = d.large || o.Large
+			if o.Found != nil {
+				d.keep(s, o.Found)
+				best = d.P.CostOf(o.Found)
+			}
+		}
+	})
+	d.Optimal = d.Optimal && !d.large && !d.P.Partial
+}
+
+// large reports whether more nodes take pods of the gang than an exact search looks at.
+func large(p *problem.Problem) bool {
+	takes, taking := bound.TakesAny(p, p.KindsOf(0)), 0
+	for node := range p.Cluster.Rows() {
+		if takes(int32(node)) {
+			taking++
+		}
+		if taking > bound.MaxExactNodes {
+			return true
+		}
+	}
+	return false
+}
+
+// lessenDeficit looks for a placement of as many pods that costs no more and of which
+// relations lack less.
+func (d *Search) lessenDeficit() {
+	best := d.P.QualityOf(d.Found)
+	if !best.Wanting() {
+		return
+	}
+	chosen, found := d.Chosen, d.Found
+	relations := d.P.Preferred()
+	try := func(find func() []problem.Placement) {
+		d.part(preferShare, func() {
+			d.bounded(relations, chosen, func() bool {
+				if another := find(); another != nil {
+					if q := d.P.QualityOf(another); q.Better(best) {
+						found, best = another, q
+					}
+				}
+				return !best.Wanting()
+			})
+		})
+	}
+	greedily := func() []problem.Placement {
+		if !d.greedily(chosen) {
+			return nil
+		}
+		return d.Found
+	}
+	try(greedily)
+	if best.Wanting() {
+		// The tightest domains may be those that take too few.
+		try(func() (another []problem.Placement) {
+			d.opening(relations, func() bool { another = greedily(); return another != nil })
+			return another
+		})
+	}
+	if best.Wanting() && len(d.snapshot().Nodes) <= smallCluster {
+		try(func() []problem.Placement {
+			o := exact.NewOptimiser(d.Trial, d.snapshot(), d.slot, chosen, true)
+			o.Best = append(best.Units[:len(best.Units):len(best.Units)], 1) // As good is good enough.
+			o.Run()
+			return o.Found
+		})
+	}
+	d.P.Unbind()
+	d.keep(chosen, found)
+	d.Optimal = d.Optimal && !best.Wanting()
+}
+
+// preferShare is the part of the budget for fewer preferred units, growShare that
+// for more pods. On a small number of nodes the best is searched for longer, since
+// there it can be found.
+const preferShare, growShare, smallCluster = 8, 4, 64
+
+// inOtherDomains is prefer for large clusters: it repeats the greedy search in each
+// domain that the gang could choose, until a bound says that nothing is better.
+func (d *Search) inOtherDomains(best, least problem.Cost) {
+	candidates := d.Candidates(0)
+	if _, counted := newGreedy(d.Trial, d.Chosen).counted(0); d.packed == d.Chosen &&
+		(len(candidates) == 1 || counted && d.P.Groups[0].Leaf()) {
+		return // It stands there, as it would again.
+	}
+	for _, r := range candidates {
+		if !least.Less(best) || d.Exhausted() {
+			return
+		}
+		g := newGreedy(d.Trial, d.Chosen)
+		if g.into(0, r) {
+			if c := d.P.CostOf(d.Trail); c.Less(best) {
+				best = c
+				d.keep(d.Chosen, d.Trail)
+			}
+		}
+		d.Undo(0)
+	}
+}
+
+// equallyLarge are all selections of as many pods as the chosen one.
+func (d *Search) equallyLarge() []*problem.Selection {
+	options, all := d.P.Selections(false)
+	d.Optimal = d.Optimal && all
+	total := d.P.Total(d.Chosen.Want, 0)
+	options = slices.DeleteFunc(options, func(s *problem.Selection) bool { return d.P.Total(s.Want, 0) != total })
+	return append(options, d.Chosen)
+}
