@@ -11,7 +11,7 @@ type NodeFilter struct {
 	name     string
 	excluded func(node string) string
 	Only     []string
-	// nodes are those it lets pods use, mark a hash of them and choices their number.
+	// Nodes are those it lets pods use, mark a hash of them and choices their number.
 	// All hold up to the position asked in the log of changed filters; before it is
 	// asked, that is none.
 	Nodes   Bitset

@@ -32,12 +32,12 @@ type ShapeCounts struct {
 	Requests []Quantity
 	Filter   *NodeFilter
 
-	// large is a resource of which a pod asks for more than can be summed up.
+	// Large is a resource of which a pod asks for more than can be summed up.
 	Large string
 	// counted says that there are counts: dense ones, or those of few nodes.
 	counted bool
 	Sparse  *SparseCounts
-	// fit is by node, sums by topology slot and domain.
+	// Fit is by node, sums by topology slot and domain.
 	Fit  []int32
 	Sums [][]int64
 	// ranked are copies of the sums of some levels, by topology slot and level.

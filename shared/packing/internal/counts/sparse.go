@@ -24,20 +24,20 @@ func (b Bitset) Flip(node int32) { b[node>>6] ^= 1 << (node & 63) }
 // SparseCounts are the counts of a shape on the few nodes that its pods may use, as
 // a volume leaves them: a list costs less than an array over all nodes.
 type SparseCounts struct {
-	// nodes are sorted; fits says how many pods fit on each, total on all.
+	// Nodes are sorted; Fits says how many pods fit on each, total on all.
 	Nodes []int32
 	Fits  []int32
 	Total int64
-	// partial says that there may be more nodes. The cluster's were looked at 64 at a time,
+	// Partial says that there may be more nodes. The cluster's were looked at 64 at a time,
 	// from a place on: so many times, and of those begun but for the rest.
 	Partial bool
 	from    uint64
 	passed  int
 	begun   bool
 	rest    uint64
-	// fitted is how often the resources of a node were compared with the requests.
+	// Fitted is how often the resources of a node were compared with the requests.
 	Fitted int
-	// homes are the domains of the nodes at the level of a topology that was asked for
+	// Homes are the domains of the nodes at the level of a topology that was asked for
 	// last, each once and ascending, home the place there of each node's, and sums how many
 	// pods fit in each.
 	Homes    []int32

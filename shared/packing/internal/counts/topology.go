@@ -15,16 +15,16 @@ const Whole = int32(0)
 // Domain is one place in the tree of a topology.
 type Domain struct {
 	Parent int32
-	// level counts from the broadest, 0; the root has none.
+	// Level counts from the broadest, 0; the root has none.
 	Level int
 	Path  Path
-	// children are the domains one level down, by value; nodes are those that
+	// Children are the domains one level down, by value; Nodes are those that
 	// stand here and no deeper, by name. The orders are what breaks ties, so that
 	// answers do not depend on the history of the cluster.
 	Children, Nodes []int32
-	// size counts the nodes here and below.
+	// Size counts the nodes here and below.
 	Size int
-	// rank numbers the domain within its level; see rankedDomains.
+	// Rank numbers the domain within its level; see rankedDomains.
 	Rank int32
 }
 
@@ -35,11 +35,11 @@ type Topology struct {
 	// domains by index; those in free are unused.
 	Domains []Domain
 	free    []int32
-	// home is the deepest domain of each node, by node index; none when the node
+	// Home is the deepest domain of each node, by node index; none when the node
 	// is not in the cluster. chain has its domain at each level, node by node.
 	Home  []int32
 	chain []int32
-	// rankings are by level.
+	// Rankings are by level.
 	Rankings []ranking
 	// marked has the stamp of the marks by which a domain was marked last.
 	marked []int

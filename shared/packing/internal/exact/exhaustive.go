@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// ExhaustiveSteps bounds the steps of trying every placement, beside the budget, and
+	// exhaustiveSteps bounds the steps of trying every placement, beside the budget, and
 	// manyWays is where that is not begun.
-	ExhaustiveSteps = 1 << 18
+	exhaustiveSteps = 1 << 18
 	manyWays        = 1 << 22
 )
 
-// Exhaustive tries each way to give pods nodes or none. It knows all that a gang may ask
+// exhaustive tries each way to give pods nodes or none. It knows all that a gang may ask
 // for, whichever relations there are: where other searches leave something open it
 // decides, as long as the gang and the nodes that it may use are few.
-type Exhaustive struct {
+type exhaustive struct {
 	*problem.Trial
 	// pods are tried kind by kind, each on these nodes; left is how many come after one.
 	pods  []problem.LeafPods
@@ -26,17 +26,39 @@ type Exhaustive struct {
 	left  []int
 	// placed counts the new pods of groups, and domain is where those stand together
 	// that require it.
-	Placed []int
-	Domain []int32
+	placed []int
+	domain []int32
 	// most is how many pods the best placement has.
-	Most   int
-	Best   problem.Quality
-	Found  []problem.Placement
-	Chosen *problem.Selection
+	most   int
+	best   problem.Quality
+	found  []problem.Placement
+	chosen *problem.Selection
 }
 
-// ListWays lists what is to be tried, and reports whether that can be done.
-func (e *Exhaustive) ListWays() bool {
+// All goes through all ways to place a gang, if they are few. It begins with what was found of a
+// selection, if anything was, gives the best placement, and reports whether it came to its end.
+func All(t *problem.Trial, chosen *problem.Selection, found []problem.Placement) (
+	*problem.Selection, []problem.Placement, bool,
+) {
+	e := &exhaustive{Trial: t, placed: make([]int, len(t.P.Groups)), domain: make([]int32, len(t.P.Groups)),
+		most: t.P.Least(0), chosen: chosen, found: found}
+	if t.P.Partial || !e.listWays() {
+		return chosen, found, false
+	}
+	if chosen != nil {
+		e.most, e.best = t.P.Total(chosen.Want, 0), t.P.QualityOf(found)
+	}
+	t.P.Unbind()
+	before := t.Limit
+	t.Limit = t.Steps + exhaustiveSteps
+	e.from(0, 0, 0)
+	ended := !t.Exhausted()
+	t.Limit = before
+	return e.chosen, e.found, ended
+}
+
+// listWays lists what is to be tried, and reports whether that can be done.
+func (e *exhaustive) listWays() bool {
 	ways := int64(1)
 	for i := range e.P.Groups {
 		if !e.P.Groups[i].Leaf() {
@@ -71,7 +93,7 @@ func waysTo(nodes int, pods int64) int64 {
 }
 
 // taking are the nodes that take a pod of a kind, as far as there are not too many for so many pods.
-func (e *Exhaustive) taking(kind int, pods int64) []int32 {
+func (e *exhaustive) taking(kind int, pods int64) []int32 {
 	if e.P.Shapes[kind].In(e.P.Cluster, e.P.Tree, counts.Whole) == 0 {
 		return nil
 	}
@@ -88,12 +110,12 @@ func (e *Exhaustive) taking(kind int, pods int64) []int32 {
 	return nodes
 }
 
-// From gives pods of a kind, and of those after it, to nodes from one on; given are the
+// from gives pods of a kind, and of those after it, to nodes from one on; given are the
 // pods of the kind that have one.
-func (e *Exhaustive) From(k, at, given int) {
+func (e *exhaustive) from(k, at, given int) {
 	e.Steps++
 	switch {
-	case e.Exhausted() || k < len(e.pods) && e.Placed[0]-given+e.left[k] < e.Most:
+	case e.Exhausted() || k < len(e.pods) && e.placed[0]-given+e.left[k] < e.most:
 		return
 	case k == len(e.pods):
 		e.weigh()
@@ -102,7 +124,7 @@ func (e *Exhaustive) From(k, at, given int) {
 	pods, nodes := e.pods[k], e.nodes[k]
 	rest := int(*e.P.Wanted(e.P.Pending, pods.Leaf, pods.Kind)) - given
 	if at == len(nodes) || rest == 0 {
-		e.From(k+1, 0, 0)
+		e.from(k+1, 0, 0)
 		return
 	}
 	node := nodes[at]
@@ -111,17 +133,17 @@ func (e *Exhaustive) From(k, at, given int) {
 			e.Put(pods.Leaf, pods.Kind, node, int32(n))
 			e.count(pods.Leaf, node, n)
 			if e.P.Excess == 0 {
-				e.From(k, at+1, given+n)
+				e.from(k, at+1, given+n)
 			}
 			e.count(pods.Leaf, node, -n)
 			e.Undo(len(e.Trail) - 1)
 		}
 	}
-	e.From(k, at+1, given)
+	e.from(k, at+1, given)
 }
 
 // enters reports whether pods of a leaf may stand on a node beside those placed.
-func (e *Exhaustive) enters(leaf int, node int32) bool {
+func (e *exhaustive) enters(leaf int, node int32) bool {
 	for up := leaf; up != counts.None; up = e.P.Groups[up].Parent {
 		g := &e.P.Groups[up]
 		if g.Blocked != "" || slices.ContainsFunc(g.Fixed, func(fixed problem.Place) bool {
@@ -131,7 +153,7 @@ func (e *Exhaustive) enters(leaf int, node int32) bool {
 		}
 		if g.Required != counts.None {
 			at := e.P.Cluster.Topologies[g.Slot].DomainOf(node, g.Required)
-			if at == counts.None || e.Placed[up] > 0 && e.Domain[up] != at {
+			if at == counts.None || e.placed[up] > 0 && e.domain[up] != at {
 				return false
 			}
 		}
@@ -139,18 +161,18 @@ func (e *Exhaustive) enters(leaf int, node int32) bool {
 	return true
 }
 
-func (e *Exhaustive) count(leaf int, node int32, pods int) {
+func (e *exhaustive) count(leaf int, node int32, pods int) {
 	for up := leaf; up != counts.None; up = e.P.Groups[up].Parent {
-		if g := &e.P.Groups[up]; g.Required != counts.None && e.Placed[up] == 0 {
-			e.Domain[up] = e.P.Cluster.Topologies[g.Slot].DomainOf(node, g.Required)
+		if g := &e.P.Groups[up]; g.Required != counts.None && e.placed[up] == 0 {
+			e.domain[up] = e.P.Cluster.Topologies[g.Slot].DomainOf(node, g.Required)
 		}
-		e.Placed[up] += pods
+		e.placed[up] += pods
 	}
 }
 
 // weigh keeps what is on trial if it is a placement, and a better one.
-func (e *Exhaustive) weigh() {
-	if e.Placed[0] < e.Most {
+func (e *exhaustive) weigh() {
+	if e.placed[0] < e.most {
 		return
 	}
 	want := make([]int32, len(e.P.Pending))
@@ -159,14 +181,14 @@ func (e *Exhaustive) weigh() {
 	}
 	e.P.SumUp(want)
 	for i, meets := range e.P.Meeting(want) {
-		if !meets && (i == 0 || e.Placed[i] > 0) {
+		if !meets && (i == 0 || e.placed[i] > 0) {
 			return
 		}
 	}
 	weighed := e.P.QualityOf(e.Trail)
-	if e.Chosen != nil && e.Placed[0] == e.Most && !weighed.Better(e.Best) {
+	if e.chosen != nil && e.placed[0] == e.most && !weighed.Better(e.best) {
 		return
 	}
-	e.Most, e.Best = e.Placed[0], weighed
-	e.Chosen, e.Found = e.P.NewSelection(want), slices.Clone(e.Trail)
+	e.most, e.best = e.placed[0], weighed
+	e.chosen, e.found = e.P.NewSelection(want), slices.Clone(e.Trail)
 }

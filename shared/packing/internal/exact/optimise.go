@@ -30,10 +30,10 @@ type optimiser struct {
 	// fixed or chosen.
 	taken map[problem.ItemIn]int
 
-	// best is the cost to beat; nil means that any placement will do.
+	// Best is the cost to beat; nil means that any placement will do.
 	Best  problem.Cost
 	Found []problem.Placement
-	// large says that the search had to be left out, for some choices at least.
+	// Large says that the search had to be left out, for some choices at least.
 	Large bool
 }
 

@@ -14,7 +14,7 @@ import (
 // levels that matter.
 type Snapshot struct {
 	p *problem.Problem
-	// nodes are cluster indices; everything else here is by position in nodes.
+	// Nodes are cluster indices; everything else here is by position in nodes.
 	Nodes []int32
 	// free is what each node has of each resource that the gang asks for, and
 	// requests what each shape takes.

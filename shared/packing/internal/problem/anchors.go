@@ -109,7 +109,7 @@ func (p *Problem) fix(g *Subgroup, slot, level int, nodes []int32, reason Tie) {
 // Unit is what a preferred level counts: a domain of the level, or a single node
 // that is in no such domain.
 type Unit struct {
-	// at is the domain, or none; node is the node then.
+	// At is the domain, or none; Node is the node then.
 	At, Node int32
 }
 

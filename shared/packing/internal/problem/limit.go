@@ -10,13 +10,13 @@ import (
 // is a maximum too, once it is known how many items and domains there are: with room
 // for no more items than come, all of it is used.
 type limit struct {
-	// bound says that the search follows the relation.
+	// Bound says that the search follows the relation.
 	Bound bool
-	// most is how many items each domain may have, by rank, and slack how many may be
+	// Most is how many items each domain may have, by rank, and slack how many may be
 	// beyond that altogether.
 	Most  []int
 	slack int
-	// fresh is how many domains without items may get some.
+	// Fresh is how many domains without items may get some.
 	Fresh int
 	// over are the items beyond most, and opened the domains that got their first ones.
 	over, opened int

@@ -18,15 +18,15 @@ type Problem struct {
 	// slots are the topologies that matter, those of constraints and anchors; at
 	// least the one without name.
 	slots []int
-	// tree is the topology by which pods that may go anywhere are brought together,
+	// Tree is the topology by which pods that may go anywhere are brought together,
 	// and nodes are found without looking at each.
 	Tree  int
 	Notes []string
-	// pending has the pods that wait, by group and shape; parents have the sums.
+	// Pending has the pods that wait, by group and shape; parents have the sums.
 	layout
 	Pending []int32
 
-	// shapeIndex has the kind of each shape by its key, bySignature those of a
+	// ShapeIndex has the kind of each shape by its key, bySignature those of a
 	// signature beyond the first few.
 	ShapeIndex  map[string]int
 	bySignature map[uint64][]int
@@ -37,11 +37,11 @@ type Problem struct {
 	wide            int
 	partly, Partial bool
 	questions       *counts.Questions
-	// compared is how many kinds bounds have compared with what domains have room for, beyond
+	// Compared is how many kinds bounds have compared with what domains have room for, beyond
 	// those that were counted as steps.
 	Compared int
 
-	// relations are those of the gang; related has by leaf the items that its pods are
+	// Relations are those of the gang; Related has by leaf the items that its pods are
 	// of, nil if there is no relation. stands counts the pods of items by domain, and
 	// excess the items, and pods in no domain, that relations don't allow.
 	Relations []RelationCount
@@ -49,7 +49,7 @@ type Problem struct {
 	Stands    map[ItemIn]int32
 	Excess    int
 
-	// minima are of each group; nil until asked for.
+	// Minima are of each group; nil until asked for.
 	Minima []minimum
 
 	// volumes are of one pod of each kind; nil until asked for.
@@ -66,36 +66,36 @@ type Problem struct {
 type Subgroup struct {
 	Source *Group
 	Parent int
-	// end is the index after the group's last descendant.
+	// End is the index after the group's last descendant.
 	End   int
 	Depth int
 
-	// slot is the topology of the constraint; required and preferred are levels
+	// Slot is the topology of the constraint; required and Preferred are levels
 	// of it, or none.
 	Slot, Required, Preferred int
-	// need is how many pending pods of a leaf must be placed, minChildren how
+	// Need is how many pending pods of a leaf must be placed, minChildren how
 	// many children of a parent must be satisfied.
 	Need, MinChildren int
-	// running counts running members of the group and its descendants.
+	// Running counts running members of the group and its descendants.
 	Running int
-	// fixed are domains where all pods of the group must go, because running
+	// Fixed are domains where all pods of the group must go, because running
 	// members or followed pods stand there.
 	Fixed []Place
-	// ties say for each of fixed whose pods stand there.
+	// Ties say for each of fixed whose pods stand there.
 	Ties []Tie
-	// pinned says that a fixed domain implies the required level.
+	// Pinned says that a fixed domain implies the required level.
 	Pinned bool
-	// blocked says why no pod of the group can be placed at all, if so.
+	// Blocked says why no pod of the group can be placed at all, if so.
 	Blocked string
-	// joined are the units of the preferred level that running members use, and
+	// Joined are the units of the preferred level that running members use, and
 	// those of other gangs that the group would stand beside.
 	Joined UnitSet
-	// confines says that the group or a descendant has a required level, a fixed
+	// Confines says that the group or a descendant has a required level, a fixed
 	// domain or is blocked.
 	Confines bool
-	// class is shared by groups that differ in nothing but their names.
+	// Class is shared by groups that differ in nothing but their names.
 	Class int
-	// relations are those that the group is an item of; sought is the level in one
+	// Relations are those that the group is an item of; Sought is the level in one
 	// domain of which the greedy search tries to place it, beside the required one.
 	Relations []int32
 	Sought    LevelOf
@@ -112,9 +112,9 @@ type Place struct {
 
 // Tie says why a domain is fixed.
 type Tie struct {
-	// whose is a noun phrase for the pods that stand in the domain.
+	// Whose is a noun phrase for the pods that stand in the domain.
 	Whose string
-	// followed says that they are another gang's.
+	// Followed says that they are another gang's.
 	Followed bool
 }
 

@@ -10,7 +10,7 @@ import (
 // that lie in all of some other topologies' domains as well.
 type Region struct {
 	Place
-	// filters has at most one domain of each other topology.
+	// Filters has at most one domain of each other topology.
 	Filters []Place
 }
 

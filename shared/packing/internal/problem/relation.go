@@ -50,9 +50,9 @@ type Relation struct {
 type RelationCount struct {
 	Source      *Relation
 	Slot, Level int
-	// items are the groups that name it.
+	// Items are the groups that name it.
 	Items []int
-	// near are the domains that items are to stand in, by rank; nil for all.
+	// Near are the domains that items are to stand in, by rank; nil for all.
 	Near []bool
 	// base is how many items stand in each domain of the level, by rank, and count how
 	// many with those of a trial. stood counts the pods of items that run, by domain.

@@ -10,9 +10,9 @@ import (
 // Selection says which pods are to be placed: so many of each shape of each
 // group. What a placement search gets is one selection, all of it mandatory.
 type Selection struct {
-	// want is by group and shape; parents have the sums of their children.
+	// Want is by group and shape; parents have the sums of their children.
 	Want []int32
-	// kind is shared by groups of one class that want the same throughout.
+	// Kind is shared by groups of one class that want the same throughout.
 	Kind []int
 	// order has the children of each group from offset on, those first that are
 	// hardest to place, and equal kinds together.

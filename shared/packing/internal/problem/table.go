@@ -14,9 +14,9 @@ const maxEntries = 1 << 22
 // group has a row, for the kinds of pods that it or a descendant has: a gang of
 // thousands of groups and kinds has few numbers for each.
 type layout struct {
-	// rows is where each group's row begins, and where the last one ends.
+	// Rows is where each group's row begins, and where the last one ends.
 	Rows []int32
-	// kinds is the kind of each number, ascending in a row; above is the position of
+	// Kinds is the kind of each number, ascending in a row; Above is the position of
 	// the same kind in the row of the parent.
 	Kinds, Above []int32
 }

@@ -8,22 +8,22 @@ import (
 // Whatever a decision tries, it undoes before it returns.
 type Trial struct {
 	P *Problem
-	// trail lists what was placed, in order; top is by node the last placement there, none if
+	// Trail lists what was placed, in order; Top is by node the last placement there, none if
 	// there is none, and nil where no kind has few nodes.
 	Trail []Placement
 	Top   []int32
 	Budget
-	// allowance is what it takes to place each pod once, which is not to be what
+	// Allowance is what it takes to place each pod once, which is not to be what
 	// spends a budget; the limit includes it.
 	Allowance int
-	// spread asks for emptiest domains first.
+	// Spread asks for emptiest domains first.
 	Spread bool
-	// stuck are nodes that no pod could be moved off for one that lacks a node; nil if nobody asks.
+	// Stuck are nodes that no pod could be moved off for one that lacks a node; nil if nobody asks.
 	Stuck map[int32]bool
-	// sorting has room for regions that are sorted, positions for kinds of a group.
+	// Sorting has room for regions that are sorted, positions for kinds of a group.
 	Sorting   []Candidate
 	Positions []int32
-	// rooms has room for what units take.
+	// Rooms has room for what units take.
 	Rooms []int64
 }
 
@@ -43,7 +43,7 @@ func (t *Trial) Overdrawn() bool { return t.Steps >= t.Limit+t.Limit/2 }
 type Placement struct {
 	Leaf, Shape, Pods int32
 	Node              int32
-	// below is the placement before on the node, if any, while it is on trial.
+	// Below is the placement before on the node, if any, while it is on trial.
 	Below int32
 }
 

@@ -1,7 +1,7 @@
 // Package search looks for a place for a gang.
 //
-//	search.go      the order of goals: minima, further pods, preferred levels; for
-//	               the minima bounds first, then greedily, enumeration last
+//	search.go      the stages in their order; for the minima bounds first, then
+//	               greedily, enumeration last
 //	strategies.go  how the greedy search chooses domains
 //	greedy.go      the hardest group first, in the tightest domain; fill.go for
 //	               pods, prefer.go for preferred levels, shares.go for what domains
@@ -10,5 +10,4 @@
 //	shift.go       pods with few nodes, moved as along a path of a matching
 //	improve.go     fewer preferred units, and less that preferred relations lack
 //	bounded.go     one limit of relations after the other
-//	settle.go      what searches left open, by all ways
 package search

@@ -16,10 +16,10 @@ type Search struct {
 	slot int
 
 	Verdict Verdict
-	// found is the placement so far, of the selection chosen.
+	// Found is the placement so far, of the selection chosen.
 	Chosen *problem.Selection
 	Found  []problem.Placement
-	// optimal says that nothing better was given up for lack of budget.
+	// Optimal says that nothing better was given up for lack of budget.
 	Optimal bool
 	// large says that an exact search was left out, so that nothing is proved.
 	large bool
@@ -45,9 +45,11 @@ func Run(p *problem.Problem, budget int, spread bool) *Search {
 	return d
 }
 
-// decide searches, and settles what that left open where each way can be tried.
+// decide goes through the stages in their order. Each of them but the first two may use up the budget.
 func (d *Search) decide() {
 	d.largest = d.P.Largest()
+
+	// 1. Pods that are not there, or must not stand anywhere.
 	if !d.P.Satisfiable(0) {
 		d.Verdict = Incomplete
 		if blockedMinimum(d.P) {
@@ -55,15 +57,13 @@ func (d *Search) decide() {
 		}
 		return
 	}
-	if d.Verdict = Infeasible; !bound.Crowded(d.P) {
-		d.search()
-	}
-	if d.Verdict == Unknown || d.Verdict == Placed && !d.Optimal {
-		d.settle()
-	}
-}
 
-func (d *Search) search() {
+	// 2. A bound that looks at numbers of items alone.
+	if d.Verdict = Infeasible; bound.Crowded(d.P) {
+		return
+	}
+
+	// 3. All pods, greedily; or else the minima: by a relaxation that may refuse them, and several searches.
 	d.roomy = bound.HoldsGang(d.P, d.largest)
 	placed := false
 	if d.roomy {
@@ -73,9 +73,20 @@ func (d *Search) search() {
 	if d.Verdict = Placed; !placed {
 		d.Verdict = d.feasible()
 	}
-	if d.Verdict != Placed {
-		return
+
+	// 4. Further pods, fewer preferred units, and less that preferred relations lack.
+	if d.Verdict == Placed {
+		d.improve()
 	}
+
+	// 5. All ways, where these are few and something is open.
+	if d.Verdict == Unknown || d.Verdict == Placed && !d.Optimal {
+		d.settle()
+	}
+}
+
+// improve looks for more and for better than the minima.
+func (d *Search) improve() {
 	if d.P.Total(d.Chosen.Want, 0) < d.P.Total(d.largest.Want, 0) {
 		d.extend()
 	}
@@ -85,6 +96,17 @@ func (d *Search) search() {
 	}
 	if len(d.P.Relations) > 0 {
 		d.lessenDeficit()
+	}
+}
+
+// settle decides what searches left open, if all ways can be gone through.
+func (d *Search) settle() {
+	chosen, found, ended := exact.All(d.Trial, d.Chosen, d.Found)
+	switch {
+	case chosen != nil:
+		d.Verdict, d.Optimal, d.Chosen, d.Found = Placed, ended, chosen, found
+	case ended:
+		d.Verdict = Infeasible
 	}
 }
 
