@@ -28,7 +28,7 @@ const namespace = "packtree-system"
 // installComponents installs the charts as a user would, with no replicas, and then runs the programs of the
 // Deployments.
 func (c *controlPlane) installComponents(ctx context.Context) error {
-	if len(c.components) == 0 {
+	if len(c.Components) == 0 {
 		return nil
 	}
 	if err := c.prepareNamespace(ctx); err != nil {
@@ -47,7 +47,7 @@ func (c *controlPlane) runComponents(ctx context.Context) error {
 		return err
 	}
 	var steps []func(context.Context) error
-	for _, component := range c.components {
+	for _, component := range c.Components {
 		steps = append(steps, func(ctx context.Context) error { return c.runComponent(ctx, component) })
 	}
 	return together(ctx, steps...)
@@ -59,7 +59,7 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 	if _, err := c.client.CoreV1().Namespaces().Create(ctx, packtree, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating namespace: %w", err)
 	}
-	for _, component := range c.components {
+	for _, component := range c.Components {
 		if component == scheduler {
 			continue
 		}
@@ -81,8 +81,8 @@ func (c *controlPlane) prepareNamespace(ctx context.Context) error {
 
 // helm installs or upgrades the charts.
 func (c *controlPlane) helm(ctx context.Context, verb string) error {
-	content, err := yaml.Marshal(overlay(chartValues(c.components, c.layout.Ports, c.authorityPEM,
-		c.componentDirectory), c.values))
+	content, err := yaml.Marshal(overlay(chartValues(c.Components, c.layout.Ports, c.authorityPEM,
+		c.componentDirectory), c.Values))
 	if err != nil {
 		return err
 	}

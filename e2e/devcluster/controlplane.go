@@ -35,13 +35,13 @@ type controlPlane struct {
 }
 
 func (s *start) newControlPlane() (*controlPlane, error) {
-	chosen, release, err := ports.Free(s.portNames(), s.basePort)
+	chosen, release, err := ports.Free(s.portNames(), s.BasePort)
 	if err != nil {
 		return nil, err
 	}
 	s.releasePorts = release
-	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.heartbeat,
-		APIServer: s.apiServer}}
+	c := &controlPlane{start: s, layout: programs.Layout{Dir: s.dir.Path(), Ports: chosen, Heartbeat: s.Heartbeat,
+		APIServer: s.APIServer}}
 	if c.authority, err = credentials.NewAuthority("packtree-devcluster"); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *controlPlane) connect(kubeconfig []byte) (err error) {
 
 func (s *start) portNames() []string {
 	names := []string{programs.APIServer, programs.Etcd, programs.EtcdPeer, programs.ControllerManager, programs.KWOK}
-	for _, component := range s.components {
+	for _, component := range s.Components {
 		names = append(names, componentPorts(component)...)
 	}
 	return names

@@ -12,14 +12,14 @@ import (
 )
 
 // perNodes is the additional time for nodes.
-func (p plan) perNodes() time.Duration {
-	return time.Duration(len(p.nodes)) * 50 * time.Millisecond
+func (o Options) perNodes() time.Duration {
+	return time.Duration(len(o.Nodes)) * 50 * time.Millisecond
 }
 
 func (c *controlPlane) createNodes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
-	for _, node := range c.nodes {
+	for _, node := range c.Nodes {
 		group.Go(func() error {
 			if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("creating node %s: %w", node.Name, err)
@@ -38,15 +38,15 @@ func (c *controlPlane) awaitNodes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ready := countReady(nodes.Items); ready < len(c.nodes) {
-			return fmt.Errorf("%d of %d nodes are ready", ready, len(c.nodes))
+		if ready := countReady(nodes.Items); ready < len(c.Nodes) {
+			return fmt.Errorf("%d of %d nodes are ready", ready, len(c.Nodes))
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for nodes: %w", err)
 	}
-	c.say("%d nodes are ready", len(c.nodes))
+	c.say("%d nodes are ready", len(c.Nodes))
 	return nil
 }
 

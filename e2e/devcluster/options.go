@@ -55,65 +55,42 @@ type Options struct {
 // DefaultDir is the default state directory.
 const DefaultDir = ".devcluster"
 
-// plan has all inputs of a start, checked before anything is changed.
-type plan struct {
-	dir        string
-	root       string
-	nodes      []*corev1.Node
-	components []string
-	programs   map[string]string
-	values     map[string]map[string]any
-	heartbeat  time.Duration
-	apiServer  []string
-	basePort   int
-	progress   io.Writer
-}
-
-func (o Options) plan() (plan, error) {
-	p := plan{
-		dir: cmp.Or(o.Dir, DefaultDir), root: o.Root, basePort: o.BasePort, progress: o.Progress,
-		programs: o.Programs, values: o.Values, heartbeat: cmp.Or(o.Heartbeat, programs.DefaultHeartbeat),
-		apiServer: o.APIServer,
-	}
-	if p.progress == nil {
-		p.progress = io.Discard
-	}
-	for _, name := range Components {
-		if o.Components == nil || slices.Contains(o.Components, name) {
-			p.components = append(p.components, name)
-		}
-	}
+// complete checks all inputs of a start before anything is changed, and fills in what is left open.
+func (o Options) complete() (Options, error) {
+	o.Dir, o.Heartbeat = cmp.Or(o.Dir, DefaultDir), cmp.Or(o.Heartbeat, programs.DefaultHeartbeat)
+	o.Progress = cmp.Or(o.Progress, io.Discard)
 	for _, name := range o.Components {
 		if !slices.Contains(Components, name) {
-			return plan{}, fmt.Errorf("component %q does not exist: there are %s", name, strings.Join(Components, ", "))
+			return o, fmt.Errorf("component %q does not exist: there are %s", name, strings.Join(Components, ", "))
 		}
 	}
-	if p.root == "" {
-		root, err := Repository()
-		if err != nil {
-			return plan{}, err
-		}
-		p.root = root
-	}
+	chosen := o.Components
+	o.Components = slices.DeleteFunc(slices.Clone(Components), func(name string) bool {
+		return chosen != nil && !slices.Contains(chosen, name)
+	})
 	for name := range o.Programs {
-		if !slices.Contains(p.components, name) {
-			return plan{}, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name,
-				strings.Join(p.components, ", "))
+		if !slices.Contains(o.Components, name) {
+			return o, fmt.Errorf("a program is given for %q, which is none of the components to run: %s", name,
+				strings.Join(o.Components, ", "))
 		}
 	}
-	nodes, err := o.nodes(p.root)
-	if err != nil {
-		return plan{}, err
+	var err error
+	if o.Root == "" {
+		if o.Root, err = Repository(); err != nil {
+			return o, err
+		}
 	}
-	p.nodes = nodes
-	return p, p.checkPrograms()
+	if o.Nodes, err = o.nodes(); err != nil {
+		return o, err
+	}
+	return o, o.checkPrograms()
 }
 
-func (o Options) nodes(root string) ([]*corev1.Node, error) {
+func (o Options) nodes() ([]*corev1.Node, error) {
 	if o.Nodes != nil {
 		return fakenodes.Complete(o.Nodes), nil
 	}
-	nodes, findings := fakenodes.Read(cmp.Or(o.NodesFile, filepath.Join(root, "docs", "examples", "nodes.yaml")))
+	nodes, findings := fakenodes.Read(cmp.Or(o.NodesFile, filepath.Join(o.Root, "docs", "examples", "nodes.yaml")))
 	if len(findings) > 0 {
 		return nil, fmt.Errorf("reading nodes: %w", all(findings))
 	}
@@ -151,29 +128,29 @@ func Repository() (string, error) {
 }
 
 // checkPrograms says what has to be built first.
-func (p plan) checkPrograms() error {
+func (o Options) checkPrograms() error {
 	tools := []string{programs.Etcd, programs.APIServer, programs.ControllerManager, programs.KWOK}
-	if len(p.components) > 0 {
+	if len(o.Components) > 0 {
 		tools = append(tools, programs.Helm)
 	}
-	if missing := absent(p.tool, tools); len(missing) > 0 {
+	if missing := absent(o.tool, tools); len(missing) > 0 {
 		return fmt.Errorf("not built yet: %s; run `make tools`, which takes minutes the first time",
 			strings.Join(missing, ", "))
 	}
-	if missing := absent(p.component, p.components); len(missing) > 0 {
+	if missing := absent(o.component, o.Components); len(missing) > 0 {
 		return fmt.Errorf("not built yet: %s; run `make build`", strings.Join(missing, ", "))
 	}
-	if missing := absent(p.chart, p.components); len(missing) > 0 {
-		return fmt.Errorf("no chart for %s in %s", strings.Join(missing, ", "), filepath.Join(p.root, "charts"))
+	if missing := absent(o.chart, o.Components); len(missing) > 0 {
+		return fmt.Errorf("no chart for %s in %s", strings.Join(missing, ", "), filepath.Join(o.Root, "charts"))
 	}
 	return nil
 }
 
-func (p plan) tool(name string) string  { return filepath.Join(p.root, "bin", "tools", name) }
-func (p plan) chart(name string) string { return filepath.Join(p.root, "charts", name) }
+func (o Options) tool(name string) string  { return filepath.Join(o.Root, "bin", "tools", name) }
+func (o Options) chart(name string) string { return filepath.Join(o.Root, "charts", name) }
 
-func (p plan) component(name string) string {
-	return cmp.Or(p.programs[name], filepath.Join(p.root, "bin", name))
+func (o Options) component(name string) string {
+	return cmp.Or(o.Programs[name], filepath.Join(o.Root, "bin", name))
 }
 
 func absent(path func(string) string, names []string) []string {

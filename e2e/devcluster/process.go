@@ -104,7 +104,7 @@ func (c *Cluster) Ended(name string) <-chan struct{} {
 // Refresh updates a component's mounted ConfigMaps and Secrets, as its kubelet would. Files that the component reads
 // only at its start need a restart.
 func (c *Cluster) Refresh(ctx context.Context, component string) error {
-	if !slices.Contains(c.plane.components, component) {
+	if !slices.Contains(c.plane.Components, component) {
 		return fmt.Errorf("%s is not in this cluster", component)
 	}
 	translated, err := c.plane.translated(ctx, component)
@@ -190,7 +190,7 @@ func (c *Cluster) process(name string) *processes.Process {
 
 // Root is the clone of the repository with the cluster's programs.
 func (c *Cluster) Root() string {
-	return c.plane.root
+	return c.plane.Root
 }
 
 // Health is the URL of a program's health endpoint; empty if there is no such program.

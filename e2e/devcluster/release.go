@@ -10,7 +10,7 @@ import (
 // each component is stopped and started by its new Deployment, as in a rollout.
 func (c *Cluster) Upgrade(ctx context.Context, values map[string]map[string]any) error {
 	return c.releases(ctx, func(ctx context.Context) error {
-		c.plane.values = values
+		c.plane.Values = values
 		if err := c.plane.helm(ctx, "upgrade"); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (c *Cluster) Uninstall(ctx context.Context) error {
 // Install installs the charts again after Uninstall, with values of components, and runs them.
 func (c *Cluster) Install(ctx context.Context, values map[string]map[string]any) error {
 	return c.releases(ctx, func(ctx context.Context) error {
-		c.plane.values = values
+		c.plane.Values = values
 		if err := c.plane.helm(ctx, "install"); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (c *Cluster) Install(ctx context.Context, values map[string]map[string]any)
 
 // releases holds the directory's lock, so that Down cannot miss a process, and bounds the time of the change.
 func (c *Cluster) releases(ctx context.Context, change func(context.Context) error) error {
-	if len(c.plane.components) == 0 {
+	if len(c.plane.Components) == 0 {
 		return errors.New("the cluster has no components")
 	}
 	dir, err := c.claimAgain(ctx)
@@ -61,11 +61,11 @@ func (c *Cluster) releases(ctx context.Context, change func(context.Context) err
 
 // endComponents asks every component to end, waits until all have, and forgets them.
 func (c *Cluster) endComponents(ctx context.Context) error {
-	for _, name := range c.plane.components {
+	for _, name := range c.plane.Components {
 		if err := c.Stop(ctx, name); err != nil {
 			return fmt.Errorf("ending the components: %w", err)
 		}
 	}
-	c.plane.forget(c.plane.components...)
+	c.plane.forget(c.plane.Components...)
 	return c.plane.dir.Save(c.plane.state)
 }

@@ -31,18 +31,19 @@ const limit = 10 * time.Minute
 // Up starts a cluster and returns when its nodes are ready and its components work. The cluster outlives the calling
 // process, until Down is called. If Up fails, or the context ends, nothing is left.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
-	plan, err := options.plan()
+	options, err := options.complete()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := claim(plan)
+	dir, err := claim(options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &start{plan: plan, dir: dir, begin: time.Now(), ended: make(chan *processes.Process), releasePorts: func() {}}
+	s := &start{Options: options, dir: dir, begin: time.Now(), ended: make(chan *processes.Process),
+		releasePorts: func() {}}
 	defer func() { s.releasePorts() }()
 	s.state = statedir.State{Started: s.begin, Owner: processes.Self("up")}
-	bounded, cancel := context.WithTimeout(ctx, limit+plan.perNodes())
+	bounded, cancel := context.WithTimeout(ctx, limit+options.perNodes())
 	defer cancel()
 	if err := s.run(bounded); err != nil {
 		if ctx.Err() != nil {
@@ -58,10 +59,10 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 // claim takes the state directory, and cleans up after a cluster whose processes are gone.
-func claim(plan plan) (*statedir.Dir, error) {
-	dir, err := statedir.Claim(plan.dir)
+func claim(path string) (*statedir.Dir, error) {
+	dir, err := statedir.Claim(path)
 	if errors.Is(err, statedir.ErrBusy) {
-		return nil, fmt.Errorf("another process is bringing a dev cluster up or down in %s", plan.dir)
+		return nil, fmt.Errorf("another process is bringing a dev cluster up or down in %s", path)
 	}
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func claim(plan plan) (*statedir.Dir, error) {
 	records, err := statedir.Records(dir.Path())
 	if err == nil && slices.ContainsFunc(records, processes.Record.Alive) {
 		err = fmt.Errorf(
-			"a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", plan.dir)
+			"a dev cluster runs in %s already: `devcluster down` ends it, --dir makes another one elsewhere", path)
 	}
 	if err == nil {
 		err = dir.Clear()
@@ -83,7 +84,7 @@ func claim(plan plan) (*statedir.Dir, error) {
 
 // start is a cluster that is coming up.
 type start struct {
-	plan
+	Options
 	dir   *statedir.Dir
 	begin time.Time
 	// releasePorts is called when the programs listen.
@@ -209,7 +210,7 @@ func (s *start) undo() error {
 func (s *start) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.Progress, "%6.1fs  %s\n", time.Since(s.begin).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // write writes a file below the state directory.
