@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
 
@@ -26,11 +26,11 @@ type Node struct {
 }
 
 // NodesOf returns what counts of the nodes of a trial. It is not to be changed.
-func NodesOf(trial *clusterview.Trial) (nodes []Node) {
+func NodesOf(trial *clusterview.Trial) (counted []Node) {
 	trial.Nodes(func(node *corev1.Node, offered, used packing.Resources) {
-		nodes = append(nodes, Node{node.Labels, !node.Spec.Unschedulable, offered, used})
+		counted = append(counted, Node{node.Labels, nodes.Schedulable(node), offered, used})
 	})
-	return nodes
+	return counted
 }
 
 // Level is the capacity of one level of a topology.
@@ -115,14 +115,9 @@ func (n Node) share(reported []string) []Resource {
 
 // enter adds the share of a node with labels to its domains, which are by level and path.
 func enter(domains []map[string][]Resource, levels []string, labels map[string]string, share []Resource) {
-	var path packing.Path
-	for i, key := range levels {
-		value, ok := labels[key]
-		if !ok {
-			return
-		}
-		path = append(path, value)
-		name := path.String()
+	path := nodes.Path(labels, levels)
+	for i := range path {
+		name := path[:i+1].String()
 		if domains[i] == nil {
 			domains[i] = map[string][]Resource{}
 		}
@@ -169,7 +164,7 @@ func byImportance(a, b string) int {
 
 func importance(resource string) int {
 	switch {
-	case strings.Contains(resource, "/"):
+	case nodes.IsDevice(corev1.ResourceName(resource)):
 		return 0
 	case resource == string(corev1.ResourceCPU), resource == string(corev1.ResourceMemory):
 		return 1

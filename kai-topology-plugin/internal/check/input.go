@@ -7,6 +7,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
@@ -23,7 +24,7 @@ func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, erro
 		levels[name] = translation.LevelsOf(q.Topologies[name])
 	}
 	ports := eligibility.HostPortsOf(q.Gang.Pending)
-	nodes := make([]certificate.Node, 0, len(q.Nodes))
+	offers := make([]certificate.Node, 0, len(q.Nodes))
 	for _, node := range q.Nodes {
 		free := freeOn(node, ports, q.Everywhere)
 		for _, pod := range q.Reserved[node.Node().Name] {
@@ -31,10 +32,13 @@ func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, erro
 				return nil, err
 			}
 		}
-		domains := domainsOf(node.Node(), levels)
-		nodes = append(nodes, certificate.Node{Name: node.Node().Name, Free: free, Domains: domains})
+		domains := map[string][]string{}
+		for topology, keys := range levels {
+			domains[topology] = nodes.Path(node.Node().Labels, keys)
+		}
+		offers = append(offers, certificate.Node{Name: node.Node().Name, Free: free, Domains: domains})
 	}
-	return packing.InputOf(asked, levels, nodes), nil
+	return packing.InputOf(asked, levels, offers), nil
 }
 
 // takeOff keeps room for a pod that will stand on a node.
@@ -71,21 +75,6 @@ func freeOn(node fwk.NodeInfo, ports eligibility.HostPorts, everywhere packing.R
 		free[resource] += amount
 	}
 	return free
-}
-
-// domainsOf are the label values of a node in each topology, as far down as it has every label.
-func domainsOf(node *corev1.Node, levels map[string][]string) map[string][]string {
-	domains := map[string][]string{}
-	for topology, keys := range levels {
-		for _, key := range keys {
-			value, ok := node.Labels[key]
-			if !ok {
-				break
-			}
-			domains[topology] = append(domains[topology], value)
-		}
-	}
-	return domains
 }
 
 // standing are the nodes of each leaf's pods: those that run, and those that get one.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/place"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/kai-topology-plugin/internal/turns"
@@ -29,14 +30,14 @@ func (v *verifier) subGroups(given *podGroup, turn turns.Turn) {
 		}
 		results[name] = &given.SubGroups[i]
 	}
-	nodes := standing(turn.Gang, given.Assignments)
+	on := standing(turn.Gang, given.Assignments)
 	for _, group := range turn.Gang.Tree.Groups() {
 		result := results[group.Name]
 		if result == nil {
 			v.fault(given.key(), "subGroup %q is missing in the answer", group.Name)
 			continue
 		}
-		v.subGroup(given, result, group, v.domains(group, nodes), turn.Hold != nil)
+		v.subGroup(given, result, group, v.domains(group, on), turn.Hold != nil)
 	}
 }
 
@@ -65,7 +66,7 @@ func (v *verifier) subGroup(
 }
 
 // domains are those in which the pods of a group stand, sorted, by level of its topology.
-func (v *verifier) domains(group *podgrouptree.Group, nodes map[string][]string) map[string][]string {
+func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) map[string][]string {
 	topology := v.cluster.Topologies[group.Constraint.Topology]
 	if topology == nil {
 		return nil
@@ -76,12 +77,12 @@ func (v *verifier) domains(group *podgrouptree.Group, nodes map[string][]string)
 		domains[level] = nil
 	}
 	for _, leaf := range leavesOf(group) {
-		for _, name := range nodes[leaf.Name] {
+		for _, name := range on[leaf.Name] {
 			node := v.nodes[name]
 			if node == nil {
 				continue
 			}
-			path := domainsOf(node, map[string][]string{"": levels})[""]
+			path := nodes.Path(node.Labels, levels)
 			for depth := range path {
 				domains[levels[depth]] = append(domains[levels[depth]], pathText(path[:depth+1]))
 			}

@@ -13,6 +13,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	kailisters "packtree.dev/shared/client/listers/kai/v1alpha1"
@@ -223,17 +224,10 @@ func (l *Lister) TopologiesOf(gangs ...*gang.Gang) (map[string]*kai.Topology, er
 }
 
 // Domain returns the path of the narrowest domain of some levels that a node is in; empty if there is no such node.
-func (l *Lister) Domain(levels []string, node string) (domain packing.Path) {
+func (l *Lister) Domain(levels []string, node string) packing.Path {
 	found, err := l.Nodes.Get(node)
 	if err != nil {
 		return nil
 	}
-	for _, level := range levels {
-		value, labelled := found.Labels[level]
-		if !labelled {
-			break
-		}
-		domain = append(domain, value)
-	}
-	return domain
+	return nodes.Path(found.Labels, levels)
 }

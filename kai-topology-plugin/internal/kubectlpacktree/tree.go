@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/live"
-	"packtree.dev/kai-topology-plugin/internal/occupancy"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/overview"
 )
 
@@ -60,7 +60,7 @@ Amounts are in the unit of the resource: devices, CPUs, bytes.`,
 	flags.StringVar(&level, "level", "",
 		"the narrowest level to draw: host, a node label key, or its last part, such as rack")
 	flags.StringVar(&asked.Resource, "resource", "",
-		"the resource to show; "+string(occupancy.GPU)+" if any node has it, else cpu")
+		"the resource to show; "+string(nodes.GPU)+" if any node has it, else cpu")
 	flags.StringVarP(&output, "output", "o", "", "json, for programs")
 	return command
 }

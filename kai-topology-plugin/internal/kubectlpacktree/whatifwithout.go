@@ -223,8 +223,8 @@ func domainsOf(
 				domains = map[string]sets.Set[string]{}
 			}
 			for _, node := range cluster.Nodes {
-				path := nodes.Path(node.Labels, keys[:depth+1])
-				if path == nil {
+				path, ok := nodes.Domain(node.Labels, keys[:depth+1])
+				if !ok {
 					continue
 				}
 				if domains[path.String()] == nil {

@@ -6,15 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
-
-// GPU is the resource that is reported unless another is asked for, wherever some node has it.
-const GPU corev1.ResourceName = "nvidia.com/gpu"
 
 // Domain is a topology domain, or the whole cluster, or a node.
 type Domain struct {
@@ -61,10 +58,10 @@ type Occupant struct {
 }
 
 // Resource returns the one to report: GPUs if any node has them, else CPUs.
-func Resource(nodes []*corev1.Node) corev1.ResourceName {
-	for _, node := range nodes {
-		if amount, ok := node.Status.Allocatable[GPU]; ok && !amount.IsZero() {
-			return GPU
+func Resource(all []*corev1.Node) corev1.ResourceName {
+	for _, node := range all {
+		if amount, ok := node.Status.Allocatable[nodes.GPU]; ok && !amount.IsZero() {
+			return nodes.GPU
 		}
 	}
 	return corev1.ResourceCPU
@@ -90,19 +87,18 @@ func Of(cluster *inventory.Inventory, levels []string, name corev1.ResourceName,
 
 // descend returns the domains of a node, from the whole cluster down to the node itself.
 func (d *Domain) descend(node *corev1.Node, levels []string) []*Domain {
-	path, at := packing.Path{}, d
+	path, at := nodes.Path(node.Labels, levels), d
+	lacks := len(path) < len(levels)
+	if host := slices.Index(levels, corev1.LabelHostname); host >= 0 && host < len(path) {
+		path, lacks = path[:host], false // The node stands for its host.
+	}
 	domains := []*Domain{d}
-	for _, level := range levels {
-		value, ok := node.Labels[level]
-		if level == corev1.LabelHostname && ok {
-			break
-		}
-		if !ok {
-			return append(domains, at.unlabelled(level, node))
-		}
-		path = append(path, value)
-		at = at.child(value, level, path)
+	for i, name := range path {
+		at = at.child(name, levels[i], path[:i+1])
 		domains = append(domains, at)
+	}
+	if lacks {
+		return append(domains, at.unlabelled(levels[len(path)], node))
 	}
 	if at.Name == node.Name {
 		return domains // The narrowest level is the host under another label.
@@ -140,9 +136,9 @@ type stock struct {
 }
 
 func stockOf(node *corev1.Node, pods []*corev1.Pod, name corev1.ResourceName, shown func(gang.Key) bool) stock {
-	s := stock{cordoned: node.Spec.Unschedulable, notReady: !Ready(node), gangs: map[gang.Key]*Occupant{}}
+	s := stock{cordoned: node.Spec.Unschedulable, notReady: !nodes.Ready(node), gangs: map[gang.Key]*Occupant{}}
 	for _, pod := range pods {
-		requested := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})[name]
+		requested := nodes.Requests(pod)[name]
 		amount := requested.AsApproximateFloat64()
 		s.Used += amount
 		key, member := gang.KeyOf(pod)
@@ -160,21 +156,11 @@ func stockOf(node *corev1.Node, pods []*corev1.Pod, name corev1.ResourceName, sh
 	offered := node.Status.Allocatable[name]
 	s.Total = max(offered.AsApproximateFloat64(), s.Used)
 	rest := &s.Free
-	if s.cordoned || s.notReady {
+	if !nodes.Schedulable(node) {
 		rest = &s.Unavailable
 	}
 	*rest = s.Total - s.Used
 	return s
-}
-
-// Ready reports whether a node says that it is. One that says nothing is a node on paper, and ready.
-func Ready(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return true
 }
 
 func (d *Domain) add(s stock) {

@@ -9,7 +9,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/occupancy"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
 
 // Node is a node with all that it has.
@@ -47,7 +47,7 @@ type Pod struct {
 	Leaving bool `json:"leaving,omitempty"`
 }
 
-func nodes(cluster *inventory.Inventory) []Node {
+func nodesOf(cluster *inventory.Inventory) []Node {
 	used := map[string]corev1.ResourceList{}
 	for _, pod := range inventory.Standing(cluster.Pods) {
 		sum := used[pod.Spec.NodeName]
@@ -71,7 +71,7 @@ func nodes(cluster *inventory.Inventory) []Node {
 
 func nodeOf(node *corev1.Node, used corev1.ResourceList) Node {
 	seen := Node{
-		Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !occupancy.Ready(node),
+		Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !nodes.Ready(node),
 		Resources: map[string]Stock{},
 	}
 	for i := range node.Spec.Taints {

@@ -16,6 +16,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/explanation"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -95,7 +96,7 @@ func Of(ctx context.Context, cluster *inventory.Inventory, asked Question) (*Ove
 		Seats:        seats(cluster, asked.shows),
 		Reservations: reservations(cluster),
 		OutOfService: outOfService(cluster.Nodes),
-		Nodes:        nodes(cluster),
+		Nodes:        nodesOf(cluster),
 		Pods:         pods(cluster, resource, asked),
 		Notes:        []string{},
 		Histories:    histories(cluster, asked.shows),
@@ -208,10 +209,10 @@ func waiting(read *inventory.Inventory, shows func(gang.Key) bool) []Waiting {
 	return result
 }
 
-func outOfService(nodes []*corev1.Node) []OutOfService {
+func outOfService(all []*corev1.Node) []OutOfService {
 	result := []OutOfService{}
-	for _, node := range nodes {
-		out := OutOfService{Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !occupancy.Ready(node)}
+	for _, node := range all {
+		out := OutOfService{Name: node.Name, Cordoned: node.Spec.Unschedulable, NotReady: !nodes.Ready(node)}
 		if out.Cordoned || out.NotReady {
 			result = append(result, out)
 		}

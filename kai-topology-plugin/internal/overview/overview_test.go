@@ -14,6 +14,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/explanation"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/occupancy"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -61,7 +62,7 @@ func nodeNamed(name, inRack string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{rack: inRack, corev1.LabelHostname: name}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			occupancy.GPU: resource.MustParse("8"), corev1.ResourcePods: resource.MustParse("10"), "example.com/none": {},
+			nodes.GPU: resource.MustParse("8"), corev1.ResourcePods: resource.MustParse("10"), "example.com/none": {},
 		}},
 	}
 }
@@ -70,7 +71,7 @@ func podNamed(namespace, name, gang string, gpus int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)},
 		Spec: corev1.PodSpec{SchedulerName: "theirs", Containers: []corev1.Container{{
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{occupancy.GPU: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{nodes.GPU: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}},
 		}}},
 	}
 	if gang != "" {
@@ -183,7 +184,7 @@ func TestNodesAndPods(t *testing.T) {
 	}
 	nodes := []Node{{
 		Name: "n", Cordoned: true, Taints: []string{"dedicated=training:NoExecute"},
-		Resources: map[string]Stock{string(occupancy.GPU): {Used: 2, Total: 8}},
+		Resources: map[string]Stock{string(nodes.GPU): {Used: 2, Total: 8}},
 	}}
 	if diff := cmp.Diff(nodes, seen.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

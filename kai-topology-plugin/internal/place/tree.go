@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -137,10 +139,12 @@ func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 	for _, pod := range inventory.Standing(in.Pods) {
 		standing[pod.Spec.NodeName] = append(standing[pod.Spec.NodeName], pod)
 	}
-	nodes := slices.Clone(in.Nodes)
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return compareByPath(a, b, levels) })
+	sorted := slices.SortedFunc(slices.Values(in.Nodes), func(a, b *corev1.Node) int {
+		return cmp.Or(slices.Compare(nodes.Path(a.Labels, levels), nodes.Path(b.Labels, levels)),
+			strings.Compare(a.Name, b.Name))
+	})
 	root := &branch{}
-	for _, node := range nodes {
+	for _, node := range sorted {
 		path := root.descend(node, levels)
 		occupants := occupantsOf(in, standing[node.Name])
 		for _, domain := range path {
@@ -165,26 +169,15 @@ func topologyBranch(in *inventory.Inventory, levels []string) *branch {
 // descend returns the domains of a node from the root down. Those of a single host and less are left out: the node
 // itself is drawn in their place.
 func (b *branch) descend(node *corev1.Node, levels []string) []*branch {
-	path := []*branch{b}
-	for _, level := range levels {
-		value, ok := node.Labels[level]
-		if !ok || level == corev1.LabelHostname {
+	branches := []*branch{b}
+	for i, name := range nodes.Path(node.Labels, levels) {
+		if levels[i] == corev1.LabelHostname {
 			break
 		}
-		b = b.child(value, fmt.Sprintf("%s %s", shortName(level), value))
-		path = append(path, b)
+		b = b.child(name, fmt.Sprintf("%s %s", shortName(levels[i]), name))
+		branches = append(branches, b)
 	}
-	return path
-}
-
-// compareByPath orders nodes by their label values from the broadest level down, then by name.
-func compareByPath(a, b *corev1.Node, levels []string) int {
-	for _, level := range levels {
-		if order := strings.Compare(a.Labels[level], b.Labels[level]); order != 0 {
-			return order
-		}
-	}
-	return strings.Compare(a.Name, b.Name)
+	return branches
 }
 
 // shortName is the last part of a label key: rack of topology/rack.

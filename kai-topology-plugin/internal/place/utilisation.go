@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
+
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 )
 
 // utilisation says how much of a node its pods use: its devices if it has any, else its CPUs.
 func utilisation(node *corev1.Node, pods []*corev1.Pod) string {
 	used := corev1.ResourceList{}
 	for _, pod := range pods {
-		for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		for name, amount := range nodes.Requests(pod) {
 			sum := used[name]
 			sum.Add(amount)
 			used[name] = sum
@@ -31,7 +32,7 @@ func utilisation(node *corev1.Node, pods []*corev1.Pod) string {
 func interesting(offered corev1.ResourceList) []corev1.ResourceName {
 	var devices []corev1.ResourceName
 	for _, name := range slices.Sorted(maps.Keys(offered)) {
-		if strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+		if nodes.IsDevice(name) {
 			devices = append(devices, name)
 		}
 	}

@@ -45,8 +45,7 @@ func block(name string, rack int, priority, minimum int32, gpus int64) preemptio
 func floor(racks, kinds int) preemption.Question {
 	q := preemption.Question{
 		Priority: 10, Levels: map[string][]string{"t": {"rack"}},
-		Device: func(resource string) bool { return resource == gpu },
-		Gang:   &packing.Gang{},
+		Gang: &packing.Gang{},
 	}
 	for r := range racks {
 		for n := range 16 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -85,8 +84,7 @@ func (r Request) cheapest(ctx context.Context) (*Answer, error) {
 
 func (c *Candidates) question(assembled *gang.Gang, nodes []fwk.NodeInfo) Question {
 	question := Question{
-		Priority: c.below, Workloads: c.workloads, Budgets: c.budgets.allowed, Device: isDevice,
-		Begun: begunOn(assembled),
+		Priority: c.below, Workloads: c.workloads, Budgets: c.budgets.allowed, Begun: begunOn(assembled),
 	}
 	for _, node := range nodes {
 		question.Nodes = append(question.Nodes, node.Node().Name)
@@ -96,11 +94,6 @@ func (c *Candidates) question(assembled *gang.Gang, nodes []fwk.NodeInfo) Questi
 		question.Leaving = append(question.Leaving, clusterview.StandingID(pod))
 	}
 	return question
-}
-
-// isDevice recognises extended resources, such as GPUs, by the domain in their name.
-func isDevice(resource string) bool {
-	return strings.Contains(resource, "/") && !strings.HasPrefix(resource, corev1.DefaultResourceRequestsPrefix)
 }
 
 // begunOn returns the nodes that pods of the gang are nominated for.

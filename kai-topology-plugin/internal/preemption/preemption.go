@@ -37,8 +37,6 @@ type Question struct {
 	Workloads []Workload
 	// Budgets has, for each PodDisruptionBudget, how many pods it still lets go.
 	Budgets []int
-	// Device says which resources are devices, such as GPUs: the loss of one weighs more than that of a pod.
-	Device func(resource string) bool
 	// Begun are nodes on which room was being made for the gang when the scheduler died. Their domain is finished
 	// before any other is looked at.
 	Begun []string

@@ -84,7 +84,6 @@ func (s *scene) question() preemption.Question {
 	return preemption.Question{
 		Cluster: s.cluster(), Gang: s.gang(), Priority: s.priority, Levels: map[string][]string{"t": {"rack"}},
 		Nodes: s.nodes(), Workloads: s.workloads, Budgets: s.budgets, Begun: s.begun, Leaving: s.leaving,
-		Device: func(resource string) bool { return resource == gpu },
 	}
 }
 

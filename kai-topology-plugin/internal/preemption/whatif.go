@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/shared/packing"
 )
 
@@ -46,7 +49,7 @@ func newSearch(q *Question) *search {
 		}
 		known := &workload{Workload: *w, index: i, since: w.Pods[0].Since}
 		for p := range w.Pods {
-			devices := q.devicesIn(w.Pods[p].Requests)
+			devices := devicesIn(w.Pods[p].Requests)
 			known.devices, known.held = append(known.devices, devices), known.held+devices
 			if w.Pods[p].Since.Before(known.since) {
 				known.since = w.Pods[p].Since
@@ -58,9 +61,10 @@ func newSearch(q *Question) *search {
 	return s
 }
 
-func (q *Question) devicesIn(requests packing.Resources) (count int64) {
+// devicesIn counts devices, such as GPUs: the loss of one weighs more than that of a pod.
+func devicesIn(requests packing.Resources) (count int64) {
 	for name, amount := range requests {
-		if q.Device != nil && q.Device(name) {
+		if nodes.IsDevice(corev1.ResourceName(name)) {
 			count += amount
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
 )
 
@@ -139,23 +140,11 @@ func (p *unplaced) model() *corev1.Node {
 		quantity := node.Status.Allocatable[scarce]
 		offers := quantity.AsApproximateFloat64()
 		better := best == nil || offers > offered || offers == offered && node.Name < best.Name
-		if better && !node.Spec.Unschedulable && !unwell(node) && p.inNearest(node) && takes(node) {
+		if better && nodes.Schedulable(node) && p.inNearest(node) && takes(node) {
 			best, offered = node, offers
 		}
 	}
 	return best
-}
-
-// broken are the taints of nodes that are not well.
-var broken = []string{
-	corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeNetworkUnavailable,
-	corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure, corev1.TaintNodePIDPressure,
-}
-
-// unwell reports whether a node has one of these taints.
-func unwell(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints,
-		func(taint corev1.Taint) bool { return slices.Contains(broken, taint.Key) })
 }
 
 // scarce is the resource that is short, or GPUs if nothing is short but room is split up.
@@ -165,7 +154,7 @@ func (p *unplaced) scarce() corev1.ResourceName {
 			return corev1.ResourceName(short.Resource)
 		}
 	}
-	return "nvidia.com/gpu"
+	return nodes.GPU
 }
 
 // nearest names the domain that the explanation is about.
@@ -182,18 +171,13 @@ func (p *unplaced) nearest() string {
 
 // inNearest reports whether a node stands in that domain.
 func (p *unplaced) inNearest(node *corev1.Node) bool {
-	levels := p.cluster.LevelKeys(p.why.Topology)
-	for i, value := range p.why.Domain {
-		if i >= len(levels) || node.Labels[levels[i]] != value {
-			return false
-		}
-	}
-	return true
+	path := nodes.Path(node.Labels, p.cluster.LevelKeys(p.why.Topology))
+	return len(path) >= len(p.why.Domain) && slices.Equal(path[:len(p.why.Domain)], p.why.Domain)
 }
 
 func clones(model *corev1.Node, number int) []*corev1.Node {
-	nodes := make([]*corev1.Node, number)
-	for i := range nodes {
+	added := make([]*corev1.Node, number)
+	for i := range added {
 		node := model.DeepCopy()
 		node.Name = fmt.Sprintf("packtree.dev-added-%d", i)
 		node.UID = ""
@@ -202,7 +186,7 @@ func clones(model *corev1.Node, number int) []*corev1.Node {
 				node.Labels[key] = node.Name // The host's own name, under whatever label.
 			}
 		}
-		nodes[i] = node
+		added[i] = node
 	}
-	return nodes
+	return added
 }

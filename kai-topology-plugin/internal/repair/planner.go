@@ -151,7 +151,7 @@ func (p *planner) domainOf(of *group, names sets.Set[string]) string {
 	keys := p.cluster.LevelKeys(of.Constraint.Topology)
 	depth := slices.Index(keys, of.Constraint.RequiredTopologyLevel)
 	for _, name := range sets.List(names) {
-		if path := nodes.Path(p.nodes[name].Labels, keys[:depth+1]); path != nil {
+		if path, ok := nodes.Domain(p.nodes[name].Labels, keys[:depth+1]); ok {
 			return path.String()
 		}
 	}

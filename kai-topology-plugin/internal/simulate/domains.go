@@ -50,7 +50,7 @@ func newDomains(cluster *inventory.Inventory, all []fwk.NodeInfo) *domains {
 		for depth, key := range keys {
 			made := level{topology: topology, key: key, domainOf: map[string]string{}}
 			for _, node := range all {
-				if path := nodes.Path(node.Node().Labels, keys[:depth+1]); path != nil {
+				if path, ok := nodes.Domain(node.Node().Labels, keys[:depth+1]); ok {
 					made.domainOf[node.Node().Name] = path.String()
 				}
 			}
