@@ -64,7 +64,7 @@ func (v *verifier) follows(ctx context.Context, waiting turns.Turn, key gang.Key
 	if hold != nil {
 		return fmt.Errorf("it is %s", hold.Reason)
 	}
-	faults, err := Placement(ctx, v.table.Question(turns.Turn{Gang: assembled, Rank: follower.Rank}), nodes)
+	faults, err := v.placement(ctx, turns.Turn{Gang: assembled, Rank: follower.Rank}, nodes)
 	if err == nil && len(faults) > 0 {
 		err = faults[0]
 	}

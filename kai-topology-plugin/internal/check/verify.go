@@ -128,9 +128,9 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	var faults []error
 	var err error
 	if given.Verdict != scheduling.ReasonPlaced && turn.Mends && !turn.Held() {
-		mended := v.table.Question(turn)
+		mended := turn
 		mended.Gang = turn.Gang.Mending()
-		if faults, err = Placement(ctx, mended, given.Assignments); err != nil {
+		if faults, err = v.placement(ctx, mended, given.Assignments); err != nil {
 			return err
 		}
 		v.faulty(given.key(), faults)
@@ -138,7 +138,7 @@ func (v *verifier) claim(ctx context.Context, given *podGroup, turn turns.Turn) 
 	switch {
 	case turn.Hold != nil:
 	case given.Verdict == scheduling.ReasonPlaced:
-		faults, err = Placement(ctx, v.table.Question(turn), given.Assignments)
+		faults, err = v.placement(ctx, turn, given.Assignments)
 	case given.Verdict == scheduling.ReasonInfeasible && !given.certified():
 		v.fault(given.key(),
 			"it is said to be Infeasible without a certificate, so nothing proves it: place --certificate adds one")
@@ -153,6 +153,15 @@ func (v *verifier) faulty(key gang.Key, faults []error) {
 	for _, fault := range faults {
 		v.fault(key, "%v", fault)
 	}
+}
+
+// placement lists what is wrong with the nodes of the pods of a turn.
+func (v *verifier) placement(ctx context.Context, turn turns.Turn, nodes map[string]string) ([]error, error) {
+	request, err := v.table.Request(turn)
+	if err != nil {
+		return nil, err
+	}
+	return Placement(ctx, request.Question, nodes)
 }
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
@@ -178,7 +187,11 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 	if err != nil {
 		return []error{fmt.Errorf("its certificate: %w", err)}, nil
 	}
-	question := v.table.Question(turn)
+	request, err := v.table.Request(turn)
+	if err != nil {
+		return nil, err
+	}
+	question := request.Question
 	question.Reserved = v.table.SeatsFrom(turn.Rank)
 	if question.Reserved == nil {
 		question.Reserved = clusterview.Reserved{}

@@ -85,6 +85,11 @@ func (s *Shared) Add(other Key, nodes []string) {
 	})
 }
 
+// StandingOf returns those pods that stand.
+func StandingOf(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !Standing(pod) })
+}
+
 // NodesOf returns the nodes of those pods that stand, sorted and each once.
 func NodesOf(pods []*corev1.Pod) []string {
 	var nodes []string

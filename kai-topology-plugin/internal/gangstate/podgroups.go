@@ -245,19 +245,17 @@ func (s *State) activateFollowing(e *Effects, near gang.Key) {
 	}
 }
 
-// Relate gives the relations of a gang where the other gangs stand, or are to go, that they count or are to be near.
-func (s *State) Relate(assembled *gang.Gang) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
-			for member := range s.counted[key] {
-				if other := s.gangs[member]; !yield(other.podGroup, other.heading()) {
-					return
-				}
+// Counted yields the gangs that a key of relations has in common, with their pods as they stand or are to go.
+func (s *State) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		for member := range s.counted[key] {
+			if other := s.gangs[member]; !yield(other.podGroup, other.heading()) {
+				return
 			}
 		}
-	})
+	}
 }
 
 // heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they

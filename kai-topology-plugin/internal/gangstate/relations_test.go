@@ -47,7 +47,7 @@ func TestARelationCountsWherePodsOfOtherGangsAreToGo(t *testing.T) {
 		if assembled.Tree == nil || hold != nil && hold.Reason == scheduling.ReasonInvalid {
 			t.Fatal(hold)
 		}
-		state.Relate(assembled)
+		assembled.Relate(state.Counted)
 		for _, other := range assembled.Relations[0].Others {
 			nodes = append(nodes, other.Nodes...)
 		}
@@ -106,7 +106,7 @@ func TestAGangThatClosesACircleLetsTheFirstTryAgain(t *testing.T) {
 		if hold != nil {
 			t.Fatal(hold.Message)
 		}
-		state.Relate(assembled)
+		assembled.Relate(state.Counted)
 		if !assembled.Relations[0].First {
 			t.Errorf("%s comes last, and a still waits", circle[last])
 		}

@@ -3,7 +3,6 @@ package plugin
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
@@ -21,8 +20,8 @@ import (
 type measure struct {
 	lister   *ganglister.Lister
 	profiles *profiles
-	// relate records in a gang where the others stand that its relations name.
-	relate func(*gang.Gang)
+	// counted yields the gangs that a key of relations has in common.
+	counted gang.Related
 	// lay brings the copy of the cluster in step, for as long as run takes.
 	lay func(cluster *inventory.Inventory, run func(*turns.Table) error) error
 }
@@ -89,7 +88,7 @@ func (m *measure) relationsOf(
 ) []relationstatus.Relation {
 	key := gang.KeyOfPodGroup(podGroup)
 	pods, err := m.lister.Shown(key)
-	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
+	pods = gang.StandingOf(pods)
 	if err != nil || len(pods) == 0 {
 		return nil
 	}
@@ -97,7 +96,7 @@ func (m *measure) relationsOf(
 	if standing.Tree == nil {
 		return nil
 	}
-	m.relate(standing)
+	standing.Relate(m.counted)
 	judged, err := domains.Of(standing)
 	if err != nil {
 		klog.Background().Error(err, "Judging the relations of a gang", "podGroup", key)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -174,11 +175,11 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 // answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
 // that report room, or behind them: whose turn it is depends on the room that decisions see.
 func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
-	question, from, err := p.reader.ask(asked.Gang, asked.nodes)
+	question, stale, err := p.reader.ask(asked.Gang, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
-	for _, pod := range from.stale {
+	for _, pod := range stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
 	question.Mends, question.Lacks = asked.mends, asked.lacks
@@ -232,13 +233,14 @@ func (p *Plugin) stillTrue(asked *request) *decision.Answer {
 	if answer == nil || asked.Shared != nil || asked.LooksAtOthers() {
 		return nil // It rests on where other gangs stand, too.
 	}
-	var from kept
+	var room clusterview.Reserved
 	if answer.Basis.Reserves() {
-		if from = p.reader.keptFrom(asked.Gang, asked.nodes); answer.Overtaking {
-			from.room = from.room.And(from.overdue)
+		kept := (&cycle{reader: p.reader, nodes: asked.nodes}).Kept(asked.Gang)
+		if room = kept.Room; answer.Overtaking {
+			room = room.And(kept.Overdue)
 		}
 	}
-	if !p.view.Holds(answer.Basis, asked.nodes, from.room) {
+	if !p.view.Holds(answer.Basis, asked.nodes, room) {
 		return nil
 	}
 	return answer

@@ -177,7 +177,7 @@ func newPluginAmong(
 		bindings: newInFlight(),
 		started:  time.Now(),
 		measure: measure{
-			lister: lister, profiles: all, relate: gangs.Relate,
+			lister: lister, profiles: all, counted: gangs.Counted,
 			lay: func(cluster *inventory.Inventory, run func(*turns.Table) error) error {
 				return all.copied.On(ctx, cluster, run)
 			},

@@ -270,9 +270,9 @@ func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, kept, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, all)
-	if err != nil || len(kept.stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
-		t.Fatalf("stale are %d nominations, and left %d: %v", len(kept.stale), len(bench.NominatedPodsForNode("n0")), err)
+	_, stale, err := bench.plugin.reader.ask(bench.read(t, youngGang, young).Gang, all)
+	if err != nil || len(stale) != 1 || len(bench.NominatedPodsForNode("n0")) != 1 {
+		t.Fatalf("stale are %d nominations, and left %d: %v", len(stale), len(bench.NominatedPodsForNode("n0")), err)
 	}
 	if bench.schedule(t, young); len(bench.NominatedPodsForNode("n0")) != 0 {
 		t.Error("its decision leaves what does not count any more")

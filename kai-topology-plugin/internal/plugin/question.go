@@ -2,13 +2,14 @@ package plugin
 
 import (
 	"fmt"
-	"slices"
+	"iter"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
@@ -16,6 +17,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
 	"packtree.dev/kai-topology-plugin/internal/solve"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
 
@@ -79,102 +82,86 @@ func (r *reader) waiting(key gang.Key) (*solve.Request, error) {
 	return &request, err
 }
 
-// ask reads all that a decision about a gang is made of: on nodes as they are, the gangs that will have to follow it,
-// and the room that is kept from it. It changes nothing but of what the gang hears from now on: see Relate of
-// gangstate.
-func (r *reader) ask(assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, kept, error) {
-	r.meetRelated(assembled)
-	followers, err := r.followersOf(assembled)
-	if err != nil {
-		return solve.Request{}, kept{}, err
-	}
-	topologies, err := r.lister.TopologiesOf(append(slices.Clone(followers), assembled)...)
-	if err != nil {
-		return solve.Request{}, kept{}, err
-	}
-	from := r.keptFrom(assembled, nodes)
-	return solve.Request{
-		Question: decision.Question{
-			Gang: assembled, Topologies: topologies, View: r.view, Nodes: nodes, Reserved: from.room,
-			Placement: r.placement,
-		},
-		Followers: followers, Overdue: from.overdue, Note: from.note,
-	}, from, nil
+// ask assembles the request to decide a gang on nodes as they are, and returns the pods that were given a node by a
+// plan that did not come true.
+func (r *reader) ask(assembled *gang.Gang, nodes []fwk.NodeInfo) (solve.Request, []*corev1.Pod, error) {
+	cycle := &cycle{reader: r, nodes: nodes}
+	request, err := planner.Request(cycle, assembled)
+	return request, cycle.stale, err
 }
 
-// meetRelated records for a gang where those stand, or are about to, that it shares a constraint with or that its
-// relations count.
-func (r *reader) meetRelated(assembled *gang.Gang) {
-	r.gangs.Relate(assembled)
-	if assembled.Shared == nil {
-		return
-	}
-	assembled.Shared.Others = nil
-	for _, other := range r.gangs.Related(assembled.PodGroup) {
-		key := gang.KeyOfPodGroup(other)
-		assembled.Shared.Add(key, r.gangs.Nodes(key))
-	}
-}
-
-// followersOf returns the gangs that have to go where a gang goes, if it decides that now.
-func (r *reader) followersOf(leader *gang.Gang) ([]*gang.Gang, error) {
-	if !leader.Leads() {
-		return nil, nil
-	}
-	var followers []*gang.Gang
-	for _, podGroup := range r.gangs.Related(leader.PodGroup) {
-		pods, err := r.lister.PodsOf(gang.KeyOfPodGroup(podGroup))
-		if err != nil {
-			return nil, err
-		}
-		follower, hold := gang.AssembleFor(r.lister.Ours, podGroup, gang.Released(pods), r.lister.Levels)
-		if hold == nil && follower.Follows(leader) {
-			followers = append(followers, follower)
-		}
-	}
-	return followers, nil
-}
-
-// kept is the room that is kept from a gang.
-type kept struct {
-	room clusterview.Reserved
-	// overdue is that of gangs which the gang must not overtake any more, and note says so.
-	overdue clusterview.Reserved
-	note    string
+// cycle is the cluster as a cycle of the scheduler sees it.
+type cycle struct {
+	*reader
+	nodes []fwk.NodeInfo
 	// stale are pods that were given a node by a plan that did not come true.
 	stale []*corev1.Pod
 }
 
-// keptFrom returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower
-// pods have been asked to clear for others of at least the gang's priority, and that of gangs which are overdue.
-func (r *reader) keptFrom(assembled *gang.Gang, nodes []fwk.NodeInfo) kept {
-	rank := assembled.Rank()
-	result, reserved := kept{room: clusterview.Reserved{}}, r.gangs.Reserved(rank.Gang, rank.Priority)
-	for i, name := range r.names.of(nodes) {
-		if len(reserved[name]) > 0 {
-			result.room[name] = reserved.On(nodes[i])
+func (c *cycle) Question() decision.Question {
+	return decision.Question{View: c.view, Nodes: c.nodes, Placement: c.placement}
+}
+
+func (c *cycle) Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error) {
+	return c.lister.TopologiesOf(gangs...)
+}
+
+func (c *cycle) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
+	return c.gangs.Counted(key)
+}
+
+func (c *cycle) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error) {
+	var sharing []planner.Member
+	for _, other := range c.gangs.Related(podGroup) {
+		key := gang.KeyOfPodGroup(other)
+		pods, err := c.lister.PodsOf(key)
+		if err != nil {
+			return nil, err
 		}
-		for _, nominated := range r.handle.NominatedPodsForNode(name) {
+		nodes := c.gangs.NodeOf(key)
+		for i, pod := range pods {
+			if node, goes := nodes[pod.UID]; goes && gang.Pending(pod) {
+				pods[i] = gang.On(node, pod)
+			}
+		}
+		sharing = append(sharing, planner.Member{PodGroup: other, Pods: pods})
+	}
+	return sharing, nil
+}
+
+func (c *cycle) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold) {
+	return gang.AssembleFor(c.lister.Ours, podGroup, pods, c.lister.Levels)
+}
+
+// Kept returns the room that a gang must leave alone: that of other gangs' plans and followers, that which lower pods
+// have been asked to clear for others of at least the gang's priority, and that of gangs which are overdue.
+func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
+	rank := assembled.Rank()
+	room, reserved := clusterview.Reserved{}, c.gangs.Reserved(rank.Gang, rank.Priority)
+	c.stale = nil
+	for i, name := range c.names.of(c.nodes) {
+		if len(reserved[name]) > 0 {
+			room[name] = reserved.On(c.nodes[i])
+		}
+		for _, nominated := range c.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
-			key, member := r.lister.KeyOf(pod)
+			key, member := c.lister.KeyOf(pod)
 			switch {
-			case member && r.gangs.Preempts(key):
+			case member && c.gangs.Preempts(key):
 				// Counted already, or of no concern to the gang.
-			case member && r.undecided(key, pod, rank):
-				result.room[name] = append(result.room[name], r.lister.Latest(pod))
+			case member && c.undecided(key, pod, rank):
+				room[name] = append(room[name], c.lister.Latest(pod))
 			case member:
 				// Left from a plan that did not come true. Gangs have no claim but their plan, and kube-scheduler's
 				// filters would honour this one.
-				result.stale = append(result.stale, pod)
+				c.stale = append(c.stale, pod)
 			case kubeframework.Priority(pod) >= rank.Priority:
-				result.room[name] = append(result.room[name], pod)
+				room[name] = append(room[name], pod)
 			}
 		}
 	}
-	var first gang.Key
-	result.overdue, first = r.gangs.ReservedForOverdue(rank)
-	result.note = r.reserver.Note(first)
-	return result
+	overdue, first := c.gangs.ReservedForOverdue(rank)
+	return planner.Kept{Room: room, Overdue: overdue, Note: c.reserver.Note(first)}
 }
 
 // undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn

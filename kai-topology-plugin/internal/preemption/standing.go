@@ -2,7 +2,6 @@ package preemption
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +77,7 @@ func (s *Standing) read(key gang.Key) (*standingGang, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &standingGang{pods: slices.DeleteFunc(members, func(pod *corev1.Pod) bool { return !gang.Standing(pod) })}
+	found := &standingGang{pods: gang.StandingOf(members)}
 	if len(found.pods) == 0 {
 		return found, nil
 	}

@@ -3,11 +3,8 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -49,17 +46,12 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	if !r.queued || len(r.pending) == 0 || r.tried == s.gangs.Now().Room {
 		return false, nil
 	}
-	question := s.question(r.podGroup)
-	if question == nil {
+	if s.assemble(r); r.held != nil {
 		return false, nil
 	}
-	if question.Nodes, err = s.offline.Nodes(); err != nil {
-		return false, err
-	}
-	request := solve.Request{Question: *question}
-	answer, err := s.answer(ctx, r, &request)
+	answer, err := s.answer(ctx, r)
 	if err == nil && len(answer.Nodes) > 0 {
-		answer, err = s.afterReserving(ctx, r, &request, answer)
+		answer, err = s.afterReserving(ctx, r, answer)
 	}
 	if err != nil {
 		return false, err
@@ -67,7 +59,7 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	r.tried = s.gangs.Now().Room
 	switch {
 	case answer.Verdict != scheduling.ReasonPlaced:
-		return s.refuse(ctx, r, request, answer)
+		return s.refuse(ctx, r, answer)
 	case len(answer.Nodes) == 0:
 		return false, nil
 	}
@@ -84,11 +76,11 @@ type refusal struct {
 
 // refuse records that a gang does not fit, and has it preempt others. The answer to another one like it holds for it,
 // too: that it does not fit, and that nobody can be preempted.
-func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, answer *decision.Answer) (bool, error) {
+func (s *simulator) refuse(ctx context.Context, r *run, answer *decision.Answer) (bool, error) {
 	if s.gangs.Waits(r.rank.Gang) {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
-		s.gangs.DidNotFit(request.Gang, overtaking.ClaimOf(request.Gang, answer), s.gangs.Now())
+		s.gangs.DidNotFit(r.assembled, overtaking.ClaimOf(r.assembled, answer), s.gangs.Now())
 	}
 	s.wakeFor(s.reserver.Extend(r.rank.Gang, moment(s.now)))
 	if alike := s.alike(r.podGroup); alike != nil {
@@ -97,7 +89,7 @@ func (s *simulator) refuse(ctx context.Context, r *run, request solve.Request, a
 		}
 		s.refused[alike] = refusal{r.tried, answer.Explanations}
 	}
-	return s.preempt(ctx, r, request)
+	return s.preempt(ctx, r)
 }
 
 // alike is what plain gangs without pods on nodes have in common with others like them; nil for other gangs. A refusal
@@ -109,18 +101,20 @@ func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
 	return nil
 }
 
-// answer decides a gang. The request is completed, unless the gang is refused without a search.
-func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) (*decision.Answer, error) {
-	alike := s.alike(r.podGroup)
-	if alike != nil {
+// answer decides a gang, without a search if its refusal is certain.
+func (s *simulator) answer(ctx context.Context, r *run) (*decision.Answer, error) {
+	if alike := s.alike(r.podGroup); alike != nil {
 		if short, refused := s.refusedAlready(r, alike); refused {
 			return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
 		}
 	}
-	s.complete(r, request)
+	request, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
 	// What a gang is short of is asked when it first does not fit. Where it asks for one thing, that is it.
 	request.Terse = s.gangs.Waits(r.rank.Gang) || r.asksForOne()
-	answer, err := solve.Solve(ctx, *request)
+	answer, err := solve.Solve(ctx, request)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -129,15 +123,13 @@ func (s *simulator) answer(ctx context.Context, r *run, request *solve.Request) 
 
 // afterReserving returns the answer for a gang, or another one after room was reserved for a gang that it would
 // overtake once too often.
-func (s *simulator) afterReserving(
-	ctx context.Context, r *run, request *solve.Request, answer *decision.Answer,
-) (*decision.Answer, error) {
+func (s *simulator) afterReserving(ctx context.Context, r *run, answer *decision.Answer) (*decision.Answer, error) {
 	reserved, effects, err := s.reserver.Before(ctx, r.takes(answer), moment(s.now))
 	s.wakeFor(effects)
 	if err != nil || !reserved {
 		return answer, err
 	}
-	return s.answer(ctx, r, request)
+	return s.answer(ctx, r)
 }
 
 // takes is what a gang takes by an answer. One that has lost pods replaces them.
@@ -145,16 +137,6 @@ func (r *run) takes(answer *decision.Answer) gangstate.Taking {
 	taking := overtaking.TakingOf(r.assembled, answer)
 	taking.Rank.Begun = taking.Rank.Begun || r.lost > 0
 	return taking
-}
-
-// complete adds to a request the room that is kept from the gang, and the gangs that follow it.
-func (s *simulator) complete(r *run, request *solve.Request) {
-	rank := request.Gang.Rank()
-	request.Reserved = s.gangs.Reserved(rank.Gang, rank.Priority)
-	rank.Begun = rank.Begun || r.lost > 0
-	overdue, _ := s.gangs.ReservedForOverdue(rank)
-	request.Reserved = request.Reserved.And(overdue)
-	request.Followers = s.followersOf(request.Gang)
 }
 
 // refusedAlready reports without a search that a plain gang does not fit, and what it is short of: one like it was
@@ -174,76 +156,6 @@ func shortOf(resources []string) []packing.Explanation {
 		short = append(short, packing.Shortage{Resource: resource})
 	}
 	return []packing.Explanation{{Short: short}}
-}
-
-// question is what is asked about a gang, without nodes; nil if it cannot be planned.
-func (s *simulator) question(podGroup *scheduling.PodGroup) *decision.Question {
-	r := s.by[gang.KeyOfPodGroup(podGroup)]
-	if r == nil {
-		return nil
-	}
-	assembled := s.assemble(r)
-	if r.held != nil {
-		return nil
-	}
-	s.meet(r)
-	return &decision.Question{
-		Gang: assembled, Topologies: s.cluster.Topologies, View: s.view, Placement: s.cluster.Placement, Terse: true,
-	}
-}
-
-// request is what is asked about a gang that waits; nil if it cannot be planned.
-func (s *simulator) request(key gang.Key) (*solve.Request, error) {
-	r := s.by[key]
-	if r == nil || len(r.pending) == 0 {
-		return nil, nil
-	}
-	question := s.question(r.podGroup)
-	if question == nil {
-		return nil, nil
-	}
-	var err error
-	if question.Nodes, err = s.offline.Nodes(); err != nil {
-		return nil, err
-	}
-	request := &solve.Request{Question: *question}
-	s.complete(r, request)
-	return request, nil
-}
-
-// meet records for a gang where its related gangs stand.
-func (s *simulator) meet(r *run) {
-	r.assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
-			for _, other := range s.counted[key] {
-				if !yield(other.podGroup, other.standing) {
-					return
-				}
-			}
-		}
-	})
-	if r.assembled.Shared == nil {
-		return
-	}
-	r.assembled.Shared.Others = nil
-	for _, other := range s.related[r.assembled.Shared.Base] {
-		if other != r {
-			r.assembled.Shared.Add(other.job.key(), gang.NodesOf(other.standing))
-		}
-	}
-}
-
-// followersOf returns the gangs that have to go where one goes.
-func (s *simulator) followersOf(leader *gang.Gang) (followers []*gang.Gang) {
-	if !leader.Leads() {
-		return nil
-	}
-	for _, other := range s.related[leader.Shared.Base] {
-		if follower := s.assemble(other); other.held == nil && len(other.pending) > 0 && follower.Follows(leader) {
-			followers = append(followers, follower)
-		}
-	}
-	return followers
 }
 
 func (s *simulator) podGroup(key gang.Key) (*scheduling.PodGroup, error) {

@@ -15,12 +15,12 @@ import (
 )
 
 // preempt has gangs of lower priority leave for one that does not fit, if that helps. Pods of the cluster itself stay.
-func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) (bool, error) {
+func (s *simulator) preempt(ctx context.Context, r *run) (bool, error) {
 	below := func(other *run) bool { return other.priority < r.priority }
 	if !slices.ContainsFunc(s.active, below) || slices.ContainsFunc(r.pending, preemptsNever) {
 		return false, nil
 	}
-	choice, err := s.victims(ctx, r, request)
+	choice, err := s.victims(ctx, r)
 	if err != nil || choice == nil {
 		return false, err
 	}
@@ -41,17 +41,22 @@ func (s *simulator) preempt(ctx context.Context, r *run, request solve.Request) 
 
 // victims returns the pods that leave for a gang that does not fit, and the nodes that it gets then; nil if that helps
 // nothing.
-func (s *simulator) victims(ctx context.Context, r *run, request solve.Request) (*preemption.Choice, error) {
+func (s *simulator) victims(ctx context.Context, r *run) (*preemption.Choice, error) {
 	ofStream := func(pods []*corev1.Pod) bool {
 		key, _ := gang.KeyOf(pods[0])
 		return s.by[key] != nil
 	}
-	candidates, err := preemption.CandidatesAmong(r.rank, request.Nodes, s.podGroup, preemption.Budgets{}, ofStream)
+	nodes, err := s.offline.Nodes()
+	if err != nil {
+		return nil, err
+	}
+	candidates, err := preemption.CandidatesAmong(r.rank, nodes, s.podGroup, preemption.Budgets{}, ofStream)
 	if err != nil || candidates.Empty() {
 		return nil, err
 	}
-	if request.Reserved == nil {
-		s.complete(r, &request)
+	request, err := s.request(r)
+	if err != nil {
+		return nil, err
 	}
 	choice, err := preemption.Find(ctx, preemption.Request{
 		Question: request.Question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,

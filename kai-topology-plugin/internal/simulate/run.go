@@ -65,12 +65,7 @@ func (s *simulator) arrive(job *Job) error {
 	}
 	r.podGroup, r.pending = job.objects(s.now)
 	s.by[job.key()] = r
-	if base, ok := gang.BaseOf(r.podGroup); ok {
-		s.related[base] = append(s.related[base], r)
-	}
-	for _, key := range gang.RelationKeys(r.podGroup) {
-		s.counted[key] = append(s.counted[key], r)
-	}
+	s.index.Add(r.podGroup)
 	s.wait(r)
 	return nil
 }
@@ -188,24 +183,8 @@ func (s *simulator) end(r *run) {
 	s.stopWaiting(r)
 	r.ended = s.now
 	delete(s.by, r.job.key())
-	s.forget(r)
+	s.index.Remove(r.podGroup)
 	r.podGroup, r.pending, r.standing, r.assembled = nil, nil, nil, nil
-}
-
-// forget takes a gang out of those that others look for.
-func (s *simulator) forget(r *run) {
-	drop := func(index map[gang.Key][]*run, key gang.Key) {
-		index[key] = slices.DeleteFunc(index[key], func(other *run) bool { return other == r })
-		if len(index[key]) == 0 {
-			delete(index, key)
-		}
-	}
-	if base, ok := gang.BaseOf(r.podGroup); ok {
-		drop(s.related, base)
-	}
-	for _, key := range gang.RelationKeys(r.podGroup) {
-		drop(s.counted, key)
-	}
 }
 
 // stopWaiting gives back what was reserved for a gang.

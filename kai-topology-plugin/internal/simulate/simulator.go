@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -63,11 +64,10 @@ type simulator struct {
 	// runs are all gangs in the order of their arrival; active are those that run, waiting those with pods that have no
 	// node, by rank.
 	runs, active, waiting []*run
-	// by has the gangs that have not ended; related and counted those that share a base, or that relations count
-	// together.
-	by               map[gang.Key]*run
-	related, counted map[gang.Key][]*run
-	ends             ends
+	// by has the gangs that have not ended, and index their PodGroups.
+	by    map[gang.Key]*run
+	index planner.Index
+	ends  ends
 	// tooLarge counts the gangs that all nodes together are too small for. Their pods are never made.
 	tooLarge int
 	// suspects may be below their minimum.
@@ -106,8 +106,7 @@ func newSimulator(
 	s := &simulator{
 		options: options, cluster: cluster, offline: offline, view: clusterview.New(offline),
 		gangs: gangstate.New(func(string) bool { return true }),
-		by:    map[gang.Key]*run{}, related: map[gang.Key][]*run{},
-		counted: map[gang.Key][]*run{},
+		by:    map[gang.Key]*run{}, index: planner.NewIndex(),
 		refused: map[any]refusal{}, fits: map[string]bool{}, wake: math.Inf(1),
 		nodes: map[string]*corev1.Node{}, down: sets.New[string](), settled: map[string][]*corev1.Pod{},
 	}
@@ -121,7 +120,7 @@ func newSimulator(
 		}
 	}
 	s.reserver = overtaking.Reserver{
-		Gangs: s.gangs, Request: s.request,
+		Gangs: s.gangs, Request: s.requestOf,
 		For:      ptr.Deref(options.ReserveFor, overtaking.DefaultReserveFor),
 		Snapshot: func() fwk.NodeInfoLister { return offline.SnapshotSharedLister().NodeInfos() },
 	}

@@ -5,7 +5,6 @@ package turns
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decide/planner"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -84,41 +84,19 @@ func Wrong(podGroup *scheduling.PodGroup, levels podgrouptree.Levels) (refused, 
 // Standing returns the gangs of an inventory with their pods that stand alone, each with where its related gangs stand;
 // those that have none, or are wrong, are left out.
 func Standing(cluster *inventory.Inventory) []*gang.Gang {
-	byBase, counted := related(cluster.PodGroups)
-	t := &Table{related: byBase, counted: counted, members: cluster.Members()}
+	t := &Table{index: planner.NewIndex(cluster.PodGroups...), members: cluster.Members()}
 	var gangs []*gang.Gang
 	for _, podGroup := range cluster.PodGroups {
-		pods := standing(t.members[gang.KeyOfPodGroup(podGroup)])
+		pods := gang.StandingOf(t.members[gang.KeyOfPodGroup(podGroup)])
 		assembled, _ := gang.Assemble(podGroup, pods, cluster.Levels)
 		if len(pods) == 0 || assembled.Tree == nil {
 			continue
 		}
-		t.meet(assembled)
-		gangs = append(gangs, assembled)
+		if planner.Meet(t, assembled) == nil {
+			gangs = append(gangs, assembled)
+		}
 	}
 	return gangs
-}
-
-// meet records for a gang where its related gangs stand.
-func (t *Table) meet(assembled *gang.Gang) {
-	assembled.Relate(func(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-		return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
-			for _, other := range t.counted[key] {
-				if !yield(other, standing(t.members[gang.KeyOfPodGroup(other)])) {
-					return
-				}
-			}
-		}
-	})
-	if assembled.Shared == nil {
-		return
-	}
-	assembled.Shared.Others = nil
-	for _, other := range t.related[assembled.Shared.Base] {
-		if key := (gang.Key{Namespace: other.Namespace, Name: other.Name}); other.Name != assembled.PodGroup.Name {
-			assembled.Shared.Add(key, gang.NodesOf(t.members[key]))
-		}
-	}
 }
 
 // Wakes reports whether a gang that was refused had to be near another that stood nowhere, and stands now.
@@ -126,43 +104,7 @@ func (t *Table) Wakes(turn Turn) bool {
 	if turn.Hold != nil || !turn.Gang.Awaits() {
 		return false
 	}
-	t.meet(turn.Gang)
-	return !turn.Gang.Awaits()
-}
-
-func standing(pods []*corev1.Pod) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !gang.Standing(pod) })
-}
-
-// followersOf returns the gangs that have to go where this one goes, if it decides that now.
-func (t *Table) followersOf(leader *gang.Gang) []*gang.Gang {
-	if !leader.Leads() {
-		return nil
-	}
-	var followers []*gang.Gang
-	for _, podGroup := range t.related[leader.Shared.Base] {
-		pods := t.members[gang.KeyOfPodGroup(podGroup)]
-		follower, hold := gang.Assemble(podGroup, gang.Released(pods), t.levels)
-		if hold == nil && follower.Follows(leader) {
-			followers = append(followers, follower)
-		}
-	}
-	return followers
-}
-
-// related returns the PodGroups of all gangs that share a base, by its base gang, and those that relations count
-// together, by the keys of these.
-func related(podGroups []*scheduling.PodGroup) (byBase, counted map[gang.Key][]*scheduling.PodGroup) {
-	byBase, counted = map[gang.Key][]*scheduling.PodGroup{}, map[gang.Key][]*scheduling.PodGroup{}
-	for _, podGroup := range podGroups {
-		if base, ok := gang.BaseOf(podGroup); ok {
-			byBase[base] = append(byBase[base], podGroup)
-		}
-		for _, key := range gang.RelationKeys(podGroup) {
-			counted[key] = append(counted[key], podGroup)
-		}
-	}
-	return byBase, counted
+	return planner.Meet(t, turn.Gang) == nil && !turn.Gang.Awaits()
 }
 
 // Table is a copy of a cluster on which gangs are decided.
@@ -170,8 +112,7 @@ type Table struct {
 	inventory  *inventory.Inventory
 	cluster    *kubeframework.Offline
 	view       *clusterview.View
-	related    map[gang.Key][]*scheduling.PodGroup
-	counted    map[gang.Key][]*scheduling.PodGroup
+	index      planner.Index
 	members    map[gang.Key][]*corev1.Pod
 	topologies map[string]*kai.Topology
 	levels     podgrouptree.Levels
@@ -203,10 +144,9 @@ func tableOf(cluster *inventory.Inventory, offline *kubeframework.Offline, view 
 	if err != nil {
 		return nil, err
 	}
-	byBase, counted := related(cluster.PodGroups)
 	return &Table{
 		inventory: cluster, nodes: nodes, cluster: offline, view: view,
-		related: byBase, counted: counted, members: cluster.Members(), topologies: cluster.Topologies,
+		index: planner.NewIndex(cluster.PodGroups...), members: cluster.Members(), topologies: cluster.Topologies,
 		levels: cluster.Levels, gangs: gangstate.New(anyScheduler),
 		placement: cluster.Placement,
 	}, nil
@@ -245,26 +185,26 @@ func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Que
 	if turn.Held() {
 		return decision.Held(turn.Gang, turn.Hold), nil
 	}
-	question := t.Question(turn)
-	adjust(&question)
-	answer, err := solve.Solve(ctx, solve.Request{
-		Question: question, Followers: t.followersOf(turn.Gang), Mends: turn.Mends, Lacks: turn.Hold,
-	})
+	request, err := t.Request(turn)
+	if err != nil {
+		return nil, err
+	}
+	request.Mends, request.Lacks = turn.Mends, turn.Hold
+	adjust(&request.Question)
+	answer, err := solve.Solve(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
 	return answer, nil
 }
 
-// Question returns what is to be decided about a gang that can be planned, on the table as it is.
-func (t *Table) Question(turn Turn) decision.Question {
-	t.meet(turn.Gang)
-	return decision.Question{
-		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes, Placement: t.placement,
-		Terse: t.terse, Absent: t.absent,
-		Reserved: t.gangs.Reserved(turn.Rank.Gang, turn.Rank.Priority).And(t.keptFrom(turn.Rank)).
-			And(t.reserved).And(t.SeatsFrom(turn.Rank)),
+// Request returns what is to be decided about a gang that can be planned, on the table as it is.
+func (t *Table) Request(turn Turn) (solve.Request, error) {
+	request, err := planner.Request(t, turn.Gang)
+	if err != nil {
+		return solve.Request{}, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
 	}
+	return request, nil
 }
 
 // Respecting returns the table with room that a scheduler keeps from gangs, which kept returns.

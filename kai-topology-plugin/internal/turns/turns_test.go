@@ -167,7 +167,7 @@ func TestRoomIsKeptForThoseThatFollow(t *testing.T) {
 			t.Errorf("node %s has %d pods", node.Node().Name, len(node.GetPods()))
 		}
 	}
-	if reserved := table.Question(turnOf(t, table, "third")).Reserved; len(reserved) > 0 {
+	if reserved := table.Kept(turnOf(t, table, "third").Gang).Room; len(reserved) > 0 {
 		t.Errorf("room is kept for %v, and everybody stands", reserved)
 	}
 }
@@ -230,7 +230,7 @@ func TestRoomThatASchedulerKeeps(t *testing.T) {
 		return clusterview.Reserved{"r1-a": {podOf(t, table, "of-0")}, "r1-b": {waiting}, "r1-gone": {waiting}}
 	})
 	ask := turnOf(t, table, "ask")
-	if got := keptNodes(respecting.Question(ask).Reserved); got != "r1-b:1" {
+	if got := keptNodes(respecting.Kept(ask.Gang).Room); got != "r1-b:1" {
 		t.Errorf("reserved is %q", got)
 	}
 	if want := map[gang.Key]int32{{Namespace: "ns", Name: "ask"}: 3}; !maps.Equal(asked, want) {

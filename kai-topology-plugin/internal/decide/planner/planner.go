@@ -1,0 +1,98 @@
+// Package planner assembles what a decision about a gang is made of, for the scheduler, the offline commands and the
+// simulator alike.
+package planner
+
+import (
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
+	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	"packtree.dev/kai-topology-plugin/internal/solve"
+	kai "packtree.dev/shared/api/kai/v1alpha1"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Cluster is where gangs are decided. Pods of it that have been put on a node, or are planned to go to one, name that
+// node as if they stood there.
+type Cluster interface {
+	// Question is the part of a question that is the same for every gang: the nodes, and how they are looked at.
+	Question() decision.Question
+	// Topologies returns the Topologies that gangs name.
+	Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error)
+	// Sharing returns the gangs that share a constraint with one.
+	Sharing(podGroup *scheduling.PodGroup) ([]Member, error)
+	// Counted yields the gangs that a key of relations has in common.
+	Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
+	// Assemble makes a gang of its PodGroup and its pods, and says what holds it.
+	Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*gang.Gang, *gang.Hold)
+	// Kept returns the room that a gang has to leave alone.
+	Kept(assembled *gang.Gang) Kept
+}
+
+// Member is a gang of several that share a constraint, with all of its pods.
+type Member struct {
+	PodGroup *scheduling.PodGroup
+	Pods     []*corev1.Pod
+}
+
+// Kept is the room that a gang has to leave alone.
+type Kept struct {
+	Room clusterview.Reserved
+	// Overdue is reserved for gangs that the gang would overtake once too often, and Note says so.
+	Overdue clusterview.Reserved
+	Note    string
+}
+
+// Request assembles the request to decide a gang of a cluster, and records in the gang where those stand that it is
+// related to.
+func Request(cluster Cluster, assembled *gang.Gang) (solve.Request, error) {
+	sharing, err := meet(cluster, assembled)
+	if err != nil {
+		return solve.Request{}, err
+	}
+	followers := followersOf(cluster, assembled, sharing)
+	question := cluster.Question()
+	question.Gang = assembled
+	if question.Topologies, err = cluster.Topologies(append([]*gang.Gang{assembled}, followers...)...); err != nil {
+		return solve.Request{}, err
+	}
+	kept := cluster.Kept(assembled)
+	question.Reserved = kept.Room
+	return solve.Request{Question: question, Followers: followers, Overdue: kept.Overdue, Note: kept.Note}, nil
+}
+
+// Meet records in a gang where those stand that it shares a constraint with, or that its relations name.
+func Meet(cluster Cluster, assembled *gang.Gang) error {
+	_, err := meet(cluster, assembled)
+	return err
+}
+
+func meet(cluster Cluster, assembled *gang.Gang) ([]Member, error) {
+	assembled.Relate(cluster.Counted)
+	if assembled.Shared == nil {
+		return nil, nil
+	}
+	sharing, err := cluster.Sharing(assembled.PodGroup)
+	assembled.Shared.Others = nil
+	for _, member := range sharing {
+		assembled.Shared.Add(gang.KeyOfPodGroup(member.PodGroup), gang.NodesOf(member.Pods))
+	}
+	return sharing, err
+}
+
+// followersOf returns the gangs that have to go where a gang goes, if it decides that now.
+func followersOf(cluster Cluster, leader *gang.Gang, sharing []Member) (followers []*gang.Gang) {
+	if !leader.Leads() {
+		return nil
+	}
+	for _, member := range sharing {
+		follower, hold := cluster.Assemble(member.PodGroup, gang.Released(member.Pods))
+		if hold == nil && follower.Follows(leader) {
+			followers = append(followers, follower)
+		}
+	}
+	return followers
+}
