@@ -12,7 +12,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Question, Topologies, Sharing, Counted, Assemble and Kept are those of planner.Cluster.
+// Question has the nodes of the table: it is a planner.Cluster.
 func (t *Table) Question() decision.Question {
 	return decision.Question{
 		View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,

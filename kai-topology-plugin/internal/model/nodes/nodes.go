@@ -16,8 +16,8 @@ import (
 // GPU is the device that is shown unless another resource is asked for.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// Path returns the domains of a node, given its labels and the node label keys of the levels, the broadest first. A node
-// that lacks the label of a level is in no domain of that level, nor of any below it: there the path ends.
+// Path returns the domains of a node, given its labels and the node label keys of the levels, the broadest first. A
+// node that lacks the label of a level is in no domain of that level, nor of any below it: there the path ends.
 func Path(labels map[string]string, levels []string) packing.Path {
 	path := make(packing.Path, 0, len(levels))
 	for _, level := range levels {
