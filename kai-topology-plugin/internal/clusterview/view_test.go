@@ -24,6 +24,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -134,7 +135,7 @@ func newPod(name string, kind func(*corev1.Pod)) *corev1.Pod {
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 	}}}
 	kind(pod)
-	return pod
+	return testsupport.Stored(pod)[0]
 }
 
 func plain(*corev1.Pod) {}

@@ -11,6 +11,7 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 )
 
 func node(name string, changes ...func(*corev1.Node)) *corev1.Node {
@@ -36,7 +37,7 @@ func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	for _, change := range changes {
 		change(made)
 	}
-	return made
+	return testsupport.Stored(made)[0]
 }
 
 func tainted(node *corev1.Node) {

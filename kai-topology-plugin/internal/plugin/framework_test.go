@@ -35,6 +35,7 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
+	"packtree.dev/kai-topology-plugin/internal/testsupport"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/client/clientset/versioned"
@@ -103,6 +104,10 @@ func configured(
 	objects ...kruntime.Object,
 ) *bench {
 	t.Helper()
+	testsupport.Stored(nodes...)
+	for _, object := range objects {
+		testsupport.Stored(object.(metav1.Object))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	metrics.Register()
@@ -141,7 +146,7 @@ func configured(
 	}
 	var known []kruntime.Object
 	var standing []*corev1.Pod
-	for _, pod := range pods {
+	for _, pod := range testsupport.Stored(pods...) {
 		known = append(known, pod)
 		if pod.Spec.NodeName != "" {
 			standing = append(standing, pod)

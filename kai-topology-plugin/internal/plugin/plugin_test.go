@@ -157,7 +157,7 @@ func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
 }
 
 func TestQueueOrder(t *testing.T) {
-	bench := newBench(t, nodes(1), nil, podGroup("old", 1))
+	bench := newBench(t, nodes(1), nil, podGroup("old", 1), podGroup("young", 1))
 	queued := func(pod *corev1.Pod, priority int32) fwk.QueuedPodInfo {
 		pod.Spec.Priority = &priority
 		info, err := framework.NewPodInfo(pod)

@@ -25,15 +25,15 @@ func Inventory(t testing.TB, text string) *inventory.Inventory {
 	if findings = append(findings, more...); len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	stored(cluster.Nodes)
-	stored(cluster.Pods)
-	stored(cluster.PodGroups)
-	stored(slices.Collect(maps.Values(cluster.Topologies)))
+	Stored(cluster.Nodes...)
+	Stored(cluster.Pods...)
+	Stored(cluster.PodGroups...)
+	Stored(slices.Collect(maps.Values(cluster.Topologies))...)
 	return cluster
 }
 
-// stored sets the fields that the API server sets on creation, where they are unset.
-func stored[T metav1.Object](objects []T) {
+// Stored sets the fields that the API server sets on creation, where they are unset, and returns the objects.
+func Stored[T metav1.Object](objects ...T) []T {
 	for i, object := range objects {
 		if object.GetUID() == "" {
 			object.SetUID(types.UID(object.GetNamespace() + "/" + object.GetName()))
@@ -48,6 +48,7 @@ func stored[T metav1.Object](objects []T) {
 			object.SetCreationTimestamp(metav1.Unix(1_750_000_000, 0))
 		}
 	}
+	return objects
 }
 
 // Pods are manifests of pods of a leaf of a gang in namespace ns, each of which asks for GPUs: one stands on each node
