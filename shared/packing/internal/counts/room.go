@@ -25,3 +25,20 @@ func (c *Cluster) roomIn(s *ShapeCounts, slot int, at int32) Room {
 	}
 	return room
 }
+
+// UnitRooms appends how many pods of a shape each unit of a level takes inside a domain: the domains of the
+// level, and the nodes that are in none. O(units).
+func (s *ShapeCounts) UnitRooms(slot int, t *Topology, at int32, level int, rooms []int64) []int64 {
+	d := &t.Domains[at]
+	for _, node := range d.Nodes {
+		rooms = append(rooms, int64(s.Fit[node]))
+	}
+	for _, child := range d.Children {
+		if d.Level+1 == level {
+			rooms = append(rooms, s.Sums[slot][child])
+		} else {
+			rooms = s.UnitRooms(slot, t, child, level, rooms)
+		}
+	}
+	return rooms
+}
