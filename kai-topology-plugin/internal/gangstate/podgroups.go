@@ -2,6 +2,7 @@ package gangstate
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -247,15 +248,13 @@ func (s *State) activateFollowing(e *Effects, near gang.Key) {
 
 // Counted yields the gangs that a key of relations has in common, with their pods as they stand or are to go.
 func (s *State) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
-	return func(yield func(*scheduling.PodGroup, []*corev1.Pod) bool) {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		for member := range s.counted[key] {
-			if other := s.gangs[member]; !yield(other.podGroup, other.heading()) {
-				return
-			}
-		}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found := map[*scheduling.PodGroup][]*corev1.Pod{}
+	for member := range s.counted[key] {
+		found[s.gangs[member].podGroup] = s.gangs[member].heading()
 	}
+	return maps.All(found)
 }
 
 // heading returns the pods of a gang that stand, and those that have been put on a node or are to go to one, as if they

@@ -110,21 +110,11 @@ func (c *cycle) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.
 	return c.gangs.Counted(key)
 }
 
-func (c *cycle) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error) {
-	var sharing []planner.Member
+func (c *cycle) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return c.lister.PodsOf(key) }
+
+func (c *cycle) Sharing(podGroup *scheduling.PodGroup) (sharing []planner.Member, _ error) {
 	for _, other := range c.gangs.Related(podGroup) {
-		key := gang.KeyOfPodGroup(other)
-		pods, err := c.lister.PodsOf(key)
-		if err != nil {
-			return nil, err
-		}
-		nodes := c.gangs.NodeOf(key)
-		for i, pod := range pods {
-			if node, goes := nodes[pod.UID]; goes && gang.Pending(pod) {
-				pods[i] = gang.On(node, pod)
-			}
-		}
-		sharing = append(sharing, planner.Member{PodGroup: other, Pods: pods})
+		sharing = append(sharing, planner.Member{PodGroup: other, Nodes: c.gangs.Nodes(gang.KeyOfPodGroup(other))})
 	}
 	return sharing, nil
 }

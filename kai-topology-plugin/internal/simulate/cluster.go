@@ -59,6 +59,8 @@ func (p present) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1
 	return p.index.Counted(key, p.podsOf)
 }
 
+func (p present) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return p.podsOf(key), nil }
+
 func (p present) podsOf(key gang.Key) []*corev1.Pod {
 	return slices.Concat(p.by[key].pending, p.by[key].standing)
 }

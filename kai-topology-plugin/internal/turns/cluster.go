@@ -22,7 +22,7 @@ func (t *Table) Question() decision.Question {
 // Topologies returns all: no gang of the table names another.
 func (t *Table) Topologies(...*gang.Gang) (map[string]*kai.Topology, error) { return t.topologies, nil }
 
-// Sharing has the pods as they are.
+// Sharing has the gangs of the table.
 func (t *Table) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error) {
 	return t.index.Sharing(podGroup, t.podsOf), nil
 }
@@ -31,6 +31,9 @@ func (t *Table) Sharing(podGroup *scheduling.PodGroup) ([]planner.Member, error)
 func (t *Table) Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod] {
 	return t.index.Counted(key, t.podsOf)
 }
+
+// PodsOf has the pods as they are.
+func (t *Table) PodsOf(key gang.Key) ([]*corev1.Pod, error) { return t.podsOf(key), nil }
 
 func (t *Table) podsOf(key gang.Key) []*corev1.Pod { return t.members[key] }
 

@@ -52,12 +52,12 @@ func (i Index) Remove(podGroup *scheduling.PodGroup) {
 	}
 }
 
-// Sharing returns the gangs that share a constraint with one, with all of their pods.
+// Sharing returns the gangs that share a constraint with one.
 func (i Index) Sharing(podGroup *scheduling.PodGroup, pods func(gang.Key) []*corev1.Pod) (sharing []Member) {
 	base, _ := gang.BaseOf(podGroup)
 	for _, other := range i.byBase[base] {
 		if other.Name != podGroup.Name {
-			sharing = append(sharing, Member{PodGroup: other, Pods: pods(gang.KeyOfPodGroup(other))})
+			sharing = append(sharing, Member{PodGroup: other, Nodes: gang.NodesOf(pods(gang.KeyOfPodGroup(other)))})
 		}
 	}
 	return sharing

@@ -15,8 +15,7 @@ import (
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Cluster is where gangs are decided. Pods of it that have been put on a node, or are planned to go to one, name that
-// node as if they stood there.
+// Cluster is where gangs are decided.
 type Cluster interface {
 	// Question is the part of a question that is the same for every gang: the nodes, and how they are looked at.
 	Question() decision.Question
@@ -24,6 +23,8 @@ type Cluster interface {
 	Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error)
 	// Sharing returns the gangs that share a constraint with one.
 	Sharing(podGroup *scheduling.PodGroup) ([]Member, error)
+	// PodsOf returns all pods of a gang.
+	PodsOf(key gang.Key) ([]*corev1.Pod, error)
 	// Counted yields the gangs that a key of relations has in common.
 	Counted(key gang.Key) iter.Seq2[*scheduling.PodGroup, []*corev1.Pod]
 	// Assemble makes a gang of its PodGroup and its pods, and says what holds it.
@@ -32,10 +33,10 @@ type Cluster interface {
 	Kept(assembled *gang.Gang) Kept
 }
 
-// Member is a gang of several that share a constraint, with all of its pods.
+// Member is a gang of several that share a constraint, with the nodes on which its pods stand or are to go.
 type Member struct {
 	PodGroup *scheduling.PodGroup
-	Pods     []*corev1.Pod
+	Nodes    []string
 }
 
 // Kept is the room that a gang has to leave alone.
@@ -53,7 +54,10 @@ func Request(cluster Cluster, assembled *gang.Gang) (solve.Request, error) {
 	if err != nil {
 		return solve.Request{}, err
 	}
-	followers := followersOf(cluster, assembled, sharing)
+	followers, err := followersOf(cluster, assembled, sharing)
+	if err != nil {
+		return solve.Request{}, err
+	}
 	question := cluster.Question()
 	question.Gang = assembled
 	if question.Topologies, err = cluster.Topologies(append([]*gang.Gang{assembled}, followers...)...); err != nil {
@@ -78,21 +82,25 @@ func meet(cluster Cluster, assembled *gang.Gang) ([]Member, error) {
 	sharing, err := cluster.Sharing(assembled.PodGroup)
 	assembled.Shared.Others = nil
 	for _, member := range sharing {
-		assembled.Shared.Add(gang.KeyOfPodGroup(member.PodGroup), gang.NodesOf(member.Pods))
+		assembled.Shared.Add(gang.KeyOfPodGroup(member.PodGroup), member.Nodes)
 	}
 	return sharing, err
 }
 
 // followersOf returns the gangs that have to go where a gang goes, if it decides that now.
-func followersOf(cluster Cluster, leader *gang.Gang, sharing []Member) (followers []*gang.Gang) {
+func followersOf(cluster Cluster, leader *gang.Gang, sharing []Member) (followers []*gang.Gang, err error) {
 	if !leader.Leads() {
-		return nil
+		return nil, nil
 	}
 	for _, member := range sharing {
-		follower, hold := cluster.Assemble(member.PodGroup, gang.Released(member.Pods))
+		pods, err := cluster.PodsOf(gang.KeyOfPodGroup(member.PodGroup))
+		if err != nil {
+			return nil, err
+		}
+		follower, hold := cluster.Assemble(member.PodGroup, gang.Released(pods))
 		if hold == nil && follower.Follows(leader) {
 			followers = append(followers, follower)
 		}
 	}
-	return followers
+	return followers, nil
 }
