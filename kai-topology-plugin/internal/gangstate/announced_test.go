@@ -107,12 +107,12 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 		func() { state.Refused(asked, version, member, refusal, state.Now()) },
 		func() { state.Assumed(mine, onNode); state.Permit(mine, member.UID, version) },
 		func() { state.Unassumed(mine, member.UID, start); state.Tick(start) },
-		func() { state.Break(mine, metrics.PodLost, "test"); state.Reserved(other, 0); state.Nodes(mine) },
+		func() { state.Break(mine, metrics.PodLost, "test"); state.reserved(other, 0); state.Nodes(mine) },
 		func() { state.TopologyChanged("t", podgrouptree.Hierarchy{{Key: "rack"}}, start); state.Tree(mine) },
 		func() { state.NodeGone("n1") },
 		func() {
 			state.DidNotFit(asked, Claim{Rank: asked.Rank()}, state.Now())
-			state.ReservedForOverdue(gang.Rank{Gang: other})
+			state.reservedForOverdue(gang.Rank{Gang: other})
 		},
 		func() {
 			state.Announce(group, func(announced *Announced) { announced.Reasons.Insert("x") })
@@ -141,7 +141,7 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	if len(state.gangs) > 0 {
 		state.Tick(start.Add(2 * SeatLife))
 	}
-	if left := state.Reserved(other, 0); len(left) > 0 {
+	if left := state.reserved(other, 0); len(left) > 0 {
 		t.Errorf("room is kept for a gang that is gone: %v", left)
 	}
 }

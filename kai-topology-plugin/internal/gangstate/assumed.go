@@ -48,9 +48,9 @@ func (r *record) assume(pod *corev1.Pod) bool {
 	if earlier, ok := r.assumed[pod.UID]; ok {
 		return earlier.pod.Spec.NodeName == pod.Spec.NodeName
 	}
-	if seat := r.seatOf(pod.UID); seat != nil && seat.Node == pod.Spec.NodeName {
+	if seat := r.seatOf(pod.UID); seat != nil && seat.placement().Node == pod.Spec.NodeName {
 		r.leaveSeat(pod.UID)
-		r.assumed[pod.UID] = &assumed{pod: pod, placement: *seat, letGo: true}
+		r.assumed[pod.UID] = &assumed{pod: pod, placement: seat.placement(), letGo: true}
 		return true
 	}
 	if r.plan == nil || r.plan.room.pods[pod.UID].Node != pod.Spec.NodeName {
@@ -119,11 +119,7 @@ func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
 		}
 	case !lost.refused:
 		seat := Placement{Pod: lost.pod, Node: lost.placement.Node, Place: lost.placement.Place}
-		r.keep(&reservation{
-			purpose: retried, of: r.key, priority: nobody, until: now.Add(SeatLife),
-			pods: map[types.UID]Placement{pod: seat},
-		})
-		e.again(SeatLife)
+		r.retry(e, seat, now, SeatLife)
 	}
 	if r.seatOf(pod) == nil {
 		r.members.Unassume(pod)
@@ -133,6 +129,27 @@ func (s *State) comesOff(e *Effects, r *record, pod types.UID, now time.Time) {
 	}
 	s.endIfDone(e, r)
 	s.closed(e, r.key)
+}
+
+// retry keeps the room of a pod whose binding failed, until it is tried again.
+func (r *record) retry(e *Effects, seat Placement, now time.Time, life time.Duration) {
+	r.keep(&reservation{purpose: planned, priority: nobody, until: now.Add(life)}, seat)
+	e.again(life)
+}
+
+// seatOf returns the room that is kept for a pod whose binding failed; nil if there is none.
+func (r *record) seatOf(pod types.UID) *reservation {
+	for _, v := range r.room((*reservation).isRetried) {
+		if v.placement().Pod.UID == pod {
+			return v
+		}
+	}
+	return nil
+}
+
+// leaveSeat has a pod whose binding failed lose its room, and reports whether it had some.
+func (r *record) leaveSeat(pod types.UID) bool {
+	return r.release(func(v *reservation) bool { return v.isRetried() && v.placement().Pod.UID == pod })
 }
 
 // waiting returns the pods that have been put on a node and wait for the others.
@@ -150,11 +167,7 @@ func (r *record) waiting() (pods []types.UID) {
 func (s *State) heldBeforeLost(e *Effects, r *record, uid types.UID, now time.Time) {
 	for _, pod := range r.members.Standing() {
 		if pod.UID == uid {
-			r.keep(&reservation{
-				purpose: retried, of: r.key, priority: nobody, until: now.Add(cacheLag),
-				pods: map[types.UID]Placement{uid: {Pod: pod, Node: pod.Spec.NodeName}},
-			})
-			e.again(cacheLag)
+			r.retry(e, Placement{Pod: pod, Node: pod.Spec.NodeName}, now, cacheLag)
 		}
 	}
 }
@@ -208,13 +221,8 @@ func (r *record) assumedPods() (pods []*corev1.Pod) {
 	for _, known := range r.assumed {
 		pods = append(pods, known.pod)
 	}
-	for _, v := range r.kept {
-		if v.purpose != retried {
-			continue
-		}
-		for _, seat := range v.pods {
-			pods = append(pods, seat.Pod)
-		}
+	for _, v := range r.room((*reservation).isRetried) {
+		pods = append(pods, v.placement().Pod)
 	}
 	return pods
 }

@@ -158,7 +158,7 @@ func (s *State) seatTaken(e *Effects, pod *corev1.Pod, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, first := s.record(key), len(e.Seats)
-	r.dropSeats(e, metrics.SeatTaken, func(seat *reservation) bool { return seat.placement().Pod.UID == pod.UID })
+	r.drop(e, metrics.SeatTaken, func(v *reservation) bool { return v.isSeat() && v.placement().Pod.UID == pod.UID })
 	for i := range e.Seats[first:] {
 		e.Seats[first+i].By = by
 	}

@@ -77,7 +77,7 @@ func (s *State) replaceAll(pods int) {
 	}
 	s.Planned(asked, version(1), asked.Pending[0], answer, placements, start)
 	for _, placement := range placements {
-		s.Reserved(other, 0)
+		s.reserved(other, 0)
 		s.Ask(mine, version(1), placement.Pod.UID)
 		s.Assumed(mine, gang.On(placement.Node, placement.Pod))
 		s.Permit(mine, placement.Pod.UID, version(1))

@@ -18,13 +18,10 @@ func (s *State) PodFinished(pod *corev1.Pod) Effects {
 		if gang.Done(pod) {
 			r.done[pod.UID] = gang.LeafOf(pod)
 		}
-		ended := func(seat *reservation) bool {
+		s.dropSeats(e, r, metrics.SeatNotNeeded, func(seat *reservation) bool {
 			left := seat.placement().Pod
 			return left.UID == pod.UID && done(pod, left.Spec.RestartPolicy)
-		}
-		if r.dropSeats(e, metrics.SeatNotNeeded, ended) {
-			s.givenBack(e, key)
-		}
+		})
 		e.writeStatus(key)
 	})
 }

@@ -15,15 +15,22 @@ import (
 
 func key(name string) gang.Key { return gang.Key{Namespace: "default", Name: name} }
 
+// keepFor keeps room for followers until some time.
+func (s *State) keepFor(
+	leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time,
+) {
+	s.change(leader, func(r *record, _ *Effects) { r.foresee(priority, rooms, until) })
+}
+
 // promised is room for the followers of two leaders, until noon for those of the first.
 func promised() *State {
 	room := func(name, node string) clusterview.Reserved {
 		return clusterview.Reserved{node: []*corev1.Pod{pod(name)}}
 	}
 	state := New(anyone)
-	state.Keep(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")},
+	state.keepFor(key("a"), 5, map[gang.Key]clusterview.Reserved{key("a-0"): room("p", "n1"), key("a-1"): room("q", "n2")},
 		untilNoon)
-	state.Keep(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")},
+	state.keepFor(key("b"), 0, map[gang.Key]clusterview.Reserved{key("b-0"): room("r", "n1")},
 		func(gang.Key) time.Time { return time.Time{} })
 	return state
 }
@@ -44,13 +51,13 @@ func TestForeseenRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 		"not from the leader":           {except: "a", want: map[string][]string{"n1": {"r"}}},
 		"not from who ranks higher":     {except: "x", priority: 1, want: map[string][]string{"n1": {"p"}, "n2": {"q"}}},
 		"redeemed": {except: "x", want: map[string][]string{"n1": {"p", "r"}},
-			happens: func(p *State) { p.Redeem(key("a-1"), nil) }},
+			happens: func(p *State) { p.redeem(key("a-1"), nil) }},
 		"of a leader that changed": {except: "x", want: map[string][]string{"n1": {"r"}},
 			happens: func(p *State) { drop(p, "a") }},
 		"of a follower that changed": {except: "x", want: map[string][]string{"n1": {"r"}, "n2": {"q"}},
 			happens: func(p *State) { drop(p, "a-0") }},
 		"of a leader that is planned anew": {except: "x", want: map[string][]string{"n1": {"r"}},
-			happens: func(p *State) { p.Keep(key("a"), 5, nil, untilNoon) }},
+			happens: func(p *State) { p.keepFor(key("a"), 5, nil, untilNoon) }},
 		"before the time is up": {except: "x", want: map[string][]string{"n1": {"p", "r"}, "n2": {"q"}},
 			happens: func(p *State) { p.Tick(noon.Add(-time.Second)) }},
 		"after the time is up": {except: "x", want: map[string][]string{"n1": {"r"}},
@@ -62,7 +69,7 @@ func TestForeseenRoomIsKeptFromOthersUntilItIsRedeemedOrDroppedOrTheirTimeIsUp(t
 				c.happens(state)
 			}
 			got := map[string][]string{}
-			for node, pods := range state.Reserved(key(c.except), c.priority) {
+			for node, pods := range state.reserved(key(c.except), c.priority) {
 				for _, pod := range pods {
 					got[node] = append(got[node], pod.Name)
 				}
@@ -85,7 +92,7 @@ func drop(state *State, name string) bool {
 
 func TestRoomIsGivenBackOnce(t *testing.T) {
 	state := promised()
-	if !state.Redeem(key("a-0"), nil) || state.Redeem(key("a-0"), nil) {
+	if !state.redeem(key("a-0"), nil) || state.redeem(key("a-0"), nil) {
 		t.Error("room is redeemed once")
 	}
 	if len(state.Tick(noon).WriteStatus) == 0 || len(state.Tick(noon).WriteStatus) > 0 {
@@ -125,20 +132,20 @@ func TestRoomForFurtherPodsIsRedeemedPodByPod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := New(anyone)
-			state.Keep(key("a"), 0, map[gang.Key]clusterview.Reserved{key("a"): {
+			state.keepFor(key("a"), 0, map[gang.Key]clusterview.Reserved{key("a"): {
 				"n1": {inLeaf("l", "leader"), inLeaf("p", "worker")}, "n2": {inLeaf("q", "worker"), inLeaf("r", "worker")},
 			}}, untilNoon)
-			if free := state.Redeem(key("a"), c.placed); free != c.free {
+			if free := state.redeem(key("a"), c.placed); free != c.free {
 				t.Errorf("room is free for others: %v, want %v", free, c.free)
 			}
 			got := map[string]int{}
-			for node, pods := range state.Reserved(key("x"), 0) {
+			for node, pods := range state.reserved(key("x"), 0) {
 				got[node] = len(pods)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("room that is kept (-want +got):\n%s", diff)
 			}
-			if own := state.Reserved(key("a"), 0); len(own) > 0 {
+			if own := state.reserved(key("a"), 0); len(own) > 0 {
 				t.Errorf("the gang is kept from its own room: %v", own)
 			}
 		})

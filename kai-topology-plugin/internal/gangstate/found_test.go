@@ -447,7 +447,7 @@ func TestAPodThatIsBeingBoundIsOnItsWayForTheGangInWhichItIs(t *testing.T) {
 	}
 
 	state.Unassumed(other, "a", start)
-	if kept := names(state.Reserved(mine, 0)["n1"]); !slices.Equal(kept, []string{"a"}) {
+	if kept := names(state.reserved(mine, 0)["n1"]); !slices.Equal(kept, []string{"a"}) {
 		t.Errorf("once its binding has failed room on n1 is kept for %v", kept)
 	}
 }
@@ -493,7 +493,7 @@ func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
 	state.Assumed(mine, memberPod("a", "n1"))
 	state.Permit(mine, "a", version(1))
 	state.Unassumed(mine, "a", start)
-	if seats := state.Reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
+	if seats := state.reserved(gang.Key{}, math.MinInt32)["n1"]; len(seats) != 1 {
 		t.Fatalf("kept on n1: %v", seats)
 	}
 	asker := memberPod("z", "")

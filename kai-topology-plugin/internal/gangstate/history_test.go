@@ -305,7 +305,7 @@ func (s *scheduler) cycle(pod *member) {
 		return
 	}
 	if !slices.Contains(s.free(), reply.Node) ||
-		reply.Yields && len(s.state.Reserved(key, priorityOf(key))[reply.Node]) > 0 {
+		reply.Yields && len(s.state.reserved(key, priorityOf(key))[reply.Node]) > 0 {
 		s.do(s.state.NodeRefused(key, s.version(key), pod.Pod, "the node does not take it"))
 		delete(s.refusedWith, key)
 		return
@@ -408,8 +408,8 @@ func (s *scheduler) openTo(asked *question) []string {
 
 // reservedFrom returns all room that a gang has to leave to others.
 func (s *scheduler) reservedFrom(asked *question) clusterview.Reserved {
-	overdue, _ := s.state.ReservedForOverdue(asked.Rank())
-	return s.state.Reserved(asked.Key(), priorityOf(asked.Key())).And(overdue)
+	reserved := s.state.Reserved(asked.Rank(), nil)
+	return reserved.Room.And(reserved.Overdue)
 }
 
 // overtake has a gang that waits have been overtaken as often as may be, by gangs that rank below all, and reserves the
@@ -827,7 +827,7 @@ func (s *scheduler) bind(pod *member) {
 // bindElsewhere has somebody else bind a pod, be it on its way to another node or not. That it comes off that node the
 // scheduler notices before word of the binding comes, or afterwards.
 func (s *scheduler) bindElsewhere(pod *member) {
-	reserved := s.state.Reserved(gang.Key{}, math.MinInt32)
+	reserved := s.state.reserved(gang.Key{}, math.MinInt32)
 	free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 	if len(free) == 0 || len(s.leaving) > 0 {
 		return // Nobody looks at seats before he takes room, and of some the word has not come.
@@ -1044,7 +1044,7 @@ func (s *scheduler) checkEnd() {
 		if r.plan != nil || len(r.assumed) > 0 || len(r.waiting()) > 0 {
 			s.Errorf("gang %s has a plan, or pods on their way, although nothing is under way", key)
 		}
-		if slices.ContainsFunc(r.kept, func(v *reservation) bool { return v.purpose != preempted }) {
+		if slices.ContainsFunc(r.kept, func(v *reservation) bool { return v.purpose != cleared || v.isOverdue() }) {
 			s.Errorf("room is kept for gang %s although nobody comes", key)
 		}
 	}
@@ -1065,7 +1065,7 @@ func (s *scheduler) checkEnd() {
 		if s.state.Waits(key) && standing >= needed {
 			s.Errorf("others wait for gang %s, of which %d of %d pods stand", key, standing, needed)
 		}
-		room := free - len(s.state.Reserved(key, priorityOf(key)))
+		room := free - len(s.state.reserved(key, priorityOf(key)))
 		if asked := s.read(key, nil); asked != nil {
 			room = len(asked.open)
 		}
@@ -1162,7 +1162,7 @@ func (s *scheduler) actions() map[string]func(*rapid.T) {
 		},
 		"a move is decided": func(t *rapid.T) {
 			s.T = t
-			reserved := s.state.Reserved(gang.Key{}, math.MinInt32)
+			reserved := s.state.reserved(gang.Key{}, math.MinInt32)
 			free := slices.DeleteFunc(s.free(), func(node string) bool { return len(reserved[node]) > 0 })
 			if pod := s.anyPod(bound); pod != nil && len(free) > 0 {
 				move := Move{Until: s.now.Add(SeatHold), Began: s.state.Now()}

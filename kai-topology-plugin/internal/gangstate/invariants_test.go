@@ -35,7 +35,7 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 				if other, twice := kept[placement.Node]; twice {
 					t.Fatalf("room on %s is kept for %s and for %s", placement.Node, other, uid)
 				}
-				if v.purpose == moving {
+				if v.moves {
 					kept[placement.Node] = uid // It stands elsewhere yet, and others may leave for it.
 					continue
 				}
@@ -43,7 +43,7 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 					t.Fatalf("pod %s of gang %s has two places", uid, key)
 				}
 				for _, pod := range taken(placement.Node) {
-					if pod.UID != uid && (v.purpose != vacated || !memberOf(pod, key)) {
+					if pod.UID != uid && (!v.isSeat() || !memberOf(pod, key)) {
 						t.Fatalf("room on %s is kept for %s, and %s is there", placement.Node, uid, pod.UID)
 					}
 				}
@@ -76,25 +76,24 @@ func checkReservations(t failer, s *State, now time.Time, held int, taken func(n
 func (s *State) hasReason(r *record, v *reservation, now time.Time) bool {
 	leaf := gang.LeafOf(v.anyPod())
 	latest := now.Add(max(holdOf(r.podGroup), SeatHold))
-	switch v.purpose {
-	case planned:
+	switch {
+	case v.isRetried():
+		return len(v.pods) == 1 && !v.until.After(now.Add(SeatLife))
+	case v.purpose == planned:
 		return r.plan != nil && r.plan.room == v
-	case preempted:
-		return r.preempting != nil && r.preempting.room == v
-	case retried:
-		return len(v.pods) == 1 && !v.until.IsZero() && !v.until.After(now.Add(SeatLife))
-	case expected, followed:
-		return !v.until.IsZero()
-	case vacated:
-		return len(v.pods) == 1 && holdOf(r.podGroup) > 0 && !v.until.After(latest) &&
-			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, leaf, vacatedBy(r, leaf))
-	case overdue:
-		return r.overtaken != nil && v.until.After(now)
-	case moving:
+	case v.moves:
 		return len(v.pods) == 1 && r.podGroup != nil && v.until.After(now) && !v.until.After(latest) &&
 			s.takes(v.placement().Node, v.placement().Pod)
+	case v.isSeat():
+		return len(v.pods) == 1 && holdOf(r.podGroup) > 0 && !v.until.After(latest) &&
+			s.takes(v.placement().Node, v.placement().Pod) && !s.hasAll(r, leaf, vacatedBy(r, leaf))
+	case v.isOverdue():
+		return r.overtaken != nil && v.until.After(now)
+	case v.purpose == cleared:
+		return r.preempting != nil && r.preempting.room == v
+	default:
+		return !v.until.IsZero()
 	}
-	return false
 }
 
 // anyPod is one of those that room is kept for.
@@ -108,7 +107,7 @@ func (v *reservation) anyPod() *corev1.Pod {
 // vacatedBy counts the seats of pods of a leaf that have left, or are leaving. Those that are to move stand yet.
 func vacatedBy(r *record, leaf string) (count int) {
 	for _, seat := range r.seats() {
-		if seat.purpose == vacated && gang.LeafOf(seat.placement().Pod) == leaf {
+		if !seat.moves && gang.LeafOf(seat.placement().Pod) == leaf {
 			count++
 		}
 	}

@@ -18,7 +18,7 @@ func (s *State) Mends(key gang.Key, now time.Time) bool {
 // others, is not mended there; nor is one for which others leave: all its pods have room then.
 func (s *State) mends(r *record, now time.Time) bool {
 	return r.podGroup != nil && r.begun && gang.HasStarted(r.podGroup) && !staleness.Stops(r.podGroup, now) &&
-		r.preempting == nil && len(r.moveSeats()) == 0 && !s.leavesForOthers(r)
+		r.preempting == nil && !r.moves() && !s.leavesForOthers(r)
 }
 
 // leavesForOthers reports whether pods of a gang that stand are to leave for another gang.

@@ -47,9 +47,7 @@ func (s *State) HoldMove(key gang.Key, move Move, now time.Time) Effects {
 			if !s.takes(one.Node, one.Pod) || s.vacatedSince(move.Began, one.Node) {
 				continue // Since it was decided. It is decided anew when it turns out that seats are missing.
 			}
-			seat := r.seat(one.Node, one.Pod, move.Until)
-			seat.purpose = moving
-			e.Seats = append(e.Seats, seat.news(key))
+			r.seat(e, Placement{Pod: one.Pod, Node: one.Node}, reservation{moves: true, until: move.Until})
 		}
 		e.again(move.Until.Sub(now))
 		e.writeStatus(key)
@@ -81,9 +79,8 @@ func (s *State) vacatedSince(began Moment, node string) bool {
 // the moves were decided without it, and are decided anew when it turns out that seats are missing.
 func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 	for _, r := range s.holding {
-		taken := func(seat *reservation) bool { return seat.purpose == moving && seat.placement().Node == node }
-		if r != bound && r.dropSeats(e, metrics.SeatTaken, taken) {
-			s.givenBack(e, r.key)
+		if r != bound {
+			s.dropSeats(e, r, metrics.SeatTaken, func(seat *reservation) bool { return seat.moves && seat.on(node) })
 			s.tidy(r)
 		}
 	}
@@ -92,7 +89,7 @@ func (s *State) dropMovesTo(e *Effects, bound *record, node string) {
 // ExtendMove holds the seats of a move for longer.
 func (s *State) ExtendMove(key gang.Key, until time.Time) Effects {
 	return s.change(key, func(r *record, e *Effects) {
-		for _, seat := range r.moveSeats() {
+		for _, seat := range r.room((*reservation).isMoving) {
 			seat.until = until
 			e.writeStatus(key)
 		}
@@ -108,16 +105,14 @@ func (s *State) EndMove(key gang.Key, now time.Time) Effects {
 }
 
 func (s *State) dropMove(e *Effects, r *record) {
-	if r.dropSeats(e, metrics.SeatNotNeeded, func(seat *reservation) bool { return seat.purpose == moving }) {
-		s.givenBack(e, r.key)
-	}
+	s.dropSeats(e, r, metrics.SeatNotNeeded, (*reservation).isMoving)
 }
 
 // MoveSeats returns the seats that are held for a move of a gang, by node, and when the first of them ends.
 func (s *State) MoveSeats(key gang.Key) (seats []Placement, until time.Time) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, seat := range s.known(key).moveSeats() {
+	for _, seat := range s.known(key).room((*reservation).isMoving) {
 		seats = append(seats, seat.placement())
 		if until.IsZero() || seat.until.Before(until) {
 			until = seat.until
@@ -129,19 +124,13 @@ func (s *State) MoveSeats(key gang.Key) (seats []Placement, until time.Time) {
 	return seats, until
 }
 
-func (r *record) moveSeats() (seats []*reservation) {
-	for _, v := range r.kept {
-		if v.purpose == moving {
-			seats = append(seats, v)
-		}
-	}
-	return seats
-}
+// moves reports whether seats are held for a move of the gang.
+func (r *record) moves() bool { return slices.ContainsFunc(r.kept, (*reservation).isMoving) }
 
-// moves reports whether a seat is held elsewhere for a pod. Of a move that an earlier scheduler decided, no more is
+// movesPod reports whether a seat is held elsewhere for a pod. Of a move that an earlier scheduler decided, no more is
 // known than the leaves of the pods.
-func (r *record) moves(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(r.moveSeats(), func(seat *reservation) bool {
+func (r *record) movesPod(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(r.room((*reservation).isMoving), func(seat *reservation) bool {
 		successor := seat.placement().Pod
 		return successor.UID == pod.UID || IsSeat(successor) && gang.LeafOf(successor) == gang.LeafOf(pod)
 	})

@@ -72,13 +72,13 @@ func TestSeatsOfAMoveAreKeptFromOthersAlone(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"n3": {"stands"}, "n4": {"again"}}, reservedNames(state, other)); diff != "" {
 		t.Errorf("reserved from others (-want +got):\n%s", diff)
 	}
-	if got := state.Reserved(mine, 0); len(got) > 0 {
+	if got := state.reserved(mine, 0); len(got) > 0 {
 		t.Errorf("reserved from the gang itself: %v", got)
 	}
-	if got := state.ReservedBesideMoves(other, 0, sets.New(mine)); len(got) > 0 {
+	if got := state.Reserved(gang.Rank{Gang: other}, sets.New(mine)).Room; len(got) > 0 {
 		t.Errorf("reserved beside its move: %v", got)
 	}
-	if got := state.ReservedBesideMoves(other, 0, sets.New(other)); len(got) != 2 {
+	if got := state.Reserved(gang.Rank{Gang: other}, sets.New(other)).Room; len(got) != 2 {
 		t.Errorf("reserved beside the move of another: %v", got)
 	}
 	if again := hold(state, stands); len(again.Seats) != 4 {

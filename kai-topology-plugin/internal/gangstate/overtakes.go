@@ -1,14 +1,11 @@
 package gangstate
 
 import (
-	"iter"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 )
 
@@ -165,7 +162,7 @@ func (s *State) first(meets func(*record) bool) (key gang.Key, ok bool) {
 // which has nowhere else to go: no seats are held for a move of it.
 func (s *State) goesFirst(waits *record, other gang.Rank) bool {
 	claim := waits.overtaken.claim
-	moves, otherMoves := len(waits.moveSeats()) > 0, len(s.known(other.Gang).moveSeats()) > 0
+	moves, otherMoves := waits.moves(), s.known(other.Gang).moves()
 	if moves != otherMoves && claim.Rank.Priority == other.Priority && claim.Rank.Begun == other.Begun {
 		return otherMoves
 	}
@@ -197,24 +194,12 @@ func (s *State) Overdue(taking Taking) (key gang.Key, by sets.Set[gang.Key]) {
 	return key, sets.New(s.known(key).overtaken.by...)
 }
 
-func (r *record) reservesOverdue() bool { return slices.ContainsFunc(r.kept, (*reservation).isOverdue) }
+func (r *record) reservesOverdue() bool { return len(r.room((*reservation).isOverdue)) > 0 }
 
-func (v *reservation) isOverdue() bool { return v.purpose == overdue }
-
-// overdueRoom yields where the pods of the gang would go, in no order.
-func (r *record) overdueRoom() iter.Seq[Placement] {
-	return func(yield func(Placement) bool) {
-		for _, v := range r.kept {
-			if !v.isOverdue() {
-				continue
-			}
-			for _, placement := range v.pods {
-				if !yield(placement) {
-					return
-				}
-			}
-		}
-	}
+// keepsFrom reports whether room that is reserved for the gang because it is overdue is kept from one of some rank. A
+// plan and a preemption keep room for the same pods.
+func (r *record) keepsFrom(rank gang.Rank) bool {
+	return r.overtaken != nil && r.plan == nil && r.preempting == nil && r.overtaken.claim.before(rank)
 }
 
 // replaces reports whether a gang has lost pods: it takes back what was its own, and overtakes no gang by that.
@@ -237,14 +222,7 @@ func (s *State) ReserveOverdue(
 			known.limit *= 2
 			return
 		}
-		v := &reservation{
-			purpose: overdue, of: key, priority: anybody, until: now.Add(life), pods: map[types.UID]Placement{},
-			blockers: pods,
-		}
-		for _, placement := range placements {
-			v.pods[placement.Pod.UID] = placement
-		}
-		r.keep(v)
+		r.keep(&reservation{purpose: cleared, priority: anybody, until: now.Add(life), blockers: pods}, placements...)
 		e.again(life)
 		e.writeStatus(key)
 	})
@@ -255,8 +233,8 @@ func (s *State) ReservedNodes(key gang.Key) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	nodes := sets.New[string]()
-	for placement := range s.known(key).overdueRoom() {
-		nodes.Insert(placement.Node)
+	for _, v := range s.known(key).room((*reservation).isOverdue) {
+		nodes.Insert(v.nodes()...)
 	}
 	return sets.List(nodes)
 }
@@ -264,40 +242,14 @@ func (s *State) ReservedNodes(key gang.Key) []string {
 // Extend has room that is reserved for an overdue gang last from now on if fewer pods stand on its nodes than before.
 func (s *State) Extend(key gang.Key, pods int, now time.Time, life time.Duration) Effects {
 	return s.change(key, func(r *record, e *Effects) {
-		for _, v := range r.kept {
-			if v.isOverdue() && pods < v.blockers {
+		for _, v := range r.room((*reservation).isOverdue) {
+			if pods < v.blockers {
 				v.blockers, v.until = pods, now.Add(life)
 				e.again(life)
 				e.writeStatus(key)
 			}
 		}
 	})
-}
-
-// ReservedForOverdue returns the pods, by node, of overdue gangs that a gang must not overtake, and the first of these
-// gangs. A gang that has lost pods need not leave room to them.
-func (s *State) ReservedForOverdue(rank gang.Rank) (reserved clusterview.Reserved, first gang.Key) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	reserved = clusterview.Reserved{}
-	if s.replaces(rank) {
-		return reserved, first
-	}
-	var leads *overtaken
-	for _, r := range s.holding {
-		// A plan and a preemption reserve room for the same pods.
-		if r.overtaken == nil || !r.reservesOverdue() || r.plan != nil || r.preempting != nil ||
-			!r.overtaken.claim.before(rank) {
-			continue
-		}
-		if leads == nil || r.overtaken.claim.Rank.Compare(leads.claim.Rank) < 0 {
-			leads, first = r.overtaken, r.key
-		}
-		for placement := range r.overdueRoom() {
-			reserved[placement.Node] = append(reserved[placement.Node], placement.Pod)
-		}
-	}
-	return reserved, first
 }
 
 // Waits reports whether a gang was tried and did not fit.
@@ -321,7 +273,5 @@ func (s *State) stopWaiting(e *Effects, r *record) {
 
 // endOverdue gives back what is reserved for a gang because it is overdue.
 func (s *State) endOverdue(e *Effects, r *record) {
-	if r.release((*reservation).isOverdue) {
-		s.givenBack(e, r.key)
-	}
+	s.giveBack(e, r, "", (*reservation).isOverdue)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -40,6 +41,11 @@ func overtake(s *State, by gang.Rank, resource string, times int) {
 		by.Gang.Name = fmt.Sprint(by.Gang.Name, i)
 		s.Placed(taking(by, resource))
 	}
+}
+
+func (s *State) reservedForOverdue(asking gang.Rank) (room clusterview.Reserved, first gang.Key) {
+	reserved := s.Reserved(asking, nil)
+	return reserved.Overdue, reserved.First
 }
 
 // reserve reserves nodes for the big gang, on which so many pods stand.
@@ -142,12 +148,12 @@ func TestReservedRoomIsKeptFromLowerRanksAlone(t *testing.T) {
 		"the gang itself":              {big.Rank, 0},
 		"a gang that replaces its own": {begun, 0},
 	} {
-		reserved, first := state.ReservedForOverdue(c.asking)
+		reserved, first := state.reservedForOverdue(c.asking)
 		if len(reserved) != c.want || (first == big.Rank.Gang) != (c.want > 0) {
 			t.Errorf("%s has to leave nodes %v to %v", name, slices.Collect(maps.Keys(reserved)), first)
 		}
 	}
-	if others := state.Reserved(small.Gang, 0); len(others) > 0 {
+	if others := state.reserved(small.Gang, 0); len(others) > 0 {
 		t.Errorf("it counts as other reservations, too: %v", others)
 	}
 	if key, _ := state.Overdue(taking(small, "gpu")); key == big.Rank.Gang {
@@ -178,7 +184,7 @@ func TestReservedRoomEndsAndIsOfferedToOthers(t *testing.T) {
 			reserve(state, 3, start, "n1")
 			state.TurnAway(pod("turned-away"))
 			effects := c.event(state)
-			reserved, _ := state.ReservedForOverdue(rank("small", 0, 200))
+			reserved, _ := state.reservedForOverdue(rank("small", 0, 200))
 			if ended := len(reserved) == 0; ended != c.ends || (len(effects.Activate) == 1) != c.ends {
 				t.Errorf("room is reserved: %t, called are %d pods", !ended, len(effects.Activate))
 			}
@@ -192,7 +198,7 @@ func TestReservedRoomIsThatOfThePlanWhileThereIsOne(t *testing.T) {
 	tried(state, big, 0)
 	reserve(state, 1, start, "n1")
 	nodes := func() int {
-		reserved, _ := state.ReservedForOverdue(small)
+		reserved, _ := state.reservedForOverdue(small)
 		return len(reserved)
 	}
 	for name, during := range map[string]func(r *record){

@@ -29,13 +29,11 @@ type plan struct {
 // open makes placements the plan of the gang, in place of any earlier one.
 func (r *record) open(version Version, tree *podgrouptree.Tree, further bool, placements []Placement) {
 	r.endPlan()
-	room := &reservation{purpose: planned, of: r.key, priority: nobody, pods: map[types.UID]Placement{}}
 	for _, placement := range placements {
-		room.pods[placement.Pod.UID] = placement
 		r.leaveSeat(placement.Pod.UID)
 	}
+	room := r.keep(&reservation{purpose: planned, priority: nobody}, placements...)
 	r.plan = &plan{version: version, tree: tree, room: room, further: further}
-	r.keep(room)
 }
 
 // plannedPod returns a pod as it was when it was put on its node, or when that was chosen; nil if it has none.
@@ -75,7 +73,7 @@ const (
 // find returns the node that the plan has for a pod.
 func (r *record) find(version Version, pod types.UID) (node string, standing standing) {
 	if seat := r.seatOf(pod); seat != nil {
-		return seat.Node, hasNode
+		return seat.placement().Node, hasNode
 	}
 	if r.plan == nil || r.plan.version != version {
 		return "", unplanned
@@ -220,10 +218,10 @@ func (s *State) settle(e *Effects, r *record, pod types.UID, on string, now time
 		e.Provided = true
 	}
 	delete(r.assumed, pod)
-	switch {
-	case on != "" && r.fillSeat(pod, now.Add(cacheLag)):
+	if seat := r.seatOf(pod); seat != nil && on != "" {
+		seat.until = now.Add(cacheLag) // kube-scheduler has taken the pod from the node, and may not know that it is there.
 		e.again(cacheLag)
-	case r.leaveSeat(pod):
+	} else if r.leaveSeat(pod) {
 		s.givenBack(e, r.key)
 	}
 	if r.plan != nil {
@@ -238,8 +236,7 @@ func (s *State) settle(e *Effects, r *record, pod types.UID, on string, now time
 func (s *State) leaveNode(e *Effects, node, what string, stands func(Place) bool) {
 	away := func(placement Placement) bool { return placement.Node == node && !stands(placement.Place) }
 	for _, r := range s.holding {
-		if r.leaveSeats(func(_ *reservation, seat Placement) bool { return away(seat) }) {
-			s.givenBack(e, r.key)
+		if s.giveBack(e, r, "", func(v *reservation) bool { return v.isRetried() && away(v.placement()) }) {
 			s.seatLost(e, r, fmt.Sprintf("node %s %s", node, what))
 		}
 		if r.plan != nil && r.counts(away) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
@@ -92,9 +93,14 @@ func twoPods() *State {
 	return state
 }
 
+// reserved returns what a gang of some priority has to leave to gangs that are not overdue.
+func (s *State) reserved(asking gang.Key, priority int32) clusterview.Reserved {
+	return s.Reserved(gang.Rank{Gang: asking, Priority: priority}, nil).Room
+}
+
 func reservedNames(state *State, except gang.Key) map[string][]string {
 	names := map[string][]string{}
-	for node, pods := range state.Reserved(except, 0) {
+	for node, pods := range state.reserved(except, 0) {
 		for _, pod := range pods {
 			names[node] = append(names[node], pod.Name)
 		}

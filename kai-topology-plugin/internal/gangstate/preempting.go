@@ -38,11 +38,7 @@ func (s *State) Preempting(
 
 func (r *record) preempt(priority int32, placements []Placement, awaited sets.Set[types.UID], message string) {
 	r.closePreemption()
-	room := &reservation{purpose: preempted, of: r.key, priority: int64(priority), pods: map[types.UID]Placement{}}
-	for _, placement := range placements {
-		room.pods[placement.Pod.UID] = placement
-	}
-	r.keep(room)
+	room := r.keep(&reservation{purpose: cleared, priority: int64(priority)}, placements...)
 	r.preempting = &preempting{room: room, awaited: awaited, message: message}
 }
 
@@ -74,15 +70,10 @@ func (s *State) endPreemption(e *Effects, r *record) {
 // who can leave when the pod was gone already, and have taken the room for free: it is to look again.
 func (s *State) endPreemptionsOn(e *Effects, of *record, seat *reservation) {
 	for _, r := range s.holding {
-		if r == of || r.preempting == nil || r.preempting.room.priority > seat.priority {
-			continue
-		}
-		for _, placement := range r.preempting.room.pods {
-			if placement.Node == seat.placement().Node {
-				s.endPreemption(e, r)
-				s.tidy(r)
-				break
-			}
+		if r != of && r.preempting != nil && r.preempting.room.priority <= seat.priority &&
+			r.preempting.room.on(seat.placement().Node) {
+			s.endPreemption(e, r)
+			s.tidy(r)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	if ended := state.EndPreemption(mine); len(ended.Nominations) != 1 || len(state.EndPreemption(mine).Nominations) > 0 {
 		t.Error("not ended exactly once")
 	}
-	if state.Preempts(mine) || len(state.Reserved(other, 0)) > 0 {
+	if state.Preempts(mine) || len(state.reserved(other, 0)) > 0 {
 		t.Error("room is still kept")
 	}
 }
@@ -109,7 +109,7 @@ func TestWhoHasToRespectRoomThatIsBeingMade(t *testing.T) {
 		"somebody above": {other, 6, 0},
 		"the gang":       {mine, 5, 0},
 	} {
-		if got := state.Reserved(test.except, test.priority)["n1"]; len(got) != test.want {
+		if got := state.reserved(test.except, test.priority)["n1"]; len(got) != test.want {
 			t.Errorf("%s respects %d pods, want %d", name, len(got), test.want)
 		}
 	}

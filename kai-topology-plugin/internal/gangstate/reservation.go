@@ -21,22 +21,16 @@ import (
 type purpose int
 
 const (
-	// planned: the pods of a gang go there, and its minima do not have their nodes yet.
+	// planned: pods of the gang go there. Room of a plan is closed to all others until the minima have their nodes; so
+	// is that of a pod whose binding failed, until it is tried again.
 	planned purpose = iota
-	// retried: the binding of a pod failed after its gang was let go. The others may be bound already.
-	retried
-	// preempted: others leave for the gang.
-	preempted
-	// expected: further pods of a gang that has just been planned are on their way.
-	expected
-	// followed: a gang has to follow another one into the same domain.
-	followed
-	// vacated: a pod of the gang left, and its owner makes another: see seats.go.
-	vacated
-	// moving: pods of the gang leave for it, and those that it has lost come there too: see moves.go.
-	moving
-	// overdue: other gangs have overtaken the gang too often: see overtakes.go.
-	overdue
+	// forSuccessor: it is a seat. The owner of a pod that left, or is to move, makes another one for it: see seats.go.
+	forSuccessor
+	// cleared: pods of the gang come there once others have left, whether these were asked to or not: see
+	// preempting.go and overtakes.go.
+	cleared
+	// foreseen: for pods that are yet to be made, of a gang that has just been planned and of those that follow it.
+	foreseen
 )
 
 // SeatLife is how long a pod whose binding failed is waited for on its node. kube-scheduler tries it again after a
@@ -62,10 +56,43 @@ type reservation struct {
 	// until is when the room is given back; the zero time is no end but that of its purpose.
 	until time.Time
 	pods  map[types.UID]Placement
+	// moves is set for a seat of a move: see moves.go.
+	moves bool
 	// vacancy numbers the seats that pods have left; 0 for other room.
 	vacancy int64
 	// blockers is how many pods stood on the nodes of overdue room when last counted.
 	blockers int
+}
+
+// isRetried reports whether the room is that of a pod whose binding failed after its gang was let go. The others may be
+// bound already.
+func (v *reservation) isRetried() bool { return v.purpose == planned && !v.until.IsZero() }
+
+// isOverdue reports whether the room is kept because other gangs have overtaken the gang too often.
+func (v *reservation) isOverdue() bool { return v.purpose == cleared && !v.until.IsZero() }
+
+// isSeat reports whether the room is held for a successor, where the pod before it stood or elsewhere.
+func (v *reservation) isSeat() bool { return v.purpose == forSuccessor }
+
+// isMoving reports whether the room is a seat of a move.
+func (v *reservation) isMoving() bool { return v.moves }
+
+// placement is that of the one pod for which a seat is held, or whose binding failed.
+func (v *reservation) placement() Placement {
+	for _, placement := range v.pods {
+		return placement
+	}
+	return Placement{}
+}
+
+// on reports whether any of the room is on a node.
+func (v *reservation) on(node string) bool {
+	for _, placement := range v.pods {
+		if placement.Node == node {
+			return true
+		}
+	}
+	return false
 }
 
 // concerns reports whether a gang, or with the zero key a pod without one, of some priority has to leave the room
@@ -73,87 +100,104 @@ type reservation struct {
 // loses its room to nobody, other pods of its own gang included.
 func (v *reservation) concerns(r *record, asking gang.Key, priority int32) bool {
 	own := r.key == asking || v.of == asking
-	return int64(priority) <= v.priority && (!own || v.purpose == retried)
+	return int64(priority) <= v.priority && (!own || v.isRetried())
 }
 
-func (r *record) keep(v *reservation) { r.kept = append(r.kept, v) }
-
-// release forgets the room that is kept for some purposes, and reports whether there was any.
-func (r *record) release(over func(*reservation) bool) bool {
-	before := len(r.kept)
-	r.kept = slices.DeleteFunc(r.kept, over)
-	return len(r.kept) < before
+// keep reserves room for the pods of placements.
+func (r *record) keep(v *reservation, placements ...Placement) *reservation {
+	v.pods = make(map[types.UID]Placement, len(placements))
+	for _, placement := range placements {
+		v.pods[placement.Pod.UID] = placement
+	}
+	if v.of == (gang.Key{}) {
+		v.of = r.key
+	}
+	r.kept = append(r.kept, v)
+	return v
 }
 
-// seatOf returns the room that is kept for a pod whose binding failed; nil if there is none.
-func (r *record) seatOf(pod types.UID) *Placement {
+// room returns what is kept that is of some kind.
+func (r *record) room(is func(*reservation) bool) (kept []*reservation) {
 	for _, v := range r.kept {
-		if v.purpose != retried {
-			continue
-		}
-		if seat, ok := v.pods[pod]; ok {
-			return &seat
+		if is(v) {
+			kept = append(kept, v)
 		}
 	}
-	return nil
+	return kept
 }
 
-// leaveSeats takes pods from the room that is kept because their binding failed, and reports whether there were any.
-func (r *record) leaveSeats(over func(v *reservation, seat Placement) bool) bool {
-	return r.release(func(v *reservation) bool {
-		if v.purpose != retried {
+// release forgets room without seats, and reports whether there was any.
+func (r *record) release(over func(*reservation) bool) bool { return r.drop(&Effects{}, "", over) }
+
+// drop forgets room, and reports whether there was any. Why is for the seats among it.
+func (r *record) drop(e *Effects, why metrics.SeatEnd, over func(*reservation) bool) bool {
+	before := len(r.kept)
+	r.kept = slices.DeleteFunc(r.kept, func(v *reservation) bool {
+		if !over(v) {
 			return false
 		}
-		for pod, seat := range v.pods {
-			if !over(v, seat) {
-				return false
-			}
-			r.members.Unassume(pod)
+		switch {
+		case v.isRetried():
+			r.members.Unassume(v.placement().Pod.UID)
+		case v.isSeat():
+			ended := v.news(r.key)
+			ended.Ended = why
+			e.Seats = append(e.Seats, ended)
+			e.writeStatus(r.key)
 		}
 		return true
 	})
+	return len(r.kept) < before
 }
 
-// fillSeat is for a pod that stands where its binding was thought to have failed, and reports whether there is a seat.
-// It is kept a moment longer: kube-scheduler has taken the pod from the node, and may not have heard yet that it is
-// there.
-func (r *record) fillSeat(pod types.UID, until time.Time) (filled bool) {
-	for _, v := range r.kept {
-		if _, seated := v.pods[pod]; seated && v.purpose == retried {
-			v.until, filled = until, true
-		}
+// giveBack ends room that is of use to others then, and reports whether there was any.
+func (s *State) giveBack(e *Effects, r *record, why metrics.SeatEnd, over func(*reservation) bool) (ended bool) {
+	if ended = r.drop(e, why, over); ended {
+		s.givenBack(e, r.key)
 	}
-	return filled
+	return ended
 }
 
-func (r *record) leaveSeat(pod types.UID) bool {
-	return r.leaveSeats(func(_ *reservation, seat Placement) bool { return seat.Pod.UID == pod })
+// Reserved is the room on nodes that a gang, or a pod without one, has to leave to others: the pods that it is kept for,
+// by node. Pods that the scheduler has put on their node are not among them: the node shows them itself.
+type Reserved struct {
+	// Room is kept from it whatever becomes of it.
+	Room clusterview.Reserved
+	// Overdue is kept for overdue gangs that it must not overtake, First among them. A gang that has lost pods need not
+	// leave room to them.
+	Overdue clusterview.Reserved
+	First   gang.Key
 }
 
-// Reserved returns the pods, by node, that room is kept for and that a gang of some priority, or with the zero key a
-// pod without one, has to respect. Pods that the scheduler has put on their node are not among them: the node shows
-// them itself.
-func (s *State) Reserved(asking gang.Key, priority int32) clusterview.Reserved {
-	return s.ReservedBesideMoves(asking, priority, nil)
-}
-
-// ReservedBesideMoves is Reserved without the room that is held for moves of some gangs.
-func (s *State) ReservedBesideMoves(asking gang.Key, priority int32, of sets.Set[gang.Key]) clusterview.Reserved {
+// Reserved returns the room that a gang of some rank, or with the zero key a pod without one, has to leave to others.
+// That which is held for moves of the gangs beside, if any, is not counted.
+func (s *State) Reserved(asking gang.Rank, beside sets.Set[gang.Key]) Reserved {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	reserved := clusterview.Reserved{}
+	reserved, replaces := Reserved{Room: clusterview.Reserved{}, Overdue: clusterview.Reserved{}}, s.replaces(asking)
+	var first *overtaken
 	for _, r := range s.holding {
-		claimed := r.claimed()
+		claimed, overdue := r.claimed(), !replaces && r.keepsFrom(asking)
 		for _, v := range r.kept {
-			if !v.concerns(r, asking, priority) || claimed.Has(v) || v.purpose == moving && of.Has(r.key) {
-				continue
-			}
-			for _, placement := range v.pods {
-				reserved[placement.Node] = append(reserved[placement.Node], placement.Pod)
+			switch {
+			case v.isOverdue() && overdue:
+				v.addTo(reserved.Overdue)
+				if first == nil || r.overtaken.claim.Rank.Compare(first.claim.Rank) < 0 {
+					first, reserved.First = r.overtaken, r.key
+				}
+			case v.isOverdue() || claimed.Has(v) || v.moves && beside.Has(r.key):
+			case v.concerns(r, asking.Gang, asking.Priority):
+				v.addTo(reserved.Room)
 			}
 		}
 	}
 	return reserved
+}
+
+func (v *reservation) addTo(reserved clusterview.Reserved) {
+	for _, placement := range v.pods {
+		reserved[placement.Node] = append(reserved[placement.Node], placement.Pod)
+	}
 }
 
 // ReservesBelow reports whether a plan keeps room for somebody less important than a gang.
@@ -217,51 +261,42 @@ func (s *State) settleDebt(e *Effects, r *record) {
 	}
 }
 
-// Keep records the room that a planned gang needs for its further pods, and for those that follow it, in place of
-// what was kept for them before. Priority is that of the gang: whoever is above it may take the room. Until says
-// when the room of a gang is given back; the zero time is no end.
-func (s *State) Keep(
-	leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time,
-) {
-	s.change(leader, func(r *record, _ *Effects) { r.foresee(priority, rooms, until) })
+// Foresee records that a gang has its nodes, and the room that it needs for its further pods and for those that follow
+// it, without an end, in place of what was kept before. Priority is that of the gang: whoever is above it may take the
+// room.
+func (s *State) Foresee(leader gang.Key, priority int32, rooms map[gang.Key]clusterview.Reserved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.redeem(leader, nil)
+	r := s.record(leader)
+	r.foresee(priority, rooms, func(gang.Key) time.Time { return time.Time{} })
+	s.tidy(r)
 }
 
+// foresee keeps room for pods that are yet to be made, in place of what was kept for such. Until says when that for a
+// gang is given back.
 func (r *record) foresee(priority int32, rooms map[gang.Key]clusterview.Reserved, until func(gang.Key) time.Time) {
-	r.release((*reservation).foreseen)
+	r.release(func(v *reservation) bool { return v.purpose == foreseen })
 	for key, room := range rooms {
-		v := &reservation{
-			purpose: followed, of: key, priority: int64(priority), until: until(key), pods: map[types.UID]Placement{},
-		}
-		if key == r.key {
-			v.purpose = expected
-		}
+		var placements []Placement
 		for node, pods := range room {
 			for _, pod := range pods {
-				v.pods[pod.UID] = Placement{Pod: pod, Node: node}
+				placements = append(placements, Placement{Pod: pod, Node: node})
 			}
 		}
-		r.keep(v)
+		r.keep(&reservation{purpose: foreseen, of: key, priority: int64(priority), until: until(key)}, placements...)
 	}
 }
 
-// foreseen reports whether the room is for pods that are still to come.
-func (v *reservation) foreseen() bool { return v.purpose == expected || v.purpose == followed }
-
-// Redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is
+// redeem forgets the room that is kept for the pods of a gang that are planned now, and reports whether any of it is
 // free for others. Of the room for further pods of a gang that which is not needed yet stays.
-func (s *State) Redeem(key gang.Key, placements []Placement) (free bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.redeem(key, placements)
-}
-
 func (s *State) redeem(key gang.Key, placements []Placement) (free bool) {
 	for _, r := range s.holding {
 		r.release(func(v *reservation) bool {
 			switch {
-			case v.of != key || !v.foreseen():
+			case v.of != key || v.purpose != foreseen:
 				return false
-			case v.purpose == followed:
+			case r.key != key:
 				free = true
 				return true
 			}
@@ -299,11 +334,12 @@ func (p Placement) before(other Placement) bool {
 	return cmp.Or(cmp.Compare(p.Node, other.Node), cmp.Compare(p.Pod.UID, other.Pod.UID)) < 0
 }
 
-// forgetForeseen gives back the room that is kept for a gang and for all that follow it.
+// forgetForeseen gives back the room that is kept for pods of a gang, and of all that follow it, that are yet to be
+// made.
 func (s *State) forgetForeseen(e *Effects, key gang.Key) {
 	dropped := false
 	for _, r := range s.holding {
-		over := func(v *reservation) bool { return v.foreseen() && (v.of == key || r.key == key) }
+		over := func(v *reservation) bool { return v.purpose == foreseen && (v.of == key || r.key == key) }
 		dropped = r.release(over) || dropped
 	}
 	if dropped {
@@ -314,14 +350,10 @@ func (s *State) forgetForeseen(e *Effects, key gang.Key) {
 // expire gives back room whose time has come.
 func (s *State) expire(e *Effects, r *record, now time.Time) {
 	over := func(v *reservation) bool { return !v.until.IsZero() && !v.until.After(now) }
-	left := r.leaveSeats(func(v *reservation, _ Placement) bool { return over(v) })
-	if left {
+	if slices.ContainsFunc(r.room((*reservation).isRetried), over) {
 		s.seatLost(e, r, "a pod whose binding failed did not come back in time")
 	}
-	expired := r.dropSeats(e, metrics.SeatExpired, over)
-	if r.release(over) || left || expired {
-		s.givenBack(e, r.key)
-	}
+	s.giveBack(e, r, metrics.SeatExpired, over)
 	for _, v := range r.kept {
 		if !v.until.IsZero() {
 			e.again(v.until.Sub(now))

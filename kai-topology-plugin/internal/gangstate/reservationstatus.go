@@ -17,12 +17,10 @@ func (s *State) Reservations(key gang.Key) (all []scheduling.ReservationStatus) 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	r := s.known(key)
-	for _, v := range r.kept {
-		if v.isOverdue() {
-			all = append(all, scheduling.ReservationStatus{
-				Reason: scheduling.ReservationOvertaken, Nodes: v.nodes(), Until: ptr.To(metav1.NewTime(v.until).Rfc3339Copy()),
-			})
-		}
+	for _, v := range r.room((*reservation).isOverdue) {
+		all = append(all, scheduling.ReservationStatus{
+			Reason: scheduling.ReservationOvertaken, Nodes: v.nodes(), Until: ptr.To(metav1.NewTime(v.until).Rfc3339Copy()),
+		})
 	}
 	if r.preempting != nil && len(r.preempting.room.pods) > 0 {
 		all = append(all, scheduling.ReservationStatus{

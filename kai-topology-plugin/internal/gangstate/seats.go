@@ -73,17 +73,13 @@ func (s *State) vacate(e *Effects, r *record, pod *corev1.Pod, stood, gone bool,
 	case !s.opened:
 		return
 	case hold <= 0 || s.stops(r, gang.LeafOf(pod), now) || !hasSuccessor(pod) || !s.takes(pod.Spec.NodeName, pod):
-		if r.dropSeats(e, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat }) {
-			s.givenBack(e, r.key)
-		}
+		s.dropSeats(e, r, metrics.SeatNotNeeded, func(other *reservation) bool { return other == seat })
 		return
-	case seat == nil && r.moves(pod):
+	case seat == nil && r.movesPod(pod):
 		// Its seat is elsewhere.
 	case seat == nil && stood && !s.hasAll(r, gang.LeafOf(pod), 1+r.seatsOf(gang.LeafOf(pod))):
-		seat = r.seat(pod.Spec.NodeName, successor(pod), time.Time{})
 		s.vacancies++
-		seat.vacancy = s.vacancies
-		e.Seats = append(e.Seats, seat.news(r.key))
+		seat = r.seat(e, Placement{Pod: successor(pod), Node: pod.Spec.NodeName}, reservation{vacancy: s.vacancies})
 		s.endPreemptionsOn(e, r, seat)
 	}
 	if seat != nil && gone && seat.until.IsZero() {
@@ -113,36 +109,27 @@ func successor(pod *corev1.Pod) *corev1.Pod {
 	return next
 }
 
-// seat holds room on a node for a pod like the given one.
-func (r *record) seat(node string, like *corev1.Pod, until time.Time) *reservation {
-	v := &reservation{
-		purpose: vacated, of: r.key, priority: int64(kubeframework.Priority(like)), until: until,
-		pods: map[types.UID]Placement{like.UID: {Pod: like, Node: node}},
-	}
-	r.keep(v)
+// seat holds room for the successor of a pod.
+func (r *record) seat(e *Effects, at Placement, seat reservation) *reservation {
+	seat.purpose, seat.priority = forSuccessor, int64(kubeframework.Priority(at.Pod))
+	v := r.keep(&seat, at)
+	e.Seats = append(e.Seats, v.news(r.key))
 	return v
 }
 
 // vacated returns the seat that a pod has left, nil if none is held.
 func (r *record) vacated(pod types.UID) *reservation {
-	for _, v := range r.kept {
-		if _, left := v.pods[pod]; left && v.purpose == vacated {
-			return v
+	for _, seat := range r.room((*reservation).isSeat) {
+		if seat.placement().Pod.UID == pod && !seat.moves {
+			return seat
 		}
 	}
 	return nil
 }
 
-// isSeat reports whether the room is held for a successor, where the pod before it stood or elsewhere.
-func (v *reservation) isSeat() bool { return v.purpose == vacated || v.purpose == moving }
-
 // seats returns those that are held for successors: first those whose time ends first.
 func (r *record) seats() (seats []*reservation) {
-	for _, v := range r.kept {
-		if v.isSeat() {
-			seats = append(seats, v)
-		}
-	}
+	seats = r.room((*reservation).isSeat)
 	slices.SortStableFunc(seats, func(a, b *reservation) int {
 		return cmp.Or(a.ends().Compare(b.ends()), cmp.Compare(a.placement().Node, b.placement().Node),
 			cmp.Compare(a.placement().Pod.UID, b.placement().Pod.UID))
@@ -156,14 +143,6 @@ func (v *reservation) ends() time.Time {
 		return time.Unix(math.MaxInt32, 0)
 	}
 	return v.until
-}
-
-// placement is where the one pod of a seat stood.
-func (v *reservation) placement() Placement {
-	for _, placement := range v.pods {
-		return placement
-	}
-	return Placement{}
 }
 
 func (v *reservation) news(key gang.Key) SeatChange {
@@ -234,7 +213,7 @@ func (s *State) fill(e *Effects, r *record, pod *corev1.Pod) {
 	if seat == nil {
 		return
 	}
-	r.dropSeats(e, metrics.SeatFilled, func(other *reservation) bool { return other == seat })
+	r.drop(e, metrics.SeatFilled, func(other *reservation) bool { return other == seat })
 	left := seat.placement()
 	if left.Node != pod.Spec.NodeName || !equality.Semantic.DeepEqual(requestsOf(left.Pod), requestsOf(pod)) {
 		s.givenBack(e, r.key)
@@ -246,8 +225,8 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 }
 
 func (r *record) seatsOf(leaf string) (seats int) {
-	for _, v := range r.kept {
-		if v.isSeat() && gang.LeafOf(v.placement().Pod) == leaf {
+	for _, seat := range r.room((*reservation).isSeat) {
+		if gang.LeafOf(seat.placement().Pod) == leaf {
 			seats++
 		}
 	}
@@ -269,7 +248,7 @@ func (s *State) trimSeats(e *Effects, r *record) {
 	held, spare := map[string]int{}, sets.New[*reservation]()
 	for _, seat := range r.seats() {
 		leaf := gang.LeafOf(seat.placement().Pod)
-		if seat.purpose == moving && r.podGroup != nil && r.podGroup.DeletionTimestamp == nil {
+		if seat.moves && r.podGroup != nil && r.podGroup.DeletionTimestamp == nil {
 			continue // Those stand yet that are to leave for it.
 		}
 		if holdOf(r.podGroup) <= 0 || s.hasAll(r, leaf, held[leaf]+1) {
@@ -278,23 +257,12 @@ func (s *State) trimSeats(e *Effects, r *record) {
 			held[leaf]++
 		}
 	}
-	if r.dropSeats(e, metrics.SeatNotNeeded, spare.Has) {
-		s.givenBack(e, r.key)
-	}
+	s.dropSeats(e, r, metrics.SeatNotNeeded, spare.Has)
 }
 
-// dropSeats gives up seats, and reports whether there were any.
-func (r *record) dropSeats(e *Effects, end metrics.SeatEnd, which func(*reservation) bool) bool {
-	return r.release(func(v *reservation) bool {
-		if !v.isSeat() || !which(v) {
-			return false
-		}
-		ended := v.news(r.key)
-		ended.Ended = end
-		e.Seats = append(e.Seats, ended)
-		e.writeStatus(r.key)
-		return true
-	})
+// dropSeats gives up seats.
+func (s *State) dropSeats(e *Effects, r *record, why metrics.SeatEnd, which func(*reservation) bool) {
+	s.giveBack(e, r, why, func(v *reservation) bool { return v.isSeat() && which(v) })
 }
 
 // NodeSeen records a node as it is now. Seats on it are given up if it does not take their pods any more, and plans
@@ -331,13 +299,10 @@ func (s *State) takes(name string, pod *corev1.Pod) bool {
 // dropSeatsOn gives up seats of all gangs on a node that does not take their pods.
 func (s *State) dropSeatsOn(e *Effects, node string) {
 	for _, r := range s.holding {
-		lost := func(seat *reservation) bool {
+		s.dropSeats(e, r, metrics.SeatNodeLost, func(seat *reservation) bool {
 			return seat.placement().Node == node && !s.takes(node, seat.placement().Pod)
-		}
-		if r.dropSeats(e, metrics.SeatNodeLost, lost) {
-			s.givenBack(e, r.key)
-			s.tidy(r)
-		}
+		})
+		s.tidy(r)
 	}
 }
 

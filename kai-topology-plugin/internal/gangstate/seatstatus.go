@@ -73,7 +73,7 @@ func (s *State) Leads(now time.Time) (effects Effects) {
 			continue
 		}
 		s.dropMove(&effects, r)
-		if moves(r.podGroup) {
+		if isMoving(r.podGroup) {
 			s.restoreSeats(&effects, r, now)
 		}
 		s.tidy(r)
@@ -81,8 +81,8 @@ func (s *State) Leads(now time.Time) (effects Effects) {
 	return effects
 }
 
-// moves reports whether the seats that a status lists are held for a move.
-func moves(podGroup *scheduling.PodGroup) bool {
+// isMoving reports whether the seats that a status lists are held for a move.
+func isMoving(podGroup *scheduling.PodGroup) bool {
 	planned := meta.FindStatusCondition(podGroup.Status.Conditions, scheduling.ConditionRepairPlanned)
 	return planned != nil && planned.Reason == scheduling.ReasonMoving
 }
@@ -92,9 +92,9 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 	if r.podGroup == nil {
 		return
 	}
-	hold, purpose := holdOf(r.podGroup), vacated
-	if moves(r.podGroup) {
-		hold, purpose = MoveHold(r.podGroup), moving
+	hold, moves := holdOf(r.podGroup), isMoving(r.podGroup)
+	if moves {
+		hold = MoveHold(r.podGroup)
 	}
 	if hold <= 0 {
 		return
@@ -109,9 +109,7 @@ func (s *State) restoreSeats(e *Effects, r *record, now time.Time) {
 			if !until.After(now) || !s.takes(node, like) {
 				continue
 			}
-			seat := r.seat(node, like, until)
-			seat.purpose = purpose
-			e.Seats = append(e.Seats, seat.news(r.key))
+			r.seat(e, Placement{Pod: like, Node: node}, reservation{moves: moves, until: until})
 			e.again(until.Sub(now))
 		}
 	}

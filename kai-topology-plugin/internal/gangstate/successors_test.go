@@ -315,7 +315,7 @@ func TestOnlyWhoIsMoreImportantPassesASeat(t *testing.T) {
 	state.PodDeleted(ownedPod("a", "n1", important), start)
 	for priority, want := range map[int32]int{0: 1, 10: 1, 11: 0} {
 		for _, asking := range []gang.Key{other, {}} {
-			if got := len(state.Reserved(asking, priority)); got != want {
+			if got := len(state.reserved(asking, priority)); got != want {
 				t.Errorf("%q with priority %d has to respect %d seats, want %d", asking, priority, got, want)
 			}
 		}
@@ -394,7 +394,7 @@ func TestSeatsOutliveTheScheduler(t *testing.T) {
 			}
 			after.Opened(now)
 			var held []string
-			for node, pods := range after.Reserved(other, 0) {
+			for node, pods := range after.reserved(other, 0) {
 				for _, pod := range pods {
 					held = append(held, node)
 					if diff := cmp.Diff(one, requestsOf(pod)); diff != "" {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"packtree.dev/kai-topology-plugin/internal/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -119,9 +120,9 @@ func TestRoomForPodsThatDoNotComeIsGivenBack(t *testing.T) {
 }
 
 func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
-	gang, topology := expectingFour()
+	expecting, topology := expectingFour()
 	first := newPod("gang", "a")
-	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, gang, topology)
+	bench := newBench(t, tightAndRoomy(), []*corev1.Pod{first}, expecting, topology)
 	bench.plugin.gangs.SetExpectedLife(time.Hour)
 	place := func(pod *corev1.Pod) {
 		t.Helper()
@@ -136,7 +137,7 @@ func TestPodsThatWereExpectedTakeTheirRoom(t *testing.T) {
 		bench.appears(t, next)
 		place(next)
 		kept := 0
-		for _, pods := range bench.plugin.gangs.Reserved(keyOf(newPod("rival", "")), 0) {
+		for _, pods := range bench.plugin.gangs.Reserved(gang.Rank{Gang: keyOf(newPod("rival", ""))}, nil).Room {
 			kept += len(pods)
 		}
 		if kept != 3-came {

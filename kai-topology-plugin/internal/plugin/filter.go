@@ -28,11 +28,11 @@ func (r *reservations) Clone() fwk.StateData { return r }
 // respectReservations takes note of what plans reserve that a pod of a gang, or without one, has to respect, and
 // reports whether any does.
 func (p *Plugin) respectReservations(state fwk.CycleState, key gang.Key, pod *corev1.Pod) bool {
-	reserved := p.gangs.Reserved(key, kubeframework.Priority(pod))
+	rank := gang.Rank{Gang: key, Priority: kubeframework.Priority(pod), Since: pod.CreationTimestamp.Time}
+	kept := p.gangs.Reserved(rank, nil)
+	reserved := kept.Room
 	if key == (gang.Key{}) {
-		rank := gang.Rank{Priority: kubeframework.Priority(pod), Since: pod.CreationTimestamp.Time}
-		overdue, _ := p.gangs.ReservedForOverdue(rank)
-		reserved = reserved.And(overdue)
+		reserved = reserved.And(kept.Overdue)
 	}
 	if len(reserved) > 0 {
 		state.Write(reservationsKey, &reservations{

@@ -155,7 +155,7 @@ func TestRoomIsHeldWhileItIsMade(t *testing.T) {
 		want     int
 	}{{"an equal", 9, 2}, {"somebody above", 10, 0}} {
 		held := 0
-		for _, pods := range bench.plugin.gangs.Reserved(gang.Key{}, test.priority) {
+		for _, pods := range bench.plugin.gangs.Reserved(gang.Rank{Priority: test.priority}, nil).Room {
 			held += len(pods)
 		}
 		if held != test.want {
@@ -198,8 +198,9 @@ func TestNobodyLeavesForAGangThatIsGone(t *testing.T) {
 	if err := bench.plugin.preempt(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	if bench.plugin.gangs.Preempts(boss) || len(bench.plugin.gangs.Reserved(gang.Key{}, math.MinInt32)) > 0 {
-		t.Errorf("room is kept for it: %d nodes", len(bench.plugin.gangs.Reserved(gang.Key{}, math.MinInt32)))
+	kept := bench.plugin.gangs.Reserved(gang.Rank{Priority: math.MinInt32}, nil).Room
+	if bench.plugin.gangs.Preempts(boss) || len(kept) > 0 {
+		t.Errorf("room is kept for it: %d nodes", len(kept))
 	}
 	if !bench.activator.called("boss-0") {
 		t.Error("the pod for which others were looked for does not ask again")

@@ -127,11 +127,11 @@ func (c *cycle) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*ga
 // have been asked to clear for others of at least the gang's priority, and that of gangs which are overdue.
 func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 	rank := assembled.Rank()
-	room, reserved := clusterview.Reserved{}, c.gangs.Reserved(rank.Gang, rank.Priority)
+	room, reserved := clusterview.Reserved{}, c.gangs.Reserved(rank, nil)
 	c.stale = nil
 	for i, name := range c.names.of(c.nodes) {
-		if len(reserved[name]) > 0 {
-			room[name] = reserved.On(c.nodes[i])
+		if len(reserved.Room[name]) > 0 {
+			room[name] = reserved.Room.On(c.nodes[i])
 		}
 		for _, nominated := range c.handle.NominatedPodsForNode(name) {
 			pod := nominated.GetPod()
@@ -150,8 +150,7 @@ func (c *cycle) Kept(assembled *gang.Gang) planner.Kept {
 			}
 		}
 	}
-	overdue, first := c.gangs.ReservedForOverdue(rank)
-	return planner.Kept{Room: room, Overdue: overdue, Note: c.reserver.Note(first)}
+	return planner.Kept{Room: room, Overdue: reserved.Overdue, Note: c.reserver.Note(reserved.First)}
 }
 
 // undecided reports whether a pod was given its node by a scheduler that died since, and its gang has not had its turn

@@ -382,7 +382,8 @@ func (m *mender) plan(ctx context.Context, r *round) (plans map[gang.Key]repair.
 	}
 	rules := repair.Rules{
 		Kept: func(asking gang.Key, priority int32) clusterview.Reserved {
-			return elsewhere.beside(m.gangs.ReservedBesideMoves(asking, priority, r.held), asking, priority)
+			reserved := m.gangs.Reserved(gang.Rank{Gang: asking, Priority: priority}, r.held)
+			return elsewhere.beside(reserved.Room, asking, priority)
 		},
 		Tied:    m.claims.tied,
 		Budgets: budgets,

@@ -194,7 +194,7 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 				return
 			}
 			bench.unreserve(t, pod, "n0")
-			if held := bench.plugin.gangs.Reserved(gang.Key{}, 0); len(held) > 0 {
+			if held := bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room; len(held) > 0 {
 				t.Errorf("the pod keeps a seat there: %v", held)
 			}
 		})
@@ -228,7 +228,7 @@ func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
 			t.Errorf("pod %s is let go", pod.Name)
 		}
 	}
-	if held := bench.plugin.gangs.Reserved(gang.Key{}, 0); len(held) > 0 {
+	if held := bench.plugin.gangs.Reserved(gang.Rank{}, nil).Room; len(held) > 0 {
 		t.Errorf("room is kept for a gang that cannot be: %v", held)
 	}
 }

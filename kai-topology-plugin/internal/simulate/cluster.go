@@ -72,8 +72,7 @@ func (p present) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*g
 // Kept lets a gang that has lost pods replace them as one that has begun.
 func (p present) Kept(assembled *gang.Gang) planner.Kept {
 	rank := assembled.Rank()
-	room := p.gangs.Reserved(rank.Gang, rank.Priority)
 	rank.Begun = rank.Begun || p.by[rank.Gang].lost > 0
-	overdue, _ := p.gangs.ReservedForOverdue(rank)
-	return planner.Kept{Room: room.And(overdue)}
+	reserved := p.gangs.Reserved(rank, nil)
+	return planner.Kept{Room: reserved.Room.And(reserved.Overdue)}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -63,8 +62,7 @@ func (s *simulator) try(ctx context.Context, r *run) (preempted bool, err error)
 	case len(answer.Nodes) == 0:
 		return false, nil
 	}
-	s.gangs.Redeem(r.rank.Gang, nil)
-	s.gangs.Keep(r.rank.Gang, r.rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
+	s.gangs.Foresee(r.rank.Gang, r.rank.Priority, answer.Kept)
 	return false, s.start(r, answer.Nodes)
 }
 

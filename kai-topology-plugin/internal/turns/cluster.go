@@ -45,6 +45,6 @@ func (t *Table) Assemble(podGroup *scheduling.PodGroup, pods []*corev1.Pod) (*ga
 // Kept is room for followers, what the scheduler keeps, what a change reserves, and seats.
 func (t *Table) Kept(assembled *gang.Gang) planner.Kept {
 	rank := assembled.Rank()
-	return planner.Kept{Room: t.gangs.Reserved(rank.Gang, rank.Priority).And(t.keptFrom(rank)).And(t.reserved).
+	return planner.Kept{Room: t.gangs.Reserved(rank, nil).Room.And(t.keptFrom(rank)).And(t.reserved).
 		And(t.SeatsFrom(rank))}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -255,8 +254,7 @@ func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answ
 		return nil, err
 	}
 	if Placed(answer) {
-		t.gangs.Redeem(turn.Rank.Gang, nil)
-		t.gangs.Keep(turn.Rank.Gang, turn.Rank.Priority, answer.Kept, func(gang.Key) time.Time { return time.Time{} })
+		t.gangs.Foresee(turn.Rank.Gang, turn.Rank.Priority, answer.Kept)
 	}
 	return answer, t.Assume(turn.Gang.Pending, answer.Nodes)
 }
