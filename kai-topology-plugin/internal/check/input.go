@@ -3,12 +3,11 @@ package check
 import (
 	"fmt"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/eligibility"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 
@@ -16,12 +15,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// inputOf puts a question about one gang into the words of package certificate. What is free on the nodes is counted
+// inputOf puts a request about one gang into the words of package certificate. What is free on the nodes is counted
 // here, from their pods.
-func inputOf(asked *packing.Gang, q decision.Question) (*certificate.Input, error) {
+func inputOf(asked *packing.Gang, q solve.Request) (*certificate.Input, error) {
 	levels := map[string][]string{}
 	for _, name := range q.Gang.Topologies() {
-		levels[name] = translation.LevelsOf(q.Topologies[name])
+		levels[name] = nodes.Levels(q.Topologies[name])
 	}
 	ports := eligibility.HostPortsOf(q.Gang.Pending)
 	offers := make([]certificate.Node, 0, len(q.Nodes))

@@ -6,7 +6,6 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/place"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -71,7 +70,7 @@ func (v *verifier) domains(group *podgrouptree.Group, on map[string][]string) ma
 	if topology == nil {
 		return nil
 	}
-	levels := translation.LevelsOf(topology)
+	levels := nodes.Levels(topology)
 	domains := map[string][]string{}
 	for _, level := range levels {
 		domains[level] = nil

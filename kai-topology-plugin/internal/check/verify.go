@@ -8,10 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/simulation"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing/certificate"
@@ -161,16 +160,16 @@ func (v *verifier) placement(ctx context.Context, turn turns.Turn, nodes map[str
 	if err != nil {
 		return nil, err
 	}
-	return Placement(ctx, request.Question, nodes)
+	return Placement(ctx, request, nodes)
 }
 
 // Placement lists what is wrong with the nodes of a gang's pods, by the names of the pods.
-func Placement(ctx context.Context, question decision.Question, nodes map[string]string) (faults []error, err error) {
-	err = asInput(ctx, question, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
+func Placement(ctx context.Context, request solve.Request, nodes map[string]string) (faults []error, err error) {
+	err = asInput(ctx, request, func(input *certificate.Input) { faults = certificate.Check(input, nodes) })
 	if err != nil || len(faults) > 0 {
 		return faults, err
 	}
-	refused, err := simulation.Accepts(ctx, question, nodes)
+	refused, err := solve.Accepts(ctx, request, nodes)
 	if refused != "" {
 		faults = append(faults, errors.New(refused))
 	}
@@ -191,20 +190,19 @@ func (v *verifier) certificate(ctx context.Context, given *podGroup, turn turns.
 	if err != nil {
 		return nil, err
 	}
-	question := request.Question
-	question.Reserved = v.table.SeatsFrom(turn.Rank)
-	if question.Reserved == nil {
-		question.Reserved = clusterview.Reserved{}
+	request.Reserved = v.table.SeatsFrom(turn.Rank)
+	if request.Reserved == nil {
+		request.Reserved = clusterview.Reserved{}
 	}
 	for node, pods := range reserved {
-		question.Reserved[node] = append(question.Reserved[node], pods...)
+		request.Reserved[node] = append(request.Reserved[node], pods...)
 	}
-	return proves(ctx, question, proof)
+	return proves(ctx, request, proof)
 }
 
-// proves lists what is wrong with a certificate that the gang of a question does not fit.
-func proves(ctx context.Context, question decision.Question, proof *certificate.Proof) (faults []error, err error) {
-	err = asInput(ctx, question, func(input *certificate.Input) {
+// proves lists what is wrong with a certificate that the gang of a request does not fit.
+func proves(ctx context.Context, request solve.Request, proof *certificate.Proof) (faults []error, err error) {
+	err = asInput(ctx, request, func(input *certificate.Input) {
 		if wrong := certificate.Verify(input, proof); wrong != nil {
 			faults = append(faults, fmt.Errorf("its certificate: %w", wrong))
 		}
@@ -212,10 +210,10 @@ func proves(ctx context.Context, question decision.Question, proof *certificate.
 	return faults, err
 }
 
-// asInput hands over a question in the words of package certificate.
-func asInput(ctx context.Context, question decision.Question, use func(*certificate.Input)) error {
-	return simulation.Relaxed(ctx, question, func(relaxed decision.Question) error {
-		session, err := decision.Open(ctx, relaxed)
+// asInput hands over a request in the words of package certificate.
+func asInput(ctx context.Context, request solve.Request, use func(*certificate.Input)) error {
+	return solve.Relaxed(ctx, request, func(relaxed solve.Request) error {
+		session, err := solve.Open(ctx, relaxed)
 		if err != nil {
 			return err
 		}

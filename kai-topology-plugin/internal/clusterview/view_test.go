@@ -21,7 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -181,13 +181,13 @@ type judge interface {
 	Fatal(...any)
 }
 
-func (w *world) decide(t judge, view *clusterview.View, kind func(*corev1.Pod), reserved clusterview.Reserved) *decision.Answer {
+func (w *world) decide(t judge, view *clusterview.View, kind func(*corev1.Pod), reserved clusterview.Reserved) *solve.Answer {
 	nodes := w.list(t)
 	topology := &kai.Topology{}
 	for _, level := range w.levels {
 		topology.Spec.Levels = append(topology.Spec.Levels, kai.TopologyLevel{NodeLabel: level})
 	}
-	answer, err := decision.Decide(t.Context(), decision.Question{
+	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: w.asked(kind), Topologies: map[string]*kai.Topology{"topology": topology}, View: view, Nodes: nodes, Reserved: reserved,
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func TestAViewAnswersAsOneMadeAnew(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		w := newWorld(ctx, t)
-		answers := make([]*decision.Answer, len(kinds))
+		answers := make([]*solve.Answer, len(kinds))
 		for range rapid.IntRange(1, 20).Draw(t, "changes") {
 			w.draw(t)
 			if rapid.Bool().Draw(t, "more") {

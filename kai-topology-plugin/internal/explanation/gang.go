@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/remedies"
@@ -168,7 +168,7 @@ func judgeOne(
 }
 
 // about reports how a gang is doing, and decides it if pods of it have no node: the answer is nil if none lacks one.
-func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *decision.Answer, error) {
+func about(ctx context.Context, table *turns.Table, turn turns.Turn) (*Gang, *solve.Answer, error) {
 	g, err := standing(table, turn)
 	if err != nil || g.State == Runs {
 		return g, nil, err
@@ -271,7 +271,7 @@ func isPod(assembled *gang.Gang) bool {
 	})
 }
 
-func subGroups(tree *podgrouptree.Tree, stand *decision.Answer) []SubGroup {
+func subGroups(tree *podgrouptree.Tree, stand *solve.Answer) []SubGroup {
 	result := []SubGroup{}
 	for _, group := range stand.Groups {
 		depth := 0
@@ -288,7 +288,7 @@ func subGroups(tree *podgrouptree.Tree, stand *decision.Answer) []SubGroup {
 	return result
 }
 
-func decisionOf(answer *decision.Answer) *Decision {
+func decisionOf(answer *solve.Answer) *Decision {
 	d := &Decision{Verdict: answer.Verdict, Message: answer.Message, Assignments: answer.Nodes}
 	for i := range answer.Explanations {
 		d.Reasons = append(d.Reasons, reasonOf(&answer.Explanations[i]))
@@ -312,7 +312,7 @@ func reasonOf(e *packing.Explanation) Reason {
 }
 
 // reservedFor names the gangs for which statuses say that nodes are reserved which a gang would get.
-func reservedFor(cluster *inventory.Inventory, turn turns.Turn, answer *decision.Answer) (first []string) {
+func reservedFor(cluster *inventory.Inventory, turn turns.Turn, answer *solve.Answer) (first []string) {
 	wanted := sets.New(slices.Collect(maps.Values(answer.Nodes))...)
 	for _, other := range turns.In(cluster) {
 		if turn.Rank.Begun || other.Rank.Compare(turn.Rank) >= 0 {

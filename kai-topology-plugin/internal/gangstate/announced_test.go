@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -90,8 +90,8 @@ func TestEverybodyMayCallAtAnyTime(t *testing.T) {
 	group, member := asking().PodGroup, pod("a")
 	member.Namespace, member.Annotations = mine.Namespace, map[string]string{scheduling.AnnotationPodGroupName: mine.Name}
 	version := VersionOf(group, func(string) string { return "" })
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
-	refusal := &decision.Answer{Verdict: scheduling.ReasonInfeasible}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
+	refusal := &solve.Answer{Verdict: scheduling.ReasonInfeasible}
 	asked := &gang.Gang{PodGroup: group, Tree: needing(1), Pending: []*corev1.Pod{member}}
 	onNode := member.DeepCopy()
 	onNode.Spec.NodeName = "n1"

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -16,7 +16,7 @@ import (
 
 // answer is the last one for a gang.
 type answer struct {
-	given   *decision.Answer
+	given   *solve.Answer
 	version Version
 	// doubted says that something changed while the answer was looked for: it is what was decided last, and no more
 	// than that.
@@ -120,7 +120,7 @@ func (s *State) Ask(key gang.Key, version Version, pod types.UID) (reply Reply, 
 // repeat returns the last answer to a pod that has not had it yet. All pods of a gang wake up together; the
 // first one asks, and the others share its answer. One that has had it comes back because something happened, and
 // asks anew.
-func (r *record) repeat(version Version, pod types.UID) *decision.Answer {
+func (r *record) repeat(version Version, pod types.UID) *solve.Answer {
 	if !r.holds(version) || r.last.informed.Has(pod) {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (r *record) holds(version Version) bool {
 }
 
 // Current returns the last answer for a gang, if it is one for this version of it and gave no pod a node.
-func (s *State) Current(key gang.Key, version Version) *decision.Answer {
+func (s *State) Current(key gang.Key, version Version) *solve.Answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if r := s.known(key); r.holds(version) {
@@ -144,7 +144,7 @@ func (s *State) Current(key gang.Key, version Version) *decision.Answer {
 }
 
 // AskedBy returns the last answer for a gang if it was found for this pod, or nil.
-func (s *State) AskedBy(key gang.Key, pod types.UID) *decision.Answer {
+func (s *State) AskedBy(key gang.Key, pod types.UID) *solve.Answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if r := s.known(key); r.last != nil && r.last.asked != nil && r.last.asked.UID == pod {
@@ -154,7 +154,7 @@ func (s *State) AskedBy(key gang.Key, pod types.UID) *decision.Answer {
 }
 
 // Last returns the last answer for a gang, or nil.
-func (s *State) Last(key gang.Key) *decision.Answer {
+func (s *State) Last(key gang.Key) *solve.Answer {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if r := s.known(key); r.last != nil {
@@ -177,8 +177,8 @@ func (s *State) PlacementOf(podGroup *scheduling.PodGroup) *scheduling.Placement
 // Refused records that a gang gets no node, as decided for a pod of it, which is nil if there was none. It returns
 // the answer for that pod.
 func (s *State) Refused(
-	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, began Moment,
-) (reply *decision.Answer, effects Effects) {
+	asked *gang.Gang, version Version, pod *corev1.Pod, given *solve.Answer, began Moment,
+) (reply *solve.Answer, effects Effects) {
 	effects = s.change(asked.Key(), func(r *record, e *Effects) {
 		before, opened := r.last, s.openings != began.openings
 		reply = r.whileRoomIsMade(given)
@@ -196,7 +196,7 @@ func (s *State) Refused(
 	return reply, effects
 }
 
-func (r *record) remember(version Version, pod *corev1.Pod, given *decision.Answer, about []*corev1.Pod) {
+func (r *record) remember(version Version, pod *corev1.Pod, given *solve.Answer, about []*corev1.Pod) {
 	r.last = &answer{
 		given: given, version: version, asked: pod, informed: sets.New[types.UID](), about: sets.New[types.UID](),
 	}
@@ -220,7 +220,7 @@ func others(asked *gang.Gang, here *corev1.Pod) (pods []*corev1.Pod) {
 
 // Planned records that a gang gets nodes, as decided for a pod of it, which is nil if there was none.
 func (s *State) Planned(
-	asked *gang.Gang, version Version, pod *corev1.Pod, given *decision.Answer, placements []Placement, now time.Time,
+	asked *gang.Gang, version Version, pod *corev1.Pod, given *solve.Answer, placements []Placement, now time.Time,
 ) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		further := asked.Satisfied(gang.NoPending)
@@ -271,7 +271,7 @@ func (s *State) NodeRefused(key gang.Key, version Version, pod *corev1.Pod, reas
 			r.owes = true
 		}
 		s.breakPlan(e, r, metrics.NodeRefused, reason)
-		given := &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: reason}
+		given := &solve.Answer{Verdict: scheduling.ReasonWaiting, Message: reason}
 		r.remember(version, pod, given, append(r.members.Pending(), pod))
 		e.activate(pod)
 	})

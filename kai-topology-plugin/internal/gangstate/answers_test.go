@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // refuse has an answer given to a pod of a gang that has these others.
-func (s *State) refuse(to string, given *decision.Answer, others ...string) {
+func (s *State) refuse(to string, given *solve.Answer, others ...string) {
 	about := []*corev1.Pod{pod(to)}
 	for _, other := range others {
 		about = append(about, pod(other))
@@ -20,13 +20,13 @@ func (s *State) refuse(to string, given *decision.Answer, others ...string) {
 	s.record(mine).remember(version(1), pod(to), given, about)
 }
 
-func (s *State) repeated(generation int64, to types.UID) *decision.Answer {
+func (s *State) repeated(generation int64, to types.UID) *solve.Answer {
 	return s.record(mine).repeat(version(generation), to)
 }
 
 func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	state := New(anyone)
-	answer := &decision.Answer{Verdict: "Infeasible"}
+	answer := &solve.Answer{Verdict: "Infeasible"}
 	state.refuse("a", answer, "b")
 	if state.repeated(1, "a") != nil {
 		t.Error("the pod that asked is answered again")
@@ -37,7 +37,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 	if state.repeated(1, "b") != answer || state.repeated(1, "b") != nil {
 		t.Error("another pod is not answered exactly once")
 	}
-	state.refuse("a", &decision.Answer{Verdict: "Placed", Nodes: map[string]string{"a": "n1"}})
+	state.refuse("a", &solve.Answer{Verdict: "Placed", Nodes: map[string]string{"a": "n1"}})
 	if state.repeated(1, "b") != nil {
 		t.Error("a plan is repeated as if it were a refusal")
 	}
@@ -51,7 +51,7 @@ func TestEachPodIsToldAnAnswerOnce(t *testing.T) {
 // waits.
 func TestAnAnswerOutlivesThePodsThatItIsAbout(t *testing.T) {
 	state := New(anyone)
-	state.refuse("asked", &decision.Answer{Verdict: "Infeasible"}, "other")
+	state.refuse("asked", &solve.Answer{Verdict: "Infeasible"}, "other")
 	for _, known := range []types.UID{"asked", "other"} {
 		if state.record(mine).newcomer(known); state.Last(mine) == nil {
 			t.Fatalf("dropped for %s", known)
@@ -75,7 +75,7 @@ func TestAnAnswerIsNotRepeatedToAPodThatItIsNotAbout(t *testing.T) {
 			asked, began := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}, state.Now()
 			word(state)
 			state.Refused(asked, version(1), b,
-				&decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
+				&solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}, began)
 			if reply, _ := state.Ask(mine, version(1), late.UID); !reply.Decide {
 				t.Errorf("a pod that the answer is not about gets %+v", reply)
 			}
@@ -117,7 +117,7 @@ func TestARefusalIsRemembered(t *testing.T) {
 			}
 			asked, began := &gang.Gang{PodGroup: groupOf(2), Pending: []*corev1.Pod{a, b}}, state.Now()
 			c.meanwhile(state)
-			state.Refused(asked, version(1), a, &decision.Answer{Verdict: scheduling.ReasonInfeasible}, began)
+			state.Refused(asked, version(1), a, &solve.Answer{Verdict: scheduling.ReasonInfeasible}, began)
 			if reply, _ := state.Ask(mine, version(1), b.UID); reply.Decide == c.remembered {
 				t.Errorf("the next pod gets %+v", reply)
 			}

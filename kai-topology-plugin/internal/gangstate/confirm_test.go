@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -68,7 +68,7 @@ func plannedPair(t *testing.T) (*State, *gang.Gang, []Placement, *shown) {
 		t.Fatal(held.Message)
 	}
 	placements := []Placement{{Pod: comes, Node: "n1"}}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"comes": "n1"}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"comes": "n1"}}
 	state.Planned(asked, version(1), comes, answer, placements, start)
 	return state, asked, placements, &shown{
 		version: version(1),
@@ -273,7 +273,7 @@ func TestASeatIsHeldUntilRoomIsKeptForItsSuccessor(t *testing.T) {
 	if held != nil {
 		t.Fatal(held.Message)
 	}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"c": "n3", "d": "n1"}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"c": "n3", "d": "n1"}}
 	state.Planned(asked, version(1), first, answer, []Placement{{Pod: first, Node: "n3"}, {Pod: further, Node: "n1"}}, start)
 	if got := reservedNames(state, other); !maps.EqualFunc(got, map[string][]string{"n1": {"d"}, "n3": {"c"}}, slices.Equal) {
 		t.Errorf("before it is let go, room is kept for %v", got)

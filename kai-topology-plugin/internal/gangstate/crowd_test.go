@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -35,7 +35,7 @@ func crowd(standing, waiting int) *State {
 func (s *State) refusePod(asks *corev1.Pod, group *scheduling.PodGroup) {
 	s.Ask(keyOf(group), version(1), asks.UID)
 	s.Refused(&gang.Gang{PodGroup: group, Pending: []*corev1.Pod{asks}}, version(1), asks,
-		&decision.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
+		&solve.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
 }
 
 // rollOut has all pods of the gang leave, and others of another size stand in their place. It returns how many pods
@@ -64,7 +64,7 @@ func TestARolloutWakesEachGangThatWaitsOnce(t *testing.T) {
 // replaceAll has all pods of the gang leave, and others planned, put on their nodes and bound in their place.
 func (s *State) replaceAll(pods int) {
 	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(int32(pods))}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
 	var placements []Placement
 	for i := range pods {
 		node := fmt.Sprint("n", i)

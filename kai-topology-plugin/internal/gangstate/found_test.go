@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -173,11 +173,11 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 	asked := &gang.Gang{PodGroup: groupOf(2), Tree: needing(2), Pending: []*corev1.Pod{b}}
 	for name, end := range map[string]func(*State) Effects{
 		"it has no place": func(s *State) Effects {
-			_, effects := s.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
+			_, effects := s.Refused(asked, version(1), b, &solve.Answer{Verdict: scheduling.ReasonInfeasible}, s.Now())
 			return effects
 		},
 		"it has another place": func(s *State) Effects {
-			given := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
+			given := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n9"}}
 			return s.Planned(asked, version(1), b, given, []Placement{{Pod: b, Node: "n9"}}, start)
 		},
 		"it is deleted": func(s *State) Effects { return s.PodDeleted(b, start) },
@@ -188,7 +188,7 @@ func TestRoomOfABrokenPlanIsOfferedOnceItsGangHasBeenLookedAt(t *testing.T) {
 			group.Name = other.Name
 			state.PodGroupChanged(nil, group, start)
 			waiting := &gang.Gang{PodGroup: group, Pending: []*corev1.Pod{pod("x")}}
-			state.Refused(waiting, version(1), pod("x"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+			state.Refused(waiting, version(1), pod("x"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 			state.open(mine, 1, false, Placement{Pod: b, Node: "n1"})
 			if woken := names(state.NodeRefused(mine, version(1), b, "no").Activate); slices.Contains(woken, "x") {
 				t.Fatalf("woken before the gang is looked at anew: %v", woken)
@@ -237,7 +237,7 @@ func TestRoomThatIsGivenBackIsOfferedToFurtherPods(t *testing.T) {
 	state := known(1, memberPod("a", "n1"), memberPod("b", ""))
 	b := memberPod("b", "")
 	asked := &gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{b}}
-	state.Refused(asked, version(1), b, &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"},
+	state.Refused(asked, version(1), b, &solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"},
 		state.Now())
 	state.open(other, 1, false, Placement{Pod: pod("x"), Node: "n2"})
 	if woken := names(state.Break(other, "", "test").Activate); !slices.Contains(woken, "b") {
@@ -293,14 +293,14 @@ func TestRoomOpensWhileAGangIsDecided(t *testing.T) {
 				t.Fatal(held)
 			}
 			state.Planned(planned, version(1), other,
-				&decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
+				&solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}},
 				[]Placement{{Pod: other, Node: "n1"}}, start)
 			began := state.Now()
 			if open != nil {
 				open(state)
 			}
 			_, effects := state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{asks}}, version(1), asks,
-				&decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
+				&solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, began)
 			if again := slices.Contains(effects.Activate, asks); again != (open != nil) {
 				t.Errorf("it asks again: %t", again)
 			}
@@ -505,7 +505,7 @@ func TestRoomIsOpenAgainThatANodeRefusedToAPodWhoseBindingFailed(t *testing.T) {
 	}
 	openings := state.openings
 	state.Refused(&gang.Gang{PodGroup: groupOf(1), Pending: []*corev1.Pod{memberPod("a", "")}}, version(1),
-		memberPod("a", ""), &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, state.Now())
+		memberPod("a", ""), &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}, state.Now())
 	if state.openings == openings {
 		t.Error("nobody who has no place hears that the room is free")
 	}

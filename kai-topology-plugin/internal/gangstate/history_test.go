@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -468,12 +468,12 @@ func (s *scheduler) decide(key gang.Key, here *corev1.Pod) {
 }
 
 // answer decides a gang on the nodes that nothing keeps from it.
-func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
+func (s *scheduler) answer(asked *question) (*solve.Answer, []Placement) {
 	asked.open = s.openTo(asked)
 	asked.kept = s.keptFrom(asked)
 	s.meanwhile(asked.Key())
 	defer func() { asked.began.Room += s.state.RoomSeen(s.bettered) }()
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{}}
 	count := min(len(asked.open), len(asked.Pending))
 	further := asked.Satisfied(gang.NoPending)
 	if further {
@@ -491,9 +491,9 @@ func (s *scheduler) answer(asked *question) (*decision.Answer, []Placement) {
 		answer.Verdict, answer.Message = scheduling.ReasonInfeasible, "no room for all"
 		return answer, placements
 	case further:
-		answer = &decision.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
+		answer = &solve.Answer{Verdict: scheduling.ReasonPlaced, Message: "no room for more"}
 	default:
-		answer = &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
+		answer = &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
 	}
 	answer.Basis = basis(asked.kept)
 	return answer, nil
@@ -524,7 +524,7 @@ func basis(reserved bool) clusterview.Basis {
 	return trial.Basis()
 }
 
-func (s *scheduler) account(asked *question, answer *decision.Answer, placements []Placement) {
+func (s *scheduler) account(asked *question, answer *solve.Answer, placements []Placement) {
 	if answer.Verdict == scheduling.ReasonPlaced || len(placements) > 0 {
 		s.state.Placed(takingOf(asked, placements))
 		return
@@ -543,7 +543,7 @@ func takingOf(asked *question, placements []Placement) Taking {
 }
 
 // open makes an answer the plan of its gang, and reports whether it is as good as when the gang was read.
-func (s *scheduler) open(asked *question, answer *decision.Answer, placements []Placement) bool {
+func (s *scheduler) open(asked *question, answer *solve.Answer, placements []Placement) bool {
 	if answer.Verdict != scheduling.ReasonPlaced {
 		asked.Gang = asked.Mending()
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -334,7 +334,7 @@ type answerGiven struct {
 	Verdict, Message string
 	Nodes            map[string]string
 	Kept             map[gang.Key]clusterview.Reserved
-	Groups           []decision.Group
+	Groups           []solve.Group
 	Optimal          bool
 }
 
@@ -377,7 +377,7 @@ func (c *codec) plain(v reflect.Value) any {
 		return place
 	case *gang.Gang:
 		return c.plain(reflect.ValueOf(gangAsked{x.PodGroup, slices.Concat(x.Pending, x.Standing)}))
-	case *decision.Answer:
+	case *solve.Answer:
 		if x != nil {
 			return c.plain(reflect.ValueOf(answerGiven{x.Verdict, x.Message, x.Nodes, x.Kept, x.Groups, x.Optimal}))
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -328,8 +328,8 @@ func TestAPlannedPodThatVanishesIsMissed(t *testing.T) {
 func TestHowAGangWasPlacedIsThatOfItsLastPlan(t *testing.T) {
 	member := memberPod("b", "")
 	asked := &gang.Gang{PodGroup: groupOf(1), Tree: needing(1), Pending: []*corev1.Pod{member}}
-	answer := &decision.Answer{
-		Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}, Groups: []decision.Group{{Placed: 1, Used: 2}},
+	answer := &solve.Answer{
+		Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"b": "n1"}, Groups: []solve.Group{{Placed: 1, Used: 2}},
 	}
 	state := known(1, member)
 	plan := func() { state.Planned(asked, version(1), nil, answer, []Placement{{Pod: member, Node: "n1"}}, start) }

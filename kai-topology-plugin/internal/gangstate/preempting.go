@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -30,7 +30,7 @@ func (s *State) Preempting(
 ) Effects {
 	return s.change(asked.Key(), func(r *record, e *Effects) {
 		r.preempt(asked.Priority(), placements, awaited, message)
-		r.remember(version, pod, &decision.Answer{Verdict: scheduling.ReasonWaiting, Message: message}, asked.Pending)
+		r.remember(version, pod, &solve.Answer{Verdict: scheduling.ReasonWaiting, Message: message}, asked.Pending)
 		e.writeStatus(r.key)
 		e.activate(others(asked, pod)...)
 	})
@@ -105,11 +105,11 @@ func (s *State) Undecided(key gang.Key) bool {
 }
 
 // whileRoomIsMade replaces the answer for a gang that does not fit yet, since it waits for others to leave.
-func (r *record) whileRoomIsMade(given *decision.Answer) *decision.Answer {
+func (r *record) whileRoomIsMade(given *solve.Answer) *solve.Answer {
 	if r.preempting == nil || r.preempting.awaited.Len() == 0 || given.Verdict == scheduling.ReasonPlaced {
 		return given
 	}
-	return &decision.Answer{
+	return &solve.Answer{
 		Verdict: scheduling.ReasonWaiting, Message: r.preempting.message, Groups: given.Groups, Steps: given.Steps,
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -76,7 +76,7 @@ func TestTheLastWhoLeavesMakesTheGangReady(t *testing.T) {
 	for range 2 {
 		state.Left("unknown")
 	}
-	refused := &decision.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
+	refused := &solve.Answer{Verdict: scheduling.ReasonInfeasible, Message: "no room"}
 	if told, _ := state.Refused(asking(), version(1), pod("a"), refused, state.Now()); told.Message != "x and y leave" {
 		t.Errorf("told %q", told.Message)
 	}
@@ -145,7 +145,7 @@ func TestAGangWaitsForItsPreemptionDelay(t *testing.T) {
 		t.Error("the delay does not end")
 	}
 	asked := asking()
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{"a": "n1"}}
 	state.Planned(asked, version(1), nil, answer, []Placement{{Pod: asked.Pending[0], Node: "n1"}}, start)
 	if may, _ := state.MayPreempt(group, start.Add(time.Hour)); may {
 		t.Error("a gang that was placed in between does not wait again")

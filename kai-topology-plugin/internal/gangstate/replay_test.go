@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -242,10 +242,10 @@ func (p *player) decode(text json.RawMessage, into reflect.Value) {
 		asked := gangAsked{}
 		p.decode(text, reflect.ValueOf(&asked).Elem())
 		*x, _ = gang.AssembleFor(anyone, asked.PodGroup, asked.Pods, p.state.levels)
-	case **decision.Answer:
+	case **solve.Answer:
 		given := answerGiven{}
 		p.decode(text, reflect.ValueOf(&given).Elem())
-		*x = &decision.Answer{Verdict: given.Verdict, Message: given.Message, Nodes: given.Nodes, Kept: given.Kept,
+		*x = &solve.Answer{Verdict: given.Verdict, Message: given.Message, Nodes: given.Nodes, Kept: given.Kept,
 			Groups: given.Groups, Optimal: given.Optimal}
 	default:
 		p.decodeKind(text, into)

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -231,7 +231,7 @@ func TestThoseWhoWaitTryAgainWhenAPodWithASeatIsDeleted(t *testing.T) {
 		state := released(t)
 		state.Unassumed(mine, "a", start)
 		tried(state, Claim{Rank: gang.Rank{Gang: other}}, 0)
-		state.Refused(waiting(), version(1), pod("w"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+		state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 		if effects := end(state); !slices.Contains(names(effects.Activate), "w") {
 			t.Errorf("%s: the pod that waits for room is not activated: %v", name, names(effects.Activate))
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -342,7 +342,7 @@ func TestWhoWaitsTriesAgainWhenASeatEnds(t *testing.T) {
 			group.Name = other.Name
 			state.PodGroupChanged(nil, group, start)
 			state.PodDeleted(ownedPod("a", "n1"), start)
-			state.Refused(waiting(), version(1), pod("w"), &decision.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
+			state.Refused(waiting(), version(1), pod("w"), &solve.Answer{Verdict: scheduling.ReasonInfeasible}, state.Now())
 			state.TurnAway(pod("plain"))
 			woken := names(test.end(state).Activate)
 			for _, name := range []string{"w", "plain"} {

@@ -6,19 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 )
 
 // ClaimOf is what a gang waits for that does not fit.
-func ClaimOf(assembled *gang.Gang, answer *decision.Answer) gangstate.Claim {
+func ClaimOf(assembled *gang.Gang, answer *solve.Answer) gangstate.Claim {
 	return gangstate.Claim{Rank: assembled.Rank(), Scarce: scarce(assembled, answer)}
 }
 
 // scarce returns the resources that the gang is short of: those that the answer names, else all that its pods ask for.
-func scarce(assembled *gang.Gang, answer *decision.Answer) []string {
+func scarce(assembled *gang.Gang, answer *solve.Answer) []string {
 	var names []string
 	for i := range answer.Explanations {
 		for _, short := range answer.Explanations[i].Short {
@@ -61,7 +61,7 @@ func Asks(pods []*corev1.Pod) sets.Set[string] {
 }
 
 // TakingOf is what a gang takes by an answer.
-func TakingOf(assembled *gang.Gang, answer *decision.Answer) gangstate.Taking {
+func TakingOf(assembled *gang.Gang, answer *solve.Answer) gangstate.Taking {
 	taking := gangstate.Taking{Rank: assembled.Rank()}
 	if len(answer.Nodes) > 0 {
 		taking.Asks = Asks(assembled.Pending)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -55,7 +55,7 @@ func TestWhatAGangWaitsFor(t *testing.T) {
 			Namespace: "ns", Name: "g", CreationTimestamp: metav1.Unix(7, 0),
 		}}
 		assembled := &gang.Gang{PodGroup: podGroup, Pending: []*corev1.Pod{gpu, gpu, cpu}}
-		got := ClaimOf(assembled, &decision.Answer{Explanations: test.why})
+		got := ClaimOf(assembled, &solve.Answer{Explanations: test.why})
 		want := gangstate.Claim{
 			Rank:   gang.Rank{Since: time.Unix(7, 0), Gang: gang.Key{Namespace: "ns", Name: "g"}},
 			Scarce: test.scarce,
@@ -91,11 +91,11 @@ func TestWhatAGangTakes(t *testing.T) {
 		PodGroup: &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}},
 		Pending:  []*corev1.Pod{asks(map[string]string{gpus: "1"})},
 	}
-	got := TakingOf(assembled, &decision.Answer{Nodes: map[string]string{"p0": "b"}})
+	got := TakingOf(assembled, &solve.Answer{Nodes: map[string]string{"p0": "b"}})
 	if got.Rank.Gang.Name != "g" || !got.Asks.Has(gpus) {
 		t.Errorf("%v takes %v", got.Rank, got.Asks)
 	}
-	if got := TakingOf(assembled, &decision.Answer{}); got.Rank.Gang.Name != "g" || len(got.Asks) > 0 {
+	if got := TakingOf(assembled, &solve.Answer{}); got.Rank.Gang.Name != "g" || len(got.Asks) > 0 {
 		t.Errorf("%v takes %v without a node", got.Rank, got.Asks)
 	}
 }

@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 )
 
 // DefaultReserveFor is how long room is reserved for a gang that was overtaken too often while no pod leaves it.
@@ -61,8 +60,8 @@ func (r *Reserver) Before(
 			return false, effects, err
 		}
 		choice, err := preemption.Find(ctx, preemption.Request{
-			Question: request.Keeping(), Snapshot: r.Snapshot(), Candidates: candidates,
-			Decide: func() (*decision.Answer, error) { return solve.Solve(ctx, *request) },
+			Request: request.Keeping(), Snapshot: r.Snapshot(), Candidates: candidates,
+			Decide: func() (*solve.Answer, error) { return solve.Solve(ctx, *request) },
 		})
 		if err != nil {
 			return false, effects, fmt.Errorf("looking for room to reserve for gang %s: %w", key, err)

@@ -14,11 +14,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -61,12 +60,12 @@ func newStarved(t *testing.T, change func(big *gang.Gang)) *starved {
 		Snapshot: func() fwk.NodeInfoLister { return offline.SnapshotSharedLister().NodeInfos() },
 		Request: func(gang.Key) (*solve.Request, error) {
 			infos, err := offline.Nodes()
-			return &solve.Request{Question: decision.Question{
+			return &solve.Request{
 				Gang: s.big, Topologies: map[string]*kai.Topology{"t": topology}, View: view, Nodes: infos,
-			}}, err
+			}, err
 		},
 	}
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &decision.Answer{}), s.Gangs.Now())
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), s.Gangs.Now())
 	for i := range gangstate.MaxOvertakes {
 		by := "on-" + []string{"r1-a", "r1-b", "r3-a"}[i%3]
 		s.Gangs.Placed(taking(t, by))
@@ -88,7 +87,7 @@ func taking(t *testing.T, name string) gangstate.Taking {
 		small.Pending[0].Spec.Priority = new(int32)
 		*small.Pending[0].Spec.Priority = -1
 	})
-	return TakingOf(small, &decision.Answer{Nodes: map[string]string{"p": "n"}})
+	return TakingOf(small, &solve.Answer{Nodes: map[string]string{"p": "n"}})
 }
 
 // gangOf is one of so many pods that each ask for GPUs, all in one rack.
@@ -219,7 +218,7 @@ func TestTheNoteNamesNodesAndTheGang(t *testing.T) {
 		placements = append(placements, gangstate.Placement{Pod: pod, Node: node})
 	}
 	s.Gangs.StopWaiting(s.big.Key())
-	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &decision.Answer{}), s.Gangs.Now())
+	s.Gangs.DidNotFit(s.big, ClaimOf(s.big, &solve.Answer{}), s.Gangs.Now())
 	s.Gangs.ReserveOverdue(s.big.Key(), slices.Clone(placements), 0, start, time.Hour)
 	if got := s.Note(s.big.Key()); !strings.HasPrefix(got, "room on a, b, c and 2 more nodes is reserved") {
 		t.Errorf("it says %q", got)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
@@ -86,7 +86,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	}
 	table = table.KeepingRoom()
 	decided := &Result{PodGroups: []PodGroupResult{}}
-	answers, order := make([]*decision.Answer, len(gangs)), []int{}
+	answers, order := make([]*solve.Answer, len(gangs)), []int{}
 	for woken := true; woken; {
 		woken = false
 		for i, next := range gangs {
@@ -121,7 +121,7 @@ func Decide(ctx context.Context, cluster *inventory.Inventory, gangs []turns.Tur
 	return decided, nil
 }
 
-func resultOf(key gang.Key, answer *decision.Answer) PodGroupResult {
+func resultOf(key gang.Key, answer *solve.Answer) PodGroupResult {
 	printed := PodGroupResult{
 		Namespace:   key.Namespace,
 		Name:        key.Name,
@@ -153,7 +153,7 @@ func resultOf(key gang.Key, answer *decision.Answer) PodGroupResult {
 	return printed
 }
 
-func certificateOf(answer *decision.Answer) *Certificate {
+func certificateOf(answer *solve.Answer) *Certificate {
 	if answer.Certificate == nil {
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/model/nodes"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -90,7 +89,7 @@ func printTree(w io.Writer, in *inventory.Inventory, decided *Result) error {
 		var levels []string
 		title := "nodes"
 		if topology, ok := in.Topologies[name]; ok {
-			levels = translation.LevelsOf(topology)
+			levels = nodes.Levels(topology)
 			title = fmt.Sprintf("Topology %s (%s)", name, strings.Join(levels, " > "))
 		}
 		drawn := topologyBranch(in, levels)

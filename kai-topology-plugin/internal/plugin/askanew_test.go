@@ -43,7 +43,7 @@ func TestAGangIsAskedForAnewWhenItsPodsTolerateMore(t *testing.T) {
 func refusedGang(t *testing.T, nodeCount int) (bench *bench, a, b *corev1.Pod) {
 	t.Helper()
 	a, b = newPod("gang", "a"), newPod("gang", "b")
-	bench = newBench(t, nodes(nodeCount), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench = newBench(t, newNodes(nodeCount), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	if bench.ask(t, a) || bench.ask(t, b) {
 		t.Fatal("the gang fits")
 	}
@@ -201,7 +201,7 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("other", "c")
 			more := []*corev1.Pod{a, b, c, newPod("other", "d"), newPod("other", "e")}
-			bench := newBench(t, nodes(2), more, podGroup("gang", 2), podGroup("other", 3))
+			bench := newBench(t, newNodes(2), more, podGroup("gang", 2), podGroup("other", 3))
 			test.take(bench, c)
 			if bench.ask(t, a) {
 				t.Fatal("the gang is given room that another has")
@@ -220,7 +220,7 @@ func TestAGangThatWaitsIsAskedForAgainWhenRoomIsGivenBack(t *testing.T) {
 
 func TestAPodThatGoesWhileItIsPutOnItsNodeIsNotCounted(t *testing.T) {
 	a, gone := newPod("gang", "a"), newPod("gang", "gone")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a}, podGroup("gang", 2))
 	bench.planFor(t, waitingGang, gone, "n0")
 	if status := bench.plugin.Reserve(t.Context(), framework.NewCycleState(), gone, "n0"); !status.IsSuccess() {
 		t.Fatal(status)

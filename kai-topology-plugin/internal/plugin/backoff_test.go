@@ -28,7 +28,7 @@ func TestAGangIsTriedAsOftenAsItsBackoffSays(t *testing.T) {
 			group := podGroup("gang", 2)
 			group.Spec.SchedulingBackoff = c.backoff
 			pods := []*corev1.Pod{newPod("gang", "a"), newPod("gang", "b")}
-			bench := newBench(t, nodes(1), pods, group)
+			bench := newBench(t, newNodes(1), pods, group)
 			for round := 1; round <= 5; round++ {
 				_, status := bench.schedule(t, pods[0])
 				given := strings.HasPrefix(status.Message(), "not tried again")
@@ -57,7 +57,7 @@ func TestAGangThatWasGivenUpIsTriedAgain(t *testing.T) {
 		"when the mark is removed": func(group *scheduling.PodGroup) { group.Status.SchedulingConditions = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bench := newBench(t, nodes(1), pods, group)
+			bench := newBench(t, newNodes(1), pods, group)
 			bench.schedule(t, pods[0])
 			before, after := group.DeepCopy(), group.DeepCopy()
 			before.Status.SchedulingConditions = []scheduling.SchedulingCondition{mark}

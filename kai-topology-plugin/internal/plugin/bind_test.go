@@ -36,7 +36,7 @@ func (b *bench) said(t *testing.T, what func(*corev1.Binding) map[string]string)
 // inRacks labels nodes so that each is a rack of its own, in the order of their names but for the last, which is in
 // none.
 func inRacks(count int) []*corev1.Node {
-	made := nodes(count)
+	made := newNodes(count)
 	for i, node := range made {
 		node.Labels = map[string]string{"zone": "z/1", "rack": string(rune('a' + count - 1 - i))}
 	}

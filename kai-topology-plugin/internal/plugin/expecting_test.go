@@ -17,7 +17,7 @@ import (
 
 // tightAndRoomy are nodes with room for a pod each: one in rack tight, and four in rack roomy.
 func tightAndRoomy() []*corev1.Node {
-	made := nodes(5)
+	made := newNodes(5)
 	for i, node := range made {
 		node.Labels["rack"] = "roomy"
 		if i == 0 {

@@ -54,7 +54,7 @@ func TestAGangThatLeadsAwaitsThePodsOfThoseWhoFollow(t *testing.T) {
 			if c.follower != nil {
 				pods = append(pods, c.follower)
 			}
-			bench := newBench(t, nodes(2), pods, topology, c.base, companion("follower"))
+			bench := newBench(t, newNodes(2), pods, topology, c.base, companion("follower"))
 			if c.timeIsUp {
 				eventually(t, "the time to be up", func() bool { return bench.plugin.PreEnqueue(t.Context(), pods[0]).IsSuccess() })
 			}
@@ -80,7 +80,7 @@ func TestAGangThatLeadsIsCalledWhenItsTimeIsUp(t *testing.T) {
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: "rack"}}
 	pod := newPod("base", "b")
-	bench := newBench(t, nodes(2), []*corev1.Pod{pod}, topology, companion("base"), companion("follower"))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{pod}, topology, companion("base"), companion("follower"))
 	if bench.plugin.PreEnqueue(t.Context(), pod).IsSuccess() {
 		t.Fatal("the gang does not wait")
 	}

@@ -32,7 +32,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -243,7 +243,7 @@ func (b *bench) planFor(t *testing.T, key gang.Key, pod *corev1.Pod, node string
 	t.Helper()
 	asked := b.read(t, key, nil)
 	asked.Pending = []*corev1.Pod{pod}
-	answer := &decision.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
+	answer := &solve.Answer{Verdict: scheduling.ReasonPlaced, Nodes: map[string]string{pod.Name: node}}
 	b.plugin.effects.do(
 		b.plugin.gangs.Planned(asked.Gang, asked.version, nil, answer, []gangstate.Placement{{Pod: pod, Node: node}},
 			time.Now()))
@@ -293,7 +293,7 @@ func (b *bench) waits(t *testing.T, pod *corev1.Pod) *fwk.Status {
 	}
 }
 
-func nodes(count int) []*corev1.Node {
+func newNodes(count int) []*corev1.Node {
 	var made []*corev1.Node
 	for i := range count {
 		node := &corev1.Node{

@@ -17,7 +17,7 @@ import (
 )
 
 func changed(changes ...func(*corev1.Node)) *corev1.Node {
-	node := nodes(1)[0]
+	node := newNodes(1)[0]
 	for _, change := range changes {
 		change(node)
 	}
@@ -43,7 +43,7 @@ func TestWhichEventsWakeAGang(t *testing.T) {
 	for _, pod := range []*corev1.Pod{asker, sibling} {
 		pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 	}
-	bench := newBench(t, nodes(1), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(1), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
 	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
 		t.Fatalf("the gang fits: %v", status)
 	}
@@ -104,7 +104,7 @@ func TestAGangThatDoesNotFitIsLeftAloneUntilSomethingHelps(t *testing.T) {
 	}
 	awaiting(t, "the gang to be decided", func() bool { return decisions(t) == before+1 })
 
-	node := nodes(1)[0]
+	node := newNodes(1)[0]
 	node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
 	for i := range 50 {
 		node.Labels["seen"] = fmt.Sprint(i)

@@ -20,7 +20,7 @@ import (
 
 // What waits to be looked at is dropped by those who look at it, and a process that does not lead never does.
 func TestAStandbyRemembersNoGangThatIsGone(t *testing.T) {
-	bench := newBench(t, nodes(1), nil, podGroup("stays", 1))
+	bench := newBench(t, newNodes(1), nil, podGroup("stays", 1))
 	looked := make(chan string, 1000)
 	bench.plugin.effects.status = podgroupstatus.NewWriter(nil, func(key gang.Key) (podgroupstatus.Observed, error) {
 		looked <- key.Name
@@ -53,7 +53,7 @@ func TestAStandbyRemembersNoGangThatIsGone(t *testing.T) {
 func TestMovesAndRestsEndWithTheirPodGroup(t *testing.T) {
 	namesake := podGroup("gang", 1)
 	namesake.UID = "new"
-	bench := newBench(t, nodes(1), nil, namesake)
+	bench := newBench(t, newNodes(1), nil, namesake)
 	mender := bench.plugin.mender
 	for uid, want := range map[types.UID]int{"old": 0, "new": 1} {
 		key := gang.Key{Namespace: "default", Name: "gang"}
@@ -70,7 +70,7 @@ func TestMovesAndRestsEndWithTheirPodGroup(t *testing.T) {
 // Kube-scheduler filters many nodes at a time, and each may turn the pod away.
 func TestAPodIsTurnedAwayOnceInACycle(t *testing.T) {
 	planned, plain := newPod("planned", "p"), newPod("", "plain")
-	bench := newBench(t, nodes(2), []*corev1.Pod{planned, plain}, podGroup("planned", 1))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{planned, plain}, podGroup("planned", 1))
 	key, state := gang.Key{Namespace: "default", Name: "planned"}, framework.NewCycleState()
 	all, err := bench.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {

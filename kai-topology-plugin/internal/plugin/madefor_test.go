@@ -20,7 +20,7 @@ func TestPodsWaitForThePodGroupOfTheirTopology(t *testing.T) {
 	}
 	before := podGroup("gang", 2)
 	before.Annotations = map[string]string{scheduling.AnnotationPodsTopology: "old"}
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, before)
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, before)
 
 	status := bench.plugin.PreEnqueue(t.Context(), a)
 	if status.IsSuccess() ||

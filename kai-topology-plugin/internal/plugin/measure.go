@@ -10,8 +10,8 @@ import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	"packtree.dev/kai-topology-plugin/internal/relationstatus"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -113,7 +113,7 @@ func (m *measure) levels() map[string][]string {
 	}
 	levels := map[string][]string{}
 	for _, topology := range topologies {
-		levels[topology.Name] = translation.LevelsOf(topology)
+		levels[topology.Name] = nodes.Levels(topology)
 	}
 	return levels
 }

@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
@@ -45,7 +45,7 @@ func (p *Plugin) observe(key gang.Key) (podgroupstatus.Observed, error) {
 	return observed, err
 }
 
-func (p *Plugin) stand(assembled *gang.Gang) ([]decision.Group, error) {
+func (p *Plugin) stand(assembled *gang.Gang) ([]solve.Group, error) {
 	topologies, err := p.lister.TopologiesOf(assembled)
 	if err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func (p *Plugin) stand(assembled *gang.Gang) ([]decision.Group, error) {
 			return nil, fmt.Errorf("reading node %s: %w", name, err)
 		}
 	}
-	question := decision.Question{Gang: assembled, Topologies: topologies, View: clusterview.New(nil)}
+	request := solve.Request{Gang: assembled, Topologies: topologies, View: clusterview.New(nil)}
 	for _, node := range nodes {
-		question.Nodes = append(question.Nodes, node)
+		request.Nodes = append(request.Nodes, node)
 	}
-	answer, err := decision.Stand(question)
+	answer, err := solve.Stand(request)
 	if err != nil {
 		return nil, err
 	}

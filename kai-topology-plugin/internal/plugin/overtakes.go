@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
@@ -14,7 +14,7 @@ import (
 )
 
 // account records what a decision means for those who wait: the gang waits itself, or it overtakes others.
-func (p *Plugin) account(asked *request, answer *decision.Answer) {
+func (p *Plugin) account(asked *request, answer *solve.Answer) {
 	switch {
 	case len(answer.Nodes) > 0 || answer.Verdict == scheduling.ReasonPlaced:
 		p.gangs.Placed(overtaking.TakingOf(asked.Gang, answer))
@@ -32,8 +32,8 @@ func (p *Plugin) account(asked *request, answer *decision.Answer) {
 // afterReserving returns an answer, or another one after room was reserved for a gang that would be overtaken once too
 // often if this one became the plan of its gang.
 func (p *Plugin) afterReserving(
-	ctx context.Context, asked *request, answer *decision.Answer,
-) (*decision.Answer, error) {
+	ctx context.Context, asked *request, answer *solve.Answer,
+) (*solve.Answer, error) {
 	if len(answer.Nodes) == 0 {
 		return answer, nil
 	}

@@ -37,7 +37,7 @@ func overdue(t *testing.T, pods ...*corev1.Pod) *bench {
 	t.Helper()
 	old, passer := askingCPU("old", "old", "1"), askingCPU("passer", "passer", "500m")
 	passer.Spec.NodeName = "n0"
-	bench := newBench(t, nodes(1), append(pods, old, passer), created("old", 100), created("passer", 50), created("young", 0),
+	bench := newBench(t, newNodes(1), append(pods, old, passer), created("old", 100), created("passer", 50), created("young", 0),
 		created("wide", 10))
 	if bench.ask(t, old) {
 		t.Fatal("there is room for the old gang")

@@ -54,7 +54,7 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			group, topology := inOneRackOf()
 			a, b := newPod("gang", "a"), newPod("gang", "b")
-			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
+			bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, group, topology)
 			if _, status := bench.schedule(t, a); !status.IsWait() {
 				t.Fatal(status)
 			}
@@ -86,7 +86,7 @@ func TestAGangIsNotLetGoUnderAConstraintThatWasReplaced(t *testing.T) {
 // The plan is broken when the pod has been made to wait, and before it is in the list of those that do.
 func TestAPodOfABrokenPlanDoesNotHoldItsNode(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	state := framework.NewCycleState()
 	free, status := bench.feasible(t, state, a)
 	if len(free) != 1 {

@@ -138,7 +138,7 @@ func plainPod(random *rand.Rand, number int) *corev1.Pod {
 func TestPodsWithoutAGangAreScheduledAsByKubeScheduler(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
 		random := rand.New(rand.NewPCG(seed, 0))
-		cluster := nodes(6)
+		cluster := newNodes(6)
 		for i, node := range cluster {
 			node.Labels = map[string]string{"rack": fmt.Sprintf("r%d", i%3), corev1.LabelHostname: node.Name}
 			if i == 5 {
@@ -174,7 +174,7 @@ func TestPodsWithoutAGangAreScheduledAsByKubeScheduler(t *testing.T) {
 }
 
 func TestPodsWithoutAGangAreQueuedAsByKubeScheduler(t *testing.T) {
-	ours, theirs := benchOf(t, true, nodes(1), nil), benchOf(t, false, nodes(1), nil)
+	ours, theirs := benchOf(t, true, newNodes(1), nil), benchOf(t, false, newNodes(1), nil)
 	random := rand.New(rand.NewPCG(7, 0))
 	var queued []fwk.QueuedPodInfo
 	for number := range 40 {

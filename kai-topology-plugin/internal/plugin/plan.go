@@ -12,12 +12,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -127,7 +126,7 @@ const noRoom = "no node has room for a further pod of the gang"
 //
 // After maxAhead gangs the gang yields: its pod goes back to the queue, and the next cycle goes on with the others.
 func (p *Plugin) planAhead(
-	ctx context.Context, asked *request, answer *decision.Answer,
+	ctx context.Context, asked *request, answer *solve.Answer,
 ) (planned, yields bool, err error) {
 	for len(answer.Nodes) > 0 {
 		room := p.gangs.Now().Room
@@ -174,22 +173,22 @@ func (p *Plugin) planWaiting(ctx context.Context, key gang.Key, nodes []fwk.Node
 
 // answer decides a gang, and has it know of whatever kept it out. What the snapshot shows may be ahead of the events
 // that report room, or behind them: whose turn it is depends on the room that decisions see.
-func (p *Plugin) answer(ctx context.Context, asked *request) (*decision.Answer, error) {
-	question, stale, err := p.reader.ask(asked.Gang, asked.nodes)
+func (p *Plugin) answer(ctx context.Context, asked *request) (*solve.Answer, error) {
+	request, stale, err := p.reader.ask(asked.Gang, asked.nodes)
 	if err != nil {
 		return nil, err
 	}
 	for _, pod := range stale {
 		p.handle.DeleteNominatedPodIfExists(pod)
 	}
-	question.Mends, question.Lacks = asked.mends, asked.lacks
-	answer, err := solve.Solve(ctx, question)
+	request.Mends, request.Lacks = asked.mends, asked.lacks
+	answer, err := solve.Solve(ctx, request)
 	asked.began.Room += p.gangs.RoomSeen(p.view.Bettered())
 	return answer, err
 }
 
 // refuse records that a gang gets no node, and returns what to say of it.
-func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answer {
+func (p *Plugin) refuse(asked *request, answer *solve.Answer) *solve.Answer {
 	p.logDecision(asked.Key(), answer)
 	reply, effects := p.gangs.Refused(asked.Gang, asked.version, asked.pod, answer, asked.began)
 	p.effects.do(effects)
@@ -199,7 +198,7 @@ func (p *Plugin) refuse(asked *request, answer *decision.Answer) *decision.Answe
 // open makes an answer the plan of its gang. It says what of that which the plan was made of has changed since the
 // gang was read, empty if nothing has: whoever changes something once the plan is open breaks it, but who did so
 // before could not know of it.
-func (p *Plugin) open(asked *request, answer *decision.Answer) string {
+func (p *Plugin) open(asked *request, answer *solve.Answer) string {
 	p.logDecision(asked.Key(), answer)
 	if answer.Verdict != scheduling.ReasonPlaced {
 		asked.Gang = asked.Mending()
@@ -217,7 +216,7 @@ func (p *Plugin) open(asked *request, answer *decision.Answer) string {
 
 // logDecision logs what was decided about a gang, if it is something else than the last time. The logger is not that
 // of the pod that happened to come first.
-func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
+func (p *Plugin) logDecision(key gang.Key, answer *solve.Answer) {
 	logger := klog.Background()
 	if last := p.gangs.Last(key); last != nil && last.Verdict == answer.Verdict && len(answer.Nodes) == 0 {
 		logger = logger.V(3)
@@ -228,7 +227,7 @@ func (p *Plugin) logDecision(key gang.Key, answer *decision.Answer) {
 
 // stillTrue returns the last answer for a gang if nothing has happened since that could change it: the gang was woken
 // by an event that turned out to be of no use, or because it has waited for long.
-func (p *Plugin) stillTrue(asked *request) *decision.Answer {
+func (p *Plugin) stillTrue(asked *request) *solve.Answer {
 	answer := p.gangs.Current(asked.Key(), asked.version)
 	if answer == nil || asked.Shared != nil || asked.LooksAtOthers() {
 		return nil // It rests on where other gangs stand, too.

@@ -17,7 +17,7 @@ import (
 
 func TestAGangIsBoundWhenItsLastPodStands(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
 
 	first, status := bench.schedule(t, a)
 	if !status.IsWait() {
@@ -37,7 +37,7 @@ func TestAGangIsBoundWhenItsLastPodStands(t *testing.T) {
 
 func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
-	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(3), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
 	taken, _ := bench.schedule(t, a)
 
 	free, status := bench.feasible(t, framework.NewCycleState(), plain)
@@ -62,7 +62,7 @@ func TestPlannedRoomIsKeptFromOthersUntilThePlanEnds(t *testing.T) {
 
 func TestPlainPodsAreNotLookedAtWithoutPlans(t *testing.T) {
 	plain := newPod("", "plain")
-	bench := newBench(t, nodes(1), []*corev1.Pod{plain})
+	bench := newBench(t, newNodes(1), []*corev1.Pod{plain})
 	state := framework.NewCycleState()
 	if _, status := bench.feasible(t, state, plain); !status.IsSuccess() {
 		t.Fatal(status)
@@ -77,7 +77,7 @@ func TestPlainPodsAreNotLookedAtWithoutPlans(t *testing.T) {
 
 func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
 	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
 	key := gang.Key{Namespace: "default", Name: "gang"}
 
 	_, status := bench.schedule(t, a)
@@ -100,7 +100,7 @@ func TestAGangThatDoesNotFitIsSearchedForOnceARound(t *testing.T) {
 
 func TestAPodThatLosesItsNodeSendsTheOthersBack(t *testing.T) {
 	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
-	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	bench := newBench(t, newNodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
 	onA, _ := bench.schedule(t, a)
 	onB, _ := bench.schedule(t, b)
 
@@ -125,7 +125,7 @@ func TestAPodThatLosesItsNodeSendsTheOthersBack(t *testing.T) {
 
 func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
 
 	// The node that is planned for b is filled behind the scheduler's back.
@@ -157,7 +157,7 @@ func TestANodeThatRefusesBreaksThePlanWithoutPreemption(t *testing.T) {
 }
 
 func TestQueueOrder(t *testing.T) {
-	bench := newBench(t, nodes(1), nil, podGroup("old", 1), podGroup("young", 1))
+	bench := newBench(t, newNodes(1), nil, podGroup("old", 1), podGroup("young", 1))
 	queued := func(pod *corev1.Pod, priority int32) fwk.QueuedPodInfo {
 		pod.Spec.Priority = &priority
 		info, err := framework.NewPodInfo(pod)
@@ -181,7 +181,7 @@ func TestQueueOrder(t *testing.T) {
 // A gang whose PodGroup is gone has one place in the queue, however old its pods are: what goes before one pod of it
 // goes before all.
 func TestPodsOfAGoneGangStayTogetherInTheQueue(t *testing.T) {
-	bench := newBench(t, nodes(1), nil)
+	bench := newBench(t, newNodes(1), nil)
 	queued := func(name, gang string, age int64) fwk.QueuedPodInfo {
 		pod := newPod(gang, name)
 		pod.CreationTimestamp = metav1.Unix(age, 0)
@@ -211,7 +211,7 @@ func TestAnAnswerThatRestsOnOtherPodsDoesNotLast(t *testing.T) {
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, TopologyKey: "rack",
 		}},
 	}}
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, repelling}, podGroup("gang", 1))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, repelling}, podGroup("gang", 1))
 	if _, status := bench.schedule(t, a); status.IsSuccess() {
 		t.Fatal("the gang goes where another pod keeps it away")
 	}
@@ -231,11 +231,11 @@ func TestWhatAProfileIgnoresIsNotReserved(t *testing.T) {
 				if ignored {
 					args.IgnoredResources = []string{"example.com/license"}
 				}
-			}, nodes(2), []*corev1.Pod{a, plain}, podGroup("gang", 1))
+			}, newNodes(2), []*corev1.Pod{a, plain}, podGroup("gang", 1))
 			if _, status := bench.schedule(t, a); status.IsSuccess() != ignored {
 				t.Errorf("the gang: %v", status)
 			}
-			node := kubeframework.BareNode(nodes(1)[0])
+			node := kubeframework.BareNode(newNodes(1)[0])
 			fits, err := bench.plugin.view.Resources().FitsBeside(plain, node, []*corev1.Pod{a})
 			if err != nil || fits != ignored {
 				t.Errorf("a plain pod fits beside a planned one: %v, %v", fits, err)

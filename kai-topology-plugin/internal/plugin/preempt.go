@@ -12,12 +12,11 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/klog/v2"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/metrics"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 )
 
 // makeRoom looks for others who can leave, once the gang of a pod was found not to fit. It is for the pod for which
@@ -70,13 +69,13 @@ func (p *Plugin) preempt(ctx context.Context, asked *request) error {
 		p.effects.do(p.gangs.EndPreemption(asked.Key()))
 		return nil
 	}
-	question, _, err := p.reader.ask(asked.Gang, asked.nodes)
+	request, _, err := p.reader.ask(asked.Gang, asked.nodes)
 	if err != nil {
 		return err
 	}
 	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: question.Keeping(), Snapshot: nodes, Candidates: candidates,
-		Decide: func() (*decision.Answer, error) {
+		Request: request.Keeping(), Snapshot: nodes, Candidates: candidates,
+		Decide: func() (*solve.Answer, error) {
 			without, _, err := p.reader.ask(asked.Gang, asked.nodes)
 			if err != nil {
 				return nil, err

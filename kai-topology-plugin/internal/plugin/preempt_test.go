@@ -29,7 +29,7 @@ import (
 
 // twoRacks are racks r and s with two nodes each, of which each has room for one pod.
 func twoRacks() []*corev1.Node {
-	all := nodes(4)
+	all := newNodes(4)
 	for _, node := range all[2:] {
 		node.Labels["rack"] = "s"
 	}
@@ -260,7 +260,7 @@ func TestWhileOthersAreTriedAsVictimsNobodysAnswerIsVoided(t *testing.T) {
 // A question is asked of gangs that are decided, and of those that would fit if others left.
 func TestAQuestionLeavesNominationsAlone(t *testing.T) {
 	young, first := askingCPU("young", "young", "100m"), askingCPU("first", "first", "1")
-	bench := newBench(t, nodes(1), []*corev1.Pod{young, first}, created("young", 0), created("first", 10))
+	bench := newBench(t, newNodes(1), []*corev1.Pod{young, first}, created("young", 0), created("first", 10))
 	told, err := framework.NewPodInfo(first)
 	if err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestNobodyLeavesForAGangThatFiltersKeepOut(t *testing.T) {
 func TestANodeThatAPodWasToldBeforeARestartIsLeftAlone(t *testing.T) {
 	told, other := ranked(5, "", newPod("told", "told-0")), ranked(5, "", newPod("other", "other-0"))
 	told.Status.NominatedNodeName = "n0"
-	bench := newBench(t, nodes(1), []*corev1.Pod{told, other}, podGroup("told", 1), podGroup("other", 1))
+	bench := newBench(t, newNodes(1), []*corev1.Pod{told, other}, podGroup("told", 1), podGroup("other", 1))
 	info, err := framework.NewPodInfo(told)
 	if err != nil {
 		t.Fatal(err)

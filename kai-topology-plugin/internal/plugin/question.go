@@ -10,13 +10,12 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -98,8 +97,8 @@ type cycle struct {
 	stale []*corev1.Pod
 }
 
-func (c *cycle) Question() decision.Question {
-	return decision.Question{View: c.view, Nodes: c.nodes, Placement: c.placement}
+func (c *cycle) Common() solve.Request {
+	return solve.Request{View: c.view, Nodes: c.nodes, Placement: c.placement}
 }
 
 func (c *cycle) Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error) {

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	grove "packtree.dev/shared/api/grove/v1alpha1"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -28,7 +28,7 @@ func TestTheSchedulerAsksAsManifestsDo(t *testing.T) {
 	for seed := range uint64(25) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		cluster := inventory.New()
-		cluster.Nodes, cluster.Topologies["t"] = nodes(6), topology
+		cluster.Nodes, cluster.Topologies["t"] = newNodes(6), topology
 		objects := []kruntime.Object{topology}
 		for i, name := range []string{"base", "left", "right"} {
 			podGroup := companion(name)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/ganglister"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
@@ -345,7 +345,7 @@ func (m *mender) goOn(r *round, key gang.Key, seats int) {
 }
 
 // refused reports whether an answer is that no pod of a gang has a place.
-func refused(last *decision.Answer) bool {
+func refused(last *solve.Answer) bool {
 	return last != nil && len(last.Nodes) == 0 &&
 		(last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown || last.Overtaking)
 }

@@ -16,8 +16,8 @@ import (
 // held is there still when the next one has found that the move is good.
 func TestTheRoomOfAMoveOutlastsTheLookThatConfirmsIt(t *testing.T) {
 	for _, took := range []time.Duration{time.Second, 7 * time.Second, time.Minute} {
-		bench := newBench(t, nodes(2), []*corev1.Pod{newPod("gang", "a")}, podGroup("gang", 1))
-		bench.plugin.gangs.NodeSeen(nodes(2)[1])
+		bench := newBench(t, newNodes(2), []*corev1.Pod{newPod("gang", "a")}, podGroup("gang", 1))
+		bench.plugin.gangs.NodeSeen(newNodes(2)[1])
 		began := time.Now()
 		m := bench.plugin.mender
 		m.clock = testingclock.NewFakePassiveClock(began.Add(took))

@@ -22,7 +22,7 @@ func TestMovesOfOtherProfilesKeepTheirSeats(t *testing.T) {
 	ahead.Status.Conditions[0].Reason = "MoveAhead"
 	theirs, alike := newPod("moved", "moved-0"), newPod("ahead", "ahead-0")
 	theirs.Spec.SchedulerName, alike.Spec.SchedulerName = "another", "another"
-	bench := newBench(t, nodes(1), []*corev1.Pod{theirs, alike, newPod("own", "own-0")}, moved, ahead, own)
+	bench := newBench(t, newNodes(1), []*corev1.Pod{theirs, alike, newPod("own", "own-0")}, moved, ahead, own)
 	bench.plugin.profiles.add("another")
 	found, err := bench.plugin.mender.seatsOfOtherMoves()
 	if err != nil || len(found) != 1 {

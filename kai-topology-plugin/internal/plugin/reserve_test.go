@@ -39,7 +39,7 @@ func (b *bench) change(t *testing.T, pod *corev1.Pod, known func() bool) {
 func TestAPodThatTheQueueHasFromBeforeItWasGroupedCountsInItsSubgroup(t *testing.T) {
 	x, y, late := inLeaf("x", "x"), inLeaf("y", "y"), inLeaf("x", "late")
 	late.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: grove.SchedulingGatePodGangPending}}
-	bench := newBench(t, nodes(3), []*corev1.Pod{x, y, late}, withLeaves(podGroup("gang", 0), "x", "y"))
+	bench := newBench(t, newNodes(3), []*corev1.Pod{x, y, late}, withLeaves(podGroup("gang", 0), "x", "y"))
 	if _, status := bench.schedule(t, asMade(x)); !status.IsWait() {
 		t.Fatal(status)
 	}
@@ -57,7 +57,7 @@ func TestAPodThatTheQueueHasFromBeforeItWasGroupedCountsInItsSubgroup(t *testing
 // A gang was complete when PreEnqueue let its pod pass, and is not when the pod comes to be planned.
 func TestAPodOfAGangThatCannotBePlannedAnyMoreWaitsForThatOnly(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
-	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
 	if status := bench.plugin.PreEnqueue(t.Context(), x); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -77,7 +77,7 @@ func TestAPodOfAGangThatCannotBePlannedAnyMoreWaitsForThatOnly(t *testing.T) {
 // The caches show a change before word of it comes.
 func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
-	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
 	shown := asMade(y)
 	shown.Annotations = y.Annotations
 	if err := bench.plugin.lister.Members.Update(shown); err != nil {
@@ -94,7 +94,7 @@ func TestAPodIsTriedAgainIfItsGangIsPlannableByWhatIsKnownOfIt(t *testing.T) {
 // Word that a pod was deleted may come before the queue asks about it: nobody would take it out of its gang again.
 func TestAPodThatIsGoneIsNotHeld(t *testing.T) {
 	x, y := inLeaf("x", "x"), inLeaf("y", "y")
-	bench := newBench(t, nodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{x, y}, withLeaves(podGroup("gang", 0), "x", "y"))
 	pods := bench.ClientSet().CoreV1().Pods(y.Namespace)
 	if err := pods.Delete(t.Context(), y.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

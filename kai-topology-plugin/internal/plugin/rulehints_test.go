@@ -20,7 +20,7 @@ func TestWhichNeighboursAndSuppliesWakeAGang(t *testing.T) {
 		}},
 	}}
 	sibling.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: ptr.To("own")}}
-	bench := newBench(t, nodes(2), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{asker, sibling}, podGroup("gang", 2))
 	if _, status := bench.schedule(t, asker); status.Code() != fwk.Unschedulable {
 		t.Fatalf("the gang fits: %v", status)
 	}

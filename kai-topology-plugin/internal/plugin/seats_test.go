@@ -25,7 +25,7 @@ func inOneRackOf() (*scheduling.PodGroup, *kai.Topology) {
 
 func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
 	a, b, plain := newPod("gang", "a"), newPod("gang", "b"), newPod("", "plain")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b, plain}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
 	if _, status := bench.schedule(t, b); !status.IsSuccess() {
 		t.Fatalf("the gang is not let go: %v", status)
@@ -45,7 +45,7 @@ func TestARoomWhoseBindingFailedIsNotGivenAway(t *testing.T) {
 // third one, which comes before it by its name, is planned.
 func TestAPodAboveTheMinimumLeavesTheSeatOfItsSiblingAlone(t *testing.T) {
 	b, c, above := newPod("gang", "b"), newPod("gang", "c"), newPod("gang", "a")
-	bench := newBench(t, nodes(2), []*corev1.Pod{b, c}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{b, c}, podGroup("gang", 2))
 	onB, _ := bench.schedule(t, b)
 	onC, status := bench.schedule(t, c)
 	if !status.IsSuccess() {
@@ -81,7 +81,7 @@ func (b *bench) stands(t *testing.T, pod *corev1.Pod, node string) {
 // The node does not take the pod any more. Its room there is of no use, however long it would be kept.
 func TestAPodWhoseNodeRefusesItLosesItsRoomThere(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	bench := newBench(t, nodes(3), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(3), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
 	onB, _ := bench.schedule(t, b)
 	bench.stands(t, b, onB)
@@ -103,7 +103,7 @@ func TestAPodWhoseNodeRefusesItLosesItsRoomThere(t *testing.T) {
 
 func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
+	bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
 	onB, _ := bench.schedule(t, b)
 	bench.unreserve(t, a, onA)
@@ -118,7 +118,7 @@ func TestTwoBindingsThatFailDoNotWaitForEachOther(t *testing.T) {
 func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 	group, topology := inOneRackOf()
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	all := nodes(2)
+	all := newNodes(2)
 	bench := newBench(t, all, []*corev1.Pod{a, b}, group, topology)
 	onA, status := bench.schedule(t, a)
 	if !status.IsWait() {
@@ -146,7 +146,7 @@ func TestANodeThatGetsIntoAnotherRackBreaksThePlan(t *testing.T) {
 
 func TestANodeThatIsDeletedBreaksThePlan(t *testing.T) {
 	a, b := newPod("gang", "a"), newPod("gang", "b")
-	all := nodes(2)
+	all := newNodes(2)
 	bench := newBench(t, all, []*corev1.Pod{a, b}, podGroup("gang", 2))
 	onA, _ := bench.schedule(t, a)
 	for _, node := range all {
@@ -175,14 +175,14 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := newPod("gang", "a"), newPod("gang", "b")
-			all := nodes(2)
+			all := newNodes(2)
 			bench := newBench(t, all, []*corev1.Pod{a, b}, group, topology)
 			onNode := map[string]*corev1.Pod{}
 			for _, pod := range []*corev1.Pod{a, b} {
 				node, _ := bench.schedule(t, pod)
 				onNode[node] = pod
 			}
-			now := nodes(2)
+			now := newNodes(2)
 			test.change(now)
 			bench.setNodes(t, now)
 			pod := onNode["n0"]
@@ -203,7 +203,7 @@ func TestAPodIsNotBoundToANodeThatIsNotWhatItWasPlannedFor(t *testing.T) {
 
 func TestAPodIsNotBoundToANodeThatIsGone(t *testing.T) {
 	a := newPod("gang", "a")
-	bench := newBench(t, nodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
+	bench := newBench(t, newNodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
 	if _, status := bench.schedule(t, a); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -216,7 +216,7 @@ func TestAPodIsNotBoundToANodeThatIsGone(t *testing.T) {
 
 func TestAPodOnItsWayOutBreaksThePlanThatCountsOnIt(t *testing.T) {
 	a, b, c := newPod("gang", "a"), newPod("gang", "b"), newPod("gang", "c")
-	bench := newBench(t, nodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
+	bench := newBench(t, newNodes(3), []*corev1.Pod{a, b, c}, podGroup("gang", 3))
 	bench.schedule(t, a)
 	bench.schedule(t, b)
 	going := a.DeepCopy()
@@ -260,7 +260,7 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 		}, "pod b lost its node meanwhile"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bench := newBench(t, nodes(2), []*corev1.Pod{a, b}, group, topology)
+			bench := newBench(t, newNodes(2), []*corev1.Pod{a, b}, group, topology)
 			read := bench.read(t, theGang, nil)
 			test.change(read)
 			got, _ := bench.plugin.gangs.Confirm(read.Gang, read.version, nil, seen{bench.plugin})
@@ -273,7 +273,7 @@ func TestAPlanThatWasOvertakenWhileItWasMadeIsNotFollowed(t *testing.T) {
 
 func TestGangsAreHeldUntilAllAreKnown(t *testing.T) {
 	a := newPod("gang", "a")
-	bench := newBench(t, nodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
+	bench := newBench(t, newNodes(1), []*corev1.Pod{a}, podGroup("gang", 1))
 	bench.plugin.gangs = gangstate.New(bench.plugin.profiles.have)
 	if status := bench.plugin.PreEnqueue(t.Context(), a); !strings.Contains(status.Message(), "to be listed") {
 		t.Fatalf("it is not held: %v", status)

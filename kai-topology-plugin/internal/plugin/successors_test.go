@@ -30,7 +30,7 @@ func fullBench(t *testing.T, priority int32) (b *bench, leaves, next, waits, pla
 	leaves, stays := owned(ranked(1, "n0", newPod("gang", "a"))), owned(ranked(1, "n1", newPod("gang", "b")))
 	next, waits, plain = owned(ranked(1, "", newPod("gang", "c"))), ranked(priority, "", newPod("other", "w")),
 		ranked(priority, "", newPod("", "plain"))
-	all := nodes(2)
+	all := newNodes(2)
 	b = newBench(t, all, []*corev1.Pod{leaves, stays, waits, plain}, podGroup("gang", 1), podGroup("other", 1))
 	for _, node := range all {
 		b.plugin.effects.do(b.plugin.gangs.NodeSeen(node))
@@ -207,7 +207,7 @@ func TestASeatIsNotCountedTwiceWhileItsPodIsOnItsWayOut(t *testing.T) {
 func TestACordonEndsASeat(t *testing.T) {
 	bench, leaves, _, _, _ := fullBench(t, 1)
 	bench.goes(t, leaves, true)
-	before := nodes(1)[0]
+	before := newNodes(1)[0]
 	after := before.DeepCopy()
 	bench.plugin.nodeHandler().OnUpdate(before, after)
 	if len(bench.plugin.gangs.Seats(theGang)) != 1 {

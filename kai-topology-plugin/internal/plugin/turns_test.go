@@ -27,7 +27,7 @@ func TestRoomThatBecomesFreeGoesToWhoRanksHigher(t *testing.T) {
 			old, young := podGroup("old", 1), podGroup("young", 1)
 			old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
 			first, second := newPod("old", "first"), newPod("young", "second")
-			bench := newBench(t, nodes(1), []*corev1.Pod{first, second}, old, young)
+			bench := newBench(t, newNodes(1), []*corev1.Pod{first, second}, old, young)
 			taken := newPod("", "taken")
 			taken.Spec.NodeName = "n0"
 			infos, err := bench.SnapshotSharedLister().NodeInfos().List()
@@ -80,7 +80,7 @@ func TestAGangThatHadItsTurnHoldsUpNobody(t *testing.T) {
 	old, young := podGroup("old", 2), podGroup("young", 1)
 	old.CreationTimestamp, young.CreationTimestamp = metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(200, 0))
 	pods := []*corev1.Pod{newPod("old", "a"), newPod("old", "b"), newPod("young", "c")}
-	bench := newBench(t, nodes(1), pods, old, young)
+	bench := newBench(t, newNodes(1), pods, old, young)
 	if _, status := bench.schedule(t, pods[0]); status.IsSuccess() {
 		t.Fatal("one node holds two pods")
 	}
@@ -101,7 +101,7 @@ func TestRoomThatIsGivenBackWakesThoseWhoWereTurnedDownForIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := []*corev1.Pod{newPod("waits", "a"), newPod("waits", "b"), newPod("planned", "p")}
-			bench := newBench(t, nodes(test.nodes), pods, podGroup("waits", 2), podGroup("planned", 1))
+			bench := newBench(t, newNodes(test.nodes), pods, podGroup("waits", 2), podGroup("planned", 1))
 			planned := gang.Key{Namespace: "default", Name: "planned"}
 			if test.woken {
 				bench.planFor(t, planned, pods[2], "n0")
@@ -129,7 +129,7 @@ func TestACycleDecidesAFewOfTheGangsThatRankHigher(t *testing.T) {
 		objects = append(objects, old)
 		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
 	}
-	bench := newBench(t, nodes(1), pods, objects...)
+	bench := newBench(t, newNodes(1), pods, objects...)
 	for _, pod := range pods[1:] {
 		if _, status := bench.schedule(t, pod); status.IsSuccess() {
 			t.Fatal("one node holds two pods")
@@ -155,7 +155,7 @@ func TestAGangDoesNotYieldWithoutEnd(t *testing.T) {
 		objects = append(objects, old)
 		pods = append(pods, newPod(old.Name, old.Name+"-a"), newPod(old.Name, old.Name+"-b"))
 	}
-	bench := newBench(t, nodes(1), pods, objects...)
+	bench := newBench(t, newNodes(1), pods, objects...)
 	for _, pod := range pods[1:] {
 		bench.schedule(t, pod)
 	}

@@ -183,7 +183,7 @@ func startRig(t *testing.T, nodeCount int, options ...scheduler.Option) *rig {
 	t.Cleanup(cancel)
 	made := &rig{kube: fake.NewSimpleClientset(), packtree: packtreefake.NewSimpleClientset()}
 	made.kube.PrependReactor("create", "pods", made.bind)
-	for _, node := range nodes(nodeCount) {
+	for _, node := range newNodes(nodeCount) {
 		node.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("110")
 		if err := made.kube.Tracker().Add(node); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -25,9 +25,9 @@ type Observed struct {
 	// Hold says why the gang cannot be planned; nil if it can.
 	Hold *gang.Hold
 	// Groups say where the standing pods are; nil if the PodGroup is invalid.
-	Groups []decision.Group
+	Groups []solve.Group
 	// Last is the last answer for the gang; nil if there has been none, or it is of no account any more.
-	Last *decision.Answer
+	Last *solve.Answer
 	// Claim is one whose volume the gang waits for before any pod is bound; empty if there is none.
 	Claim string
 	// Placement is how close together the last plan placed the gang; nil if there is none that came true.
@@ -88,7 +88,7 @@ func placement(observed Observed) *scheduling.PlacementStatus {
 	if observed.Placement != nil && observed.Gang.Tree != nil && observed.Gang.Satisfied(gang.NoPending) {
 		said = observed.Placement
 	}
-	if !slices.ContainsFunc(observed.Groups, func(group decision.Group) bool { return group.Used > 0 }) {
+	if !slices.ContainsFunc(observed.Groups, func(group solve.Group) bool { return group.Used > 0 }) {
 		return nil
 	}
 	return said
@@ -140,7 +140,7 @@ func lost(observed Observed) bool {
 
 // refused reports whether an answer says that the gang has no place. One that waits, for others to leave or for its
 // turn, may have.
-func refused(last *decision.Answer) bool {
+func refused(last *solve.Answer) bool {
 	return last != nil && (last.Verdict == scheduling.ReasonInfeasible || last.Verdict == scheduling.ReasonUnknown)
 }
 

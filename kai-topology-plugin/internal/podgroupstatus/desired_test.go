@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -41,12 +41,12 @@ func observed(t *testing.T, minimum int32, standing, pending int) podgroupstatus
 }
 
 func TestCondition(t *testing.T) {
-	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "no rack has room"}
-	further := &decision.Answer{Verdict: "Placed", Message: "1 pod waits"}
+	infeasible := &solve.Answer{Verdict: "Infeasible", Message: "no rack has room"}
+	further := &solve.Answer{Verdict: "Placed", Message: "1 pod waits"}
 	for name, test := range map[string]struct {
 		minimum           int32
 		standing, pending int
-		last              *decision.Answer
+		last              *solve.Answer
 		status            metav1.ConditionStatus
 		reason, message   string
 	}{
@@ -56,7 +56,7 @@ func TestCondition(t *testing.T) {
 		"too few exist":                  {2, 0, 1, nil, "False", "Incomplete", "waiting for pods to be created: the PodGroup has 1 of 2"},
 		"it does not fit":                {2, 0, 2, infeasible, "False", "Infeasible", "no rack has room"},
 		"not decided yet":                {2, 1, 1, nil, "False", "Waiting", "pods that have a node: 1, pods that wait: 1"},
-		"planned, but not bound yet":     {2, 0, 2, &decision.Answer{Verdict: "Placed"}, "False", "Waiting", "pods that have a node: 0, pods that wait: 2"},
+		"planned, but not bound yet":     {2, 0, 2, &solve.Answer{Verdict: "Placed"}, "False", "Waiting", "pods that have a node: 0, pods that wait: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := observed(t, test.minimum, test.standing, test.pending)
@@ -75,14 +75,14 @@ func TestCondition(t *testing.T) {
 // A gang that lost pods is told apart from one that never had them, for as long as any of it stands, and the time of
 // its loss does not move.
 func TestAGangBelowItsMinimumSaysSo(t *testing.T) {
-	infeasible := &decision.Answer{Verdict: "Infeasible", Message: "the gang needs one rack, and running pods tie it to r1"}
+	infeasible := &solve.Answer{Verdict: "Infeasible", Message: "the gang needs one rack, and running pods tie it to r1"}
 	placed := metav1.Condition{Type: "Scheduled", Status: "True", Reason: "Placed", LastTransitionTime: before}
 	lost := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "BelowMinimum", LastTransitionTime: before}
 	waiting := metav1.Condition{Type: "Scheduled", Status: "False", Reason: "Waiting", LastTransitionTime: before}
 	for name, test := range map[string]struct {
 		present           metav1.Condition
 		standing, pending int
-		last              *decision.Answer
+		last              *solve.Answer
 		since             metav1.Time
 		reason, message   string
 	}{
@@ -201,7 +201,7 @@ func TestAGangThatComesToItsEndHasLostNothing(t *testing.T) {
 
 func TestNothingDiffersTheSecondTime(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
-	seen.Groups = []decision.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
+	seen.Groups = []solve.Group{{Placed: 1, Needed: 1, Domains: map[string][]string{"zone": {"z1"}, "rack": {}}}}
 	seen.Seats = []scheduling.SeatsStatus{{Nodes: []string{"n1"}, Until: &now}}
 	seen.Reservations = []scheduling.ReservationStatus{{Reason: scheduling.ReservationOvertaken, Nodes: []string{"n1"}}}
 	status := &seen.Gang.PodGroup.Status
@@ -270,7 +270,7 @@ func TestPlacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := observed(t, 2, c.standing, c.pending)
-			seen.Groups = []decision.Group{{Placed: c.standing, Needed: 2, Used: c.used}}
+			seen.Groups = []solve.Group{{Placed: c.standing, Needed: 2, Used: c.used}}
 			seen.Gang.PodGroup.Status.Placement, seen.Placement = c.present, c.placement
 			desired := podgroupstatus.Of(seen, now)
 			if diff := cmp.Diff(c.want, desired.Status().Placement); diff != "" {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/podgroupstatus"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -28,7 +28,7 @@ func numbered(count int) []string {
 
 func TestOfManyDomainsTheFirstAreListedAndTheRestCounted(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
-	seen.Groups = []decision.Group{{Domains: map[string][]string{"zone": {"z"}, "rack": numbered(300)}}}
+	seen.Groups = []solve.Group{{Domains: map[string][]string{"zone": {"z"}, "rack": numbered(300)}}}
 	got := podgroupstatus.Of(seen, now).SubGroups
 	want := []scheduling.SubGroupStatus{{
 		Domains:     map[string]scheduling.Domains{"zone": {"z"}, "rack": numbered(300)[:32]},
@@ -42,7 +42,7 @@ func TestOfManyDomainsTheFirstAreListedAndTheRestCounted(t *testing.T) {
 func TestAPodGroupOfManyGroupsListsFewerDomainsOfEach(t *testing.T) {
 	seen := observed(t, 1, 1, 0)
 	for range 1000 {
-		seen.Groups = append(seen.Groups, decision.Group{Domains: map[string][]string{"zone": {"z"}, "rack": numbered(5)}})
+		seen.Groups = append(seen.Groups, solve.Group{Domains: map[string][]string{"zone": {"z"}, "rack": numbered(5)}})
 	}
 	listed := 0
 	for _, group := range podgroupstatus.Of(seen, now).SubGroups {
@@ -69,7 +69,7 @@ func TestSinceWhenAGroupIsBelowItsMinimum(t *testing.T) {
 		pod.Labels = map[string]string{kai.LabelSubGroupName: leaf}
 		pods = append(pods, pod)
 	}
-	seen.Groups = []decision.Group{{Name: "a"}, {Name: "b"}}
+	seen.Groups = []solve.Group{{Name: "a"}, {Name: "b"}}
 	seen.Gang, _ = gang.Assemble(group, pods, nil)
 	for _, at := range []metav1.Time{now, metav1.NewTime(now.Add(time.Hour))} {
 		group.Status.SubGroups = podgroupstatus.Of(seen, at).SubGroups
@@ -127,9 +127,9 @@ func TestNodePoolCondition(t *testing.T) {
 		}
 	}
 	check("before the first attempt nothing is known", step(1), nil)
-	seen.Last = &decision.Answer{Verdict: "Infeasible", Message: "no rack"}
+	seen.Last = &solve.Answer{Verdict: "Infeasible", Message: "no rack"}
 	check("it does not fit", step(2), want("True", "Infeasible", "no rack", "1", 2))
-	seen.Last = &decision.Answer{Verdict: "Unknown", Message: "given up"}
+	seen.Last = &solve.Answer{Verdict: "Unknown", Message: "given up"}
 	check("it still does not", step(3), want("True", "Unknown", "given up", "1", 2))
 	seen.Last = nil
 	check("between attempts", step(4), want("True", "Unknown", "given up", "1", 2))

@@ -3,7 +3,7 @@ package podgroupstatus
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -48,7 +48,7 @@ func subGroups(observed Observed, now metav1.Time) []scheduling.SubGroupStatus {
 }
 
 // domainLimit returns how many domains of each level of each group can be listed.
-func domainLimit(groups []decision.Group) int {
+func domainLimit(groups []solve.Group) int {
 	lists := 0
 	for _, group := range groups {
 		for _, domains := range group.Domains {

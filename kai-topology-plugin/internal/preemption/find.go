@@ -10,22 +10,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/translation"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Request is a gang that does not fit, and the cluster in which it does not.
 type Request struct {
-	decision.Question
-	// Snapshot has the Nodes of the question.
+	solve.Request
+	// Snapshot has the Nodes of the request.
 	Snapshot fwk.NodeInfoLister
 	// Candidates are those who stand on the nodes.
 	Candidates *Candidates
 	// Decide decides the gang by all filters. It is called while the snapshot shows the nodes without those who leave.
-	Decide func() (*decision.Answer, error)
+	Decide func() (*solve.Answer, error)
 }
 
 // Choice is who leaves for a gang, and where its pods then go.
@@ -59,7 +59,7 @@ func Find(ctx context.Context, request Request) (*Choice, error) {
 
 // cheapest chooses by what the engine knows of the nodes.
 func (r Request) cheapest(ctx context.Context) (*Answer, error) {
-	session, err := decision.Open(ctx, r.Question)
+	session, err := solve.Open(ctx, r.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r Request) cheapest(ctx context.Context) (*Answer, error) {
 	}
 	levels := map[string][]string{}
 	for name, topology := range r.Topologies {
-		levels[name] = translation.LevelsOf(topology)
+		levels[name] = nodes.Levels(topology)
 	}
 	question := r.Candidates.question(r.Gang, r.Nodes)
 	question.Cluster, question.Gang, question.Levels = session.Trial.Cluster, session.Packing, levels
@@ -118,7 +118,7 @@ func (r Request) confirm(answer *Answer) (*Choice, error) {
 		made.Victims = append(made.Victims, Preempted{Pod: pod, Gang: r.Candidates.gangs[v.Workload]})
 		victims = append(victims, pod)
 	}
-	var planned *decision.Answer
+	var planned *solve.Answer
 	err := r.View.Aside(r.Nodes, func() error {
 		return kubeframework.Without(r.Snapshot, slices.Concat(r.Candidates.leaving, victims), func() (err error) {
 			planned, err = r.Decide()

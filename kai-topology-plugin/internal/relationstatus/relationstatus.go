@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	"packtree.dev/shared/packing"
 )
 
@@ -42,7 +42,7 @@ func NewDomains(levels map[string][]string, nodes iter.Seq[*corev1.Node]) (*Doma
 
 // Of judges each relation of a gang that has a tree and no pods but those that stand.
 func (d *Domains) Of(standing *gang.Gang) ([]Relation, error) {
-	asked, err := translation.Gang(standing, nil)
+	asked, err := solve.Translate(standing, nil, nil)
 	if err != nil {
 		return nil, err
 	}

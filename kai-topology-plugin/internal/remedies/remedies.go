@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/turns"
@@ -58,7 +58,7 @@ type unplaced struct {
 // Find tries everything that could help a gang whose answer on table, which has cluster on it, was Infeasible or
 // Unknown. What helps comes first. It returns nil if there was nothing to try.
 func Find(
-	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *decision.Answer,
+	ctx context.Context, cluster *inventory.Inventory, table *turns.Table, turn turns.Turn, answer *solve.Answer,
 ) ([]Remedy, error) {
 	if turns.Placed(answer) || len(answer.Explanations) == 0 { // Nothing explains why a gang is held.
 		return nil, nil
@@ -105,7 +105,7 @@ func (p *unplaced) withToleration(ctx context.Context, toleration corev1.Tolerat
 
 // withNodes decides the gang as it is while nodes are added, or others of the same names are given. It returns nil if
 // the gang does not fit.
-func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (answer *decision.Answer, err error) {
+func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (answer *solve.Answer, err error) {
 	err = p.table.Under(turns.Change{Nodes: nodes}, func(changed *turns.Table) error {
 		answer, err = p.decide(ctx, changed, p.turn.Gang.PodGroup, p.pods)
 		return err
@@ -118,7 +118,7 @@ func (p *unplaced) withNodes(ctx context.Context, nodes []*corev1.Node) (answer 
 
 func (p *unplaced) decide(
 	ctx context.Context, table *turns.Table, podGroup *scheduling.PodGroup, pods []*corev1.Pod,
-) (*decision.Answer, error) {
+) (*solve.Answer, error) {
 	assembled, hold := gang.Assemble(podGroup, pods, p.cluster.Levels)
 	if hold != nil {
 		return nil, nil

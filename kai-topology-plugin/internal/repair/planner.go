@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
@@ -89,7 +89,7 @@ func (p *planner) option(ctx context.Context, hit *breach, moved []*group) (*opt
 func (p *planner) answer(
 	ctx context.Context, turn turns.Turn, moving []*corev1.Pod,
 ) (seats []Seat, placed bool, err error) {
-	var answer *decision.Answer
+	var answer *solve.Answer
 	change := turns.Change{Gone: slices.Concat(p.left, moving), Reserved: p.reserved}
 	err = p.table.Under(change, func(table *turns.Table) (err error) {
 		answer, err = table.Decide(ctx, turn, 0)

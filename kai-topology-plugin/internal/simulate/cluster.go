@@ -8,9 +8,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -43,8 +42,8 @@ type present struct {
 	nodes []fwk.NodeInfo
 }
 
-func (p present) Question() decision.Question {
-	return decision.Question{View: p.view, Nodes: p.nodes, Placement: p.cluster.Placement, Terse: true}
+func (p present) Common() solve.Request {
+	return solve.Request{View: p.view, Nodes: p.nodes, Placement: p.cluster.Placement, Terse: true}
 }
 
 func (p present) Topologies(...*gang.Gang) (map[string]*kai.Topology, error) {

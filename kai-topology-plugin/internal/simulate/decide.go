@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/overtaking"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	"packtree.dev/kai-topology-plugin/internal/turns"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -74,7 +73,7 @@ type refusal struct {
 
 // refuse records that a gang does not fit, and has it preempt others. The answer to another one like it holds for it,
 // too: that it does not fit, and that nobody can be preempted.
-func (s *simulator) refuse(ctx context.Context, r *run, answer *decision.Answer) (bool, error) {
+func (s *simulator) refuse(ctx context.Context, r *run, answer *solve.Answer) (bool, error) {
 	if s.gangs.Waits(r.rank.Gang) {
 		s.gangs.Tried(r.rank.Gang, r.tried)
 	} else {
@@ -100,10 +99,10 @@ func (s *simulator) alike(podGroup *scheduling.PodGroup) any {
 }
 
 // answer decides a gang, without a search if its refusal is certain.
-func (s *simulator) answer(ctx context.Context, r *run) (*decision.Answer, error) {
+func (s *simulator) answer(ctx context.Context, r *run) (*solve.Answer, error) {
 	if alike := s.alike(r.podGroup); alike != nil {
 		if short, refused := s.refusedAlready(r, alike); refused {
-			return &decision.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
+			return &solve.Answer{Verdict: scheduling.ReasonInfeasible, Explanations: short}, nil
 		}
 	}
 	request, err := s.request(r)
@@ -121,7 +120,7 @@ func (s *simulator) answer(ctx context.Context, r *run) (*decision.Answer, error
 
 // afterReserving returns the answer for a gang, or another one after room was reserved for a gang that it would
 // overtake once too often.
-func (s *simulator) afterReserving(ctx context.Context, r *run, answer *decision.Answer) (*decision.Answer, error) {
+func (s *simulator) afterReserving(ctx context.Context, r *run, answer *solve.Answer) (*solve.Answer, error) {
 	reserved, effects, err := s.reserver.Before(ctx, r.takes(answer), moment(s.now))
 	s.wakeFor(effects)
 	if err != nil || !reserved {
@@ -131,7 +130,7 @@ func (s *simulator) afterReserving(ctx context.Context, r *run, answer *decision
 }
 
 // takes is what a gang takes by an answer. One that has lost pods replaces them.
-func (r *run) takes(answer *decision.Answer) gangstate.Taking {
+func (r *run) takes(answer *solve.Answer) gangstate.Taking {
 	taking := overtaking.TakingOf(r.assembled, answer)
 	taking.Rank.Begun = taking.Rank.Begun || r.lost > 0
 	return taking

@@ -8,10 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/preemption"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 )
 
 // preempt has gangs of lower priority leave for one that does not fit, if that helps. Pods of the cluster itself stay.
@@ -59,8 +58,8 @@ func (s *simulator) victims(ctx context.Context, r *run) (*preemption.Choice, er
 		return nil, err
 	}
 	choice, err := preemption.Find(ctx, preemption.Request{
-		Question: request.Question, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
-		Decide: func() (*decision.Answer, error) { return solve.Solve(ctx, request) },
+		Request: request, Snapshot: s.offline.SnapshotSharedLister().NodeInfos(), Candidates: candidates,
+		Decide: func() (*solve.Answer, error) { return solve.Solve(ctx, request) },
 	})
 	if err == nil {
 		err = ctx.Err()

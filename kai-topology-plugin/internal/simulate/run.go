@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -114,7 +114,7 @@ func (s *simulator) assemble(r *run) *gang.Gang {
 // start puts pods of a gang on the nodes that an answer gives them.
 func (s *simulator) start(r *run, nodes map[string]string) error {
 	s.assemble(r)
-	s.gangs.Placed(r.takes(&decision.Answer{Nodes: nodes}))
+	s.gangs.Placed(r.takes(&solve.Answer{Nodes: nodes}))
 	var stand []*corev1.Pod
 	r.pending = slices.DeleteFunc(slices.Clone(r.pending), func(pod *corev1.Pod) bool {
 		node, ok := nodes[pod.Name]

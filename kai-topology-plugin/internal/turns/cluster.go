@@ -6,15 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
-// Question has the nodes of the table: it is a planner.Cluster.
-func (t *Table) Question() decision.Question {
-	return decision.Question{
+// Common has the nodes of the table: it is a planner.Cluster.
+func (t *Table) Common() solve.Request {
+	return solve.Request{
 		View: t.view, Nodes: t.nodes, Placement: t.placement, Terse: t.terse, Absent: t.absent,
 	}
 }

@@ -13,12 +13,11 @@ import (
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/decide/planner"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/gangstate"
 	"packtree.dev/kai-topology-plugin/internal/inventory"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
@@ -171,25 +170,25 @@ func (t *Table) Begin(topologies map[string][]string) (*clusterview.Trial, error
 
 // Decide answers for one gang and leaves the table as it is. Budget bounds the search in steps; 0 is the scheduler's
 // bound.
-func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
-	return t.decide(ctx, turn, func(question *decision.Question) { question.Budget = budget })
+func (t *Table) Decide(ctx context.Context, turn Turn, budget int) (*solve.Answer, error) {
+	return t.decide(ctx, turn, func(request *solve.Request) { request.Budget = budget })
 }
 
 // Try is Decide for those who only ask where a gang would stand: the answer does not say why it cannot.
-func (t *Table) Try(ctx context.Context, turn Turn) (*decision.Answer, error) {
-	return t.decide(ctx, turn, func(question *decision.Question) { question.Terse = true })
+func (t *Table) Try(ctx context.Context, turn Turn) (*solve.Answer, error) {
+	return t.decide(ctx, turn, func(request *solve.Request) { request.Terse = true })
 }
 
-func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*decision.Question)) (*decision.Answer, error) {
+func (t *Table) decide(ctx context.Context, turn Turn, adjust func(*solve.Request)) (*solve.Answer, error) {
 	if turn.Held() {
-		return decision.Held(turn.Gang, turn.Hold), nil
+		return solve.Held(turn.Gang, turn.Hold), nil
 	}
 	request, err := t.Request(turn)
 	if err != nil {
 		return nil, err
 	}
 	request.Mends, request.Lacks = turn.Mends, turn.Hold
-	adjust(&request.Question)
+	adjust(&request)
 	answer, err := solve.Solve(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("PodGroup %s: %w", turn.Rank.Gang, err)
@@ -233,11 +232,11 @@ func (t *Table) keptFrom(rank gang.Rank) clusterview.Reserved {
 }
 
 // Stand reports where the standing pods of a gang whose PodGroup has a valid tree are.
-func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
+func (t *Table) Stand(turn Turn) (*solve.Answer, error) {
 	if turn.Hold != nil && turn.Hold.Reason == scheduling.ReasonInvalid {
-		return decision.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
+		return solve.Held(turn.Gang, turn.Hold), nil // It may name Topologies that do not exist.
 	}
-	answer, err := decision.Stand(decision.Question{
+	answer, err := solve.Stand(solve.Request{
 		Gang: turn.Gang, Topologies: t.topologies, View: t.view, Nodes: t.nodes,
 	})
 	if err != nil {
@@ -248,7 +247,7 @@ func (t *Table) Stand(turn Turn) (*decision.Answer, error) {
 
 // Take decides for one gang and puts its pods on their nodes, so that later gangs see what is left. The pods are
 // changed.
-func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*decision.Answer, error) {
+func (t *Table) Take(ctx context.Context, turn Turn, budget int) (*solve.Answer, error) {
 	answer, err := t.Decide(ctx, turn, budget)
 	if err != nil {
 		return nil, err
@@ -273,6 +272,6 @@ func (t *Table) Assume(pods []*corev1.Pod, nodes map[string]string) error {
 }
 
 // Placed reports whether an answer gives a gang all that it needs.
-func Placed(answer *decision.Answer) bool {
+func Placed(answer *solve.Answer) bool {
 	return answer.Verdict == scheduling.ReasonPlaced
 }

@@ -8,17 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
 // Cluster is where gangs are decided.
 type Cluster interface {
-	// Question is the part of a question that is the same for every gang: the nodes, and how they are looked at.
-	Question() decision.Question
+	// Common is the part of a request that is the same for every gang: the nodes, and how they are looked at.
+	Common() solve.Request
 	// Topologies returns the Topologies that gangs name.
 	Topologies(gangs ...*gang.Gang) (map[string]*kai.Topology, error)
 	// Sharing returns the gangs that share a constraint with one.
@@ -58,14 +57,14 @@ func Request(cluster Cluster, assembled *gang.Gang) (solve.Request, error) {
 	if err != nil {
 		return solve.Request{}, err
 	}
-	question := cluster.Question()
-	question.Gang = assembled
-	if question.Topologies, err = cluster.Topologies(append([]*gang.Gang{assembled}, followers...)...); err != nil {
+	request := cluster.Common()
+	request.Gang, request.Followers = assembled, followers
+	if request.Topologies, err = cluster.Topologies(append([]*gang.Gang{assembled}, followers...)...); err != nil {
 		return solve.Request{}, err
 	}
 	kept := cluster.Kept(assembled)
-	question.Reserved = kept.Room
-	return solve.Request{Question: question, Followers: followers, Overdue: kept.Overdue, Note: kept.Note}, nil
+	request.Reserved, request.Overdue, request.Note = kept.Room, kept.Overdue, kept.Note
+	return request, nil
 }
 
 // Meet records in a gang where those stand that it shares a constraint with, or that its relations name.

@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	"fmt"
@@ -21,9 +21,9 @@ type apart struct {
 // apartBy puts each rule by which pods keep off the nodes of others, and of their own like, into a resource: who has
 // the rule takes all that a node offers, and who is only kept off takes one. Where those who have a rule are not
 // among those that it keeps off, no resource says so.
-func (r *simulation) apartBy(pods []*corev1.Pod) (apart, error) {
+func (r *replay) apartBy(pods []*corev1.Pod) (apart, error) {
 	found := apart{offered: packing.Resources{}, asked: map[string]packing.Resources{}}
-	for _, node := range r.question.Nodes {
+	for _, node := range r.request.Nodes {
 		if _, ok := node.Node().Labels[corev1.LabelHostname]; !ok {
 			return found, nil // The rules do not hold on such a node.
 		}

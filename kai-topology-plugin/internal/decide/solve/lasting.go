@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -15,8 +14,8 @@ import (
 
 // lasting places a gang on nodes that do not evict its pods after a while; nil if not all pods have a place there, or
 // no node does that. Filters let a pod on a node with a NoExecute taint that it tolerates for some time only.
-func lasting(ctx context.Context, request Request) (*decision.Answer, error) {
-	passing := evicting(request.Question)
+func lasting(ctx context.Context, request Request) (*Answer, error) {
+	passing := evicting(request)
 	if len(passing) == 0 {
 		return nil, nil
 	}
@@ -31,16 +30,16 @@ func lasting(ctx context.Context, request Request) (*decision.Answer, error) {
 
 // evicting names the nodes that take a pod which waits and evict it later. Where a pod stands that has a say in where
 // the gang goes, the node stays: its domain counts.
-func evicting(question decision.Question) (names []string) {
+func evicting(request Request) (names []string) {
 	var asking []*corev1.Pod // One of those that tolerate the same.
-	counted, verdicts := counting(question.Gang), map[string]bool{}
-	for _, name := range question.View.Evicting(question.Nodes) {
-		node, found := question.View.Find(name)
+	counted, verdicts := counting(request.Gang), map[string]bool{}
+	for _, name := range request.View.Evicting(request.Nodes) {
+		node, found := request.View.Find(name)
 		if !found || counted.Has(name) {
 			continue
 		}
 		if asking == nil {
-			asking = unlike(question.Gang.Pending)
+			asking = unlike(request.Gang.Pending)
 		}
 		evicts, known := verdicts[node.Taints]
 		if !known {

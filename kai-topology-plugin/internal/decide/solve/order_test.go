@@ -1,4 +1,4 @@
-package decision_test
+package solve_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
@@ -41,7 +41,7 @@ func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.S
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
-	cluster, err := kubeframework.NewOffline(t.Context(), racks(), assembled.Standing)
+	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), assembled.Standing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func racksByIndex(t *testing.T, members []*corev1.Pod, subGroups ...scheduling.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := decision.Decide(t.Context(), decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}, View: clusterview.New(cluster), Nodes: nodes,
+	answer, err := solve.Solve(t.Context(), solve.Request{
+		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly}, View: clusterview.New(cluster), Nodes: nodes,
 	})
 	if err != nil || answer.Verdict != "Placed" {
 		t.Fatalf("%v: %s", err, answer.Message)
@@ -105,13 +105,13 @@ func TestPodsWithoutIndicesOfTheirOwnStayWhereTheyArePut(t *testing.T) {
 		"the same ones": func(int) string { return "0" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain, labelled := pods(4), pods(4)
+			plain, labelled := alike(4), alike(4)
 			for i, member := range labelled {
 				if label := labels(i); label != "" {
 					member.Labels = map[string]string{batchv1.JobCompletionIndexAnnotation: label}
 				}
 			}
-			want, got := decide(t, plain, nil, nil).Nodes, decide(t, labelled, nil, nil).Nodes
+			want, got := decideInRack(t, plain, nil, nil).Nodes, decideInRack(t, labelled, nil, nil).Nodes
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-without labels +with):\n%s", diff)
 			}
@@ -161,7 +161,7 @@ func TestAPodWithoutAnIndexLeavesItsLeafAsItIs(t *testing.T) {
 		}
 		return all
 	}
-	want, got := decide(t, members(false)[:4], nil, nil).Nodes, decide(t, members(true)[:4], nil, nil).Nodes
+	want, got := decideInRack(t, members(false)[:4], nil, nil).Nodes, decideInRack(t, members(true)[:4], nil, nil).Nodes
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3 {
 		t.Errorf("(-without labels +with):\n%s", diff)
 	}

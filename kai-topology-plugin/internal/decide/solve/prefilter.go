@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func (p *prefiltered) remember(status *fwk.Status, node *corev1.Node) (why strin
 }
 
 // prefilter returns what the filters have prepared for a pod.
-func (r *simulation) prefilter(ctx context.Context, pod *corev1.Pod) (*prefiltered, error) {
+func (r *replay) prefilter(ctx context.Context, pod *corev1.Pod) (*prefiltered, error) {
 	kind := r.kinds[pod.Name]
 	if r.claims(pod) {
 		// What is set aside for a pod is noted in its own state.
@@ -99,11 +99,11 @@ func (r *simulation) prefilter(ctx context.Context, pod *corev1.Pod) (*prefilter
 	prepared := &prefiltered{pod: pod, state: kubeframework.Simulation()}
 	narrowed, status, _ := r.assumed.RunPreFilterPlugins(ctx, prepared.state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, fmt.Errorf("simulating pod %s: %w", pod.Name, status.AsError())
+		return nil, fmt.Errorf("replaying pod %s: %w", pod.Name, status.AsError())
 	}
 	prepared.narrowed, prepared.rejected = narrowed, status
 	var err error
-	if prepared.spread, err = kubeframework.NewSpread(pod, r.assumed.Nodes(r.question.Nodes)); err != nil {
+	if prepared.spread, err = kubeframework.NewSpread(pod, r.assumed.Nodes(r.request.Nodes)); err != nil {
 		return nil, err
 	}
 	r.prefiltered[kind] = prepared
@@ -111,7 +111,7 @@ func (r *simulation) prefilter(ctx context.Context, pod *corev1.Pod) (*prefilter
 }
 
 // follow brings what is prepared in step with a pod that has entered, or forgets it where that cannot be done.
-func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
+func (r *replay) follow(ctx context.Context, entered *corev1.Pod, node *corev1.Node) error {
 	claims := r.claims(entered)
 	for kind, known := range r.prefiltered {
 		if !known.rejected.IsSuccess() || claims && r.claims(known.pod) {
@@ -121,7 +121,7 @@ func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *core
 		}
 		follows, err := r.assumed.AddLast(ctx, known.state, known.pod)
 		if err != nil {
-			return fmt.Errorf("simulating pod %s: %w", known.pod.Name, err)
+			return fmt.Errorf("replaying pod %s: %w", known.pod.Name, err)
 		}
 		if !follows {
 			r.opened = true
@@ -136,10 +136,10 @@ func (r *simulation) follow(ctx context.Context, entered *corev1.Pod, node *core
 	return nil
 }
 
-func (r *simulation) claims(pod *corev1.Pod) bool { return r.question.View.Resources().Claims(pod) }
+func (r *replay) claims(pod *corev1.Pod) bool { return r.request.View.Resources().Claims(pod) }
 
 // assume puts a pod on a node if all filters accept it there, and says which does not.
-func (r *simulation) assume(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
+func (r *replay) assume(ctx context.Context, pod *corev1.Pod, name string) (why string, err error) {
 	node := r.assumed.Node(name)
 	if node == nil {
 		return "", fmt.Errorf("node %s is not in the snapshot", name)
@@ -168,7 +168,7 @@ func (r *simulation) assume(ctx context.Context, pod *corev1.Pod, name string) (
 		}
 	}
 	if !status.IsRejected() {
-		return "", fmt.Errorf("simulating pod %s on node %s: %w", pod.Name, name, status.AsError())
+		return "", fmt.Errorf("replaying pod %s on node %s: %w", pod.Name, name, status.AsError())
 	}
 	return known.remember(status, node.Node()), nil
 }

@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	corev1 "k8s.io/api/core/v1"

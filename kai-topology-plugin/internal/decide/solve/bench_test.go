@@ -1,4 +1,4 @@
-package decision_test
+package solve_test
 
 import (
 	"context"
@@ -19,10 +19,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -145,7 +144,7 @@ func nested(b *testing.B, subGroups, pods int) *gang.Gang {
 
 func (s *site) ask(b *testing.B, view *clusterview.View, asked *gang.Gang, verdict string) {
 	b.Helper()
-	answer, err := decision.Decide(b.Context(), decision.Question{Gang: asked, Topologies: siteTopology, View: view, Nodes: s.list(b)})
+	answer, err := solve.Solve(b.Context(), solve.Request{Gang: asked, Topologies: siteTopology, View: view, Nodes: s.list(b)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -272,9 +271,9 @@ func BenchmarkRefusal(b *testing.B) {
 				asked := nested(b, 8, 125)
 				asAPIServerShows(asked.Pending, i)
 				b.StartTimer()
-				answer, err := solve.Solve(b.Context(), solve.Request{Question: decision.Question{
+				answer, err := solve.Solve(b.Context(), solve.Request{
 					Gang: asked, Topologies: siteTopology, View: view, Nodes: nodes,
-				}})
+				})
 				if err != nil || answer.Verdict != "Infeasible" {
 					b.Fatal(err, answer)
 				}

@@ -1,9 +1,4 @@
-// Package simulation plans gangs whose pods have rules about each other: anti-affinity and affinity, topology spread,
-// volumes and devices that only so many can have. The packing engine knows nothing of these. Its plan is therefore
-// played through, pod by pod, with the profile's own filters, on a snapshot that shows each pod where it was put. A
-// pod that is turned away moves to another node of the domain that its groups chose; if there is none, the domain is
-// excluded for it and the engine plans again.
-package simulation
+package solve
 
 import (
 	"cmp"
@@ -16,7 +11,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
@@ -26,21 +20,25 @@ import (
 // maxPlans bounds how often the engine is asked about one gang, with one way to read its rules.
 const maxPlans = 24
 
-// Decide answers a question as decision.Decide does, and keeps the rules that the gang's pods have about each other.
-func Decide(ctx context.Context, question decision.Question) (answer *decision.Answer, err error) {
-	r, err := open(question)
+// byRules decides as the engine does, and keeps the rules that the gang's pods have about each other: anti-affinity and
+// affinity, topology spread, volumes and devices that only so many can have. The engine knows none of these. Its plan
+// is therefore replayed, pod by pod, with the profile's own filters, on a snapshot that shows each pod where it was
+// put. A pod that is turned away moves to another node of the domain that its groups chose; if there is none, the
+// domain is excluded for it and the engine plans again.
+func byRules(ctx context.Context, request Request) (answer *Answer, err error) {
+	r, err := replayOf(request)
 	if err != nil {
 		return nil, err
 	}
 	if r == nil {
-		return decision.Decide(ctx, question)
+		return engine(ctx, request)
 	}
 	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	readings := []bool{false}
 	if r.rules.liftable {
 		readings = append(readings, true)
 	}
-	var proof *decision.Answer
+	var proof *Answer
 	for _, lenient := range readings {
 		r.lenient, r.excludedDomains = lenient, nil
 		answer, placed, err := r.attempts(ctx)
@@ -58,28 +56,28 @@ func Decide(ctx context.Context, question decision.Question) (answer *decision.A
 	return r.refused(), nil
 }
 
-// open returns the simulation of a question; nil if the gang's pods have no rules about each other.
-func open(question decision.Question) (*simulation, error) {
-	rules := rulesOf(question.Gang.Pending, question.View.Resources())
+// replayOf prepares the replay of plans for a request; nil if the gang's pods have no rules about each other.
+func replayOf(request Request) (*replay, error) {
+	rules := rulesOf(request.Gang.Pending, request.View.Resources())
 	if !rules.any {
 		return nil, nil
 	}
-	assumed, err := kubeframework.NewAssumed(question.View.Resources())
+	assumed, err := kubeframework.NewAssumed(request.View.Resources())
 	if err != nil {
 		return nil, err
 	}
-	budget := cmp.Or(question.Budget, packing.DefaultBudget)
-	r := &simulation{question: question, rules: rules, assumed: assumed, budget: budget}
-	r.apart, err = r.apartBy(question.Gang.Pending)
+	budget := cmp.Or(request.Budget, packing.DefaultBudget)
+	r := &replay{request: request, rules: rules, assumed: assumed, budget: budget}
+	r.apart, err = r.apartBy(request.Gang.Pending)
 	return r, err
 }
 
-// simulation is one decision.
-type simulation struct {
-	question decision.Question
-	rules    rules
-	apart    apart
-	assumed  *kubeframework.Assumed
+// replay is one decision by rules.
+type replay struct {
+	request Request
+	rules   rules
+	apart   apart
+	assumed *kubeframework.Assumed
 	// lenient has the engine use nodes too that are closed to a pod at first, if others of its gang may open them.
 	lenient bool
 	// excludedDomains are those that turned out not to do.
@@ -102,7 +100,7 @@ type simulation struct {
 // attempts asks the engine and simulates its plan, and closes the domain where that fails, until it works. The answer
 // is nil if there are plans, but none that works; and what the engine says if it has no plan from the start. Only what
 // it says from the start, of the last way to read the rules, is proved: the others are not reported.
-func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, placed bool, err error) {
+func (r *replay) attempts(ctx context.Context) (answer *Answer, placed bool, err error) {
 	for attempt := range maxPlans {
 		if attempt > 0 && r.spent() {
 			break
@@ -111,9 +109,9 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 			return nil, false, err
 		}
 		var failed error
-		question := r.asked(ctx, &failed)
-		question.Unproved = question.Unproved || attempt > 0 || r.rules.liftable && !r.lenient
-		session, err := decision.Open(ctx, question)
+		request := r.asked(ctx, &failed)
+		request.Unproved = request.Unproved || attempt > 0 || r.rules.liftable && !r.lenient
+		session, err := Open(ctx, request)
 		if err != nil {
 			return nil, false, cmp.Or(failed, err)
 		}
@@ -146,15 +144,15 @@ func (r *simulation) attempts(ctx context.Context) (answer *decision.Answer, pla
 }
 
 // spent reports whether nothing is left of the budget. To put the pods where they were planned costs nothing of it.
-func (r *simulation) spent() bool { return r.steps >= r.budget }
+func (r *replay) spent() bool { return r.steps >= r.budget }
 
 // prepare forgets all assumed pods but what other gangs' plans reserve.
-func (r *simulation) prepare(ctx context.Context) error {
+func (r *replay) prepare(ctx context.Context) error {
 	if err := r.assumed.ForgetAll(ctx); err != nil {
 		return err
 	}
 	r.kinds, r.prefiltered, r.moves = map[string]string{}, map[string]*prefiltered{}, map[string][]fwk.NodeInfo{}
-	for node, pods := range r.question.Reserved {
+	for node, pods := range r.request.Reserved {
 		for _, pod := range pods {
 			if r.assumed.Node(node) == nil {
 				continue
@@ -172,26 +170,26 @@ func (r *simulation) prepare(ctx context.Context) error {
 }
 
 // satisfied reports whether only pods above the minimum were turned away.
-func (r *simulation) satisfied(result *outcome) bool {
-	return r.question.Gang.Satisfied(func(pod *corev1.Pod) bool { return result.nodes[pod.Name] != "" })
+func (r *replay) satisfied(result *outcome) bool {
+	return r.request.Gang.Satisfied(func(pod *corev1.Pod) bool { return result.nodes[pod.Name] != "" })
 }
 
-// placed is the answer with the nodes that the simulation ended with.
-func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.Answer, error) {
-	standing := *r.question.Gang
+// placed is the answer with the nodes that the replay ended with.
+func (r *replay) placed(plan *Answer, result *outcome) (*Answer, error) {
+	standing := *r.request.Gang
 	standing.Pending = nil
-	for _, pod := range r.question.Gang.Pending {
+	for _, pod := range r.request.Gang.Pending {
 		if node, ok := result.nodes[pod.Name]; ok {
 			standing.Standing = append(standing.Standing[:len(standing.Standing):len(standing.Standing)], gang.On(node, pod))
 		}
 	}
-	question := r.question
-	question.Gang = &standing
-	where, err := decision.Stand(question)
+	request := r.request
+	request.Gang = &standing
+	where, err := Stand(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}
-	answer := &decision.Answer{
+	answer := &Answer{
 		Verdict: scheduling.ReasonPlaced, Message: plan.Message, Nodes: result.nodes,
 		Groups: where.Groups, Steps: r.steps,
 	}
@@ -205,7 +203,7 @@ func (r *simulation) placed(plan *decision.Answer, result *outcome) (*decision.A
 }
 
 // refused is the answer for a gang that would fit, were it not for the rules among its pods.
-func (r *simulation) refused() *decision.Answer {
+func (r *replay) refused() *Answer {
 	hold := &gang.Hold{
 		Reason:  scheduling.ReasonUnknown,
 		Message: "no placement was found that keeps the rules among the gang's own pods",
@@ -213,7 +211,7 @@ func (r *simulation) refused() *decision.Answer {
 	if r.last != nil {
 		hold.Message += ": " + r.last.sentence()
 	}
-	answer := decision.Held(r.question.Gang, hold)
+	answer := Held(r.request.Gang, hold)
 	answer.Steps = r.steps
 	return answer
 }

@@ -1,63 +1,14 @@
-// Package decision answers the one question of this scheduler: can this gang run now, and if so, which pod goes to
-// which node. The plugin and the offline command ask it alike.
-package decision
+package solve
 
 import (
 	"context"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
-	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/packing/certificate"
 )
-
-// Question is a gang that can be planned, and the nodes as they are now.
-type Question struct {
-	// Gang has been assembled without a Hold.
-	Gang *gang.Gang
-	// With are further gangs related to the gang that are decided together with it. The answer then has all their
-	// nodes, and no Groups.
-	With []*gang.Gang
-	// Topologies has, by name, every Topology that the gang, or one With it, names.
-	Topologies map[string]*kai.Topology
-	// View is brought in step with the Nodes, which are all that its filters see.
-	View  *clusterview.View
-	Nodes []fwk.NodeInfo
-	// Absent are the names of Nodes that are to count as gone. No pod of a gang that is asked about stands on them.
-	Absent []string
-	// Reserved are pods that will stand on nodes which do not show them yet.
-	Reserved clusterview.Reserved
-	// Everywhere are resources that each node offers besides its own, for what Reshape has pods ask of it.
-	Everywhere packing.Resources
-	// Reshape, if set, has the last word on what a pod asks of a node. What it changes of Excluded it adds to
-	// the Key, and to the Filter unless it takes that away.
-	Reshape func(pod *corev1.Pod, shape packing.Shape) packing.Shape
-	// Budget bounds the search in steps; 0 means the engine's own bound.
-	Budget int
-	// Terse has the answer say only whether the gang fits, not why or by which proof it does not.
-	Terse bool
-	// Unproved has the answer say so only where the gang does not fit.
-	Unproved bool
-	// Placement is for gangs whose PodGroups do not say which domains they would rather have.
-	Placement packing.Placement
-}
-
-// placement returns which domains the gang gets among those that do equally well.
-func (q Question) placement() packing.Placement {
-	switch asked := packing.Placement(q.Gang.PodGroup.Annotations[scheduling.AnnotationPlacement]); asked {
-	case packing.Pack, packing.Spread:
-		return asked
-	default:
-		return q.Placement // The pod grouper reports what it may say instead.
-	}
-}
 
 // Answer is what becomes of a gang.
 type Answer struct {
@@ -105,23 +56,13 @@ type Group struct {
 	Domains map[string][]string
 }
 
-// Decide answers the question. It changes nothing.
-func Decide(ctx context.Context, q Question) (*Answer, error) {
-	session, err := Open(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	return session.Decide()
-}
-
 // Stand reports where the standing pods of a gang are, as an Answer without new assignments. The view needs no filters,
 // and of the nodes only those matter that the pods stand on.
-func Stand(q Question) (*Answer, error) {
-	standing := *q.Gang
+func Stand(request Request) (*Answer, error) {
+	standing := *request.Gang
 	standing.Pending = nil
-	q.Gang = &standing
-	return Decide(context.Background(), q)
+	request.Gang = &standing
+	return engine(context.Background(), request)
 }
 
 // Held is the answer for a gang that cannot be planned. The domains in which it stands are left out: its topology may
@@ -148,7 +89,7 @@ func Held(g *gang.Gang, hold *gang.Hold) *Answer {
 	return answer
 }
 
-func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
+func answerOf(decided *packing.Decision) *Answer {
 	answer := &Answer{
 		Verdict: string(decided.Verdict),
 		Message: decided.Message(),
@@ -162,15 +103,17 @@ func answerOf(decided *packing.Decision, g *gang.Gang, together bool) *Answer {
 	for _, assignment := range decided.Assignments {
 		answer.Nodes[assignment.Pod] = assignment.Node
 	}
-	if together {
-		return answer
-	}
-	own := translation.Own(decided.Groups, g)
-	answer.Groups = slices.Grow(answer.Groups, len(own))
-	for i := range own {
-		answer.Groups = append(answer.Groups, groupOf(&own[i], g))
-	}
 	return answer
+}
+
+// groupsOf returns the groups of a gang's own tree, without what stands around it.
+func groupsOf(decided *packing.Decision, g *gang.Gang) []Group {
+	own := decided.Groups[max(0, len(decided.Groups)-len(g.Tree.Groups())):]
+	groups := make([]Group, 0, len(own))
+	for i := range own {
+		groups = append(groups, groupOf(&own[i], g))
+	}
+	return groups
 }
 
 func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
@@ -192,4 +135,25 @@ func groupOf(placement *packing.GroupPlacement, g *gang.Gang) Group {
 		group.Domains[level.Level] = paths
 	}
 	return group
+}
+
+// Placement says how close together an answer puts a gang of which so many pods were pending; nil if no group with pods
+// prefers a level. Where every pod has a node, groups that are each in one domain are in the fewest, however they were
+// found. Where some have none, other pods in their place might have needed fewer domains.
+func (a *Answer) Placement(pending int) *scheduling.PlacementStatus {
+	used, prefer := 0, 0
+	for i := range a.Groups {
+		if a.Groups[i].Used > 0 {
+			used += a.Groups[i].Used
+			prefer++
+		}
+	}
+	if prefer == 0 {
+		return nil
+	}
+	placed := &scheduling.PlacementStatus{Domains: int32(used), Fewest: scheduling.FewestNotProved}
+	if a.Optimal || used == prefer && len(a.Nodes) == pending {
+		placed.Fewest = scheduling.FewestYes
+	}
+	return placed
 }

@@ -1,4 +1,4 @@
-package translation_test
+package solve_test
 
 import (
 	"testing"
@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 	"packtree.dev/shared/podgrouptree"
@@ -84,7 +84,7 @@ func TestAGangIsTiedToItsRelatedGangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assembled := following(t, c.annotations, c.pods...)
-			got, err := translation.Gang(assembled, nil)
+			got, err := solve.Translate(assembled, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package translation_test
+package solve_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/packing"
 )
@@ -80,7 +80,7 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 			case r.Gangs != "":
 				r.Others = others
 			}
-			got, err := translation.Gang(assembled, nil)
+			got, err := solve.Translate(assembled, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestRelationsArePutToTheEngine(t *testing.T) {
 func TestOfTwoGangsNearEachOtherOneIsFirst(t *testing.T) {
 	first := related(t, `[{"name":"r","level":"rack","near":"b"}]`)
 	first.Relations[0].First = true
-	if got, err := translation.Gang(first, nil); err != nil || len(got.Relations) > 0 || len(got.Root.Relations) > 0 {
+	if got, err := solve.Translate(first, nil, nil); err != nil || len(got.Relations) > 0 || len(got.Root.Relations) > 0 {
 		t.Errorf("%v, relations %v of %v", err, got.Relations, got.Root.Relations)
 	}
 }
@@ -110,7 +110,7 @@ func TestRelationsOfGangsDecidedTogetherAreOne(t *testing.T) {
 	}
 	first, second := following(t, shared), following(t, shared)
 	second.PodGroup.Name = "second"
-	got, err := translation.Together(first, []*gang.Gang{second}, func(*corev1.Pod) (packing.Shape, error) {
+	got, err := solve.Translate(first, []*gang.Gang{second}, func(*corev1.Pod) (packing.Shape, error) {
 		return packing.Shape{}, nil
 	})
 	if err != nil {

@@ -1,22 +1,20 @@
-package simulation
+package solve
 
 import (
 	"context"
 	"errors"
-
-	"packtree.dev/kai-topology-plugin/internal/decision"
 )
 
-// Relaxed hands over the question that stands for this one where nothing but what holds anyway is to count: of the
-// rules that the gang's pods have about each other, those that pods which have got their nodes may end are left out.
-// Who cannot be placed by it cannot be placed. The question lasts as long as the call.
-func Relaxed(ctx context.Context, question decision.Question, use func(decision.Question) error) (err error) {
-	r, err := open(question)
+// Relaxed hands over a request with rules that hold at any time: of those that the gang's pods have about each other,
+// the ones that a pod may end by getting its node are left out. What the relaxed request refuses cannot be placed. It
+// lasts as long as the call.
+func Relaxed(ctx context.Context, request Request, use func(Request) error) (err error) {
+	r, err := replayOf(request)
 	if err != nil {
 		return err
 	}
 	if r == nil {
-		return use(question)
+		return use(request)
 	}
 	defer func() { err = errors.Join(err, r.assumed.ForgetAll(ctx)) }()
 	r.lenient = r.rules.liftable
@@ -29,9 +27,9 @@ func Relaxed(ctx context.Context, question decision.Question, use func(decision.
 }
 
 // Accepts plays a finished placement through with the profile's own filters, if the pods have rules about each other:
-// one pod enters after the other, as long as any is let in. It says who is turned away; nobody, if that is empty.
-func Accepts(ctx context.Context, question decision.Question, nodes map[string]string) (refused string, err error) {
-	r, err := open(question)
+// one pod enters after the other, as long as any is let in. It says which is turned away; "" if none is.
+func Accepts(ctx context.Context, request Request, nodes map[string]string) (refused string, err error) {
+	r, err := replayOf(request)
 	if err != nil || r == nil {
 		return "", err
 	}
@@ -55,9 +53,9 @@ func Accepts(ctx context.Context, question decision.Question, nodes map[string]s
 }
 
 // tellApart finds out which pods filters cannot tell apart, as the engine is asked for them.
-func (r *simulation) tellApart(ctx context.Context) error {
+func (r *replay) tellApart(ctx context.Context) error {
 	var failed error
-	session, err := decision.Open(ctx, r.asked(ctx, &failed))
+	session, err := Open(ctx, r.asked(ctx, &failed))
 	if err != nil {
 		return err
 	}

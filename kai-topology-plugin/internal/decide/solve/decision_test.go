@@ -1,4 +1,4 @@
-package decision_test
+package solve_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/kai-topology-plugin/internal/testsupport"
@@ -21,8 +21,8 @@ import (
 	"packtree.dev/shared/podgrouptree"
 )
 
-// racks are two racks of two nodes, each with room for two pods.
-func racks() []*corev1.Node {
+// twoRacks are two racks of two nodes, each with room for two pods.
+func twoRacks() []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, rack := range []string{"r1", "r2"} {
 		for i := range 2 {
@@ -48,15 +48,11 @@ func pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return testsupport.Stored(made)[0]
 }
 
-func on(node string) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) { pod.Spec.NodeName = node }
-}
-
 func hostPort(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
 }
 
-func pods(count int, changes ...func(*corev1.Pod)) []*corev1.Pod {
+func alike(count int, changes ...func(*corev1.Pod)) []*corev1.Pod {
 	var made []*corev1.Pod
 	for i := range count {
 		made = append(made, pod(fmt.Sprintf("p%d", i), changes...))
@@ -64,13 +60,13 @@ func pods(count int, changes ...func(*corev1.Pod)) []*corev1.Pod {
 	return made
 }
 
-var topology = &kai.Topology{
+var racksOnly = &kai.Topology{
 	ObjectMeta: metav1.ObjectMeta{Name: "topology"},
 	Spec:       kai.TopologySpec{Levels: []kai.TopologyLevel{{NodeLabel: "rack"}}},
 }
 
-// decide asks about a gang that needs all its pods in one rack.
-func decide(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.Reserved) *decision.Answer {
+// decideInRack asks about a gang that needs all its pods in one rack.
+func decideInRack(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.Reserved) *solve.Answer {
 	t.Helper()
 	podGroup := &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "gang"}}
 	podGroup.Spec.MinMember = ptr.To(int32(len(members)))
@@ -79,7 +75,7 @@ func decide(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.R
 	if hold != nil {
 		t.Fatal(hold.Message)
 	}
-	cluster, err := kubeframework.NewOffline(t.Context(), racks(), append(foreign, assembled.Standing...))
+	cluster, err := kubeframework.NewOffline(t.Context(), twoRacks(), append(foreign, assembled.Standing...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +83,8 @@ func decide(t *testing.T, members, foreign []*corev1.Pod, reserved clusterview.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := decision.Decide(t.Context(), decision.Question{
-		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology},
+	answer, err := solve.Solve(t.Context(), solve.Request{
+		Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly},
 		View: clusterview.New(cluster), Nodes: nodes, Reserved: reserved,
 	})
 	if err != nil {
@@ -104,31 +100,31 @@ func TestDecide(t *testing.T) {
 		verdict          string
 		racks            []string
 	}{
-		"a gang goes into one rack":               {members: pods(4), verdict: "Placed", racks: []string{"r1"}},
-		"a gang too big for a rack is infeasible": {members: pods(5), verdict: "Infeasible"},
+		"a gang goes into one rack":               {members: alike(4), verdict: "Placed", racks: []string{"r1"}},
+		"a gang too big for a rack is infeasible": {members: alike(5), verdict: "Infeasible"},
 		"a gang goes where others left room": {
-			members: pods(4), foreign: []*corev1.Pod{pod("x", on("r1-0"))}, verdict: "Placed", racks: []string{"r2"},
+			members: alike(4), foreign: []*corev1.Pod{pod("x", on("r1-0"))}, verdict: "Placed", racks: []string{"r2"},
 		},
 		"room that others have been promised is not taken": {
-			members: pods(4), reserved: clusterview.Reserved{"r1-1": {pod("y")}}, verdict: "Placed", racks: []string{"r2"},
+			members: alike(4), reserved: clusterview.Reserved{"r1-1": {pod("y")}}, verdict: "Placed", racks: []string{"r2"},
 		},
 		"a gang follows its pods that run": {
-			members: append(pods(3), pod("running", on("r2-1"))), verdict: "Placed", racks: []string{"r2"},
+			members: append(alike(3), pod("running", on("r2-1"))), verdict: "Placed", racks: []string{"r2"},
 		},
 		"a gang does not leave the rack of its pods that run, even for a rack with room": {
-			members: append(pods(3), pod("running", on("r2-1"))), foreign: []*corev1.Pod{pod("x", on("r2-0"))}, verdict: "Infeasible",
+			members: append(alike(3), pod("running", on("r2-1"))), foreign: []*corev1.Pod{pod("x", on("r2-0"))}, verdict: "Infeasible",
 		},
-		"pods with one host port stand on nodes of their own": {members: pods(2, hostPort), verdict: "Placed", racks: []string{"r1"}},
+		"pods with one host port stand on nodes of their own": {members: alike(2, hostPort), verdict: "Placed", racks: []string{"r1"}},
 		"pods stay off nodes where somebody has their host port": {
-			members: pods(2, hostPort), foreign: []*corev1.Pod{pod("x", on("r1-1"), hostPort)}, verdict: "Placed", racks: []string{"r2"},
+			members: alike(2, hostPort), foreign: []*corev1.Pod{pod("x", on("r1-1"), hostPort)}, verdict: "Placed", racks: []string{"r2"},
 		},
 		"pods stay off nodes where somebody is promised their host port": {
-			members: pods(2, hostPort), reserved: clusterview.Reserved{"r1-1": {pod("y", hostPort)}}, verdict: "Placed", racks: []string{"r2"},
+			members: alike(2, hostPort), reserved: clusterview.Reserved{"r1-1": {pod("y", hostPort)}}, verdict: "Placed", racks: []string{"r2"},
 		},
-		"more pods with one host port than a rack has nodes are infeasible": {members: pods(3, hostPort), verdict: "Infeasible"},
+		"more pods with one host port than a rack has nodes are infeasible": {members: alike(3, hostPort), verdict: "Infeasible"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := decide(t, test.members, test.foreign, test.reserved)
+			answer := decideInRack(t, test.members, test.foreign, test.reserved)
 			if answer.Verdict != test.verdict {
 				t.Fatalf("verdict %s (%s), want %s", answer.Verdict, answer.Message, test.verdict)
 			}
@@ -153,11 +149,11 @@ func TestStandTellsWhereAnIncompleteGangIs(t *testing.T) {
 	}}
 	member := pod("a", on("r2-0"), func(pod *corev1.Pod) { pod.Labels = map[string]string{kai.LabelSubGroupName: "leaf"} })
 	assembled, _ := gang.Assemble(podGroup, []*corev1.Pod{member}, func(string) (podgrouptree.Hierarchy, bool) { return podgrouptree.Hierarchy{{Key: "rack"}}, true })
-	question := decision.Question{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": topology}, View: clusterview.New(nil)}
-	for _, node := range racks() {
+	question := solve.Request{Gang: assembled, Topologies: map[string]*kai.Topology{"topology": racksOnly}, View: clusterview.New(nil)}
+	for _, node := range twoRacks() {
 		question.Nodes = append(question.Nodes, kubeframework.BareNode(node))
 	}
-	answer, err := decision.Stand(question)
+	answer, err := solve.Stand(question)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
 	"packtree.dev/shared/packing"
@@ -17,10 +16,10 @@ import (
 
 // asked is what the engine is asked, with the nodes of excluded domains left out. What goes wrong meanwhile is in
 // failed.
-func (r *simulation) asked(ctx context.Context, failed *error) decision.Question {
-	question := r.question
-	question.Everywhere, question.Budget = r.apart.offered, max(1, r.budget-r.steps)
-	question.Reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
+func (r *replay) asked(ctx context.Context, failed *error) Request {
+	request := r.request
+	request.Everywhere, request.Budget = r.apart.offered, max(1, r.budget-r.steps)
+	request.reshape = func(pod *corev1.Pod, shape packing.Shape) packing.Shape {
 		kind := shape.Key
 		for _, key := range sets.List(r.rules.labels) {
 			kind += fmt.Sprintf(" %q=%q", key, pod.Labels[key])
@@ -45,13 +44,13 @@ func (r *simulation) asked(ctx context.Context, failed *error) decision.Question
 		}
 		return shape
 	}
-	return question
+	return request
 }
 
 // ruledOut is why a node is excluded where an earlier plan failed.
 const ruledOut = "rules among the gang's own pods"
 
-func (r *simulation) excluded(
+func (r *replay) excluded(
 	ctx context.Context, pod *corev1.Pod, name string, ordinary func(string) string,
 ) (string, error) {
 	node := r.assumed.Node(name)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
@@ -18,15 +17,15 @@ func TestAGangThatIsAskedAboutAsALeaderIsNotChanged(t *testing.T) {
 	}}
 	stands := gang.RelatedGang{Gang: gang.Key{Name: "b"}, Nodes: []string{"n1"}}
 	others := append(make([]gang.RelatedGang, 0, 2), stands) // With room for one more.
-	question := decision.Question{Gang: &gang.Gang{Shared: &gang.Shared{Others: others}}}
-	together := &decision.Answer{Nodes: map[string]string{"p": "n2"}}
+	request := Request{Gang: &gang.Gang{Shared: &gang.Shared{Others: others}}}
+	together := &Answer{Nodes: map[string]string{"p": "n2"}}
 	for range 2 {
-		asked := leading(question, []*gang.Gang{follower}, together).question.Gang.Shared.Others
+		asked := leading(request, []*gang.Gang{follower}, together).request.Gang.Shared.Others
 		want := []gang.RelatedGang{{Gang: gang.Key{Name: "a"}, Nodes: []string{"n2"}}, stands}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked about (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]gang.RelatedGang{stands}, question.Gang.Shared.Others); diff != "" {
+		if diff := cmp.Diff([]gang.RelatedGang{stands}, request.Gang.Shared.Others); diff != "" {
 			t.Errorf("the gang itself (-want +got):\n%s", diff)
 		}
 	}

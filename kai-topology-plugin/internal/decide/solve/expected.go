@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/simulation"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
 )
@@ -31,12 +29,12 @@ func whole(g *gang.Gang) (*gang.Gang, []*corev1.Pod) {
 // can be given a node now. The room of the others is Kept. It is nil if these stand in the way: they choose among the
 // places where the gang can start, and never keep it from starting.
 func now(
-	ctx context.Context, question decision.Question, coming []*corev1.Pod, answer *decision.Answer,
-) (*decision.Answer, error) {
+	ctx context.Context, request Request, coming []*corev1.Pod, answer *Answer,
+) (*Answer, error) {
 	if answer.Verdict != scheduling.ReasonPlaced {
 		return nil, nil
 	}
-	now := question.Gang
+	now := request.Gang
 	whole := len(now.Pending) + len(coming)
 	later := slices.Concat(coming, halves(now, answer.Nodes))
 	room := take(answer, later)
@@ -44,7 +42,7 @@ func now(
 		return nil, nil
 	}
 	if len(answer.Nodes)+len(later)-len(coming) < len(now.Pending) {
-		return fill(ctx, question, answer)
+		return fill(ctx, request, answer)
 	}
 	if answer.Message != "" {
 		answer.Message = fmt.Sprintf("room for %d of the %d pods that are expected: %s",
@@ -58,7 +56,7 @@ func now(
 		}
 		answer.Kept[now.Key()] = room.nodes
 	}
-	groups, err := standing(question, answer.Nodes)
+	groups, err := standing(request, answer.Nodes)
 	answer.Groups, answer.Optimal = groups, false // Of more pods than are there.
 	return answer, err
 }
@@ -92,7 +90,7 @@ type room struct {
 
 // take takes the pods that come later out of an answer. It returns nil if one of the others could only enter after
 // one of them.
-func take(answer *decision.Answer, later []*corev1.Pod) *room {
+func take(answer *Answer, later []*corev1.Pod) *room {
 	taken := &room{nodes: clusterview.Reserved{}}
 	expected := make(map[string]bool, len(later))
 	for _, pod := range later {
@@ -114,19 +112,19 @@ func take(answer *decision.Answer, later []*corev1.Pod) *room {
 
 // fill gives those pods a node that were left without, if need be in the room of pods that are expected: who is there
 // goes before who is not.
-func fill(ctx context.Context, question decision.Question, found *decision.Answer) (*decision.Answer, error) {
-	rest := question
-	rest.Gang, rest.Unproved = withNodes(question.Gang, found.Nodes), true
-	rest.Reserved = maps.Clone(question.Reserved)
+func fill(ctx context.Context, request Request, found *Answer) (*Answer, error) {
+	rest := request
+	rest.Gang, rest.Unproved = withNodes(request.Gang, found.Nodes), true
+	rest.Reserved = maps.Clone(request.Reserved)
 	if rest.Reserved == nil {
 		rest.Reserved = clusterview.Reserved{}
 	}
-	for _, pod := range question.Gang.Pending {
+	for _, pod := range request.Gang.Pending {
 		if node, ok := found.Nodes[pod.Name]; ok {
 			rest.Reserved[node] = append(slices.Clip(rest.Reserved[node]), pod)
 		}
 	}
-	answer, err := simulation.Decide(ctx, rest)
+	answer, err := byRules(ctx, rest)
 	if err != nil || answer.Verdict != scheduling.ReasonPlaced {
 		return nil, err
 	}
@@ -139,9 +137,9 @@ func fill(ctx context.Context, question decision.Question, found *decision.Answe
 }
 
 // standing says where the groups of a gang are once the pods have their nodes.
-func standing(question decision.Question, nodes map[string]string) ([]decision.Group, error) {
-	question.Gang = withNodes(question.Gang, nodes)
-	answer, err := decision.Stand(question)
+func standing(request Request, nodes map[string]string) ([]Group, error) {
+	request.Gang = withNodes(request.Gang, nodes)
+	answer, err := Stand(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading where the gang would stand: %w", err)
 	}

@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"packtree.dev/kai-topology-plugin/internal/gang"
-	"packtree.dev/kai-topology-plugin/internal/translation"
+	"packtree.dev/kai-topology-plugin/internal/model/nodes"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -47,14 +47,14 @@ func alike(node *corev1.Node, keys []string) string {
 
 // required returns, for each required level above a leaf, the narrowest first, and each level at which relations count
 // its pods, the labels that make its domains.
-func (r *simulation) required(leaf string) [][]string {
+func (r *replay) required(leaf string) [][]string {
 	var found [][]string
 	for _, constraint := range r.constraints(leaf) {
-		topology := r.question.Topologies[constraint.Topology]
+		topology := r.request.Topologies[constraint.Topology]
 		if topology == nil || constraint.RequiredTopologyLevel == "" {
 			continue
 		}
-		levels := translation.LevelsOf(topology)
+		levels := nodes.Levels(topology)
 		if at := slices.Index(levels, constraint.RequiredTopologyLevel); at >= 0 {
 			found = append(found, levels[:at+1])
 		}
@@ -64,17 +64,17 @@ func (r *simulation) required(leaf string) [][]string {
 
 // constraints are those of a leaf and of all above it, up to what the gang shares with others, and then levels of
 // relations.
-func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
+func (r *replay) constraints(leaf string) []scheduling.TopologyConstraint {
 	var found []scheduling.TopologyConstraint
-	for group := r.question.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
+	for group := r.request.Gang.Tree.Group(leaf); group != nil; group = group.Parent {
 		found = append(found, group.Constraint)
 	}
-	if shared := r.question.Gang.Shared; shared != nil {
+	if shared := r.request.Gang.Shared; shared != nil {
 		found = append(found, shared.Constraint)
 	}
 	// A pod that stays in the domains that relations count in changes no count.
-	for i := range r.question.Gang.Relations {
-		if relation := &r.question.Gang.Relations[i]; relation.Counts(r.question.Gang.Tree, leaf) {
+	for i := range r.request.Gang.Relations {
+		if relation := &r.request.Gang.Relations[i]; relation.Counts(r.request.Gang.Tree, leaf) {
 			found = append(found, scheduling.TopologyConstraint{
 				Topology: relation.Topology, RequiredTopologyLevel: relation.Level,
 			})
@@ -84,7 +84,7 @@ func (r *simulation) constraints(leaf string) []scheduling.TopologyConstraint {
 }
 
 // domainOf is a text that is equal for nodes between which a pod may move without leaving the domains of its groups.
-func (r *simulation) domainOf(pod *corev1.Pod, node string) string {
+func (r *replay) domainOf(pod *corev1.Pod, node string) string {
 	var domains []string
 	for _, keys := range r.required(gang.LeafOf(pod)) {
 		domains = append(domains, alike(r.assumed.Node(node).Node(), keys))
@@ -93,15 +93,15 @@ func (r *simulation) domainOf(pod *corev1.Pod, node string) string {
 }
 
 // alternatives returns the nodes to which a pod may move from the one planned, the nearest first.
-func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo {
+func (r *replay) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInfo {
 	choice := gang.LeafOf(pod) + "\x00" + planned
 	if known, ok := r.moves[choice]; ok {
 		return known
 	}
 	domain, from := r.domainOf(pod, planned), r.assumed.Node(planned).Node()
-	absent := sets.New(r.question.Absent...)
+	absent := sets.New(r.request.Absent...)
 	byDistance := map[int][]fwk.NodeInfo{}
-	for _, node := range r.question.Nodes {
+	for _, node := range r.request.Nodes {
 		name := node.Node().Name
 		if name != planned && !absent.Has(name) && r.domainOf(pod, name) == domain && !r.isExcluded(pod, node.Node()) {
 			distance := r.distance(pod, from, node.Node())
@@ -118,14 +118,14 @@ func (r *simulation) alternatives(pod *corev1.Pod, planned string) []fwk.NodeInf
 
 // distance counts the levels, of all topologies that the pod's groups name, at which two nodes are in different
 // domains.
-func (r *simulation) distance(pod *corev1.Pod, a, b *corev1.Node) int {
+func (r *replay) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	levels := 0
 	for _, constraint := range r.constraints(gang.LeafOf(pod)) {
-		topology := r.question.Topologies[constraint.Topology]
+		topology := r.request.Topologies[constraint.Topology]
 		if topology == nil {
 			continue
 		}
-		keys := translation.LevelsOf(topology)
+		keys := nodes.Levels(topology)
 		for i := range keys {
 			if alike(a, keys[:i+1]) != alike(b, keys[:i+1]) {
 				levels++
@@ -135,14 +135,14 @@ func (r *simulation) distance(pod *corev1.Pod, a, b *corev1.Node) int {
 	return levels
 }
 
-func (r *simulation) isExcluded(pod *corev1.Pod, node *corev1.Node) bool {
+func (r *replay) isExcluded(pod *corev1.Pod, node *corev1.Node) bool {
 	return slices.ContainsFunc(r.excludedDomains, func(c excludedDomain) bool { return c.holds(pod, node) })
 }
 
 // excludeDomainOf excludes the domain in which a pod was turned away: that of the pods it has to be near, if there
 // are such, or else the narrowest that its groups require. It reports false if there is none, so that another plan
 // would fare no better.
-func (r *simulation) excludeDomainOf(result *outcome) bool {
+func (r *replay) excludeDomainOf(result *outcome) bool {
 	pod, leaf := result.refused.pod, gang.LeafOf(result.refused.pod)
 	if terms := requiredAffinity(pod); len(terms) > 0 && len(result.order) > 0 {
 		near, keys := r.assumed.Node(result.nodes[result.order[0]]).Node(), []string{terms[0].TopologyKey}
@@ -156,7 +156,7 @@ func (r *simulation) excludeDomainOf(result *outcome) bool {
 	return false
 }
 
-func (r *simulation) exclude(domain excludedDomain) bool {
+func (r *replay) exclude(domain excludedDomain) bool {
 	known := slices.ContainsFunc(r.excludedDomains, func(c excludedDomain) bool {
 		return c.whole == domain.whole && c.leaf == domain.leaf && c.values == domain.values &&
 			slices.Equal(c.keys, domain.keys)

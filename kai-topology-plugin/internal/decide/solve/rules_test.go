@@ -1,4 +1,4 @@
-package simulation_test
+package solve_test
 
 import (
 	"context"
@@ -17,10 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/simulation"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -60,7 +59,7 @@ func nodes(room int, racks ...string) []*corev1.Node {
 
 type change func(*corev1.Pod)
 
-func pods(leaf string, count int, changes ...change) []*corev1.Pod {
+func leafPods(leaf string, count int, changes ...change) []*corev1.Pod {
 	var made []*corev1.Pod
 	for i := range count {
 		name := fmt.Sprintf("%s-%02d", leaf, i)
@@ -138,7 +137,7 @@ type scenario struct {
 	budget   int
 }
 
-func (s scenario) question(t testing.TB) decision.Question {
+func (s scenario) question(t testing.TB) solve.Request {
 	t.Helper()
 	topology := &kai.Topology{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
 	topology.Spec.Levels = []kai.TopologyLevel{{NodeLabel: zone}, {NodeLabel: rack}}
@@ -158,16 +157,16 @@ func (s scenario) question(t testing.TB) decision.Question {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decision.Question{
+	return solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"t": topology}, Nodes: infos, View: clusterview.New(cluster),
 		Reserved: s.reserved, Budget: s.budget,
 	}
 }
 
-func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
+func (s scenario) decide(t *testing.T) (*solve.Answer, *gang.Gang) {
 	t.Helper()
 	question := s.question(t)
-	answer, err := simulation.Decide(t.Context(), question)
+	answer, err := solve.Solve(t.Context(), question)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +181,9 @@ func (s scenario) decide(t *testing.T) (*decision.Answer, *gang.Gang) {
 }
 
 // enact puts the pods on their nodes one after the other, in a cluster of its own, and has all filters look at each.
-func (s scenario) enact(t *testing.T, answer *decision.Answer) {
+func (s scenario) enact(t *testing.T, answer *solve.Answer) {
 	t.Helper()
-	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, standing(s.pods)))
+	cluster, err := kubeframework.NewOffline(t.Context(), s.nodes, slices.Concat(s.standing, bound(s.pods)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +221,7 @@ func (s scenario) enact(t *testing.T, answer *decision.Answer) {
 	}
 }
 
-func standing(pods []*corev1.Pod) []*corev1.Pod {
+func bound(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
 }
 
@@ -241,80 +240,80 @@ func TestGangsWithRulesAmongTheirPods(t *testing.T) {
 		message string
 	}{
 		"pods that repel each other share no node": {
-			scenario: scenario{nodes: nodes(8, "z/r*4"), spec: one(4, nil), pods: pods("", 4, apartFrom("", hostname))},
+			scenario: scenario{nodes: nodes(8, "z/r*4"), spec: one(4, nil), pods: leafPods("", 4, apartFrom("", hostname))},
 			placed:   4,
 		},
 		"and take the rack that has nodes enough, not the one with the least room": {
 			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*4"), spec: one(3, required(rack)),
-				pods: pods("", 3, apartFrom("", hostname))}, placed: 3,
+				pods: leafPods("", 3, apartFrom("", hostname))}, placed: 3,
 		},
 		"pods that repel each other by rack": {
 			scenario: scenario{nodes: nodes(8, "z/a*2", "z/b*2", "z/c*2"), spec: one(3, required(zone)),
-				pods: pods("", 3, apartFrom("", rack))}, placed: 3,
+				pods: leafPods("", 3, apartFrom("", rack))}, placed: 3,
 		},
 		"leaders keep workers off their nodes": {
 			scenario: scenario{nodes: nodes(4, "z/a*3"),
 				spec: two(required(rack), subGroup("leader", 1, nil), subGroup("worker", 8, nil)),
-				pods: slices.Concat(pods("leader", 1, apartFrom("worker", hostname)), pods("worker", 8))}, placed: 9,
+				pods: slices.Concat(leafPods("leader", 1, apartFrom("worker", hostname)), leafPods("worker", 8))}, placed: 9,
 		},
 		"workers follow a leader that comes after them by name": {
 			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"),
 				spec: two(nil, subGroup("xleader", 1, nil), subGroup("worker", 7, nil)),
-				pods: slices.Concat(pods("xleader", 1), pods("worker", 7, near("xleader", rack)))}, placed: 8,
+				pods: slices.Concat(leafPods("xleader", 1), leafPods("worker", 7, near("xleader", rack)))}, placed: 8,
 		},
 		"pods that are near each other choose the domain that takes all": {
-			scenario: scenario{nodes: nodes(4, "z/a*1", "z/b*2", "z/c*1"), spec: one(8, nil), pods: pods("", 8, near("", rack))},
+			scenario: scenario{nodes: nodes(4, "z/a*1", "z/b*2", "z/c*1"), spec: one(8, nil), pods: leafPods("", 8, near("", rack))},
 			placed:   8,
 		},
 		"pods near a pod of somebody else go there": {
-			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), standing: pods("db", 1, stranger, onNode("z-b-1")),
+			scenario: scenario{nodes: nodes(4, "z/a*2", "z/b*2"), standing: leafPods("db", 1, stranger, onNode("z-b-1")),
 				spec: one(4, nil),
-				pods: pods("", 4, near("db", rack))}, placed: 4,
+				pods: leafPods("", 4, near("db", rack))}, placed: 4,
 		},
 		"a spread over zones is levelled out": {
 			scenario: scenario{nodes: nodes(4, "x/a*3", "y/a*3", "z/a*3"), spec: one(9, nil),
-				pods: pods("", 9, spread("", zone, 1))}, placed: 9,
+				pods: leafPods("", 9, spread("", zone, 1))}, placed: 9,
 		},
 		"a spread over nodes fills them evenly": {
 			scenario: scenario{nodes: nodes(4, "z/a*4"), spec: one(12, required(rack)),
-				pods: pods("", 12, spread("", hostname, 1))}, placed: 12,
+				pods: leafPods("", 12, spread("", hostname, 1))}, placed: 12,
 		},
 		"a spread that starts uneven": {
 			scenario: scenario{nodes: nodes(8, "x/a*1", "y/a*1"),
-				standing: pods("", 3, stranger, onNode("x-a-0"),
+				standing: leafPods("", 3, stranger, onNode("x-a-0"),
 					func(pod *corev1.Pod) { pod.Name, pod.UID = "old-"+pod.Name, "old-"+pod.UID }),
-				spec: one(5, nil), pods: pods("", 5, spread("", zone, 1))}, placed: 5,
+				spec: one(5, nil), pods: leafPods("", 5, spread("", zone, 1))}, placed: 5,
 		},
 		"two levels, repelling inside": {
 			scenario: scenario{nodes: nodes(4, "y/a*1", "y/b*4", "z/a*3", "z/b*3"),
 				spec: two(required(zone), subGroup("decode", 3, required(rack)), subGroup("prefill", 3, required(rack))),
-				pods: slices.Concat(pods("decode", 3, apartFrom("decode", hostname)),
-					pods("prefill", 3, apartFrom("prefill", hostname)))}, placed: 6,
+				pods: slices.Concat(leafPods("decode", 3, apartFrom("decode", hostname)),
+					leafPods("prefill", 3, apartFrom("prefill", hostname)))}, placed: 6,
 		},
 		"a pod above the minimum that has no place holds nobody up": {
-			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: pods("", 3, apartFrom("", hostname))},
+			scenario: scenario{nodes: nodes(4, "z/a*2"), spec: one(2, nil), pods: leafPods("", 3, apartFrom("", hostname))},
 			placed:   2,
 		},
 		"room that is kept for others, by name or not, is left alone": {
-			scenario: scenario{nodes: nodes(1, "z/a*3"), spec: one(1, nil), pods: pods("", 1, near("", rack)),
-				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, nameless), "z-a-1": pods("other", 1, nameless)}},
+			scenario: scenario{nodes: nodes(1, "z/a*3"), spec: one(1, nil), pods: leafPods("", 1, near("", rack)),
+				reserved: map[string][]*corev1.Pod{"z-a-0": leafPods("other", 1, nameless), "z-a-1": leafPods("other", 1, nameless)}},
 			placed: 1,
 		},
 		"who is kept room for repels as if he stood there": {
-			scenario: scenario{nodes: nodes(2, "z/a*2"), spec: one(1, nil), pods: pods("w", 1, stranger, near("w", rack)),
-				reserved: map[string][]*corev1.Pod{"z-a-0": pods("other", 1, apartFrom("w", hostname))}}, placed: 1,
+			scenario: scenario{nodes: nodes(2, "z/a*2"), spec: one(1, nil), pods: leafPods("w", 1, stranger, near("w", rack)),
+				reserved: map[string][]*corev1.Pod{"z-a-0": leafPods("other", 1, apartFrom("w", hostname))}}, placed: 1,
 		},
 		"more pods that repel each other than nodes": {
-			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
+			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(3, nil), pods: leafPods("", 3, apartFrom("", hostname))},
 			verdict:  scheduling.ReasonInfeasible,
 			message:  "2 of 3 pods fit into the cluster, short of 1 node by pod anti-affinity",
 		},
 		"without room the rules do not matter": {
-			scenario: scenario{nodes: nodes(1, "z/a*2"), spec: one(3, nil), pods: pods("", 3, apartFrom("", hostname))},
+			scenario: scenario{nodes: nodes(1, "z/a*2"), spec: one(3, nil), pods: leafPods("", 3, apartFrom("", hostname))},
 			verdict:  scheduling.ReasonInfeasible,
 		},
 		"a pod that is to be near one that nobody is": {
-			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(2, nil), pods: pods("", 2, near("nobody", rack))},
+			scenario: scenario{nodes: nodes(8, "z/a*2"), spec: one(2, nil), pods: leafPods("", 2, near("nobody", rack))},
 			message:  "pod affinity or anti-affinity",
 		},
 	} {
@@ -358,7 +357,7 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 		"near by rack": near("", rack),
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked, all := pods("", 40, change), nodes(40, "z/r*50")
+			asked, all := leafPods("", 40, change), nodes(40, "z/r*50")
 			assembled, hold := gang.Assemble(
 				&scheduling.PodGroup{Spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](40)}}, asked,
 				func(string) (podgrouptree.Hierarchy, bool) { return nil, true })
@@ -374,8 +373,8 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			filters := &counting{Offline: offline}
-			answer, err := simulation.Decide(t.Context(),
-				decision.Question{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
+			answer, err := solve.Solve(t.Context(),
+				solve.Request{Gang: assembled, Nodes: infos, View: clusterview.New(filters)})
 			if err != nil || len(answer.Nodes) != 40 {
 				t.Fatalf("%d pods have a node: %v", len(answer.Nodes), err)
 			}
@@ -389,7 +388,7 @@ func TestFiltersArePreparedForKindsNotForPods(t *testing.T) {
 // 24 pods fit that are to be spread evenly, but no plan of the engine has them so.
 func TestTheBudgetHoldsForMovesToo(t *testing.T) {
 	budgets := scenario{nodes: nodes(8, "z/r*8"), spec: scheduling.PodGroupSpec{MinMember: ptr.To[int32](24)},
-		pods: pods("", 24, spread("", hostname, 1))}
+		pods: leafPods("", 24, spread("", hostname, 1))}
 	for budget, placed := range map[int]bool{0: true, 3: false} {
 		budgets.budget = budget
 		answer, _ := budgets.decide(t)

@@ -1,4 +1,4 @@
-package simulation_test
+package solve_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/simulation"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 )
 
@@ -20,15 +20,15 @@ func BenchmarkThousand(b *testing.B) {
 		racks = append(racks, fmt.Sprintf("z%d/r%d*16", rack/64, rack))
 	}
 	site := nodes(8, racks...)
-	pinned := pods("", size)
+	pinned := leafPods("", size)
 	for i, pod := range pinned {
 		pod.Spec.NodeSelector = map[string]string{hostname: site[i].Name}
 	}
 	for name, asking := range map[string][]*corev1.Pod{
-		"plain":                   pods("", size),
-		"spread over nodes":       pods("", size, spread("", hostname, 1)),
-		"spread over racks":       pods("", size, spread("", rack, 1)),
-		"apart on nodes":          pods("", size, apartFrom("", hostname)),
+		"plain":                   leafPods("", size),
+		"spread over nodes":       leafPods("", size, spread("", hostname, 1)),
+		"spread over racks":       leafPods("", size, spread("", rack, 1)),
+		"apart on nodes":          leafPods("", size, apartFrom("", hostname)),
 		"each pinned to its host": pinned,
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -37,7 +37,7 @@ func BenchmarkThousand(b *testing.B) {
 			filters := question.View.Filters()
 			for b.Loop() {
 				question.View = clusterview.New(filters)
-				answer, err := simulation.Decide(b.Context(), question)
+				answer, err := solve.Solve(b.Context(), question)
 				if err != nil || len(answer.Nodes) != size {
 					b.Fatalf("%v: %d pods have a node: %s", err, len(answer.Nodes), answer.Message)
 				}

@@ -15,10 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"packtree.dev/kai-topology-plugin/internal/clusterview"
-	"packtree.dev/kai-topology-plugin/internal/decision"
+	"packtree.dev/kai-topology-plugin/internal/decide/solve"
 	"packtree.dev/kai-topology-plugin/internal/gang"
 	"packtree.dev/kai-topology-plugin/internal/kubeframework"
-	"packtree.dev/kai-topology-plugin/internal/solve"
 	kai "packtree.dev/shared/api/kai/v1alpha1"
 	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
 	"packtree.dev/shared/podgrouptree"
@@ -71,7 +70,7 @@ func small(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 }
 
-func spread(pod *corev1.Pod) {
+func evenly(pod *corev1.Pod) {
 	pod.Labels["app"] = "a"
 	pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
@@ -128,7 +127,7 @@ func assemble(t *testing.T, podGroup *scheduling.PodGroup, pods []*corev1.Pod) *
 
 func decide(
 	t *testing.T, nodes []*corev1.Node, podGroup *scheduling.PodGroup, pods []*corev1.Pod, followers ...*gang.Gang,
-) (*gang.Gang, *decision.Answer) {
+) (*gang.Gang, *solve.Answer) {
 	t.Helper()
 	assembled := assemble(t, podGroup, pods)
 	_, lacks := gang.Assemble(podGroup, pods, nil)
@@ -140,10 +139,10 @@ func decide(
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := solve.Solve(t.Context(), solve.Request{Question: decision.Question{
+	answer, err := solve.Solve(t.Context(), solve.Request{
 		Gang: assembled, Topologies: map[string]*kai.Topology{"network": topology}, View: clusterview.New(cluster),
-		Nodes: snapshot,
-	}, Followers: followers, Mends: assembled.Mends(), Lacks: lacks})
+		Nodes: snapshot, Followers: followers, Mends: assembled.Mends(), Lacks: lacks,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +206,7 @@ func TestAGangGoesWhereThePodsHaveRoomThatItIsExpectedToHave(t *testing.T) {
 			kept: 3,
 		},
 		"pods that spread over nodes": {
-			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, spread), racks: []string{"r7"}, placed: 1,
+			rooms: sevenOnes, podGroup: leaf(1, 4, oneRack), pods: members("", 1, evenly), racks: []string{"r7"}, placed: 1,
 			kept: 3,
 		},
 		"of a leaf without a pod only what is needed counts": {

@@ -1,4 +1,4 @@
-package translation
+package solve
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -11,36 +11,16 @@ import (
 // ShapeOf says what a pod asks of a node.
 type ShapeOf func(pod *corev1.Pod) (packing.Shape, error)
 
-// Gang returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the nodes
-// of the standing ones. Pods go by their names.
-func Gang(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
-	leaves := map[string]*leaf{}
-	for _, pod := range g.Pending {
-		shape, err := shapeOf(pod)
-		if err != nil {
-			return nil, err
-		}
-		leafOf(leaves, g, pod).addPending(shape, pod.Name)
-	}
-	for _, pod := range g.Standing {
-		leaf := leafOf(leaves, g, pod)
-		leaf.running = append(leaf.running, pod.Spec.NodeName)
-	}
-	root := group(g.Tree.Root, leaves)
-	related := relate(&root, g)
-	return &packing.Gang{Root: besideRelated(root, g), Relations: related}, nil
-}
-
-// Together returns a gang and others that share its constraint as the engine is to place them all at once, in one
-// domain of what they share.
-func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
-	first, err := Gang(g, shapeOf)
+// Translate returns a gang as the engine sees it: with others that share its constraint, if there are some, which are
+// placed all at once, in one domain of what they share.
+func Translate(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+	first, err := translate(g, shapeOf)
 	if err != nil || len(with) == 0 {
 		return first, err
 	}
 	shared, gangs := g.Shared.Constraint, []*packing.Gang{first}
 	for _, other := range with {
-		next, err := Gang(other, shapeOf)
+		next, err := translate(other, shapeOf)
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +36,26 @@ func Together(g *gang.Gang, with []*gang.Gang, shapeOf ShapeOf) (*packing.Gang, 
 		all.Children = append(all.Children, next.Root)
 	}
 	return &packing.Gang{Root: all, Relations: related}, nil
+}
+
+// translate returns the tree of the gang with its pods: the pending ones by shape, in the order of the gang, and the
+// nodes of the standing ones. Pods go by their names.
+func translate(g *gang.Gang, shapeOf ShapeOf) (*packing.Gang, error) {
+	leaves := map[string]*leaf{}
+	for _, pod := range g.Pending {
+		shape, err := shapeOf(pod)
+		if err != nil {
+			return nil, err
+		}
+		leafOf(leaves, g, pod).addPending(shape, pod.Name)
+	}
+	for _, pod := range g.Standing {
+		leaf := leafOf(leaves, g, pod)
+		leaf.running = append(leaf.running, pod.Spec.NodeName)
+	}
+	root := group(g.Tree.Root, leaves)
+	related := relate(&root, g)
+	return &packing.Gang{Root: besideRelated(root, g), Relations: related}, nil
 }
 
 // leaf collects the pods of one leaf.

@@ -1,4 +1,4 @@
-package translation
+package solve
 
 import (
 	"packtree.dev/kai-topology-plugin/internal/gang"
@@ -49,9 +49,4 @@ func anchors(g *gang.Gang) []packing.Anchor {
 		})
 	}
 	return anchors
-}
-
-// Own drops from the groups of a decision what stands around the gang.
-func Own(groups []packing.GroupPlacement, g *gang.Gang) []packing.GroupPlacement {
-	return groups[max(0, len(groups)-len(g.Tree.Groups())):]
 }

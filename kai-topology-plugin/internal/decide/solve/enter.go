@@ -1,4 +1,4 @@
-package simulation
+package solve
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func (r *refusal) sentence() string {
 // assumeAll puts the planned pods on their nodes, in the order in which the queue has them. Those turned away try
 // again after others have entered, as far as that may have opened a node. When nobody can go where planned, others of
 // their nodes are tried.
-func (r *simulation) assumeAll(ctx context.Context, plan map[string]string) (*outcome, error) {
+func (r *replay) assumeAll(ctx context.Context, plan map[string]string) (*outcome, error) {
 	result := &outcome{nodes: make(map[string]string, len(plan)), waiting: r.planned(plan)}
 	r.opened = true
 	for len(result.waiting) > 0 {
@@ -65,9 +65,9 @@ func (r *simulation) assumeAll(ctx context.Context, plan map[string]string) (*ou
 }
 
 // planned are the pods that a plan has nodes for.
-func (r *simulation) planned(plan map[string]string) []*corev1.Pod {
+func (r *replay) planned(plan map[string]string) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range r.question.Gang.Pending {
+	for _, pod := range r.request.Gang.Pending {
 		if plan[pod.Name] != "" {
 			pods = append(pods, pod)
 		}
@@ -77,7 +77,7 @@ func (r *simulation) planned(plan map[string]string) []*corev1.Pod {
 }
 
 // assumeAsPlanned lets everybody try who waits, and reports whether a pod was assumed.
-func (r *simulation) assumeAsPlanned(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
+func (r *replay) assumeAsPlanned(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	var rest []*corev1.Pod
 	result.refused, r.opened = nil, false
 	for _, pod := range result.waiting {
@@ -101,7 +101,7 @@ func (r *simulation) assumeAsPlanned(ctx context.Context, result *outcome, plan 
 
 // move finds other nodes for those who wait, until one that has entered may have opened a node to somebody. It
 // reports whether a pod was assumed.
-func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
+func (r *replay) move(ctx context.Context, result *outcome, plan map[string]string) (bool, error) {
 	expected := map[string][]*corev1.Pod{}
 	for _, pod := range result.waiting {
 		expected[plan[pod.Name]] = append(expected[plan[pod.Name]], pod)
@@ -141,7 +141,7 @@ func (r *simulation) move(ctx context.Context, result *outcome, plan map[string]
 
 // assumeAny puts a pod on the first of several nodes that accepts it and has room for those expected there besides.
 // It returns the node, "" if there is none, and those that have not refused the pod.
-func (r *simulation) assumeAny(
+func (r *replay) assumeAny(
 	ctx context.Context, pod *corev1.Pod, nodes []fwk.NodeInfo, expected map[string][]*corev1.Pod,
 ) (entered string, left []fwk.NodeInfo, err error) {
 	known, err := r.prefilter(ctx, pod)
@@ -183,7 +183,7 @@ func (o *outcome) put(pod *corev1.Pod, node string) {
 
 // fitsBeside reports whether a node would still have room for the pods of other kinds among those that are planned
 // for it. Those of the same kind would be turned away there themselves by now.
-func (r *simulation) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
+func (r *replay) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*corev1.Pod) (bool, error) {
 	var others []*corev1.Pod
 	for _, waiting := range expected {
 		if r.kinds[waiting.Name] != r.kinds[pod.Name] {
@@ -193,5 +193,5 @@ func (r *simulation) fitsBeside(pod *corev1.Pod, node fwk.NodeInfo, expected []*
 	if len(others) == 0 {
 		return true, nil // There is a filter for it.
 	}
-	return r.question.View.Resources().FitsBeside(pod, node, others)
+	return r.request.View.Resources().FitsBeside(pod, node, others)
 }

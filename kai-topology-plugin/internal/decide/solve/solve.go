@@ -1,0 +1,109 @@
+// Package solve decides a gang: whether it can run now, and which pod goes to which node. The scheduler, the offline
+// commands and the simulator ask it alike. Solve's steps, from the outermost in:
+//
+//  1. A gang that stands below its minimum, and cannot have all that it needs, has those of its pods replaced that can
+//     be (mend). All steps before that are about the gang as a whole.
+//  2. Room for gangs that are overdue is left alone. A gang that fits only in such room is Waiting (keeping).
+//  3. Nodes that would evict a pod after a while are left out as long as all pods find others (lasting.go).
+//  4. Pods that are expected, but not there yet, choose the place with the others. They never keep these from starting
+//     (expected.go).
+//  5. Gangs that have to follow into the same domain have a say in which it is, too (followers.go).
+//  6. Rules that pods of the gang have about each other are read from the pods (rules.go). Where there are some, the
+//     engine's plan is replayed pod by pod with kube-scheduler's own filters, and where it fails there is another plan
+//     (replay.go).
+//  7. The gang and its cluster are translated (translate.go) for the engine, which decides (session.go).
+//
+// Alone, the first pods of a gang would go where they leave the least room behind, and those that come later could go
+// nowhere else: hence the fourth and the fifth step.
+package solve
+
+import (
+	"context"
+	"slices"
+
+	"packtree.dev/kai-topology-plugin/internal/gang"
+	scheduling "packtree.dev/shared/api/scheduling/v2alpha2"
+)
+
+// Solve answers a request, and the answer says which room is kept for whom. Among the places where the gang can start
+// it prefers those with room for as many as possible of the pods that it is expected to have, and to these nodes that
+// will not evict its pods. A gang that is kept out only by room for gangs that are overdue is Waiting. It changes
+// nothing.
+func Solve(ctx context.Context, request Request) (answer *Answer, err error) {
+	if request.Lacks != nil {
+		answer = Held(request.Gang, request.Lacks)
+	} else {
+		answer, err = keeping(ctx, request)
+	}
+	if err == nil && request.Mends && answer.Verdict != scheduling.ReasonPlaced {
+		answer, err = mend(ctx, request, answer)
+	}
+	return answer, err
+}
+
+// keeping decides a gang as a whole, and keeps it from room that is reserved for overdue gangs.
+func keeping(ctx context.Context, request Request) (*Answer, error) {
+	if len(request.Overdue) == 0 {
+		return solve(ctx, request)
+	}
+	answer, err := solve(ctx, request.Keeping())
+	if err != nil {
+		return nil, err
+	}
+	if answer.Verdict == scheduling.ReasonPlaced {
+		if answer.Message != "" {
+			answer.Message += "; " + request.Note
+		}
+		return answer, nil
+	}
+	free, err := solve(ctx, request)
+	if err != nil || free.Verdict != scheduling.ReasonPlaced {
+		return free, err // Reservations make no difference to it.
+	}
+	return &Answer{
+		Verdict: scheduling.ReasonWaiting, Message: request.Note, Overtaking: true, Basis: answer.Basis,
+		Groups: answer.Groups, Steps: answer.Steps + free.Steps,
+	}, nil
+}
+
+func solve(ctx context.Context, request Request) (*Answer, error) {
+	answer, err := lasting(ctx, request)
+	if answer == nil && err == nil {
+		answer, err = place(ctx, request)
+	}
+	return answer, err
+}
+
+// mend adds to a refusal the nodes of those pods that can be placed beside the others.
+func mend(ctx context.Context, request Request, refusal *Answer) (*Answer, error) {
+	request.Gang, request.Unproved = request.Gang.Mending(), true
+	found, err := keeping(ctx, request)
+	if err != nil || len(found.Nodes) == 0 {
+		return refusal, err
+	}
+	mended := *refusal
+	mended.Nodes, mended.Order, mended.Groups = found.Nodes, found.Order, found.Groups
+	mended.Steps += found.Steps
+	return &mended, nil
+}
+
+// place decides with the pods that are expected, or without if these stand in the way.
+func place(ctx context.Context, request Request) (*Answer, error) {
+	followers := make([]*gang.Gang, len(request.Followers))
+	for i, follower := range request.Followers {
+		followers[i], _ = whole(follower)
+	}
+	slices.SortFunc(followers, func(a, b *gang.Gang) int { return a.Rank().Compare(b.Rank()) })
+	if all, coming := whole(request.Gang); len(coming) > 0 {
+		expecting := request
+		expecting.Gang, expecting.Unproved = all, true
+		answer, err := lead(ctx, expecting, followers)
+		if err == nil {
+			answer, err = now(ctx, request, coming, answer)
+		}
+		if answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	return lead(ctx, request, followers)
+}
