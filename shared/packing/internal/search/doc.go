@@ -2,11 +2,12 @@
 //
 //	search.go      the stages in their order; for the minima bounds first, then
 //	               greedily, enumeration last
-//	strategies.go  how the greedy search chooses domains
-//	greedy.go      the hardest group first, in the tightest domain; fill.go for
-//	               pods, prefer.go for preferred levels, shares.go for what domains
-//	               take of the rest, grow.go for further pods
-//	minima.go      just enough pods for the minima, chosen by what is left
+//	placer.go      the hardest group first, in the tightest domain; passes.go finds
+//	               that, strategies.go has others, fill.go places pods
+//	selected.go    which pods: all of a selection; prefer.go for preferred levels,
+//	               units.go and shares.go for what their domains take
+//	minima.go      which pods: just enough for the minima, chosen by what is left
+//	grow.go        further pods
 //	shift.go       pods with few nodes, moved as along a path of a matching
 //	improve.go     fewer preferred units, and less that preferred relations lack
 //	bounded.go     one limit of relations after the other

@@ -120,7 +120,7 @@ func TestSharesFollow(t *testing.T) {
 		}
 		d := &Search{Trial: &problem.Trial{P: p}}
 		d.Limit = 1 << 30
-		g := newGreedy(d.Trial, p.Largest())
+		g := newPlacer(d.Trial, p.Largest())
 		rest := append([]int32(nil), g.s.Want...)
 		s, used := g.newShares(0, p.DomainsIn(problem.WholeCluster, p.Groups[0].Slot, p.Groups[0].Preferred), rest), map[int]bool{}
 		for range 8 {
@@ -176,7 +176,7 @@ func TestSharesChoose(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := newGreedy(&problem.Trial{P: p}, p.Largest())
+			g := newPlacer(&problem.Trial{P: p}, p.Largest())
 			g.emptiest = test.spread
 			units := g.nearestFirst(0, p.DomainsIn(problem.WholeCluster, p.Groups[0].Slot, p.Groups[0].Preferred))
 			next := g.newShares(0, units, g.s.Want).next(int64(test.pods))

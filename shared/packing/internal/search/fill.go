@@ -21,7 +21,7 @@ type bin struct {
 // (or emptiest) domain that takes them all, and so on down to nodes; where none
 // does, in as few as possible. False, with nothing placed, when they do not fit.
 // O(domains and nodes passed), plus a sort where pods are spread.
-func (g *greedy) fill(leaf, shape int, pods int64, r problem.Region) bool {
+func (g *placer) fill(leaf, shape int, pods int64, r problem.Region) bool {
 	if g.P.Related == nil || len(g.P.Related[leaf]) == 0 {
 		return g.pack(leaf, shape, pods, r)
 	}
@@ -38,7 +38,7 @@ func (g *greedy) fill(leaf, shape int, pods int64, r problem.Region) bool {
 
 // packApart is pack where relations of the leaf count in the domains of a level:
 // those first that may take most of the pods. On false something may remain.
-func (g *greedy) packApart(leaf, shape int, pods int64, r problem.Region, of problem.LevelOf) bool {
+func (g *placer) packApart(leaf, shape int, pods int64, r problem.Region, of problem.LevelOf) bool {
 	type share struct {
 		in          problem.Region
 		takes, room int64
@@ -67,7 +67,7 @@ func (g *greedy) packApart(leaf, shape int, pods int64, r problem.Region, of pro
 }
 
 // pack is fill for pods that no relation keeps apart.
-func (g *greedy) pack(leaf, shape int, pods int64, r problem.Region) bool {
+func (g *placer) pack(leaf, shape int, pods int64, r problem.Region) bool {
 	if g.P.Capacity(r, shape) < pods && !g.Widen(shape, pods, r) && !g.shift(shape, pods, r) {
 		return false
 	}
@@ -90,7 +90,7 @@ func (g *greedy) pack(leaf, shape int, pods int64, r problem.Region) bool {
 
 // packFew is pack for a kind with few nodes: of those the tightest that takes all pods, or
 // several; of nodes alike the first by name.
-func (g *greedy) packFew(leaf, shape int, pods int64, r problem.Region) {
+func (g *placer) packFew(leaf, shape int, pods int64, r problem.Region) {
 	few, mark := g.P.Shapes[shape].Sparse, len(g.bins)
 	g.Steps += len(few.Nodes) / 8
 	best := bin{node: counts.None}
@@ -123,7 +123,7 @@ func (g *greedy) packFew(leaf, shape int, pods int64, r problem.Region) {
 	g.fillBins(leaf, shape, pods, r.Slot, mark)
 }
 
-func (g *greedy) fillDomain(leaf, shape int, pods int64, in problem.Place) {
+func (g *placer) fillDomain(leaf, shape int, pods int64, in problem.Place) {
 	d := &g.P.Cluster.Topologies[in.Slot].Domains[in.At]
 	if len(d.Nodes) == 1 && len(d.Children) == 0 {
 		g.Put(leaf, shape, d.Nodes[0], int32(pods))
@@ -139,7 +139,7 @@ func (g *greedy) fillDomain(leaf, shape int, pods int64, in problem.Place) {
 // taking gives the tightest node or domain right below one that takes all pods, the
 // first of several; false if none does. O(nodes and domains right below), a nanosecond
 // each.
-func (g *greedy) taking(shape int, pods int64, slot int, d *counts.Domain) (bin, bool) {
+func (g *placer) taking(shape int, pods int64, slot int, d *counts.Domain) (bin, bool) {
 	s := g.P.Shapes[shape]
 	g.Steps += (len(d.Nodes) + len(d.Children)) / problem.Passed
 	best := bin{domain: counts.None, node: counts.None}
@@ -173,7 +173,7 @@ func tightestOf[room int32 | int64](rooms []room, among []int32, pods int64, emp
 	return best
 }
 
-func (g *greedy) addNode(shape int, node int32) {
+func (g *placer) addNode(shape int, node int32) {
 	if fit := g.P.Shapes[shape].On(node); fit > 0 {
 		g.bins = append(g.bins, bin{fit: int64(fit), domain: counts.None, node: node})
 	}
@@ -181,7 +181,7 @@ func (g *greedy) addNode(shape int, node int32) {
 
 // fillBins distributes pods over the bins from mark on, which take them
 // together, and drops those bins.
-func (g *greedy) fillBins(leaf, shape int, pods int64, slot, mark int) {
+func (g *placer) fillBins(leaf, shape int, pods int64, slot, mark int) {
 	best := counts.None
 	for i := mark; i < len(g.bins); i++ {
 		if fit := g.bins[i].fit; fit >= pods && (best == counts.None || g.tightness(fit) < g.tightness(g.bins[best].fit)) {
@@ -215,7 +215,7 @@ func tightest(bins []bin, from int, pods int64) int {
 	return from + sort.Search(len(bins)-from, func(i int) bool { return bins[from+i].fit <= fit })
 }
 
-func (g *greedy) pour(leaf, shape int, pods int64, slot int, into bin) {
+func (g *placer) pour(leaf, shape int, pods int64, slot int, into bin) {
 	g.Steps++
 	if into.domain == counts.None {
 		g.Put(leaf, shape, into.node, int32(pods))

@@ -41,7 +41,7 @@ const growKinds = 256
 
 // besides adds all that groups lack to a placement.
 type besides struct {
-	*greedy
+	*placer
 	ledger *problem.Ledger
 	meets  []bool
 	// want is what is placed.
@@ -51,7 +51,7 @@ type besides struct {
 // wholeBeside places groups that stand nowhere yet, and all that others lack, where the
 // groups around them stand, or themselves. O(groups) greedy searches of one group each.
 func (d *Search) wholeBeside() {
-	b := &besides{newGreedy(d.Trial, d.largest), d.P.Ledger(d.Found), d.P.Meeting(d.Chosen.Want),
+	b := &besides{newPlacer(d.Trial, d.largest), d.P.Ledger(d.Found), d.P.Meeting(d.Chosen.Want),
 		slices.Clone(d.Chosen.Want)}
 	d.Redo(d.Found)
 	if !b.absent(0) {
@@ -86,7 +86,7 @@ func (b *besides) add(i int, r problem.Region) {
 		switch {
 		case !b.absent(child):
 			b.add(child, r)
-		case b.P.Total(b.s.Want, child) > 0 && class != failed && holds(b.Trial, b.s, child, r) && b.whole(child, r):
+		case b.P.Total(b.s.Want, child) > 0 && class != failed && b.mayHold(child, r) && b.whole(child, r):
 			copy(b.want[b.P.Rows[child]:b.P.Rows[b.P.Groups[child].End]], b.s.Want[b.P.Rows[child]:])
 		default:
 			failed = class
@@ -110,7 +110,7 @@ func (b *besides) rest(leaf int, r problem.Region) {
 // growBeside fills up leaves that have reached their minimum, each where it and
 // the groups around it stand.
 func (d *Search) growBeside() {
-	g := newGreedy(d.Trial, d.largest)
+	g := newPlacer(d.Trial, d.largest)
 	regions := d.growing()
 	d.Redo(d.Found)
 	want := slices.Clone(d.Chosen.Want)

@@ -26,7 +26,7 @@ func TestTheKindWithMostRoomIsTheOneThatALookAtAllWouldFind(t *testing.T) {
 			root.Pending = append(root.Pending, ofGPU(fmt.Sprint(k), 1+random.IntN(8), int64(1+k)))
 		}
 		g := stated(t, smallHall(t, spots), root)
-		r := &minimaSearch{greedy: g}
+		r := minima{placer: g}
 		left, kinds := slices.Clone(g.P.Wants(g.P.Pending, 0)), g.P.KindsOf(0)
 		next := r.mostPlentiful(left, kinds, problem.WholeCluster)
 		for {
@@ -81,7 +81,7 @@ func TestTheScarcestKindIsThatOfWhichFewestPodsFit(t *testing.T) {
 					left[k] = 0
 				}
 			}
-			k, fit := (&minimaSearch{greedy: g}).scarcest(left, kinds, problem.WholeCluster)
+			k, fit := (minima{placer: g}).scarcest(left, kinds, problem.WholeCluster)
 			got := int64(0)
 			if k != counts.None {
 				got = asks(k)
@@ -203,7 +203,7 @@ func TestAGroupThatLacksItsMinimumOrItsDomainIsAbsent(t *testing.T) {
 	if !d.greedily(found) {
 		t.Fatal("one pod has no place")
 	}
-	b := &besides{newGreedy(d.Trial, d.largest), d.P.Ledger(d.Found), d.P.Meeting(d.Chosen.Want), nil}
+	b := &besides{newPlacer(d.Trial, d.largest), d.P.Ledger(d.Found), d.P.Meeting(d.Chosen.Want), nil}
 	got := map[string]bool{}
 	for i := range d.P.Groups {
 		got[d.P.Groups[i].Source.Name] = b.absent(i)

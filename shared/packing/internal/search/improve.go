@@ -123,7 +123,7 @@ const preferShare, growShare, smallCluster = 8, 4, 64
 // domain that the gang could choose, until a bound says that nothing is better.
 func (d *Search) inOtherDomains(best, least problem.Cost) {
 	candidates := d.Candidates(0)
-	if _, counted := newGreedy(d.Trial, d.Chosen).counted(0); d.packed == d.Chosen &&
+	if _, counted := newPlacer(d.Trial, d.Chosen).counted(0); d.packed == d.Chosen &&
 		(len(candidates) == 1 || counted && d.P.Groups[0].Leaf()) {
 		return // It stands there, as it would again.
 	}
@@ -131,7 +131,7 @@ func (d *Search) inOtherDomains(best, least problem.Cost) {
 		if !least.Less(best) || d.Exhausted() {
 			return
 		}
-		g := newGreedy(d.Trial, d.Chosen)
+		g := newPlacer(d.Trial, d.Chosen)
 		if g.into(0, r) {
 			if c := d.P.CostOf(d.Trail); c.Less(best) {
 				best = c

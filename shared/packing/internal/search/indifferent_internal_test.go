@@ -113,7 +113,7 @@ func TestGroupsThatMustGoWhereTheirPodsRunComeFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			halls["c1"], halls["d1"] = spot{"y", "c", test.c}, spot{"y", "d", test.d}
 			g := stated(t, smallHall(t, halls), problem.Group{Name: "gang", Constraint: inHall("", "rack"), Children: test.children})
-			if !g.attempt() {
+			if !g.whole(0, problem.WholeCluster) {
 				t.Fatal("no place is found")
 			}
 			if diff := cmp.Diff(test.bound, where(g.Trial, g.Trail)["bound"]); diff != "" {

@@ -57,7 +57,7 @@ func inHall(required, preferred string) problem.Constraint {
 }
 
 // stated is a problem and a greedy search of all that it has.
-func stated(t *testing.T, c *counts.Cluster, root problem.Group) *greedy {
+func stated(t *testing.T, c *counts.Cluster, root problem.Group) *placer {
 	t.Helper()
 	p, err := problem.New(c, &problem.Gang{Root: root})
 	if err != nil {
@@ -65,7 +65,7 @@ func stated(t *testing.T, c *counts.Cluster, root problem.Group) *greedy {
 	}
 	tr := &problem.Trial{P: p}
 	tr.Limit = 1 << 30
-	return newGreedy(tr, p.Largest())
+	return newPlacer(tr, p.Largest())
 }
 
 // nameOf is the path of a domain, or the name of a node.

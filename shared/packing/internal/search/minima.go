@@ -10,27 +10,26 @@ import (
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// minimaSearch places just enough of a group for its minimum, and chooses the pods and
-// the children as it goes, by what is left: a selection that is made beforehand
-// cannot know that. The attempts after the first shuffle what the first one does.
-// It leaves preferred levels aside, and proves nothing when it fails.
-type minimaSearch struct {
-	*greedy
-	random *rand.Rand
+// minima is the demand for just enough pods of each group for its minimum. It chooses the
+// pods and the children as it goes, by what is left: a selection that is made beforehand
+// cannot know that. It leaves preferred levels aside.
+type minima struct {
+	*placer
 	// orders has by parent its children in the order in which they are tried.
 	orders map[int][]int
 }
 
-// placeMinima tries to place the minima of the gang, and keeps what it finds.
+// placeMinima tries to place the minima of the gang, and keeps what it finds. The attempts
+// after the first shuffle what the first one does.
 func (d *Search) placeMinima(attempt int) bool {
-	r := &minimaSearch{greedy: newGreedy(d.Trial, d.largest), orders: map[int][]int{}}
-	r.strategy = strategy{emptiest: attempt == 0 && d.Spread, indifferent: true}
+	g := newPlacer(d.Trial, d.largest)
+	g.demand = minima{g, map[int][]int{}}
+	g.strategy = strategy{emptiest: attempt == 0 && d.Spread, indifferent: true}
 	if attempt > 0 {
-		r.random = rand.New(rand.NewPCG(uint64(attempt), 0))
+		g.random = rand.New(rand.NewPCG(uint64(attempt), 0))
 	}
 	d.Steps += 1 + len(d.P.Groups)/16
-	if !r.whole(0, problem.WholeCluster) {
-		d.Undo(0)
+	if !g.whole(0, problem.WholeCluster) {
 		return false
 	}
 	want := make([]int32, len(d.P.Pending))
@@ -42,62 +41,9 @@ func (d *Search) placeMinima(attempt int) bool {
 	return true
 }
 
-// whole reaches a group's minimum inside a region, or leaves everything as it was.
-func (g *minimaSearch) whole(i int, r problem.Region) bool {
-	if g.P.Needless(i) {
-		return true
-	}
-	r, ok := enter(g.P, i, r)
-	if !ok || g.Exhausted() {
-		return false
-	}
-	grp := &g.P.Groups[i]
-	if !g.P.Implied(r, grp.Sought.Slot, grp.Sought.Level) && g.choose(i, r, grp.Sought) {
-		return true
-	}
-	if constrained := grp.Constrained(); !g.P.Implied(r, constrained.Slot, constrained.Level) {
-		return grp.Sought != constrained && g.choose(i, r, constrained)
-	}
-	return g.into(i, r)
-}
+func (g minima) needed(i int) int { return g.P.Least(i) }
 
-// choose reaches a group's minimum in one domain of a level.
-func (g *minimaSearch) choose(i int, r problem.Region, of problem.LevelOf) bool {
-	return g.chooseOne(i, r, of) || g.another(i, r) && g.chooseOne(i, r, of)
-}
-
-func (g *minimaSearch) chooseOne(i int, r problem.Region, of problem.LevelOf) bool {
-	if g.random == nil {
-		p := g.newPass(i, r, of)
-		for g.next(&p) {
-			if g.into(i, p.found()) {
-				return true
-			}
-		}
-		if p.all && g.P.Least(i) == g.P.Total(g.s.Want, i) {
-			return false
-		}
-	}
-	candidates := g.regions(i, r, of)
-	g.Steps += len(candidates) * g.looks(i) / 8
-	candidates = slices.DeleteFunc(candidates, func(r problem.Region) bool { return !g.mayHold(i, r) })
-	g.sortByTightness(i, candidates)
-	g.shuffle(len(candidates), func(a, b int) { candidates[a], candidates[b] = candidates[b], candidates[a] })
-	return slices.ContainsFunc(candidates, func(r problem.Region) bool { return g.into(i, r) })
-}
-
-// shuffle swaps neighbours now and then, so that what comes first mostly stays so.
-func (g *minimaSearch) shuffle(n int, swap func(a, b int)) {
-	for k := 1; g.random != nil && k < n; k++ {
-		if g.random.IntN(4) == 0 {
-			swap(k-1, k)
-		}
-	}
-}
-
-// mayHold is a bound: whether a region has room for enough pods of a group's
-// kinds.
-func (g *minimaSearch) mayHold(i int, r problem.Region) bool {
+func (g minima) mayHold(i int, r problem.Region) bool {
 	grp := &g.P.Groups[i]
 	if g.P.Needless(i) || grp.Blocked != "" {
 		return g.P.Needless(i)
@@ -134,27 +80,15 @@ func (g *minimaSearch) mayHold(i int, r problem.Region) bool {
 	return room >= grp.Need
 }
 
-func (g *minimaSearch) into(i int, r problem.Region) bool {
-	g.Steps += g.looks(i)
-	if g.Exhausted() || !g.P.MayStand(i, r) || !g.mayHold(i, r) && !g.makeRoom(i, r) {
-		return false
+func (g minima) place(i int, r problem.Region) bool {
+	if g.P.Groups[i].Leaf() {
+		return g.leaf(i, r)
 	}
-	mark := len(g.Trail)
-	if g.P.Groups[i].Leaf() && g.leaf(i, r) || !g.P.Groups[i].Leaf() && g.parent(i, r) {
-		return true
-	}
-	g.Undo(mark)
-	return false
-}
-
-// makeRoom is shift for a leaf of one kind.
-func (g *minimaSearch) makeRoom(i int, r problem.Region) bool {
-	kinds := g.P.KindsOf(i)
-	return g.P.Groups[i].Leaf() && len(kinds) == 1 && g.shift(int(kinds[0]), int64(g.P.Groups[i].Need), r)
+	return g.parent(i, r)
 }
 
 // parent reaches the minima of enough children.
-func (g *minimaSearch) parent(i int, r problem.Region) bool {
+func (g minima) parent(i int, r problem.Region) bool {
 	left := g.P.Groups[i].MinChildren
 	for child := range g.P.Children(i) {
 		if g.P.Needless(child) {
@@ -178,19 +112,34 @@ func (g *minimaSearch) parent(i int, r problem.Region) bool {
 		if left > len(children)-k || g.Exhausted() {
 			return false
 		}
-		// What failed once fails again, since only less is free.
-		if g.P.Groups[child].Class != failed && g.whole(child, r) {
+		class := g.P.Groups[child].Class
+		if class == failed {
+			continue // What failed once fails again, since only less is free.
+		}
+		if !g.hopeless(child, r) && g.whole(child, r) {
 			left--
 		} else {
-			failed = g.P.Groups[child].Class
+			failed = class
 		}
 	}
 	return left <= 0
 }
 
+// hopeless is mayHold for a group that has no domain to choose inside of a region, unless room is made
+// there for pods of the only kind of a leaf.
+func (g minima) hopeless(i int, r problem.Region) bool {
+	grp, kinds := &g.P.Groups[i], g.P.KindsOf(i)
+	if !g.P.Implied(r, grp.Slot, grp.Required) {
+		return false
+	}
+	g.Steps += g.looks(i)
+	movable := grp.Leaf() && len(kinds) == 1 && g.P.Shapes[kinds[0]].Sparse != nil
+	return !g.mayHold(i, r) && !movable
+}
+
 // ordered are the children of which a parent needs so many, as they are to be tried: the
 // hardest first, if it needs all, and the cheapest otherwise.
-func (g *minimaSearch) ordered(i, left int) []int {
+func (g minima) ordered(i, left int) []int {
 	var children []int
 	for child := range g.P.Children(i) {
 		if !g.P.Needless(child) && g.P.Satisfiable(child) {
@@ -220,7 +169,7 @@ func (g *minimaSearch) ordered(i, left int) []int {
 
 // leaf places as many pods as a leaf needs, each time of the kind of which most fit, or, where
 // all pods are needed anyway, fewest.
-func (g *minimaSearch) leaf(i int, r problem.Region) bool {
+func (g minima) leaf(i int, r problem.Region) bool {
 	left, kinds := slices.Clone(g.P.Wants(g.P.Pending, i)), g.P.KindsOf(i)
 	next, elastic := g.scarcest, g.P.Total(g.P.Pending, i) > g.P.Groups[i].Need
 	if elastic {
@@ -248,7 +197,7 @@ func (g *minimaSearch) leaf(i int, r problem.Region) bool {
 }
 
 // shiftAny makes room for one more pod of any kind of which some are left, and gives the kind.
-func (g *minimaSearch) shiftAny(left, kinds []int32, r problem.Region) int {
+func (g minima) shiftAny(left, kinds []int32, r problem.Region) int {
 	for k, n := range left {
 		if n > 0 && g.shift(int(kinds[k]), 1, r) {
 			return k
@@ -258,7 +207,7 @@ func (g *minimaSearch) shiftAny(left, kinds []int32, r problem.Region) int {
 }
 
 // scarcest is the kind of which fewest pods fit, of those left.
-func (g *minimaSearch) scarcest(left, kinds []int32, r problem.Region) (at int, fit int64) {
+func (g minima) scarcest(left, kinds []int32, r problem.Region) (at int, fit int64) {
 	at = counts.None
 	g.Steps += len(left) / 16
 	for k, n := range left {
@@ -273,7 +222,7 @@ func (g *minimaSearch) scarcest(left, kinds []int32, r problem.Region) (at int, 
 }
 
 // mostPlentiful gives a function for the kind of which most pods fit, of those left.
-func (g *minimaSearch) mostPlentiful(
+func (g minima) mostPlentiful(
 	left, kinds []int32, r problem.Region,
 ) func([]int32, []int32, problem.Region) (int, int64) {
 	g.Steps += len(left) / 16

@@ -30,7 +30,7 @@ type pass struct {
 	pods     int64
 }
 
-func (g *greedy) newPass(group int, in problem.Region, of problem.LevelOf) pass {
+func (g *placer) newPass(group int, in problem.Region, of problem.LevelOf) pass {
 	p := pass{group: group, in: in, of: of, order: counts.None, smallest: counts.None}
 	kinds, wanted := g.P.KindsOf(group), 0
 	for k, n := range g.P.Wants(g.s.Want, group) {
@@ -60,11 +60,13 @@ func (p *pass) met(r problem.Region) bool { return slices.Contains(p.tried[:p.co
 
 // next finds the next domain; false if there is none, or it takes less to sort them.
 // O(domains), a nanosecond each if these are all of the level.
-func (g *greedy) next(p *pass) bool {
+func (g *placer) next(p *pass) bool {
 	i := p.group
 	level, counted := g.counted(i)
 	var best int32
 	switch {
+	case g.random != nil:
+		return false
 	case g.P.Shapes[g.leading(i)].Sparse != nil || len(g.P.Groups[i].Relations) > 0:
 		return false
 	case len(p.in.Filters) > 0 || p.in.Slot != p.of.Slot && p.in.At != counts.Whole:
@@ -87,7 +89,7 @@ func (g *greedy) next(p *pass) bool {
 }
 
 // nextInside is next inside a domain of few nodes.
-func (g *greedy) nextInside(p *pass) int32 {
+func (g *placer) nextInside(p *pass) int32 {
 	shape := g.leading(p.group)
 	need, sums := int64(*g.P.Wanted(g.s.Want, p.group, shape)), g.P.Shapes[shape].Sums[p.of.Slot]
 	best, spare, order, at := int32(counts.None), int64(math.MaxInt64), counts.None, counts.None
@@ -111,7 +113,7 @@ func (g *greedy) nextInside(p *pass) int32 {
 }
 
 // nextOfLevel is next among the domains of a level in a large domain or the whole cluster.
-func (g *greedy) nextOfLevel(p *pass) int32 {
+func (g *placer) nextOfLevel(p *pass) int32 {
 	i := p.group
 	t := g.P.Cluster.Topologies[p.of.Slot]
 	shape := g.leading(i)
@@ -139,7 +141,7 @@ func (g *greedy) nextOfLevel(p *pass) int32 {
 }
 
 // scanEmptiest gives the roomiest of the domains that takes a group. O(domains).
-func (g *greedy) scanEmptiest(p *pass, domains []int32, sums []int64) int32 {
+func (g *placer) scanEmptiest(p *pass, domains []int32, sums []int64) int32 {
 	best, most := int32(counts.None), int64(-1)
 	for rank, sum := range sums {
 		if sum > most && g.takesAll(p, problem.Place{Slot: p.of.Slot, At: domains[rank]}) {
@@ -150,7 +152,7 @@ func (g *greedy) scanEmptiest(p *pass, domains []int32, sums []int64) int32 {
 }
 
 // tightness orders domains by their room: the smaller, the earlier.
-func (g *greedy) tightness(room int64) int64 {
+func (g *placer) tightness(room int64) int64 {
 	if g.emptiest {
 		return -room
 	}

@@ -9,7 +9,7 @@ import (
 
 // prefer places a group in one domain of its preferred level, one that running
 // members use if possible, or else in few.
-func (g *greedy) prefer(i int, r problem.Region) bool {
+func (g *placer) prefer(i int, r problem.Region) bool {
 	if len(g.P.Groups[i].Joined.Units) > 0 {
 		members := g.members(i, r)
 		g.sortByTightness(i, members)
@@ -31,13 +31,13 @@ func (g *greedy) prefer(i int, r problem.Region) bool {
 }
 
 // inOneOf places a group in one of some units, the first that takes it.
-func (g *greedy) inOneOf(i int, units []problem.Region) bool {
+func (g *placer) inOneOf(i int, units []problem.Region) bool {
 	return slices.ContainsFunc(units, func(u problem.Region) bool { return g.unit(i, u) })
 }
 
 // members are what is in a region of the preferred domains that running members of a group use, and
 // that have room.
-func (g *greedy) members(i int, r problem.Region) (found []problem.Region) {
+func (g *placer) members(i int, r problem.Region) (found []problem.Region) {
 	grp, leading := &g.P.Groups[i], g.leading(i)
 	g.Steps += len(grp.Joined.Units) / 4
 	for _, u := range grp.Joined.Units {
@@ -52,7 +52,7 @@ func (g *greedy) members(i int, r problem.Region) (found []problem.Region) {
 }
 
 // nearestFirst sorts domains by their room, those first that running members use.
-func (g *greedy) nearestFirst(i int, units []problem.Region) []problem.Region {
+func (g *placer) nearestFirst(i int, units []problem.Region) []problem.Region {
 	g.sortByTightness(i, units)
 	if len(g.P.Groups[i].Joined.Units) == 0 {
 		return units
@@ -70,9 +70,9 @@ func (g *greedy) nearestFirst(i int, units []problem.Region) []problem.Region {
 }
 
 // unit places a group inside one unit of its preferred level, or nothing.
-func (g *greedy) unit(i int, u problem.Region) bool {
+func (g *placer) unit(i int, u problem.Region) bool {
 	g.Steps += g.looks(i) / 2
-	if g.Exhausted() || !holds(g.Trial, g.s, i, u) {
+	if g.Exhausted() || !g.mayHold(i, u) {
 		return false
 	}
 	g.Steps++
@@ -93,7 +93,7 @@ func holdsNoMember(g *problem.Subgroup, r problem.Region) bool {
 // spread places a group in several of some domains, or of all that it prefers: those that members use
 // first, then the tightest that takes all that is left, or the one that takes
 // most; what remains goes to nodes outside all of them.
-func (g *greedy) spread(i int, r problem.Region, units []problem.Region) bool {
+func (g *placer) spread(i int, r problem.Region, units []problem.Region) bool {
 	rest := slices.Clone(g.s.Want)
 	if !g.anchored(i, i, r, rest) {
 		return false
@@ -117,7 +117,7 @@ func (g *greedy) spread(i int, r problem.Region, units []problem.Region) bool {
 
 // anchored places the children of a parent, and theirs, that have to be where other pods stand: in domains
 // that members of the group use, if possible. It reports false if one has no room.
-func (g *greedy) anchored(i, parent int, r problem.Region, rest []int32) bool {
+func (g *placer) anchored(i, parent int, r problem.Region, rest []int32) bool {
 	if g.P.Groups[parent].Leaf() {
 		return true
 	}
@@ -146,7 +146,7 @@ func (g *greedy) anchored(i, parent int, r problem.Region, rest []int32) bool {
 }
 
 // amongMembers places a descendant of a group inside one domain that members of the group use.
-func (g *greedy) amongMembers(i, descendant int, r problem.Region) bool {
+func (g *placer) amongMembers(i, descendant int, r problem.Region) bool {
 	grp := &g.P.Groups[i]
 	r, ok := enter(g.P, descendant, r)
 	if !ok || len(grp.Joined.Units) == 0 {
@@ -160,7 +160,7 @@ func (g *greedy) amongMembers(i, descendant int, r problem.Region) bool {
 
 // part places as much as possible of what is left of a group in a region: whole
 // children where they are confined, single pods otherwise.
-func (g *greedy) part(i int, r problem.Region, rest []int32) {
+func (g *placer) part(i int, r problem.Region, rest []int32) {
 	grp := &g.P.Groups[i]
 	left := g.P.Wants(rest, i)
 	if grp.Leaf() {
@@ -203,7 +203,7 @@ func (g *greedy) part(i int, r problem.Region, rest []int32) {
 
 // asking are the children of a group for whose pods there may be room in a region, in the
 // order of placing: where nodes are few and kinds many, those with pods that the nodes take.
-func (g *greedy) asking(i int, r problem.Region) []int {
+func (g *placer) asking(i int, r problem.Region) []int {
 	children := g.s.Children(i)
 	if !g.sparse(i, r) {
 		g.Steps += len(children) / 8
@@ -229,7 +229,7 @@ func (g *greedy) asking(i int, r problem.Region) []int {
 }
 
 // askersOf has for each of a group's kinds the places of its children that ask for pods of it.
-func (g *greedy) askersOf(i int) [][]int32 {
+func (g *placer) askersOf(i int) [][]int32 {
 	askers := make([][]int32, len(g.P.KindsOf(i)))
 	for at, child := range g.s.Children(i) {
 		g.Steps += 1 + len(g.P.KindsOf(child))/16
@@ -242,20 +242,20 @@ func (g *greedy) askersOf(i int) [][]int32 {
 }
 
 // sparse reports whether a region has few nodes, and a group many kinds.
-func (g *greedy) sparse(i int, r problem.Region) bool {
+func (g *placer) sparse(i int, r problem.Region) bool {
 	kinds, size := len(g.P.KindsOf(i)), g.P.Cluster.Topologies[r.Slot].Domains[r.At].Size
 	return kinds > problem.ManyShapes && size*problem.ManyShapes < kinds
 }
 
 // roomFor reports whether pods of a kind fit in a region, after others had to go elsewhere if
 // that is the last one.
-func (g *greedy) roomFor(kind int, pods int64, r problem.Region) bool {
+func (g *placer) roomFor(kind int, pods int64, r problem.Region) bool {
 	return g.P.Capacity(r, kind) >= pods || r.At == counts.Whole && (g.Widen(kind, pods, r) || g.shift(kind, pods, r))
 }
 
 // kindsIn are the positions of a group's kinds of which pods may have room in a region: where
 // nodes are few and kinds many, those that the nodes take.
-func (g *greedy) kindsIn(i int, r problem.Region) []int32 {
+func (g *placer) kindsIn(i int, r problem.Region) []int32 {
 	kinds, found := g.P.KindsOf(i), g.Positions[:0]
 	if g.sparse(i, r) {
 		g.P.Nodes(r, func(node int32) {
@@ -284,7 +284,7 @@ func (g *greedy) kindsIn(i int, r problem.Region) []int32 {
 
 // untouched places whole siblings of one kind in a region while that works, and
 // returns those of which something is still to be placed.
-func (g *greedy) untouched(siblings []int, rest []int32, r problem.Region) []int {
+func (g *placer) untouched(siblings []int, rest []int32, r problem.Region) []int {
 	fresh, left := make([]int, 0, len(siblings)), []int(nil)
 	for _, child := range siblings {
 		switch {
@@ -299,7 +299,7 @@ func (g *greedy) untouched(siblings []int, rest []int32, r problem.Region) []int
 		g.Steps++
 	}
 	placed := 0
-	if len(fresh) > 0 && holds(g.Trial, g.s, fresh[0], r) {
+	if len(fresh) > 0 && g.mayHold(fresh[0], r) {
 		placed = g.alike(fresh, r)
 	}
 	for _, child := range fresh[:placed] {

@@ -12,7 +12,7 @@ import (
 // follow what is placed, since to ask all domains anew for pods of thousands of kinds, each
 // time that some have their place, takes longer than to place them.
 type shares struct {
-	*greedy
+	*placer
 	group int
 	units []problem.Region
 	// at has the place of each domain among units, from 1 on, once a kind that fits on few nodes was
@@ -35,8 +35,8 @@ type span struct {
 	top          int64
 }
 
-func (g *greedy) newShares(i int, units []problem.Region, rest []int32) *shares {
-	s := &shares{greedy: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
+func (g *placer) newShares(i int, units []problem.Region, rest []int32) *shares {
+	s := &shares{placer: g, group: i, units: units, takes: make([]int64, len(units)), fit: make([]int64, len(units)),
 		most: make([]int64, len(g.P.KindsOf(i)))}
 	members := 0
 	for members < len(units) && !holdsNoMember(&g.P.Groups[i], units[members]) {

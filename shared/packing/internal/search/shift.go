@@ -15,13 +15,13 @@ const maxShifted, maxVain = 512, 32
 // shifting moves pods that were placed before off nodes which others need, as along a path of a
 // bipartite matching: each to another node of its kind, or to one from which another has to go.
 type shifting struct {
-	*greedy
+	*placer
 	seen map[int32]bool
 }
 
 // shift makes room in a region for so many pods of a kind with few nodes, and reports whether
 // it has.
-func (g *greedy) shift(shape int, pods int64, r problem.Region) bool {
+func (g *placer) shift(shape int, pods int64, r problem.Region) bool {
 	few := g.P.Shapes[shape].Sparse
 	if few == nil || len(g.P.Relations) > 0 || g.vain >= maxVain {
 		return false
@@ -47,7 +47,7 @@ func (g *greedy) shift(shape int, pods int64, r problem.Region) bool {
 
 // another makes room for the only pod of a group, where its kind has no room on the few nodes
 // that are listed.
-func (g *greedy) another(i int, r problem.Region) bool {
+func (g *placer) another(i int, r problem.Region) bool {
 	kind := g.leading(i)
 	if !g.P.Groups[i].Leaf() || g.P.Total(g.s.Want, i) != 1 || g.P.Shapes[kind].Sparse == nil {
 		return false
@@ -63,7 +63,7 @@ func (d *Search) Tight() (pods []string) {
 	}
 	before := d.Limit
 	d.Limit, d.Stuck = d.Steps+tightSteps, map[int32]bool{}
-	g := newGreedy(d.Trial, d.largest)
+	g := newPlacer(d.Trial, d.largest)
 	g.indifferent = true
 	var lacking []int
 	for _, some := range d.P.SmallFirst() {

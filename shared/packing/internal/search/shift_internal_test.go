@@ -30,7 +30,7 @@ func TestWhatIsOnTrialAddsUp(t *testing.T) {
 		free := freeIn(c)
 		tr := &problem.Trial{P: p, Top: slices.Repeat([]int32{counts.None}, c.Rows())}
 		tr.Limit = 1 << 30
-		greedy := newGreedy(tr, p.Largest())
+		greedy := newPlacer(tr, p.Largest())
 		for range 200 {
 			shape := random.IntN(len(p.Shapes))
 			switch random.IntN(5) {

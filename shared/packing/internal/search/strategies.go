@@ -1,12 +1,26 @@
 package search
 
 import (
+	"math/rand/v2"
+
 	"packtree.dev/shared/packing/internal/problem"
 )
 
-// strategy is how domains are chosen: the emptiest that fits in place of the tightest, and
-// without regard to preferred levels.
-type strategy struct{ emptiest, indifferent bool }
+// strategy is how domains are chosen: the emptiest that fits in place of the tightest, without regard to
+// preferred levels, or in an order that is shuffled a little.
+type strategy struct {
+	emptiest, indifferent bool
+	random                *rand.Rand
+}
+
+// shuffle swaps neighbours now and then, so that what comes first mostly stays so.
+func (s strategy) shuffle(n int, swap func(a, b int)) {
+	for k := 1; s.random != nil && k < n; k++ {
+		if s.random.IntN(4) == 0 {
+			swap(k-1, k)
+		}
+	}
+}
 
 // greedily tries a selection by the greedy search, and keeps what it finds.
 func (d *Search) greedily(s *problem.Selection) bool { return d.attempt(usualStrategies(d.Spread), s) }
@@ -24,15 +38,15 @@ func (d *Search) indifferently(s *problem.Selection) (placed bool) {
 	return placed
 }
 
-// attempt is greedily in some manners, one after the other.
-func (d *Search) attempt(manners []strategy, s *problem.Selection) bool {
-	for _, m := range manners {
-		g := newGreedy(d.Trial, s)
-		g.strategy = m
-		if g.attempt() {
+// attempt is greedily by some strategies, one after the other.
+func (d *Search) attempt(strategies []strategy, s *problem.Selection) bool {
+	for _, how := range strategies {
+		g := newPlacer(d.Trial, s)
+		g.strategy = how
+		if g.whole(0, problem.WholeCluster) {
 			d.keep(s, d.Trail)
 			d.Undo(0)
-			if m == (strategy{}) {
+			if how == (strategy{}) {
 				d.packed = s
 			}
 			return true

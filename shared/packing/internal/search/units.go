@@ -11,7 +11,7 @@ import (
 
 // counted gives the level of which a group should use few units, if they can be counted: all its pods are of one
 // kind, which many nodes take, and none stand yet.
-func (g *greedy) counted(i int) (level int, ok bool) {
+func (g *placer) counted(i int) (level int, ok bool) {
 	grp := &g.P.Groups[i]
 	level = grp.Preferred
 	if g.indifferent || !grp.Soft() || len(grp.Joined.Units) > 0 || len(g.P.Relations) > 0 {
@@ -26,7 +26,7 @@ func (g *greedy) counted(i int) (level int, ok bool) {
 
 // nextClosest is next for a group that prefers a level inside of it: the domain where its pods need the fewest
 // units of that, and of several the tightest. O(domains), and O(units) of those that may be the one.
-func (g *greedy) nextClosest(p *pass, level int) int32 {
+func (g *placer) nextClosest(p *pass, level int) int32 {
 	t, shape := g.P.Cluster.Topologies[p.of.Slot], g.leading(p.group)
 	pods, s := int64(*g.P.Wanted(g.s.Want, p.group, shape)), g.P.Shapes[shape]
 	from, to := t.RanksIn(p.in.At, p.of.Level)
@@ -50,7 +50,7 @@ func (g *greedy) nextClosest(p *pass, level int) int32 {
 
 // closest narrows a region to a domain where the pods of a group use no more units of a level than anywhere in the
 // region, the narrowest one if there is any.
-func (g *greedy) closest(i int, r problem.Region, level int) problem.Region {
+func (g *placer) closest(i int, r problem.Region, level int) problem.Region {
 	slot, shape := g.P.Groups[i].Slot, g.leading(i)
 	pods := int64(*g.P.Wanted(g.s.Want, i, shape))
 	r.Slot = slot
@@ -71,7 +71,7 @@ func (g *greedy) closest(i int, r problem.Region, level int) problem.Region {
 }
 
 // inUnits places the pods of a leaf in few units of a level inside a region.
-func (g *greedy) inUnits(leaf int, r problem.Region, level int) bool {
+func (g *placer) inUnits(leaf int, r problem.Region, level int) bool {
 	shape := g.leading(leaf)
 	pods := int64(*g.P.Wanted(g.s.Want, leaf, shape))
 	if g.P.Capacity(r, shape) < pods {
@@ -82,7 +82,7 @@ func (g *greedy) inUnits(leaf int, r problem.Region, level int) bool {
 }
 
 // fillUnits is fillDomain for pods that are to use few units of a level.
-func (g *greedy) fillUnits(leaf, shape int, pods int64, in problem.Place, level int) {
+func (g *placer) fillUnits(leaf, shape int, pods int64, in problem.Place, level int) {
 	mark := len(g.bins)
 	g.addUnits(shape, in, level)
 	g.Steps += (len(g.bins) - mark) / 16
@@ -90,7 +90,7 @@ func (g *greedy) fillUnits(leaf, shape int, pods int64, in problem.Place, level 
 }
 
 // addUnits adds the units of a level inside a domain to the bins.
-func (g *greedy) addUnits(shape int, in problem.Place, level int) {
+func (g *placer) addUnits(shape int, in problem.Place, level int) {
 	d := &g.P.Cluster.Topologies[in.Slot].Domains[in.At]
 	for _, node := range d.Nodes {
 		g.addNode(shape, node)
